@@ -1,0 +1,57 @@
+# `make report` runs every notebook in the quick profile and builds the page that says what was
+# measured; `make test` checks everything. Each sets up .venv by itself, once.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Two processes with one BLAS thread each beat one process with two on these workloads.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: report full test lab check clean help
+
+help:
+	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
+	@echo "make test     run the tests"
+	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
+	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
+	@echo "make check    style, ledger and notebooks: all consistent?"
+
+report: $(VENV)/.core
+	@status=0; $(BIN)/invariance run --profile quick --resume || status=$$?; \
+	$(BIN)/invariance report --profile quick || status=$$?; exit $$status
+
+full: $(VENV)/.core
+	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
+	$(BIN)/invariance report --profile full || status=$$?; exit $$status
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/invariance check
+
+lab: $(VENV)/.lab
+	$(BIN)/jupyter lab notebooks
+
+clean:
+	rm -rf build $(VENV)
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "Python 3.11 or newer is needed; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,test]"
+	@touch $@
+
+$(VENV)/.lab: $(VENV)/.core
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[lab]"
+	@touch $@

@@ -1,0 +1,74 @@
+"""What acts on data: finite groups by generators, transformations, and densities on them."""
+
+from .affine import Affine, Rotations, Scalings, affine_maps
+from .base import FiniteGroup, Group, Transformations
+from .check import check_group
+from .circle import CircleAction, CircleProducts
+from .densities import Density, LogNormal, Normal, Uniform, VonMises
+from .departure import Departure, departure_from_unitary
+from .matrices import OrthogonalMatrices
+from .molecules import (
+    AtomPermutations,
+    SortedNoise,
+    check_coulomb,
+    coulomb_eigenvalues,
+    coulomb_triangle,
+    sort_coulomb,
+)
+from .products import Composition, DirectProduct
+from .projected import Projected
+from .signed import (
+    CyclicShifts,
+    GeneratedPermutations,
+    Negation,
+    Permutations,
+    SignedPermutationGroup,
+    SignedPermutations,
+    SignFlips,
+)
+from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
+from .torus import TorusTranslations
+from .translations import CyclicTranslations, Translations
+
+__all__ = [
+    "Affine",
+    "AtomPermutations",
+    "CircleAction",
+    "CircleProducts",
+    "Composition",
+    "CyclicShifts",
+    "CyclicTranslations",
+    "Density",
+    "Departure",
+    "DirectProduct",
+    "FiniteGroup",
+    "GeneratedPermutations",
+    "Group",
+    "LogNormal",
+    "Negation",
+    "Normal",
+    "OrthogonalMatrices",
+    "Permutations",
+    "PitchSpeed",
+    "Projected",
+    "Rotations",
+    "Scalings",
+    "SignFlips",
+    "SignedPermutationGroup",
+    "SignedPermutations",
+    "SortedNoise",
+    "SpectrogramPitchSpeed",
+    "TorusTranslations",
+    "Transformations",
+    "Translations",
+    "Uniform",
+    "VonMises",
+    "affine_maps",
+    "check_coulomb",
+    "check_group",
+    "coulomb_eigenvalues",
+    "coulomb_triangle",
+    "departure_from_unitary",
+    "mel_frequencies",
+    "sort_coulomb",
+]

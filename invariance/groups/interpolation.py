@@ -1,0 +1,122 @@
+"""Interpolation of many images at the same points, as one sparse matrix a transformation.
+
+An affine transformation samples every image at the same places, so its interpolation weights are
+worked out once and applied to a whole batch by a sparse matrix product. Cubic splines need their
+coefficients first; these depend on the image alone and are shared by all transformations. Weights,
+boundary treatment and hence results are those of `scipy.ndimage.affine_transform` with
+``mode="constant", cval=0``, to rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage, sparse
+
+__all__ = ["ORDERS", "resample", "sampling_matrix"]
+
+ORDERS = (1, 3)
+
+#: Images handled at a time, and bytes of operator and result made at a time.
+_COLUMNS, _BLOCK_BYTES = 512, 32 * 2**20
+
+
+def _weights(fraction: NDArray, order: int) -> NDArray:
+    """B-spline weights of the order + 1 nearest samples, last axis; ``fraction`` in [0, 1)."""
+    t, u = fraction, 1 - fraction
+    if order == 1:
+        return np.stack([u, t], axis=-1)
+    return np.stack(
+        [u**3, 4 - 6 * t**2 + 3 * t**3, 4 - 6 * u**2 + 3 * u**3, t**3], axis=-1
+    ) / 6
+
+
+def sampling_matrix(
+    matrices: NDArray, offsets: NDArray, shape: tuple[int, int], order: int
+) -> sparse.csr_array:
+    """The operators that sample an image at ``matrix @ (row, column) + offset``, stacked.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (r, 2, 2)
+    offsets : ndarray of shape (r, 2)
+        In pixels; both map positions in the result to positions in the image.
+    shape : tuple (height, width)
+    order : {1, 3}
+        Bilinear on the pixels, or cubic on the B-spline coefficients.
+
+    Returns
+    -------
+    sparse array of shape (r h w, h w); a row whose position lies outside the image is zero
+    """
+    height, width = shape
+    rows, columns = np.indices(shape, dtype=float).reshape(2, -1)
+    taps = order + 1
+    inside = np.ones((len(matrices), height * width), dtype=bool)
+    index, weight = [], []
+    for axis, length in enumerate(shape):
+        # The order of the additions is SciPy's: it decides which points fall outside the frame.
+        position = (offsets[:, axis, None] + matrices[:, axis, 0, None] * rows) + matrices[
+            :, axis, 1, None
+        ] * columns
+        inside &= (position >= 0) & (position <= length - 1)
+        below = np.floor(position)
+        weight.append(_weights(position - below, order))
+        tap = below.astype(np.int64)[..., None] - order // 2 + np.arange(taps)
+        # Splines continue by reflection about the outermost pixels.
+        period = max(2 * (length - 1), 1)
+        tap = np.abs(tap) % period
+        index.append(np.minimum(tap, period - tap) if length > 1 else np.zeros_like(tap))
+    data = weight[0][..., :, None] * weight[1][..., None, :]
+    data *= inside[..., None, None]
+    indices = index[0][..., :, None] * width + index[1][..., None, :]
+    n_rows = len(matrices) * height * width
+    return sparse.csr_array(
+        (data.ravel(), indices.ravel(), np.arange(n_rows + 1) * taps**2),
+        shape=(n_rows, height * width),
+    )
+
+
+def resample(
+    matrices: NDArray,
+    offsets: NDArray,
+    factors: NDArray | None,
+    images: NDArray,
+    order: int,
+) -> NDArray:
+    """Sample every image by every affine map, zero outside the frame.
+
+    Parameters
+    ----------
+    matrices, offsets : ndarray of shape (r, 2, 2) and (r, 2)
+        See `sampling_matrix`.
+    factors : ndarray of shape (r,) or None
+        Multiply the results.
+    images : ndarray of shape (n, height, width)
+    order : {1, 3}
+
+    Returns
+    -------
+    ndarray of shape (r, n, height, width), of the images' floating type
+    """
+    n, *shape = images.shape
+    size = shape[0] * shape[1]
+    moved = np.empty((len(matrices), n, size), dtype=images.dtype)
+    row_bytes = size * max((order + 1) ** 2 * 16, _COLUMNS * images.itemsize)
+    block = max(1, _BLOCK_BYTES // row_bytes)
+    coefficients = images
+    if order == 3:
+        for axis in (1, 2):
+            coefficients = ndimage.spline_filter1d(coefficients, 3, axis, mode="mirror")
+    columns = np.ascontiguousarray(coefficients.reshape(n, size).T, dtype=images.dtype)
+    for start in range(0, len(matrices), block):
+        which = slice(start, start + block)
+        operator = sampling_matrix(matrices[which], offsets[which], tuple(shape), order)
+        if factors is not None:
+            operator.data *= np.repeat(factors[which], size * (order + 1) ** 2)
+        operator = operator.astype(images.dtype)
+        for first in range(0, n, _COLUMNS):
+            some = np.ascontiguousarray(columns[:, first : first + _COLUMNS])
+            result = (operator @ some).reshape(-1, size, some.shape[1])
+            moved[which, first : first + _COLUMNS] = result.swapaxes(1, 2)
+    return moved.reshape(len(matrices), n, *shape)

@@ -1,0 +1,232 @@
+"""Atom permutations of Coulomb matrices, and the sorted-noise density on them.
+
+A Coulomb matrix C of shape (a, a) describes a molecule with at most a atoms, padded with zeros.
+Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled flattened,
+(n, a^2), or as (n, a, a).
+"""
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from .base import Transformations
+from .signed import SignedPermutationGroup
+
+__all__ = [
+    "AtomPermutations",
+    "SortedNoise",
+    "check_coulomb",
+    "coulomb_eigenvalues",
+    "coulomb_triangle",
+    "sort_coulomb",
+]
+
+
+def check_coulomb(matrices: ArrayLike) -> NDArray:
+    """Coulomb matrices as a floating array of shape (n, a, a).
+
+    Parameters
+    ----------
+    matrices : array-like of shape (n, a, a) or (n, a^2)
+
+    Raises
+    ------
+    ValueError
+        When a matrix is not square or not symmetric; the first offender is named.
+
+    Examples
+    --------
+    >>> check_coulomb([[1.0, 2.0, 2.0, 3.0]]).shape
+    (1, 2, 2)
+    """
+    matrices = np.asarray(matrices)
+    if not np.issubdtype(matrices.dtype, np.floating):
+        matrices = matrices.astype(np.float64)
+    if matrices.ndim == 2:
+        atoms = round(np.sqrt(matrices.shape[1]))
+        if atoms**2 != matrices.shape[1]:
+            raise ValueError(
+                f"Coulomb matrices must be square: rows of {matrices.shape[1]} entries are not "
+                "flattened a x a matrices"
+            )
+        matrices = matrices.reshape(-1, atoms, atoms)
+    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+        raise ValueError(
+            f"Coulomb matrices must be square: expected shape (n, a, a), got {matrices.shape}"
+        )
+    gaps = np.abs(matrices - matrices.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+    sizes = np.abs(matrices).max(axis=(1, 2), initial=0)
+    asymmetric = ~(gaps <= 1e-5 * sizes)
+    if asymmetric.any():
+        worst = int(asymmetric.argmax())
+        raise ValueError(
+            f"Coulomb matrix {worst} is not symmetric (largest difference {gaps[worst]:.3g}); "
+            "use (C + C.T) / 2 if that is rounding, else check the order of the atoms"
+        )
+    return matrices
+
+
+def _conjugate(matrices: NDArray, orders: NDArray) -> NDArray:
+    """Rows and columns of each matrix in the given order: shapes (..., a, a) and (..., a)."""
+    rows = np.take_along_axis(matrices, orders[..., :, None], axis=-2)
+    return np.take_along_axis(rows, orders[..., None, :], axis=-1)
+
+
+def sort_coulomb(matrices: ArrayLike) -> NDArray:
+    """Atoms in the order of falling Euclidean row norm, shape (n, a, a).
+
+    The sorted matrix is the same for every numbering of the atoms (up to tied norms), but it is
+    not continuous in the molecule: two atoms change places where their norms cross.
+
+    >>> sort_coulomb([[[1.0, 2.0], [2.0, 5.0]]])
+    array([[[5., 2.],
+            [2., 1.]]])
+    """
+    matrices = check_coulomb(matrices)
+    norms = np.linalg.norm(matrices, axis=2)
+    return _conjugate(matrices, np.argsort(-norms, axis=1, kind="stable"))
+
+
+def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray:
+    """Eigenvalues by falling absolute value, shape (n, a): invariant, but not injective.
+
+    >>> coulomb_eigenvalues([[[1.0, 0.0], [0.0, -3.0]]])
+    array([[-3.,  1.]])
+    """
+    values = np.linalg.eigvalsh(check_coulomb(matrices))
+    return np.take_along_axis(values, np.argsort(-np.abs(values), axis=1), axis=1)
+
+
+def coulomb_triangle(matrices: ArrayLike) -> NDArray:
+    """Upper triangles, shape (n, a (a + 1) / 2), with the inner products of the full matrices.
+
+    Entries off the diagonal are scaled by sqrt(2): half the work of every product, the same
+    distances.
+
+    >>> coulomb_triangle([[[1.0, 2.0], [2.0, 5.0]]]).round(4)
+    array([[1.    , 2.8284, 5.    ]])
+    """
+    matrices = check_coulomb(matrices)
+    rows, columns = np.triu_indices(matrices.shape[1])
+    scale = np.where(rows == columns, 1, np.sqrt(2)).astype(matrices.dtype)
+    return matrices[:, rows, columns] * scale
+
+
+class AtomPermutations(SignedPermutationGroup):
+    """All renumberings of ``n_atoms`` atoms, conjugating flattened Coulomb matrices (S_a).
+
+    >>> group = AtomPermutations(2)
+    >>> group.act(group.generators(), [[1.0, 2.0, 2.0, 5.0]])[0]
+    array([[5., 2., 2., 1.]])
+    """
+
+    def __init__(self, n_atoms: int):
+        self.n_atoms = n_atoms
+
+    def _degree(self) -> int:
+        if not isinstance(self.n_atoms, (int, np.integer)) or self.n_atoms < 1:
+            raise ValueError(f"AtomPermutations needs n_atoms >= 1, got {self.n_atoms!r}")
+        return int(self.n_atoms)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self._degree(), self._degree())
+
+    @property
+    def order(self) -> int:
+        return factorial(self._degree())
+
+    def generators(self) -> NDArray:
+        """The transposition (1 2) and the cycle (1 2 ... a)."""
+        n, line = self._degree(), self.identity()[0]
+        swap = line.copy()
+        swap[:2] = line[:2][::-1]
+        return np.stack([swap, np.roll(line, -1)])[: min(n - 1, 2)].reshape(-1, n)
+
+    def sample(self, n_samples: int, random_state=None) -> NDArray:
+        rng = check_random_state(random_state)
+        return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
+
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+        """Elements on the a^2 entries: entry (i, j) comes from entry (p_i, p_j)."""
+        order = np.abs(np.atleast_2d(elements)) - 1
+        n = self._degree()
+        perm = (order[:, :, None] * n + order[:, None, :]).reshape(len(order), -1)
+        return perm, np.ones(perm.shape, dtype=np.int8)
+
+
+class SortedNoise(Transformations):
+    r"""Random atom orders near the sorted one: sort by row norms with noise added.
+
+    Montavon et al. 2012 draw ``epsilon ~ N(0, noise^2 I)`` and put the atoms in the order of
+    falling :math:`\lVert C_i \rVert + \epsilon_i`. The law of the permutation therefore depends
+    on the molecule: it is concentrated near the sorted order and mixes only atoms whose norms
+    are alike. An element is one draw of epsilon. Applied to two numberings of one molecule it
+    gives the same law, so that averages over it are invariant in expectation; an element is not
+    a linear map, so the points must be transformed and never the templates (`unitary` is False).
+
+    Parameters
+    ----------
+    n_atoms : int
+    noise : float
+        Standard deviation, in the units of the row norms; 0 is plain sorting.
+    triangle : bool
+        Return `coulomb_triangle` coordinates (a (a + 1) / 2 numbers, the same inner products)
+        instead of a^2. `act` then takes full matrices and returns triangles.
+
+    Examples
+    --------
+    >>> C = [[1.0, 2.0, 2.0, 5.0]]
+    >>> density = SortedNoise(2, noise=0.0)
+    >>> density.act(density.sample(1), C)[0]
+    array([[5., 2., 2., 1.]])
+    """
+
+    unitary = False
+
+    def __init__(self, n_atoms: int, noise: float = 1.0, triangle: bool = False):
+        self.n_atoms = n_atoms
+        self.noise = noise
+        self.triangle = triangle
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.n_atoms, self.n_atoms)
+
+    @property
+    def order(self) -> float:
+        return np.inf
+
+    def sample(self, n_samples: int, random_state=None) -> NDArray:
+        if not self.noise >= 0:
+            raise ValueError(f"SortedNoise needs noise >= 0, got {self.noise!r}")
+        rng = check_random_state(random_state)
+        return self.noise * rng.standard_normal((n_samples, self.n_atoms))
+
+    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
+        if not self.triangle:
+            return super().act(elements, X)
+        return self._act(np.asarray(elements), self._flatten(np.asarray(X)))
+
+    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+        # Sorting first makes the noise meet the same atom in every numbering of the molecule.
+        matrices = sort_coulomb(X)
+        norms = np.linalg.norm(matrices, axis=2)
+        entry = np.triu_indices(self.n_atoms) if self.triangle else None
+        scale = None if entry is None else np.where(entry[0] == entry[1], 1, np.sqrt(2))
+        width = self.n_atoms**2 if entry is None else len(entry[0])
+        moved = np.empty((len(elements), len(X), width), dtype=X.dtype)
+        for i, noise in enumerate(elements):
+            order = np.argsort(-(norms + noise), axis=1, kind="stable")
+            if entry is None:
+                moved[i] = _conjugate(matrices, order).reshape(len(X), -1)
+            else:
+                # Only the upper triangle is gathered: half the memory traffic.
+                flat = order[:, entry[0]] * self.n_atoms + order[:, entry[1]]
+                picked = np.take_along_axis(matrices.reshape(len(X), -1), flat, axis=1)
+                np.multiply(picked, scale, out=moved[i], casting="unsafe")
+        return moved

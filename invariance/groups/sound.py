@@ -1,0 +1,228 @@
+"""Pitch and speed: `PitchSpeed` of waveforms, `SpectrogramPitchSpeed` of log-mel spectrograms.
+
+The waveforms are stretched by Rubber Band through Pedalboard (``pip install invariance[audio]``);
+a change of pitch is a stretch followed by resampling. On a log-mel spectrogram the same changes
+are a stretch of the time axis and a displacement along the frequency axis: linear maps, with no
+library behind them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import signal
+from sklearn.utils import check_random_state
+
+from .base import Transformations
+
+__all__ = ["PitchSpeed", "SpectrogramPitchSpeed", "mel_frequencies"]
+
+
+def mel_frequencies(n_bands: int, low: float, high: float) -> NDArray[np.float64]:
+    """Centres in Hz of ``n_bands`` bands between two frequencies, equally spaced in mel.
+
+    >>> mel_frequencies(3, 0.0, 1000.0).round(0)
+    array([174., 391., 662.])
+    """
+    edges = np.linspace(_mel(low), _mel(high), n_bands + 2)
+    return 700 * np.expm1(edges[1:-1] / 1127.01048)
+
+
+def _mel(hertz: ArrayLike) -> NDArray:
+    return 1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700)
+
+
+class _PitchSpeed(Transformations):
+    """A finite set of pairs (cents, speed), equally likely."""
+
+    unitary = False
+
+    # `shape` is a constructor argument of the subclasses, where the base class computes it.
+    shape = None
+
+    @property
+    def symmetric(self) -> bool:
+        pairs = self.elements()
+        mirrored = self.inverse(pairs)
+        return all(np.isclose(pairs, m).all(axis=1).any() for m in mirrored)
+
+    @property
+    def order(self) -> int:
+        return len(self.elements())
+
+    def elements(self) -> NDArray:
+        """All pairs (cents, speed), shape (r, 2), the speed varying fastest."""
+        cents, speeds = (np.atleast_1d(np.asarray(v, dtype=float))
+                         for v in (self.cents, self.speeds))
+        if not (cents.size and speeds.size and np.isfinite(cents).all() and np.all(speeds > 0)):
+            raise ValueError(
+                f"cents must be finite and speeds positive, at least one of each; got cents="
+                f"{self.cents!r}, speeds={self.speeds!r}"
+            )
+        return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
+
+    def sample(self, n_samples: int, random_state=None) -> NDArray:
+        pairs = self.elements()
+        return pairs[check_random_state(random_state).randint(len(pairs), size=n_samples)]
+
+    def inverse(self, elements: ArrayLike) -> NDArray:
+        """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""
+        elements = np.atleast_2d(np.asarray(elements, dtype=float))
+        return np.stack([-elements[:, 0], 1 / elements[:, 1]], axis=1)
+
+    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+        if elements.ndim != 2 or elements.shape[1] != 2 or not np.all(elements[:, 1] > 0):
+            raise ValueError(
+                f"elements are pairs (cents, speed > 0) of shape (r, 2), got {elements!r:.80}"
+            )
+        return self._moved(elements.astype(float), X)
+
+    @abstractmethod
+    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
+        """Checked elements applied to X of shape (n, d)."""
+
+
+class PitchSpeed(_PitchSpeed):
+    """Waveforms with another pitch, played at another speed, centred in a frame of fixed length.
+
+    Pitch and speed are independent: at double speed a word takes half the time at the same pitch.
+    The vocoder behind it is neither linear nor unitary, and is undone only approximately.
+
+    Parameters
+    ----------
+    shape : tuple (n_samples,)
+    cents : sequence of float
+        Changes of pitch; 100 cents are a semitone.
+    speeds : sequence of float
+        Factors on the speed; 2 is twice as fast.
+    sample_rate : float
+        Samples a second.
+    high_quality : bool
+        Rubber Band's finer engine, some five times slower.
+
+    Raises
+    ------
+    ImportError
+        From `act`, when Pedalboard is not installed.
+
+    Examples
+    --------
+    >>> sounds = PitchSpeed((8000,), cents=(-400, 0, 400), speeds=(0.5, 1, 2))
+    >>> sounds.order, sounds.symmetric
+    (9, True)
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int],
+        cents: ArrayLike = (-400, 0, 400),
+        speeds: ArrayLike = (0.5, 1, 2),
+        sample_rate: float = 8000,
+        high_quality: bool = True,
+    ):
+        self.shape = shape
+        self.cents = cents
+        self.speeds = speeds
+        self.sample_rate = sample_rate
+        self.high_quality = high_quality
+
+    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
+        try:
+            from pedalboard import time_stretch
+        except ImportError as error:
+            raise ImportError(
+                "changing the pitch or speed of waveforms needs Pedalboard: "
+                "pip install 'invariance[audio]'. Log-mel spectrograms do without "
+                "(SpectrogramPitchSpeed)"
+            ) from error
+        n_samples = X.shape[1]
+        moved = np.zeros((len(elements), *X.shape), dtype=X.dtype)
+        for (cents, speed), results in zip(elements, moved, strict=True):
+            if cents == 0 and speed == 1:
+                results[...] = X
+                continue
+            # The pitch rises by resampling, which also shortens; stretching first makes up for it.
+            ratio = Fraction(2 ** (cents / 1200)).limit_denominator(200)
+            for wave, result in zip(X, results, strict=True):
+                stretched = wave.astype(np.float32)[None]
+                factor = speed / float(ratio)
+                if factor != 1:
+                    stretched = time_stretch(
+                        stretched, self.sample_rate, stretch_factor=factor,
+                        high_quality=self.high_quality,
+                    )
+                sound = signal.resample_poly(
+                    stretched[0], ratio.denominator, ratio.numerator
+                )[: 4 * n_samples]
+                surplus = len(sound) - n_samples
+                if surplus >= 0:
+                    result[...] = sound[surplus // 2 : surplus // 2 + n_samples]
+                else:
+                    result[-surplus // 2 : -surplus // 2 + len(sound)] = sound
+        return moved
+
+
+class SpectrogramPitchSpeed(_PitchSpeed):
+    """Log-mel spectrograms stretched about their middle frame and displaced along frequency.
+
+    Band and frame positions are interpolated linearly; what comes from outside the frame is zero,
+    the level of silence (see `invariance.features.LogMel`). Linear, but not unitary.
+
+    Parameters
+    ----------
+    shape : tuple (n_frames, n_bands)
+    cents, speeds : sequence of float
+        As in `PitchSpeed`.
+    low, high : float
+        Range of the mel bands in Hz, as in `LogMel`.
+
+    Examples
+    --------
+    >>> sounds = SpectrogramPitchSpeed((60, 24), cents=range(-400, 401, 100))
+    >>> sounds.order, sounds.n_features
+    (27, 1440)
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        cents: ArrayLike = (-400, 0, 400),
+        speeds: ArrayLike = (0.5, 1, 2),
+        low: float = 100.0,
+        high: float = 4000.0,
+    ):
+        self.shape = shape
+        self.cents = cents
+        self.speeds = speeds
+        self.low = low
+        self.high = high
+
+    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
+        if len(self.shape) != 2:
+            raise ValueError(f"a spectrogram's shape is (frames, bands), got {self.shape!r}")
+        n_frames, n_bands = self.shape
+        if not 0 <= self.low < self.high:
+            raise ValueError(
+                f"frequencies need 0 <= low < high, got low={self.low}, high={self.high}"
+            )
+        frames = np.arange(n_frames)
+        centres = mel_frequencies(n_bands, self.low, self.high)
+        spacing = (_mel(self.high) - _mel(self.low)) / (n_bands + 1)
+        images = X.reshape(len(X), n_frames, n_bands)
+        moved = np.empty((len(elements), *images.shape), dtype=X.dtype)
+        middle = (n_frames - 1) / 2
+        for (cents, speed), result in zip(elements, moved, strict=True):
+            in_time = _linear((frames - middle) * speed + middle, n_frames)
+            source = (_mel(centres * 2 ** (-cents / 1200)) - _mel(self.low)) / spacing - 1
+            in_band = _linear(source, n_bands) if cents else np.eye(n_bands)
+            result[...] = np.einsum("st,ntb,cb->nsc", in_time, images, in_band, optimize=True)
+        return moved.reshape(len(elements), *X.shape)
+
+
+def _linear(positions: NDArray, length: int) -> NDArray:
+    """Linear interpolation at these positions of a sequence that is zero outside, as a matrix."""
+    distance = np.abs(positions[:, None] - np.arange(length))
+    return np.maximum(1 - distance, 0)

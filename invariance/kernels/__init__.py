@@ -1,0 +1,38 @@
+"""Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
+
+from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
+from .best_fit import BestFit
+from .cdf import CDF
+from .circle import CircleAverage
+from .diagnostics import (
+    GramReport,
+    SpectrumRepair,
+    gershgorin_margin,
+    gram_report,
+    largest_definite,
+)
+from .empirical import EmpiricalAverage
+from .locality import Locality
+from .orbit import Average
+from .tangent import TANGENTS, TangentDistance
+
+__all__ = [
+    "CDF",
+    "TANGENTS",
+    "Average",
+    "BestFit",
+    "CircleAverage",
+    "EmpiricalAverage",
+    "Gaussian",
+    "GramReport",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Locality",
+    "Polynomial",
+    "SpectrumRepair",
+    "TangentDistance",
+    "gershgorin_margin",
+    "gram_report",
+    "largest_definite",
+]

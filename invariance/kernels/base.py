@@ -1,0 +1,202 @@
+"""`Kernel` and the base kernels: linear, polynomial, Gaussian, Laplacian.
+
+A kernel is a callable ``k(X, Y) -> (n, m)``. It derives from scikit-learn's Gaussian-process
+kernel, so that ``SVC(kernel=k)``, ``KernelRidge(kernel=k)``, ``GaussianProcessRegressor(kernel=k)``
+and ``pairwise_kernels`` take it as it is, and sums, products and powers of kernels are kernels.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils.validation import check_array
+
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "row_blocks"]
+
+#: Default bound, in bytes, on the temporary arrays of a blocked computation.
+BLOCK_BYTES = 128 * 2**20
+
+
+def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: int = BLOCK_BYTES):
+    """Slices that cover ``range(n_rows)`` with at most ``block_bytes`` of temporaries each.
+
+    >>> list(row_blocks(5, bytes_per_row=10, block_bytes=25))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, int(block_bytes // max(bytes_per_row, 1)))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+class Kernel(BaseEstimator, GaussianProcessKernel):
+    """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
+
+    A subclass implements ``_gram(X, Y)``; a composed kernel holds its parts as parameters, which
+    ``get_params`` and ``set_params`` reach as ``part__parameter``.
+
+    Attributes
+    ----------
+    unitary_invariant : bool
+        Whether k(Ax, Az) = k(x, z) for every orthogonal A, which lets an average over two copies
+        of a group be taken over one.
+    """
+
+    unitary_invariant: bool = False
+
+    @abstractmethod
+    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
+        """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False):
+        """The matrix of k(x_i, y_j).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Y : array-like of shape (m, d), default X
+        eval_gradient : bool
+            For `GaussianProcessRegressor`; these kernels have no hyperparameters that it tunes, so
+            the gradient has shape (n, n, 0).
+
+        Returns
+        -------
+        ndarray of shape (n, m), float32 when both inputs are float32, else float64
+        """
+        X = check_array(X, dtype=(np.float64, np.float32), estimator=type(self).__name__)
+        if Y is not None:
+            Y = check_array(Y, dtype=(np.float64, np.float32), estimator=type(self).__name__)
+            if X.shape[1] != Y.shape[1]:
+                raise ValueError(
+                    f"{type(self).__name__}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
+                    "both must be points of the same space"
+                )
+        gram = self._gram(X, Y)
+        if eval_gradient:
+            return gram, np.empty((*gram.shape, 0))
+        return gram
+
+    def diag(self, X: ArrayLike) -> NDArray:
+        """k(x_i, x_i) for each row, shape (n,)."""
+        X = check_array(X, dtype=(np.float64, np.float32))
+        return np.array([self._gram(x[None], None)[0, 0] for x in X])
+
+    def is_stationary(self) -> bool:
+        return False
+
+    @property
+    def hyperparameters(self) -> list:
+        """None that a Gaussian process would tune by gradient: grid search is the way here."""
+        return []
+
+
+def _positive(kernel: Kernel, name: str) -> float:
+    value = getattr(kernel, name)
+    if not np.isreal(value) or not value > 0:
+        raise ValueError(f"{type(kernel).__name__} needs {name} > 0, got {value!r}")
+    return value
+
+
+class Linear(Kernel):
+    """k(x, z) = <x, z>.
+
+    >>> Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    """
+
+    unitary_invariant = True
+
+    def _gram(self, X, Y):
+        return X @ (X if Y is None else Y).T
+
+    def diag(self, X):
+        return np.einsum("nd,nd->n", X, X)
+
+
+class Polynomial(Kernel):
+    """k(x, z) = (constant + scale <x, z>)^degree.
+
+    >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    unitary_invariant = True
+
+    def __init__(self, degree: int = 3, scale: float = 1.0, constant: float = 1.0):
+        self.degree = degree
+        self.scale = scale
+        self.constant = constant
+
+    def of_inner_products(self, inner: NDArray) -> NDArray:
+        """The kernel as a function of the inner product <x, z>."""
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(f"Polynomial needs an integer degree >= 1, got {self.degree!r}")
+        return (self.constant + self.scale * inner) ** int(self.degree)
+
+    def _gram(self, X, Y):
+        return self.of_inner_products(X @ (X if Y is None else Y).T)
+
+    def diag(self, X):
+        return self.of_inner_products(np.einsum("nd,nd->n", X, X))
+
+
+class Gaussian(Kernel):
+    """k(x, z) = exp(-gamma |x - z|^2).
+
+    >>> Gaussian(gamma=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
+    array([[1.    , 0.6065]])
+    """
+
+    unitary_invariant = True
+
+    def __init__(self, gamma: float = 1.0):
+        self.gamma = gamma
+
+    def of_squared_distances(self, squared: NDArray) -> NDArray:
+        """The kernel as a function of |x - z|^2."""
+        return np.exp(-_positive(self, "gamma") * squared)
+
+    def _gram(self, X, Y):
+        return self.of_squared_distances(squared_distances(X, Y))
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+    def is_stationary(self) -> bool:
+        return True
+
+
+class Laplacian(Kernel):
+    """k(x, z) = exp(-gamma |x - z|_1).
+
+    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
+    array([[0.1353]])
+    """
+
+    def __init__(self, gamma: float = 1.0):
+        self.gamma = gamma
+
+    def _gram(self, X, Y):
+        return np.exp(-_positive(self, "gamma") * manhattan_distances(X, Y))
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+    def is_stationary(self) -> bool:
+        return True
+
+
+def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray:
+    """|x_i - y_j|^2 by one matrix product, never negative, zero on the diagonal when Y is None."""
+    squared = -2 * (X @ (X if Y is None else Y).T)
+    norms = np.einsum("nd,nd->n", X, X)
+    squared += norms[:, None]
+    squared += norms if Y is None else np.einsum("nd,nd->n", Y, Y)
+    np.maximum(squared, 0, out=squared)
+    if Y is None:
+        np.fill_diagonal(squared, 0)
+    return squared

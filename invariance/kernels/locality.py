@@ -1,0 +1,391 @@
+"""`Locality`: polynomial kernels of local features at several spatial scales."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from .base import BLOCK_BYTES, Kernel, row_blocks
+from .lift import Lift
+
+__all__ = ["Locality"]
+
+
+class Locality(Kernel):
+    r"""The multi-layer locality kernel of images or sequences.
+
+    With windows :math:`w` of ``window`` pixels a side (Liu et al. 2022, eq. 5),
+
+    .. math:: K(x, z) = \Big( 1 + \beta \sum_w \big(1 + \alpha \langle x_w, z_w \rangle\big)^{d_1}
+              \Big)^{d_2},
+
+    and each further entry of ``degrees`` sums windows of the layer below before its own power
+    (eq. 6). It is positive definite at any depth (lemma 3).
+
+    Parameters
+    ----------
+    shape : tuple
+        (height, width) of images, or (length,) of sequences; points are flattened.
+    window : int or sequence of int
+        Odd side of the windows, the same on every local layer or one a layer.
+    degrees : sequence of int
+        One for each local layer and one for the final sum over all positions: two for eq. (5),
+        three for eq. (6).
+    padding : {"same", "valid"} or int or sequence
+        Zeros around each layer's input: (window - 1) / 2, none, or so many.
+    stride : int or sequence of int
+        Distance between neighbouring windows.
+    channels : int
+        Channels of a pixel, the last axis of a point.
+    mixed : bool
+        Whether a window's inner product runs over all channels. By default channels have their
+        own windows and are summed at the first layer.
+    scales : sequence of float or None
+        The factors alpha, ..., beta, one for each degree; ``(1, 1)`` is eq. (5) as printed. None
+        is the paper's experiments: one over the pixels of a window, and at last one over
+        channels times height.
+    storage : {"layers", "last"}
+        Keep the values of a whole layer while the next one is computed (time linear in depth), or
+        only the running ones, computing lower layers anew for every window that needs them (time
+        exponential in depth, memory independent of the number of windows).
+    block_bytes : int
+        Bound on temporary arrays.
+
+    Raises
+    ------
+    ValueError
+        For an even-sized window, one larger than its (padded) input, degrees that are not
+        positive integers, or points that do not match ``shape``.
+
+    Examples
+    --------
+    >>> kernel = Locality((4, 4), window=3, degrees=(2, 2))
+    >>> x, z = np.ones((1, 16)), np.eye(4).reshape(1, 16)
+    >>> kernel(x, z).round(3)
+    array([[43.707]])
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        window: int | tuple[int, ...] = 7,
+        degrees: tuple[int, ...] = (2, 4),
+        padding: str | int | tuple = "same",
+        stride: int | tuple[int, ...] = 1,
+        channels: int = 1,
+        mixed: bool = False,
+        scales: tuple[float, ...] | None = None,
+        storage: str = "layers",
+        block_bytes: int = BLOCK_BYTES,
+    ):
+        self.shape = shape
+        self.window = window
+        self.degrees = degrees
+        self.padding = padding
+        self.stride = stride
+        self.channels = channels
+        self.mixed = mixed
+        self.scales = scales
+        self.storage = storage
+        self.block_bytes = block_bytes
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def _degrees(self) -> list[int]:
+        degrees = np.atleast_1d(np.asarray(self.degrees))
+        if len(degrees) < 2 or degrees.dtype.kind not in "iu" or np.any(degrees < 1):
+            raise ValueError(
+                "degrees must be at least two positive integers, one for each local layer and "
+                f"one for the final sum, got {self.degrees!r}"
+            )
+        return [int(d) for d in degrees]
+
+    def _per_layer(self, name: str) -> list:
+        """A layer's own value, for every local layer."""
+        value, count = getattr(self, name), len(self._degrees()) - 1
+        values = [value] * count if isinstance(value, (int, np.integer, str)) else list(value)
+        if len(values) != count:
+            raise ValueError(
+                f"{name}={value!r} has {len(values)} entries for {count} local layers "
+                f"(degrees={self.degrees!r})"
+            )
+        return values
+
+    def _sizes(self) -> tuple[int, int]:
+        """Height and width; a sequence is an image of height one."""
+        sizes = np.atleast_1d(np.asarray(self.shape))
+        if len(sizes) not in (1, 2) or sizes.dtype.kind not in "iu" or np.any(sizes < 1):
+            raise ValueError(
+                f"shape must be (height, width) or (length,), got {self.shape!r}; the number of "
+                "channels is a parameter of its own"
+            )
+        return (1, int(sizes[0])) if len(sizes) == 1 else (int(sizes[0]), int(sizes[1]))
+
+    def _windows(self) -> list[tuple[tuple[int, int, int], ...]]:
+        """Side, padding and stride of the windows, for each local layer and both axes."""
+        layers = []
+        settings = zip(
+            self._per_layer("window"), self._per_layer("padding"), self._per_layer("stride"),
+            strict=True,
+        )
+        for window, padding, stride in settings:
+            if not isinstance(window, (int, np.integer)) or window < 1 or window % 2 == 0:
+                raise ValueError(f"window must be a positive odd integer, got {window!r}")
+            if not isinstance(stride, (int, np.integer)) or stride < 1:
+                raise ValueError(f"stride must be a positive integer, got {stride!r}")
+            padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
+            if not isinstance(padding, (int, np.integer)) or not 0 <= padding < window:
+                raise ValueError(
+                    "padding must be 'same', 'valid' or a number of pixels below the window's "
+                    f"{window}, got {padding!r}"
+                )
+            own = (int(window), int(padding), int(stride))
+            layers.append((own if len(np.atleast_1d(self.shape)) == 2 else (1, 0, 1), own))
+        return layers
+
+    def _layers(self) -> list[list[NDArray]]:
+        """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
+        sizes = self._sizes()
+        layers = []
+        for settings in self._windows():
+            matrices = []
+            for (window, padding, stride), size in zip(settings, sizes, strict=True):
+                if window > size:
+                    raise ValueError(
+                        f"a window of {window} pixels is larger than its input of size {size}: "
+                        "take a smaller window"
+                    )
+                starts = np.arange(-padding, size + padding - window + 1, stride)
+                inside = np.arange(size) - starts[:, None]
+                matrices.append(((inside >= 0) & (inside < window)).astype(float))
+            layers.append(matrices)
+            sizes = tuple(len(m) for m in matrices)
+        return layers
+
+    def _scales(self) -> list[float]:
+        """The factors before each power."""
+        degrees = self._degrees()
+        if self.scales is not None:
+            scales = [float(s) for s in np.atleast_1d(self.scales)]
+            if len(scales) != len(degrees) or not all(s > 0 for s in scales):
+                raise ValueError(
+                    f"scales must be {len(degrees)} positive numbers, one for each of "
+                    f"degrees={self.degrees!r}, got {self.scales!r}"
+                )
+            return scales
+        own = [1.0 / prod(side for side, _, _ in axes) for axes in self._windows()]
+        return [*own, 1 / (self.channels * int(np.atleast_1d(self.shape)[0]))]
+
+    @property
+    def n_features(self) -> int:
+        """Length of the points: pixels times channels."""
+        return prod(self._sizes()) * self.channels
+
+    def images(self, X: NDArray) -> NDArray:
+        """Points (n, d) as images (n, height, width, channels)."""
+        if X.shape[1] != self.n_features:
+            raise ValueError(
+                f"{self!r} takes points of {self.n_features} features "
+                f"(shape {self.shape} with {self.channels} channels), got {X.shape[1]}"
+            )
+        return X.reshape(len(X), *self._sizes(), self.channels)
+
+    def work(self) -> tuple[int, int]:
+        """Window values computed for a pair of points, and how many are held at a time.
+
+        With ``storage="layers"`` each window is computed once and two neighbouring layers are
+        held. With ``storage="last"`` a window's value is computed anew for every window above
+        that needs it, and each layer holds one running sum.
+
+        >>> [Locality((27,), 3, (2,) * n, storage="last").work() for n in (2, 3, 4)]
+        [(27, 2), (106, 3), (339, 4)]
+        """
+        layers = self._layers()
+        sizes = [len(vertical) * len(horizontal) for vertical, horizontal in layers]
+        if self.storage == "layers":
+            return sum(sizes), max(a + b for a, b in zip(sizes, [*sizes[1:], 1], strict=True))
+        # How often every window of a layer is computed, from the top layer down.
+        times = np.ones((len(layers[-1][0]), len(layers[-1][1])))
+        total = times.sum()
+        for vertical, horizontal in reversed(layers[1:]):
+            times = vertical.T @ times @ horizontal
+            total += times.sum()
+        return int(total), len(layers) + 1
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def _gram(self, X, Y):
+        same = Y is None or Y is X
+        Y = X if same else Y
+        if self.storage not in ("layers", "last"):
+            raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
+        lift = self.lift() if self.storage == "layers" else None
+        if lift is not None:
+            return self._quadratic(lift, X, Y)
+        layers = self._layers()
+        n_windows = prod(len(m) for m in layers[0])
+        window = prod(side for side, _, _ in self._windows()[0])
+        values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
+        # Patches of both sides, and about three layers of values for each pair.
+        patch_bytes = values.itemsize * window * n_windows * self.channels
+        budget = self.block_bytes // 3
+        for columns in row_blocks(len(Y), patch_bytes, budget):
+            second = self._patches(Y[columns])
+            pair_bytes = values.itemsize * (3 * n_windows if self.storage == "layers" else 3)
+            per_row = patch_bytes + pair_bytes * (columns.stop - columns.start)
+            for rows in row_blocks(len(X), per_row, budget):
+                first = self._patches(X[rows])
+                compute = self._by_layers if self.storage == "layers" else self._by_recursion
+                values[rows, columns] = compute(first, second, layers)
+        return values
+
+    def _patches(self, X: NDArray) -> NDArray:
+        """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""
+        images = self.images(X)
+        (f, p, s), (g, q, t) = self._windows()[0]
+        padded = np.pad(images, ((0, 0), (p, p), (q, q), (0, 0)))
+        windows = sliding_window_view(padded, (f, g), axis=(1, 2))[:, ::s, ::t]
+        # (n, rows, columns, channels, f, g) -> (rows, columns, channels, n, f, g)
+        windows = windows.transpose(1, 2, 3, 0, 4, 5)
+        rows, columns, channels, n = windows.shape[:4]
+        if self.mixed:
+            windows = windows.transpose(0, 1, 3, 2, 4, 5)
+            return np.ascontiguousarray(windows).reshape(rows * columns, 1, n, -1)
+        return np.ascontiguousarray(windows).reshape(rows * columns, channels, n, -1)
+
+    def _by_layers(self, first: NDArray, second: NDArray, layers) -> NDArray:
+        """All values of a layer at once: arrays of shape (windows, n, m)."""
+        degrees, scales = self._degrees(), self._scales()
+        values = 0
+        for channel in range(first.shape[1]):
+            inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
+            values = values + _power(1 + scales[0] * inner, degrees[0])
+        for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
+            vertical, horizontal = (m.astype(values.dtype) for m in matrices)
+            grid = values.reshape(vertical.shape[1], horizontal.shape[1], -1)
+            grid = np.matmul(horizontal, grid)
+            grid = np.tensordot(vertical, grid, axes=1)
+            values = _power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
+        return _power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
+
+    def _by_recursion(self, first: NDArray, second: NDArray, layers) -> NDArray:
+        """One (n, m) array a layer: every window recomputes the windows below it."""
+        degrees, scales = self._degrees(), self._scales()
+
+        def value(layer: int, row: int, column: int) -> NDArray:
+            if layer == 0:
+                position = row * len(layers[0][1]) + column
+                return sum(
+                    _power(1 + scales[0] * (a @ b.T), degrees[0])
+                    for a, b in zip(first[position], second[position], strict=True)
+                )
+            vertical, horizontal = layers[layer]
+            below = product(np.flatnonzero(vertical[row]), np.flatnonzero(horizontal[column]))
+            total = sum(value(layer - 1, r, c) for r, c in below)
+            return _power(1 + scales[layer] * total, degrees[layer])
+
+        top = len(layers) - 1
+        positions = product(range(len(layers[top][0])), range(len(layers[top][1])))
+        total = sum(value(top, r, c) for r, c in positions)
+        return _power(1 + scales[-1] * total, degrees[-1])
+
+    # -- the quadratic first layer as one inner product --------------------------------------------
+
+    def lift(self) -> Lift | None:
+        r"""The kernel as a function of one inner product, where its structure allows that.
+
+        For two layers with :math:`d_1 = 2` the sum over windows is, up to a constant,
+
+        .. math:: \sum_w \langle x_w, z_w \rangle^2 = \sum_\delta \sum_p
+                  k(p, p + \delta)\, x_p x_{p + \delta} \; z_p z_{p + \delta},
+
+        where k counts the windows that hold both pixels; padding, stride and the frame's edge
+        enter through k alone, on the first argument. The linear term is weighted alike.
+        Returns None for other degrees and depths, and for mixed channels.
+        """
+        degrees, scales = self._degrees(), self._scales()
+        layers = self._layers()
+        if len(degrees) != 2 or degrees[0] != 2 or (self.mixed and self.channels > 1):
+            return None
+        (vertical, horizontal), = layers
+        alpha, beta = scales
+        n_windows = len(vertical) * len(horizontal) * self.channels
+        reach = [side - 1 for side, _, _ in self._windows()[0]]
+        # The offsets delta and -delta contribute alike: one of each pair, counted twice.
+        offsets = [
+            (i, j) for i in range(reach[0] + 1) for j in range(-reach[1], reach[1] + 1)
+            if (i, j) >= (0, 0)
+        ]
+        shared = [m.T @ m for m in (vertical, horizontal)]
+        weights = np.stack([np.outer(_offset(shared[0], i), _offset(shared[1], j))
+                            for i, j in offsets])
+        alive = weights.any(axis=(1, 2))
+        offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
+        weights = weights[alive] * alpha**2
+        weights[1:] *= 2
+        linear = 2 / alpha * weights[0]
+
+        def first(images: NDArray) -> NDArray:
+            n, height, width, channels = images.shape
+            lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
+            for c in range(channels):
+                plane = np.ascontiguousarray(images[..., c])
+                lifted[:, c, 0] = linear * plane
+                for k, (i, j) in enumerate(offsets):
+                    moved = np.roll(plane, (-i, -j), axis=(1, 2))
+                    np.multiply(plane, moved, out=moved)
+                    lifted[:, c, k + 1] = weights[k].astype(images.dtype) * moved
+            return lifted.reshape(n, -1, height, width)
+
+        def second(images: NDArray) -> NDArray:
+            n, height, width, channels = images.shape
+            lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
+            for c in range(channels):
+                plane = np.ascontiguousarray(images[..., c])
+                lifted[:, c, 0] = plane
+                for k, (i, j) in enumerate(offsets):
+                    np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)),
+                                out=lifted[:, c, k + 1])
+            return lifted.reshape(n, -1, height, width)
+
+        def outer(core: NDArray, X: NDArray) -> NDArray:
+            return _power(1 + beta * (n_windows + core), degrees[1])
+
+        return Lift(self.channels * (len(offsets) + 1), first, second, outer)
+
+    def _quadratic(self, lift: Lift, X: NDArray, Y: NDArray) -> NDArray:
+        values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
+        per_point = values.itemsize * lift.n_channels * self.n_features / self.channels
+        for columns in row_blocks(len(Y), per_point, self.block_bytes // 2):
+            second = lift.second(self.images(Y[columns]))
+            second = second.reshape(len(second), -1).T
+            for rows in row_blocks(len(X), per_point, self.block_bytes // 2):
+                first = lift.first(self.images(X[rows]))
+                core = first.reshape(len(first), -1) @ second
+                values[rows, columns] = lift.outer(core, X[rows])
+        return values
+
+
+def _offset(matrix: NDArray, offset: int) -> NDArray:
+    """``matrix[p, p + offset]`` for every p, zero where p + offset leaves the frame."""
+    entries = np.zeros(len(matrix))
+    diagonal = np.diagonal(matrix, offset)
+    start = max(0, -offset)
+    entries[start : start + len(diagonal)] = diagonal
+    return entries
+
+
+def _power(values: NDArray, degree: int) -> NDArray:
+    """Integer powers by repeated squaring: ``**`` goes through the general power function."""
+    result = None
+    while degree:
+        if degree & 1:
+            result = values if result is None else result * values
+        degree >>= 1
+        if degree:
+            values = values * values
+    return result

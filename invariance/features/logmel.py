@@ -1,0 +1,120 @@
+"""`LogMel`: log-mel spectrograms of waveforms."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import fft, signal
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..groups.sound import mel_frequencies
+
+__all__ = ["LogMel"]
+
+
+class LogMel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Decibels above silence in mel bands, frame by frame.
+
+    Each value is 10 log10 of the energy in a triangular band relative to the loudest band of the
+    same recording, cut at ``-range_db`` and raised by it, divided by ``range_db``: silence, and
+    whatever lies outside the recording, is zero, the loudest band one. Loudness is thereby
+    normalised.
+
+    Parameters
+    ----------
+    sample_rate : float
+        Samples a second.
+    n_bands : int
+    frame, hop : int
+        Samples a frame (Hann window) and from one frame to the next.
+    low, high : float
+        Range of the bands in Hz.
+    range_db : float
+
+    Attributes
+    ----------
+    shape_ : tuple (n_frames, n_bands)
+    filters_ : ndarray of shape (n_bands, frame // 2 + 1)
+
+    Examples
+    --------
+    >>> tone = np.sin(2 * np.pi * 1000 * np.arange(4000) / 8000)
+    >>> spectrogram = LogMel().fit_transform(tone[None])
+    >>> mel = LogMel().fit(tone[None])
+    >>> mel.shape_, round(float(mel.frequencies_[spectrogram.reshape(mel.shape_)[9].argmax()]))
+    ((32, 24), 1044)
+    """
+
+    def __init__(
+        self,
+        sample_rate: float = 8000,
+        n_bands: int = 24,
+        frame: int = 256,
+        hop: int = 128,
+        low: float = 100.0,
+        high: float = 4000.0,
+        range_db: float = 50.0,
+    ):
+        self.sample_rate = sample_rate
+        self.n_bands = n_bands
+        self.frame = frame
+        self.hop = hop
+        self.low = low
+        self.high = high
+        self.range_db = range_db
+
+    def fit(self, X: ArrayLike, y=None) -> LogMel:
+        """Lay out frames and bands for waveforms X of shape (n, n_samples)."""
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        for name in ("n_bands", "frame", "hop"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"LogMel needs {name} >= 1 as an integer, got {value!r}")
+        if not 0 <= self.low < self.high <= self.sample_rate / 2:
+            raise ValueError(
+                f"LogMel needs 0 <= low < high <= sample_rate / 2, got low={self.low}, "
+                f"high={self.high}, sample_rate={self.sample_rate}"
+            )
+        if not self.range_db > 0:
+            raise ValueError(f"LogMel needs range_db > 0, got {self.range_db!r}")
+        self.frequencies_ = mel_frequencies(self.n_bands, self.low, self.high)
+        edges = np.r_[self.low, self.frequencies_, self.high]
+        hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
+        self.filters_ = np.array([
+            np.interp(hertz, edges[i : i + 3], [0.0, 1.0, 0.0]) for i in range(self.n_bands)
+        ])
+        # A band narrower than the spacing of the spectrum would hear nothing.
+        for band in np.flatnonzero(self.filters_.sum(axis=1) == 0):
+            self.filters_[band, np.abs(hertz - self.frequencies_[band]).argmin()] = 1
+        n_frames = -(-X.shape[1] // self.hop)
+        self.shape_ = (n_frames, self.n_bands)
+        self._n_features_out = n_frames * self.n_bands
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Spectrograms of shape (n, n_frames n_bands), frame after frame, of X's floating type."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        n_frames = self.shape_[0]
+        # Frames are centred on multiples of the hop, the recording padded with silence.
+        lead = self.frame // 2
+        padded = np.zeros((len(X), lead + max(X.shape[1], (n_frames - 1) * self.hop + self.frame)),
+                          dtype=X.dtype)
+        padded[:, lead : lead + X.shape[1]] = X
+        window = signal.get_window("hann", self.frame).astype(X.dtype)
+        spectrograms = np.empty((len(X), *self.shape_), dtype=X.dtype)
+        for wave, result in zip(padded, spectrograms, strict=True):
+            frames = np.lib.stride_tricks.sliding_window_view(wave, self.frame)[:: self.hop]
+            power = np.square(np.abs(fft.rfft(frames[:n_frames] * window, axis=1)))
+            energy = power @ self.filters_.T
+            # Silence stays silence.
+            decibels = 10 * np.log10(np.maximum(energy / (energy.max() or 1.0), 1e-30))
+            result[...] = np.maximum(1 + decibels / self.range_db, 0)
+        return spectrograms.reshape(len(X), -1)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.requires_fit = True
+        return tags

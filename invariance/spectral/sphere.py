@@ -1,0 +1,295 @@
+"""`Sphere`: harmonic polynomials in any dimension, written in normalised monomials.
+
+On homogeneous polynomials of degree k take the frame
+``psi_a = sqrt(kappa_k / a!) x^a``, ``kappa_k = d (d+2) ... (d+2k-2)``.
+Declaring it orthonormal is (up to the constant) Fischer's inner product <p, q> = p(d/dx) q. Every
+orthogonal matrix preserves it, and on *harmonic* polynomials it equals the inner product of
+L2(sphere, uniform probability). So harmonic polynomials are the orthogonal complement of
+|x|^2 times the polynomials two degrees lower, no Gram matrix of moments has to be inverted, and
+the matrices B_k have orthonormal rows. Sign flips split the monomials by the parities of their
+exponents into small blocks, and blocks with equally many odd exponents are copies of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, count
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.linalg import qr
+from scipy.special import gammaln
+from sklearn.utils import check_random_state
+
+from ..groups import Group
+from ..theory.soleymani2025 import sphere_dimension
+from .base import Basis, Eigenspace, signed_permutation
+from .rows import RowIndex
+
+__all__ = ["Sphere"]
+
+#: A dense action on more frame functions than this would not fit in memory.
+DENSE_LIMIT = 4000
+
+
+class Sphere(Basis):
+    """The unit sphere S^(d-1) in R^d; eigenspace k holds the harmonic polynomials of degree k.
+
+    The eigenvalue is k(k + d - 2) and the dimension C(d+k-1, k) - C(d+k-3, k-2)
+    (Soleymani et al. 2025, example 5.2).
+
+    Meant for low degrees: the polynomials are sums of monomials, and for small d their terms
+    cancel more and more as the degree grows (`Circle` has no such limit).
+
+    Parameters
+    ----------
+    n_features : int
+        Number d of coordinates, at least 2.
+    degree : int, optional
+        Highest polynomial degree kept.
+
+    Examples
+    --------
+    >>> basis = Sphere(30, degree=3)
+    >>> basis.dimensions_
+    array([   1,   30,  464, 4930])
+    >>> x = basis.sample(5, random_state=0)
+    >>> basis.evaluate(x).shape
+    (5, 5425)
+    """
+
+    def __init__(self, n_features: int, degree: int | None = None):
+        self.n_features = n_features
+        self.degree = degree
+
+    @property
+    def manifold_dimension(self) -> int:
+        return self.n_features - 1
+
+    @property
+    def volume(self) -> float:
+        d = self.n_features
+        return float(2 * np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2)))
+
+    def spectrum(self) -> Iterator[Eigenspace]:
+        d = self._ambient()
+        return (Eigenspace(k, float(k * (k + d - 2)), sphere_dimension(d, k)) for k in count())
+
+    def counting(self, eigenvalues: ArrayLike) -> NDArray:
+        d = self._ambient()
+        values = np.asarray(eigenvalues, dtype=float) * (1 + 1e-12)
+        # The largest k with k (k + d - 2) <= value.
+        top = np.floor((np.sqrt((d - 2) ** 2 + 4 * np.maximum(values, 0)) - (d - 2)) / 2)
+        totals = np.cumsum([sphere_dimension(d, k) for k in range(int(top.max()) + 1)])
+        return np.where(values < 0, 0, totals[top.astype(int)])
+
+    def sample(self, n_samples: int, random_state=None) -> NDArray:
+        points = check_random_state(random_state).standard_normal((n_samples, self._ambient()))
+        return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+    def check_points(self, X: ArrayLike) -> NDArray:
+        X = super().check_points(X)
+        norms = np.linalg.norm(X, axis=1)
+        worst = int(np.abs(norms - 1).argmax())
+        if abs(norms[worst] - 1) > 1e-6:
+            raise ValueError(
+                f"points of Sphere must have norm 1, but row {worst} has norm {norms[worst]:.6g}; "
+                "divide each row by its norm (sklearn.preprocessing.normalize)"
+            )
+        return X
+
+    def _ambient(self) -> int:
+        d = self.n_features
+        if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or d < 2:
+            raise ValueError(f"Sphere needs an integer n_features >= 2, got {d!r}")
+        return int(d)
+
+    def frame(self, k: int) -> sparse.csr_array:
+        return harmonics(self._ambient(), k)
+
+    def _frames(self, X: NDArray, wanted: list[NDArray]) -> list[NDArray]:
+        d = self._ambient()
+        coordinates = np.ascontiguousarray(X.T)
+        values = np.ones((1, len(X)))
+        parts = [values[wanted[0]]]
+        top = max((k for k, rows in enumerate(wanted) if len(rows)), default=0)
+        for k in range(1, len(wanted)):
+            if k > top:
+                parts.append(np.empty((0, len(X))))
+                continue
+            table = monomials(d, k)
+            scale = np.sqrt((d + 2 * k - 2) / table.repeats)
+            values = values[table.parents] * coordinates[table.variables[:, -1]]
+            values *= scale[:, None]
+            parts.append(values if len(wanted[k]) == len(values) else values[wanted[k]])
+        return parts
+
+    def _frame_cost(self, wanted: list[NDArray]) -> int:
+        return sum(comb(self._ambient() + k - 1, k) for k in range(len(wanted)))
+
+    def isometries(self, group: Group, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+        matrices, shifts = self._affine(group, elements, 1.0, lambda difference: difference)
+        defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._ambient()))
+        off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
+        if len(off) and off.max() > 1e-8:
+            raise ValueError(
+                f"element {int(off.argmax())} of {group!r} does not act on the sphere: it is no "
+                f"orthogonal matrix (off by {off.max():.2g})"
+            )
+        return matrices, np.zeros_like(shifts)
+
+    def frame_action(self, k: int, matrix: NDArray, shift: NDArray):
+        d = self._ambient()
+        table = monomials(d, k)
+        size = len(table.variables)
+        structure = signed_permutation(matrix)
+        if structure is not None:
+            perm, signs = structure
+            target = monomial_index(d, k).find(np.sort(perm[table.variables], axis=1))
+            values = np.prod(signs[table.variables], axis=1)
+            return sparse.csr_array((values, (np.arange(size), target)), (size, size))
+        if size > DENSE_LIMIT:
+            raise ValueError(
+                f"a general orthogonal matrix acts densely on the {size} monomials of degree {k} "
+                f"in {d} variables, more than the {DENSE_LIMIT} that fit; lower the degree"
+            )
+        return symmetric_power(matrix, k)
+
+
+@dataclass(frozen=True)
+class Monomials:
+    """The monomials of degree k in d variables, in lexicographic order.
+
+    ``variables`` (m, k) lists each monomial's variables in rising order, with repetition;
+    ``parents`` (m,) is its place one degree lower once the last variable is dropped; ``repeats``
+    is that variable's exponent; ``factorials`` is a!, the product of the exponents' factorials.
+    """
+
+    variables: NDArray
+    parents: NDArray
+    repeats: NDArray
+    factorials: NDArray
+
+
+@lru_cache(maxsize=64)
+def monomials(d: int, k: int) -> Monomials:
+    if k == 0:
+        one = np.ones(1)
+        return Monomials(np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=int), one, one)
+    lower = monomials(d, k - 1)
+    last = lower.variables[:, -1] if k > 1 else np.zeros(1, dtype=int)
+    children = d - last
+    parents = np.repeat(np.arange(len(last)), children)
+    first = np.repeat(np.cumsum(children) - children, children)
+    variable = last[parents] + np.arange(len(parents)) - first
+    again = variable == last[parents] if k > 1 else np.zeros(len(parents), dtype=bool)
+    repeats = np.where(again, lower.repeats[parents] + 1, 1.0)
+    return Monomials(
+        np.concatenate([lower.variables[parents], variable[:, None]], axis=1),
+        parents,
+        repeats,
+        lower.factorials[parents] * repeats,
+    )
+
+
+@lru_cache(maxsize=64)
+def monomial_index(d: int, k: int) -> RowIndex:
+    return RowIndex(monomials(d, k).variables)
+
+
+@lru_cache(maxsize=64)
+def harmonics(d: int, k: int) -> sparse.csr_array:
+    """B_k, shape (harmonic dimension, monomials): an orthonormal basis in the monomial frame."""
+    rows, columns, values = [], [], []
+    filled = 0
+    for odd in range(k % 2, min(k, d) + 1, 2):
+        half = (k - odd) // 2
+        block = _even_harmonics(d, odd, half)
+        squares = monomials(d, half).variables
+        sets = np.array(list(combinations(range(d), odd)), dtype=np.int64)
+        sets = sets.reshape(comb(d, odd), odd)
+        member = np.zeros((len(sets), d), dtype=bool)
+        np.put_along_axis(member, sets, True, axis=1)
+        # Slots 0 .. odd-1 are the odd variables, the others follow in order.
+        slots = np.argsort(~member, axis=1, kind="stable")
+        doubled = np.repeat(slots[:, squares], 2, axis=2)
+        odds = np.broadcast_to(sets[:, None], (len(sets), len(squares), odd))
+        spelled = np.sort(np.concatenate([odds, doubled], axis=2), axis=2)
+        place = monomial_index(d, k).find(spelled.reshape(len(sets) * len(squares), k))
+        place = place.reshape(len(sets), len(squares))
+        kept = np.broadcast_to(place[:, None], (len(sets), *block.shape))
+        row = filled + np.arange(len(sets) * len(block)).reshape(len(sets), -1, 1)
+        rows.append(np.broadcast_to(row, kept.shape).ravel())
+        columns.append(kept.ravel())
+        values.append(np.broadcast_to(block, kept.shape).ravel())
+        filled += len(sets) * len(block)
+    entries = np.concatenate(values)
+    there = entries != 0
+    where = np.concatenate(rows)[there], np.concatenate(columns)[there]
+    return sparse.csr_array((entries[there], where), (filled, comb(d + k - 1, k)))
+
+
+@lru_cache(maxsize=256)
+def _even_harmonics(d: int, odd: int, half: int) -> NDArray:
+    """Orthonormal null space of the Laplacian on x_1 ... x_odd q(x_1^2, ..., x_d^2).
+
+    q runs over homogeneous polynomials of degree ``half``; rows are harmonic polynomials.
+    """
+    squares = monomials(d, half).variables
+    if half == 0:
+        return np.ones((1, 1))
+    exponents = np.zeros((len(squares), d), dtype=int)
+    for column in squares.T:
+        exponents[np.arange(len(squares)), column] += 2
+    exponents[:, :odd] += 1
+    lower = comb(d + half - 2, half - 1)
+    laplacian = np.zeros((len(squares), lower))
+    index = monomial_index(d, half - 1)
+    for position in range(half):
+        # Dropping equal variables at different positions is the same derivative: take it once.
+        fresh = np.ones(len(squares), dtype=bool)
+        if position:
+            fresh = squares[:, position] != squares[:, position - 1]
+        rows = np.flatnonzero(fresh)
+        variable = squares[rows, position]
+        a = exponents[rows, variable]
+        target = index.find(np.delete(squares[rows], position, axis=1))
+        laplacian[rows, target] = np.sqrt(a * (a - 1))
+    basis, _ = qr(laplacian)
+    return np.ascontiguousarray(basis[:, lower:].T)
+
+
+@lru_cache(maxsize=64)
+def _raised(d: int, k: int) -> NDArray:
+    """Place of x_j times each monomial of degree k - 1 among those of degree k: (d, m)."""
+    lower = monomials(d, k - 1).variables
+    longer = [
+        np.sort(np.concatenate([lower, np.full((len(lower), 1), j)], axis=1), axis=1)
+        for j in range(d)
+    ]
+    return np.stack([monomial_index(d, k).find(rows) for rows in longer])
+
+
+def symmetric_power(matrix: NDArray, k: int) -> NDArray:
+    """How x -> A x acts on normalised monomials of degree k, by polynomial substitution.
+
+    Returns
+    -------
+    ndarray of shape (m, m), orthogonal when A is
+    """
+    d = len(matrix)
+    power = np.ones((1, 1))
+    for degree in range(1, k + 1):
+        table = monomials(d, degree)
+        grown = np.zeros((len(table.parents), len(table.parents)))
+        factor = matrix[table.variables[:, -1]]
+        for j, target in enumerate(_raised(d, degree)):
+            if np.any(factor[:, j]):
+                grown[:, target] += factor[:, j, None] * power[table.parents]
+        power = grown
+    root = np.sqrt(monomials(d, k).factorials)
+    return power * root / root[:, None]

@@ -1,0 +1,1 @@
+"""Every bound and rate of the papers as a plain function of its parameters."""

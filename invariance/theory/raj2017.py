@@ -1,0 +1,220 @@
+r"""Bounds of Raj, Kumar, Mroueh, Fletcher and Schoelkopf 2017.
+
+*Local Group Invariant Representations via Orbit Embeddings.* Throughout, s is the number of
+templates, r that of group samples, d the dimension, sigma the bandwidth of the Gaussian base
+kernel exp(-\|x - z\|^2 / (2 sigma^2)) and diam the diameter of the compact set.
+
+Two constants of the published proof do not survive a check, and the functions say which version
+they give. Changing one group sample moves the U-statistic by up to 2/r, not 1/r, because the sample
+occurs on both sides; and a deviation of eps/2 over the whole set asks for eps/4 at the centres of
+the cover. Both change r eps^2 / 2 into r eps^2 / 32 in the exponent. Optimising the radius of the
+cover leaves a factor 2 that the statement of theorem 3.1 drops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "approximation_error",
+    "excess_risk_bound",
+    "gamma_of_bandwidth",
+    "group_samples",
+    "hilbert_average_bound",
+    "jacobian_factor",
+    "pair_failure_group",
+    "pair_failure_templates",
+    "statistics_gap",
+    "templates",
+    "uniform_failure",
+]
+
+#: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
+_TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
+
+
+def _check(**positive: float) -> None:
+    for name, value in positive.items():
+        if not np.all(np.asarray(value) > 0):
+            raise ValueError(f"{name} must be positive, got {value!r}")
+
+
+def _check_delta(**deltas: float) -> None:
+    for name, value in deltas.items():
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+
+
+def gamma_of_bandwidth(sigma: float) -> float:
+    """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
+
+    >>> gamma_of_bandwidth(1.0)
+    0.5
+    """
+    _check(sigma=sigma)
+    return 1 / (2 * sigma**2)
+
+
+def jacobian_factor(matrix: ArrayLike) -> float:
+    r"""The factor :math:`|J_g|^{-1/2}` that makes x -> A x + b unitary on images (lemma 2.1).
+
+    >>> jacobian_factor([[2.0, 0.0], [0.0, 2.0]])
+    0.5
+    """
+    determinant = abs(float(np.linalg.det(np.asarray(matrix, dtype=float))))
+    if not determinant > 0:
+        raise ValueError("an affine map that squeezes the plane into a line has no inverse")
+    return determinant**-0.5
+
+
+def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
+    r"""P(\|<psi(x), psi(z)> - V\| >= eps) <= 2 exp(-s eps^2 / 8) for one pair, over templates.
+
+    Hoeffding's inequality for s terms in [-2, 2]; V is the V-statistic with the same elements. The
+    paper's form, 2 exp(-s eps^2 / 128), is this one at eps / 4.
+
+    >>> float(pair_failure_templates(800, 0.4).round(6))
+    0.0
+    """
+    _check(s=s, eps=eps)
+    return np.minimum(1, 2 * np.exp(-np.asarray(s) * np.asarray(eps) ** 2 / 8))
+
+
+def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
+    r"""P(\|U - k_q,G\| >= eps) <= 2 exp(-r eps^2 / 2) for one pair, over group samples.
+
+    The bounded-difference inequality for a U-statistic of a kernel in [0, 1] that moves by at most
+    2/r with each sample (the paper has 1/r, which gives 2 exp(-2 r eps^2)).
+
+    >>> float(pair_failure_group(100, 0.5).round(6))
+    7e-06
+    """
+    _check(r=r, eps=eps)
+    return np.minimum(1, 2 * np.exp(-np.asarray(r) * np.asarray(eps) ** 2 / 2))
+
+
+def statistics_gap(r: int) -> float:
+    """Largest difference 1/r of U- and V-statistics for a base kernel in [0, 1] (term C).
+
+    >>> statistics_gap(50)
+    0.02
+    """
+    _check(r=r)
+    return 1 / r
+
+
+def uniform_failure(
+    s: float, r: float, eps: float, d: int, diameter: float, sigma: float, published: bool = True
+) -> float:
+    r"""Bound on P(sup \|<psi(x), psi(z)> - k_q,G(x, z)\| > eps + 1/r) (theorem 3.1).
+
+    .. math:: 2 (\kappa_1 + \kappa_2)^{1/(d+1)} \kappa_3^{d/(d+1)} , \quad
+              \kappa_i = 2 (2 \, diam)^{2d} e^{-c_i \epsilon^2} , \quad
+              \kappa_3 = \frac{64 (d + 1)}{\epsilon^2 \sigma^2} ,
+
+    with c_2 = s / 128 and c_1 = r / 2 as published, r / 32 with the constants repaired.
+
+    Examples
+    --------
+    >>> uniform_failure(1e3, 1e3, 0.1, d=2, diameter=2.0, sigma=1.0)     # says nothing yet
+    1.0
+    >>> bool(uniform_failure(1e6, 1e5, 0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
+    True
+    """
+    _check(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
+    group = _GROUP_PUBLISHED if published else _GROUP
+    log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
+    log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
+    log_lipschitz = np.log(64 * (d + 1) / (eps * sigma) ** 2)
+    log_failure = np.log(2) + (log_kappa + d * log_lipschitz) / (d + 1)
+    return float(np.exp(min(log_failure, 0.0)))
+
+
+def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> float:
+    """Smallest n with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
+    return (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2)
+
+
+def templates(eps: float, d: int, diameter: float, delta: float) -> int:
+    """Templates s >= C_2 (d / eps^2) log(diam / delta_2) of theorem 3.1, with its constant.
+
+    >>> templates(0.2, d=2, diameter=1.0, delta=0.1)
+    40564
+    """
+    _check(eps=eps, d=d, diameter=diameter)
+    _check_delta(delta=delta)
+    return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
+
+
+def group_samples(
+    eps: float, d: int, diameter: float, delta: float, published: bool = True
+) -> int:
+    """Group samples r >= C_1 (d / eps^2) log(diam / delta_1) of theorem 3.1, with its constant.
+
+    >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)
+    634
+    """
+    _check(eps=eps, d=d, diameter=diameter)
+    _check_delta(delta=delta)
+    rate = _GROUP_PUBLISHED if published else _GROUP
+    return int(np.ceil(_enough(rate, eps, d, diameter, delta)))
+
+
+def hilbert_average_bound(n: ArrayLike, bound: float, delta: float) -> NDArray:
+    r"""Distance of a mean of n vectors of norm <= M from its expectation (lemma A.1).
+
+    :math:`\frac{M}{\sqrt n} (1 + \sqrt{2 \log(1/\delta)})`, with probability 1 - delta.
+
+    >>> float(hilbert_average_bound(100, 1.0, 0.1).round(3))
+    0.315
+    """
+    _check(n=n, bound=bound)
+    _check_delta(delta=delta)
+    return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
+
+
+def approximation_error(s: ArrayLike, r: ArrayLike, C: float, delta: float) -> NDArray:
+    r"""L2 distance of some f^ in the random class from f* (lemma A.2), probability 1 - 2 delta.
+
+    :math:`C (1/\sqrt s + 1/\sqrt r) (1 + \sqrt{2 \log(1/\delta)})`.
+
+    >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
+    0.472
+    """
+    return hilbert_average_bound(s, C, delta) + hilbert_average_bound(r, C, delta)
+
+
+def excess_risk_bound(
+    n: ArrayLike,
+    s: ArrayLike,
+    r: ArrayLike,
+    C: float,
+    delta: float,
+    lipschitz: float = 1.0,
+    loss_at_zero: float = 1.0,
+) -> NDArray:
+    r"""Excess risk over F_p of the empirical risk minimiser (theorem 3.2), probability 1 - 3 delta.
+
+    .. math:: 2 \left( \frac{4 L C + 2 |V(0)|}{\sqrt n}
+              + L C \sqrt{\frac{\log(1/\delta)}{2 n}} \right)
+              + L \, C \left( \frac{1}{\sqrt s} + \frac{1}{\sqrt r} \right)
+                (1 + \sqrt{2 \log(1/\delta)}) .
+
+    Parameters
+    ----------
+    n, s, r : numbers of labelled points, templates, group samples
+    C : float
+        Bound on the coefficients, \|alpha_k\| <= C / s.
+    lipschitz, loss_at_zero : float
+        Of the loss V; 1 and 1 for the hinge loss.
+
+    >>> float(excess_risk_bound(1e6, 1e4, 1e4, C=1.0, delta=0.1).round(3))
+    0.077
+    """
+    _check(n=n, C=C, lipschitz=lipschitz)
+    n = np.asarray(n, dtype=float)
+    LC = lipschitz * C
+    estimation = (4 * LC + 2 * loss_at_zero) / np.sqrt(n)
+    estimation = estimation + LC * np.sqrt(np.log(1 / delta) / (2 * n))
+    return 2 * estimation + lipschitz * approximation_error(s, r, C, delta)

@@ -1,0 +1,36 @@
+"""Data sets as plain arrays: generated, embedded, or read from files with checksums."""
+
+from .catalogue import DatasetInfo, available, download
+from .dataset import Dataset
+from .files import DataError
+from .images import load_cifar10, load_digits_images, load_emnist_letters, load_mnist
+from .molecules import load_qm7
+from .moved import make_rotated_mnist, make_translated_mnist
+from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
+from .splits import balanced_sample, split_rows
+from .vowels import make_vowels
+from .xperm import make_xperm
+
+__all__ = [
+    "DataError",
+    "Dataset",
+    "DatasetInfo",
+    "available",
+    "balanced_sample",
+    "download",
+    "fixed_length",
+    "load_cifar10",
+    "load_digits_images",
+    "load_emnist_letters",
+    "load_fsdd",
+    "load_mnist",
+    "load_qm7",
+    "load_recordings",
+    "load_synthetic_speech",
+    "make_rotated_mnist",
+    "make_translated_mnist",
+    "make_vowels",
+    "make_xperm",
+    "read_wav",
+    "split_rows",
+]

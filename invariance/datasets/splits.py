@@ -1,0 +1,82 @@
+"""Splits into training and test rows that refuse to leave a class out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+__all__ = ["balanced_sample", "split_rows"]
+
+
+def split_rows(
+    target: ArrayLike, train: ArrayLike, test: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows for training and for testing from two masks, checked.
+
+    Parameters
+    ----------
+    target : array-like of shape (n,)
+    train, test : array-like of bool, shape (n,)
+
+    Returns
+    -------
+    train, test : ndarray of row indices
+
+    Raises
+    ------
+    ValueError
+        When a part is empty, a row is in both, or the test rows hold a class that no training
+        row has; names the classes.
+
+    Examples
+    --------
+    >>> speaker = np.array([0, 0, 1, 1])
+    >>> split_rows([5, 6, 5, 6], speaker == 0, speaker == 1)
+    (array([0, 1]), array([2, 3]))
+    """
+    target = np.asarray(target)
+    masks = [np.asarray(mask) for mask in (train, test)]
+    for name, mask in zip(("train", "test"), masks, strict=True):
+        if mask.dtype != bool or mask.shape != target.shape:
+            raise ValueError(
+                f"{name} must be a mask of {len(target)} booleans, got {mask.dtype} of shape "
+                f"{mask.shape}"
+            )
+        if not mask.any():
+            raise ValueError(f"the split leaves no row to {name}: check the groups it names")
+    if (both := masks[0] & masks[1]).any():
+        raise ValueError(f"{both.sum()} rows, such as {both.argmax()}, are in both parts")
+    lost = np.setdiff1d(target[masks[1]], target[masks[0]])
+    if len(lost):
+        raise ValueError(
+            f"the split leaves no training row of class {', '.join(map(str, lost))}, which the "
+            "test rows hold: move some of its rows to the training part, or drop it from the test"
+        )
+    return np.flatnonzero(masks[0]), np.flatnonzero(masks[1])
+
+
+def balanced_sample(target: ArrayLike, per_class: int, random_state=None) -> NDArray[np.int64]:
+    """Rows drawn without replacement, ``per_class`` from each class, class after class.
+
+    Raises
+    ------
+    ValueError
+        When a class has fewer rows; names the smallest.
+
+    Examples
+    --------
+    >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()
+    [2, 0, 4, 1]
+    """
+    target = np.asarray(target)
+    classes, counts = np.unique(target, return_counts=True)
+    if per_class < 1 or counts.min() < per_class:
+        raise ValueError(
+            f"cannot draw {per_class} rows of every class: class {classes[counts.argmin()]} has "
+            f"{counts.min()}"
+        )
+    rng = check_random_state(random_state)
+    return np.concatenate(
+        [rng.permutation(np.flatnonzero(target == c))[:per_class] for c in classes]
+    )

@@ -1,0 +1,42 @@
+"""The executable companion: run notebooks, compare with the papers, report.
+
+A notebook needs `Run`, `Score`, `fit_rate`, `mean_se`, `colour` and `style`; the command line is
+in `invariance.companion.cli`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from invariance.companion import style
+    from invariance.companion.run import Run
+    from invariance.companion.statistics import RateFit, Score, fit_rate, mean_se
+    from invariance.companion.style import colour, look, marker, shades
+
+__all__ = [
+    "RateFit",
+    "Run",
+    "Score",
+    "colour",
+    "fit_rate",
+    "look",
+    "marker",
+    "mean_se",
+    "shades",
+    "style",
+]
+
+# found on first use: the command line and the runner start without pandas and matplotlib
+_HOMES = {
+    "Run": "run",
+    **dict.fromkeys(("RateFit", "Score", "fit_rate", "mean_se"), "statistics"),
+    **dict.fromkeys(("colour", "look", "marker", "shades"), "style"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "style":
+        return import_module("invariance.companion.style")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"invariance.companion.{_HOMES[name]}"), name)

@@ -1,0 +1,197 @@
+"""The command ``invariance``: list, run, report, data, check."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from invariance.companion import consistency, runner
+from invariance.companion.errors import CompanionError, NotebookError, OutputError
+from invariance.companion.lean import skip_iri_grammar
+from invariance.companion.parameters import read_parameters
+from invariance.companion.paths import PROFILES, Paths
+
+__all__ = ["main"]
+
+_COLOURS = {"ok": "green", "interrupted": "yellow"}
+
+
+class _Usage(click.ClickException):
+    """A mistake in what was asked: nothing was run."""
+
+    exit_code = 2
+
+
+def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Errors raised on purpose are printed without a traceback."""
+
+    @wraps(command)
+    def wrapper(*args, **kwargs):
+        try:
+            return command(*args, **kwargs)
+        except OutputError as error:
+            raise click.ClickException(str(error)) from error
+        except CompanionError as error:
+            raise _Usage(str(error)) from error
+
+    return wrapper
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="invariance")
+def main() -> None:
+    """Run the companion's notebooks, compare with the papers, report."""
+
+
+@main.command("list")
+@click.argument("notebooks", nargs=-1)
+@_clear
+def list_notebooks(notebooks: tuple[str, ...]) -> None:
+    """Notebooks, their parameters with types and defaults, last status and duration."""
+    paths = Paths.find()
+    for notebook in paths.select(notebooks):
+        states = []
+        for profile in PROFILES:
+            status = runner.status_of(paths, notebook, profile)
+            if status:
+                states.append(f"{profile}: {status['status']}, {_duration(status['duration_s'])}")
+        click.secho(notebook, bold=True, nl=False)
+        click.echo(f"  [{'; '.join(states) or 'never run'}]")
+        try:
+            parameters = read_parameters(paths.source(notebook))
+        except NotebookError as error:
+            click.secho(f"    {error}", fg="red")
+            continue
+        for p in parameters.values():
+            comment = f"  # {p.help}" if p.help else ""
+            click.echo(f"    {p.name}: {p.type} = {p.default!r}{comment}")
+
+
+@main.command()
+@click.argument("notebooks", nargs=-1)
+@click.option("--profile", default="quick", show_default=True, help="quick or full.")
+@click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE",
+              help="A parameter of the notebooks; repeatable.")
+@click.option("--jobs", type=int, help="Notebooks at a time. [default: number of cores]")
+@click.option("--resume", is_flag=True,
+              help="Skip notebooks that succeeded with the same text, parameters, code, versions.")
+@click.option("--threads", type=int, default=1, show_default=True,
+              help="BLAS threads of each notebook.")
+@click.option("--deadline", type=float, metavar="SECONDS",
+              help="Kill a notebook after this time. [default: 900; full: 86400]")
+@click.option("--cell-timeout", type=float, metavar="SECONDS", help="Give up a cell after this.")
+@_clear
+def run(
+    notebooks: tuple[str, ...], profile: str, given: tuple[tuple[str, str], ...],
+    jobs: int | None, resume: bool, threads: int, deadline: float | None,
+    cell_timeout: float | None,
+) -> None:
+    """Run papers (mroueh2015), notebooks (mroueh2015/xperm) or, without a name, everything.
+
+    Exit status: 0 if every notebook succeeded, 1 if one failed, 2 if something asked for does
+    not exist, 130 if interrupted.
+    """
+    paths = Paths.find()
+    chosen = paths.select(notebooks)
+    parameters = dict(given)
+    profile = parameters.pop("profile", profile)
+
+    def tell(outcome: runner.Outcome) -> None:
+        state = "kept" if outcome.resumed else outcome.status
+        click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
+        click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
+
+    summary = runner.run_notebooks(
+        paths, chosen, profile=profile, parameters=parameters, jobs=jobs, resume=resume,
+        threads=threads, deadline=deadline, cell_timeout=cell_timeout, tell=tell,
+    )
+    wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]
+    for outcome in wrong:
+        click.secho(f"\n{outcome.notebook}: {outcome.failure['message']}", fg="red", err=True)
+        if outcome.failure["cell_source"]:
+            where = f"cell {outcome.failure['cell_index']}"
+            source = outcome.failure["cell_source"].splitlines()
+            shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
+            click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
+    finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
+    click.echo(f"{finished} of {len(chosen)} notebooks succeeded ({profile}); "
+               f"results in {paths.build / profile}")
+    if summary.interrupted:
+        click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
+    sys.exit(summary.exit_code)
+
+
+@main.command()
+@click.option("--profile", type=click.Choice(PROFILES), default="quick", show_default=True,
+              help="Which runs to show.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER",
+              help="Where the pages go. [default: build/report]")
+@_clear
+def report(profile: str, out: Path | None) -> None:
+    """Build the HTML report from the newest results."""
+    skip_iri_grammar()
+    from invariance.companion.report import build_report
+
+    paths = Paths.find()
+    index = build_report(paths.build, paths.figures, out or paths.build / "report",
+                         profile=profile)
+    click.echo(f"Open {index}")
+
+
+@main.command()
+@click.option("--download", "wanted", multiple=True, metavar="NAME", help="Download a data set.")
+@_clear
+def data(wanted: tuple[str, ...]) -> None:
+    """Which data sets are here, from where, and whether their checksums hold."""
+    from invariance.datasets import DataError, available, download
+
+    sets = {entry.name: entry for entry in available()}
+    for name in wanted:
+        if name not in sets:
+            raise _Usage(f"unknown data set {name!r}: {', '.join(sorted(sets))}")
+        click.echo(f"Downloading {name} from {sets[name].source} ...")
+        try:
+            download(name)
+        except DataError as error:
+            raise click.ClickException(str(error)) from error
+    if wanted:
+        sets = {entry.name: entry for entry in available()}
+    for name, entry in sorted(sets.items()):
+        if not entry.present:
+            state, colour = "absent", "yellow"
+        elif entry.checksum_ok:
+            state, colour = "here, checksums hold", "green"
+        else:
+            state, colour = "here, WRONG CHECKSUM", "red"
+        click.secho(name, bold=True, nl=False)
+        click.echo(": ", nl=False)
+        click.secho(state, fg=colour)
+        click.echo(f"    {entry.description}")
+        click.echo(f"    files: {', '.join(map(str, entry.files))}")
+        click.echo(f"    from {entry.source}")
+    if any(entry.present and not entry.checksum_ok for entry in sets.values()):
+        raise click.ClickException("a data set is damaged: remove its files and download it again")
+
+
+@main.command()
+@_clear
+def check() -> None:
+    """Do ledger, notebooks and stored results agree?"""
+    paths = Paths.find()
+    found = consistency.problems(paths)
+    for problem in found:
+        click.secho(f"- {problem}", fg="red")
+    if found:
+        raise click.ClickException(f"{len(found)} problem(s)")
+    click.echo("Ledger, notebooks and stored results agree.")

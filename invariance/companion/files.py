@@ -1,0 +1,123 @@
+"""Files written whole or not at all."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from invariance.companion.errors import OutputError
+
+__all__ = [
+    "ensure_writable",
+    "read_json",
+    "repair_folder",
+    "replace_folder",
+    "write_bytes",
+    "write_json",
+]
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(
+            f"cannot write {path}: {error.strerror or error}. Earlier results are untouched; "
+            "free some space or choose a folder that can be written to, then run again"
+        ) from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file by renaming a finished temporary sibling over it.
+
+    Raises
+    ------
+    OutputError
+        If the folder is full, read-only or cannot be made.
+    """
+    with _clear_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON with sorted keys; refuses NaN and infinity."""
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, (text + "\n").encode())
+
+
+def read_json(path: Path) -> Any | None:
+    """Content of a JSON file, or None if it does not exist or is not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def ensure_writable(folder: Path) -> None:
+    """Make a folder and prove that a file can be written in it.
+
+    Raises
+    ------
+    OutputError
+        If it cannot.
+    """
+    probe = folder / f".probe.{os.getpid()}"
+    write_bytes(probe, b"x" * 4096)
+    probe.unlink()
+
+
+def _aside(final: Path) -> Path:
+    return final.with_name(f".{final.name}.previous")
+
+
+def repair_folder(final: Path) -> None:
+    """Finish a `replace_folder` that was cut short between its two renames."""
+    aside = _aside(final)
+    if not aside.exists():
+        return
+    with _clear_errors(final):
+        if final.exists():
+            shutil.rmtree(aside)
+        else:
+            os.rename(aside, final)
+
+
+def replace_folder(new: Path, final: Path) -> None:
+    """Put folder `new` in the place of `final`; both lie on the same file system.
+
+    If the process dies half-way, `repair_folder` restores the earlier folder.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be replaced; `final` then still holds what it held.
+    """
+    repair_folder(final)
+    aside = _aside(final)
+    with _clear_errors(final):
+        final.parent.mkdir(parents=True, exist_ok=True)
+        if final.exists():
+            os.rename(final, aside)
+        try:
+            os.rename(new, final)
+        except OSError:
+            if aside.exists():
+                os.rename(aside, final)
+            raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,88 @@
+"""Which modules of a package some code imports, directly or through others, read off the source."""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+__all__ = ["closure", "digest", "package_folder"]
+
+
+def package_folder() -> Path:
+    """Folder of the ``invariance`` package."""
+    return Path(__file__).resolve().parents[1]
+
+
+def _file(module: str, package: Path) -> Path | None:
+    base = package.parent.joinpath(*module.split("."))
+    for path in (base / "__init__.py", base.with_suffix(".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imported(source: str, package: Path, module: str = "") -> set[str]:
+    """Modules of `package` named by the import statements of `source`, with their parents."""
+    name = package.name
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parent = module.split(".")[: len(module.split(".")) - node.level]
+                origin = ".".join([*parent, *([node.module] if node.module else [])])
+            # "from package import x": x may be a module or a name inside the package
+            names = [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for dotted in names:
+            if dotted == name or dotted.startswith(f"{name}."):
+                parts = dotted.split(".")
+                found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+    return {m for m in found if _file(m, package)}
+
+
+@cache
+def _module_imports(module: str, path: Path, stamp: tuple[int, int], package: Path) -> set[str]:
+    # relative imports of a package's __init__ start at the package itself
+    here = f"{module}.__init__" if path.name == "__init__.py" else module
+    return _imported(path.read_text(encoding="utf-8"), package, here)
+
+
+def closure(source: str, package: Path | None = None) -> dict[str, Path]:
+    """Modules of the package that running `source` imports, with their files.
+
+    Parameters
+    ----------
+    source : str
+        Python source.
+    package : Path, optional
+        The package's folder; default: ``invariance``.
+
+    Examples
+    --------
+    >>> sorted(closure("from invariance.companion.errors import hint"))
+    ['invariance', 'invariance.companion', ..., 'invariance.companion.errors', ...]
+    """
+    package = package or package_folder()
+    files: dict[str, Path] = {}
+    waiting = _imported(source, package)
+    while waiting:
+        module = waiting.pop()
+        path = _file(module, package)
+        if module in files or path is None:
+            continue
+        files[module] = path
+        stat = path.stat()
+        waiting |= _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
+    return dict(sorted(files.items()))
+
+
+def digest(files: dict[str, Path]) -> str:
+    """SHA-256 of module names and sources."""
+    total = hashlib.sha256()
+    for module, path in sorted(files.items()):
+        total.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()

@@ -1,0 +1,130 @@
+"""Where everything lies: one place for every path, all of them absolute.
+
+``build/<profile>/<paper>/<name>/`` is the output folder of one notebook:
+
+- ``status.json``: how the *latest* attempt ended (see `invariance.companion.status`);
+- ``executed.ipynb``, ``results.json``, figures and tables: the latest *successful* attempt;
+- ``failed/``: executed notebook and partial outputs of the latest attempt, when it failed.
+
+A failure therefore never destroys an earlier success. Folders whose name starts with a dot are
+attempts under way; they become the output folder by one rename.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from invariance.companion.errors import NotebookError, hint
+
+__all__ = ["PROFILES", "Paths"]
+
+PROFILES = ("quick", "full")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Paths of a checkout of this project (or of any folder that holds ``notebooks/claims.yml``).
+
+    Parameters
+    ----------
+    root : Path
+        The folder that holds ``notebooks/``.
+
+    Examples
+    --------
+    >>> paths = Paths(Path("/project"))
+    >>> paths.output("mroueh2015/xperm", "quick").as_posix()
+    '/project/build/quick/mroueh2015/xperm'
+    """
+
+    root: Path
+
+    @classmethod
+    def find(cls, start: Path | str | None = None) -> "Paths":
+        """Look for the project: ``INVARIANCE_ROOT``, upwards from `start`, around the package.
+
+        Parameters
+        ----------
+        start : path, optional
+            Where the upward search starts; default: the working directory.
+
+        Raises
+        ------
+        NotebookError
+            If no folder with ``notebooks/claims.yml`` is found.
+        """
+        named = os.environ.get("INVARIANCE_ROOT")
+        if named and start is None:
+            return cls(Path(named).absolute())
+        here = Path(start or Path.cwd()).absolute()
+        for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+            if (folder / "notebooks" / "claims.yml").is_file():
+                return cls(folder)
+        raise NotebookError(
+            f"no notebooks/claims.yml in {here} or above it: change into a checkout of the "
+            "project, or name one in the environment variable INVARIANCE_ROOT"
+        )
+
+    @property
+    def notebooks(self) -> Path:
+        return self.root / "notebooks"
+
+    @property
+    def ledger(self) -> Path:
+        return self.notebooks / "claims.yml"
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build"
+
+    @property
+    def figures(self) -> Path:
+        return self.root / "figures"
+
+    def source(self, notebook: str) -> Path:
+        """The text notebook ``<paper>/<name>``."""
+        return self.notebooks / f"{notebook}.py"
+
+    def output(self, notebook: str, profile: str) -> Path:
+        """Output folder of batch runs of a notebook."""
+        return self.build / profile / notebook
+
+    def interactive(self, notebook: str, profile: str) -> Path:
+        """Output folder of runs outside the runner; the report does not read it."""
+        return self.build / "interactive" / profile / notebook
+
+    def published(self, notebook: str) -> Path:
+        """Folder of the committed results of the last full run."""
+        return self.figures / notebook
+
+    def all_notebooks(self) -> list[str]:
+        """Names ``<paper>/<name>`` of every notebook, sorted."""
+        return sorted(
+            path.relative_to(self.notebooks).with_suffix("").as_posix()
+            for path in self.notebooks.glob("*/*.py")
+            if not path.name.startswith(("_", "."))
+        )
+
+    def select(self, names: list[str] | tuple[str, ...]) -> list[str]:
+        """Expand papers and notebooks to notebook names; nothing selects all.
+
+        Raises
+        ------
+        NotebookError
+            For a name that is neither a paper nor a notebook.
+        """
+        known = self.all_notebooks()
+        if not known:
+            raise NotebookError(f"no notebooks in {self.notebooks}: expected <paper>/<name>.py")
+        if not names:
+            return known
+        chosen: list[str] = []
+        for name in names:
+            plain = name.removeprefix("notebooks/").removesuffix(".py").strip("/")
+            found = [n for n in known if n == plain or n.startswith(plain + "/")]
+            if not found:
+                papers = {n.split("/")[0] for n in known}
+                options = hint(plain, [*known, *papers], "papers and notebooks")
+                raise NotebookError(f"unknown notebook or paper {name!r}. {options}")
+            chosen += [n for n in found if n not in chosen]
+        return chosen

@@ -1,0 +1,91 @@
+"""Where a result comes from: code, packages, machine."""
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+__all__ = ["PACKAGES", "code_version", "hardware", "package_versions", "peak_memory_mb"]
+
+# the packages whose version may change a number or a figure
+PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
+
+
+@cache
+def package_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that compute."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "absent"
+    return found
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True, text=True, timeout=30, check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+@cache
+def code_version(root: Path) -> str:
+    """Version of this package and the commit of `root`: ``0.1.0+g1234abc``, or ``...-dirty``.
+
+    Dirty means that the package or a notebook differs from the commit; new figures do not count.
+    """
+    release = version("invariance")
+    commit = _git(root, "rev-parse", "--short=10", "HEAD")
+    if commit is None:
+        return release
+    changed = _git(root, "status", "--porcelain", "--", "invariance", "notebooks")
+    return f"{release}+g{commit}{'-dirty' if changed else ''}"
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@cache
+def hardware() -> dict[str, Any]:
+    """Processor, cores and memory of this machine, and the BLAS threads in use."""
+    return {
+        "processor": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not pinned"),
+    }
+
+
+def peak_memory_mb() -> dict[str, float]:
+    """Peak resident memory of this process and of its largest finished child, in MiB.
+
+    The system counts a child from its fork on, so the child's figure is an upper bound.
+    """
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return {
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
+        "peak_memory_child_mb": round(
+            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit, 1
+        ),
+    }

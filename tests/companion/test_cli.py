@@ -1,0 +1,149 @@
+"""The commands that start no kernel, and the consistency check behind ``invariance check``."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from invariance import datasets
+from invariance.companion import Run, consistency
+from invariance.companion.cli import main
+
+
+@pytest.fixture
+def invoke():
+    def call(*arguments: str):
+        result = CliRunner().invoke(main, arguments)
+        # an error on purpose ends with an exit status, anything else is a bug
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        return result
+
+    return call
+
+
+def test_list_shows_parameters_and_the_last_status(project, invoke):
+    project.write("p/a")
+    project.write("p/b", parameters="")
+    folder = project.output("p/a", "quick")
+    folder.mkdir(parents=True)
+    (folder / "status.json").write_text(json.dumps({"status": "ok", "duration_s": 75.0}))
+    result = invoke("list")
+    assert result.exit_code == 0
+    assert "p/a  [quick: ok, 75.0 s]" in result.output
+    assert "width: float = 1.5  # of the line" in result.output
+    assert "p/b  [never run]" in result.output
+    assert "p/b has 0 parameters cells" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "p/aa"], "unknown notebook or paper 'p/aa'"),
+        (["run", "-p", "wdth", "3"], "Did you mean 'width'"),
+        (["run", "-p", "seed", "0.5"], "'seed'|seed: 0.5 is not of type int"),
+        (["run", "--profile", "fast"], "unknown profile 'fast'"),
+        (["run", "--jobs", "0"], "jobs=0"),
+        (["list", "q"], "unknown notebook"),
+        (["report", "--profile", "fast"], "'fast' is not one of"),
+    ],
+)
+def test_what_does_not_exist_ends_with_status_2(project, invoke, arguments, message):
+    project.write("p/a")
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert any(part in result.output for part in message.split("|"))
+    assert not project.build.exists()
+
+
+def test_an_output_folder_that_cannot_be_written_ends_with_status_1(project, invoke):
+    project.write("p/a")
+    project.build.write_text("a file")
+    result = invoke("run")
+    assert result.exit_code == 1
+    assert "cannot write" in result.output
+
+
+def test_check_accepts_what_agrees(project, invoke):
+    project.write("p/a", 'run.claim("demo/same", difference=0.0)')
+    project.write("p/b", 'for kind in ("pair",):\n    run.claim(f"demo/{kind}", value=[1, 2])')
+    result = invoke("check")
+    assert result.exit_code == 0, result.output
+
+
+def test_check_finds_claims_recorded_twice_or_unknown(project, invoke):
+    project.write("p/a", 'run.claim("demo/same", difference=0.0)')
+    project.write("p/b", 'run.claim("demo/same", difference=0.0)\nrun.claim("demo/ordr")')
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "'demo/same' is recorded by p/a and by p/b" in result.output
+    assert "p/b: claim 'demo/ordr' is not in the ledger. Did you mean 'demo/order'" in result.output
+
+
+def test_check_finds_malformed_notebooks(project):
+    project.write("p/shapeless", parameters="")
+    project.write("p/garbled", "x = (")
+    project.source("p/misnamed").write_text(
+        project.source(project.write("p/other")).read_text().replace("kernelspec", "kernelspecs")
+    )
+    (project.notebooks / "p" / "kept.ipynb").write_text("{}")
+    found = "\n".join(consistency.problems(project))
+    assert "p/shapeless: notebook p/shapeless has 0 parameters cells" in found
+    assert "p/garbled: " in found
+    assert "p/misnamed: the header needs a kernelspec" in found
+    assert "p/misnamed: calls Run with ['p/other']; expected one Run('p/misnamed'" in found
+    assert "kept.ipynb: notebooks are kept as text" in found
+
+
+def test_check_recomputes_stored_verdicts(project, monkeypatch):
+    project.write("p/a")
+    folder = project.published("p/a")
+    monkeypatch.setenv("INVARIANCE_RUN_DIR", str(folder))
+    run = Run("p/a")
+    run.claim("demo/number", value=98.0)
+    run.table([{"x": 1}], "numbers")
+    assert consistency.problems(project) == []
+
+    stored = folder / "results.json"
+    content = json.loads(stored.read_text())
+    content["claims"]["demo/number"]["verdict"] = "matched"
+    stored.write_text(json.dumps(content))
+    (folder / "numbers.csv").unlink()
+    found = "\n".join(consistency.problems(project))
+    assert "the verdict on demo/number does not follow from its numbers" in found
+    assert "names the file numbers.csv, which is not there" in found
+
+    stored.write_text("{")
+    assert "not readable as results" in "\n".join(consistency.problems(project))
+    project.source("p/a").unlink()
+    stored.write_text(json.dumps(content))
+    assert "there is no notebook p/a" in "\n".join(consistency.problems(project))
+
+
+def test_check_reports_a_malformed_ledger(project):
+    project.ledger.write_text("claims: 3")
+    assert consistency.problems(project) == [
+        f"the ledger {project.ledger} must hold one list named 'claims'"
+    ]
+
+
+def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
+    sets = {
+        "digits": SimpleNamespace(name="digits", description="8 x 8", files=["d.gz"],
+                                  source="https://example.org", present=True, checksum_ok=True),
+        "letters": SimpleNamespace(name="letters", description="A to Z", files=["l.gz"],
+                                   source="https://example.org", present=False, checksum_ok=None),
+    }
+    monkeypatch.setattr(datasets, "available", lambda: list(sets.values()))
+    monkeypatch.setattr(datasets, "download",
+                        lambda name: vars(sets[name]).update(present=True, checksum_ok=True))
+
+    result = invoke("data")
+    assert result.exit_code == 0
+    assert "digits: here, checksums hold" in result.output and "letters: absent" in result.output
+    assert "letters: here" in invoke("data", "--download", "letters").output
+    unknown = invoke("data", "--download", "numbers")
+    assert unknown.exit_code == 2 and "digits, letters" in unknown.output
+    sets["digits"].checksum_ok = False
+    damaged = invoke("data")
+    assert damaged.exit_code == 1 and "WRONG CHECKSUM" in damaged.output

@@ -1,0 +1,128 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from invariance.companion.errors import NotebookError, OutputError
+from invariance.companion.files import (
+    ensure_writable,
+    repair_folder,
+    replace_folder,
+    write_bytes,
+    write_json,
+)
+from invariance.companion.imports import closure, digest
+from invariance.companion.paths import Paths
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "a.json"
+    write_json(path, {"b": 1, "a": 2.5})
+    assert path.read_text() == '{\n "a": 2.5,\n "b": 1\n}\n'
+    with pytest.raises(ValueError, match="NaN|nan|JSON"):
+        write_json(path, float("nan"))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OutputError, match=r"cannot write .*a.json: No space left on device"):
+        write_bytes(path, b"new")
+    assert json.loads(path.read_text()) == {"a": 2.5, "b": 1}
+    assert [p.name for p in path.parent.iterdir()] == ["a.json"]
+
+
+def test_a_folder_under_a_file_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot write"):
+        ensure_writable(tmp_path / "file" / "folder")
+    ensure_writable(tmp_path / "folder")
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_a_folder_is_replaced_and_a_cut_replacement_repaired(tmp_path):
+    new, final = tmp_path / "new", tmp_path / "final"
+    for content in "ab":
+        new.mkdir()
+        (new / content).touch()
+        replace_folder(new, final)
+        assert [p.name for p in final.iterdir()] == [content]
+    # the process died between the two renames
+    final.rename(tmp_path / ".final.previous")
+    repair_folder(final)
+    assert [p.name for p in final.iterdir()] == ["b"]
+    # ... or before the old folder was removed
+    (tmp_path / ".final.previous").mkdir()
+    repair_folder(final)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["final"]
+
+
+def test_the_old_folder_stays_when_the_new_one_cannot_come(tmp_path):
+    final = tmp_path / "final"
+    final.mkdir()
+    (final / "old").touch()
+    with pytest.raises(OutputError):
+        replace_folder(tmp_path / "missing", final)
+    assert (final / "old").exists()
+
+
+def test_imports_are_followed_through_the_package(tmp_path):
+    package = tmp_path / "pack"
+    (package / "sub").mkdir(parents=True)
+    files = {
+        "__init__.py": "", "a.py": "from pack import b\nimport numpy", "b.py": "from .sub import c",
+        "sub/__init__.py": "", "sub/c.py": "from ..d import x", "d.py": "x = 1",
+        "sub/e.py": "from . import c", "unused.py": "import pack.a",
+    }
+    for name, text in files.items():
+        (package / name).write_text(text)
+    found = closure("def f():\n    from pack.a import thing", package)
+    assert list(found) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
+    assert list(closure("import pack.sub.e", package)) == [
+        "pack", "pack.d", "pack.sub", "pack.sub.c", "pack.sub.e"
+    ]
+    before = digest(found)
+    (package / "unused.py").write_text("changed")
+    assert digest(closure("import pack.a", package)) == before
+    (package / "d.py").write_text("x = 2")
+    assert digest(closure("import pack.a", package)) != before
+
+
+def test_the_closure_of_a_notebook_reaches_what_it_computes_with():
+    found = closure("from invariance.companion import Run, fit_rate")
+    assert {"invariance.companion.run", "invariance.companion.statistics"} <= set(found)
+    assert not {name for name in found if name.endswith((".runner", ".cli", ".report"))}
+
+
+def test_selecting_notebooks(project):
+    for name in ("p/a", "p/b", "q/a"):
+        project.write(name)
+    assert project.select([]) == ["p/a", "p/b", "q/a"]
+    assert project.select(["q", "notebooks/p/b.py", "q/a"]) == ["q/a", "p/b"]
+    project.write("paper/xperm")
+    with pytest.raises(NotebookError, match=r"'paper/xprm'.*Did you mean 'paper/xperm'"):
+        project.select(["paper/xprm"])
+    with pytest.raises(NotebookError, match="papers and notebooks are: p, p/a, "):
+        project.select(["zzz"])
+
+
+def test_the_project_is_found_from_anywhere_inside(project, monkeypatch):
+    project.write("p/a")
+    assert Paths.find(project.notebooks / "p").root == project.root
+    monkeypatch.delenv("INVARIANCE_ROOT")
+    monkeypatch.chdir(project.notebooks / "p")
+    assert Paths.find().root == project.root
+    # elsewhere: the checkout that the package lies in
+    assert (Paths.find(Path("/")).root / "notebooks" / "claims.yml").is_file()
+
+
+def test_command_line_starts_without_the_numerical_stack():
+    code = (
+        "import sys, invariance.companion.cli\n"
+        "heavy = {'matplotlib', 'pandas', 'scipy', 'sklearn', 'papermill', 'jupytext'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,261 @@
+"""Files with checksums: order of the places, and errors that say how to get a file."""
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pooch
+import pytest
+from scipy.io import wavfile
+
+from invariance.datasets import DataError, available, catalogue, download, load_recordings
+from invariance.datasets import images as image_loaders
+from invariance.datasets import speech as speech_loaders
+from invariance.datasets.catalogue import CATALOGUE
+from invariance.datasets.files import DataFile, Source, decoded, fetch, locate
+
+LOADERS = {
+    "mnist": image_loaders.load_mnist,
+    "emnist": image_loaders.load_emnist_letters,
+    "cifar10": image_loaders.load_cifar10,
+    "fsdd": speech_loaders.load_fsdd,
+    "synthetic_speech": speech_loaders.load_synthetic_speech,
+}
+CONTENT = b"some content"
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+MD5 = hashlib.md5(CONTENT).hexdigest()
+
+
+def put(folder: Path, path: str, content: bytes) -> Path:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(content)
+    return folder / path
+
+
+@pytest.mark.parametrize("checksum", [f"sha256:{SHA256}", f"md5:{MD5}"])
+def test_the_folder_comes_before_the_cache(offline, checksum):
+    file = DataFile("thing", (Source("set/thing.bin", checksum),))
+    in_cache = put(Path(os.environ["INVARIANCE_CACHE"]), "set/thing.bin", CONTENT)
+    assert fetch(file).path == in_cache
+    in_folder = put(offline, "set/thing.bin", CONTENT)
+    found = fetch(file)
+    assert found.path == in_folder and found.sha256 == SHA256
+
+
+def test_either_of_two_files_will_do(offline):
+    file = DataFile("thing", (Source("set/rebuilt.bin", "sha256:" + "0" * 64),
+                              Source("set/official.bin", f"md5:{MD5}")))
+    put(offline, "set/rebuilt.bin", b"damaged")
+    assert not locate(file).holds
+    put(offline, "set/official.bin", CONTENT)
+    assert fetch(file).path.name == "official.bin"
+
+
+def test_a_damaged_file_is_named_with_both_checksums(offline):
+    path = put(offline, "mnist/train-images-idx3-ubyte.gz", b"not what it should be")
+    found = hashlib.sha256(b"not what it should be").hexdigest()
+    with pytest.raises(DataError) as caught:
+        image_loaders.load_mnist()
+    message = str(caught.value)
+    for part in (str(path), found, "440fcabf73cc", "invariance data --download mnist", "https://"):
+        assert part in message
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_a_missing_file_says_where_to_get_it(offline, name):
+    with pytest.raises(DataError) as caught:
+        LOADERS[name]()
+    message = str(caught.value)
+    source = CATALOGUE[name].files[0].sources[0]
+    assert source.path in message and source.checksum in message and str(offline) in message
+    if any(s.url for s in CATALOGUE[name].files[0].sources):
+        assert "no route to" in message and "--download" in message
+    else:
+        assert "no public download" in message
+    with pytest.raises(DataError, match="INVARIANCE_DATA"):
+        LOADERS[name](download_if_missing=False)
+    with pytest.raises(DataError):
+        download(name)
+
+
+def test_a_download_is_checked_and_used_again(offline, monkeypatch):
+    calls = []
+
+    def retrieve(url, known_hash, fname, path):
+        calls.append((url, known_hash))
+        return put(Path(path), fname, CONTENT)
+
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    file = DataFile("thing", (Source("set/rebuilt.bin", "sha256:" + "0" * 64),
+                              Source("set/thing.bin", f"md5:{MD5}", "https://example.org/t")))
+    assert fetch(file).path == fetch(file).path
+    assert calls == [("https://example.org/t", f"md5:{MD5}")]
+
+
+def test_available_reads_the_folder(offline):
+    assert not any(info.present for info in available())
+    put(offline, "qm7/qm7.mat", b"damaged")
+    infos = {info.name: info for info in available()}
+    assert infos["qm7"].present and not infos["qm7"].checksum_ok
+    assert infos["mnist"].files[0] == "train-images-idx3-ubyte.gz"
+    with pytest.raises(ValueError, match="unknown data set 'nist'"):
+        download("nist")
+
+
+def test_decoded_arrays_are_kept_and_a_damaged_copy_is_made_again(offline):
+    file = DataFile("thing", (Source("set/thing.bin", f"sha256:{SHA256}"),))
+    put(offline, "set/thing.bin", CONTENT)
+    found, runs = {"thing": fetch(file)}, []
+
+    def decode():
+        runs.append(1)
+        return {"x": np.arange(3)}
+
+    for _ in range(2):
+        np.testing.assert_array_equal(decoded(found, decode)["x"], np.arange(3))
+    assert len(runs) == 1
+    (kept,) = (Path(os.environ["INVARIANCE_CACHE"]) / "decoded").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-30])
+    np.testing.assert_array_equal(decoded(found, decode)["x"], np.arange(3))
+    assert len(runs) == 2
+
+
+def idx(array: np.ndarray) -> bytes:
+    shape = b"".join(int(s).to_bytes(4, "big") for s in array.shape)
+    return b"\x00\x00\x08" + bytes([array.ndim]) + shape + array.tobytes()
+
+
+def trusted(monkeypatch, name: str, folder: Path, contents: dict[str, bytes]) -> None:
+    """Put files into the folder and make their checksums the known ones."""
+    entry = CATALOGUE[name]
+    files = tuple(
+        DataFile(file.name, (Source(path, "sha256:" + hashlib.sha256(content).hexdigest()),))
+        for file, (path, content) in zip(entry.files, contents.items(), strict=True)
+    )
+    for path, content in contents.items():
+        put(folder, path, content)
+    monkeypatch.setitem(catalogue.CATALOGUE, name, replace(entry, files=files))
+
+
+def test_mnist_and_emnist_formats(offline, monkeypatch):
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(0, 256, (5, 4, 4), dtype=np.uint8), np.arange(5, dtype=np.uint8),
+              rng.integers(0, 256, (2, 4, 4), dtype=np.uint8), np.arange(2, dtype=np.uint8)]
+    for name, loader, suffix in (("mnist", image_loaders.load_mnist, ".gz"),
+                                 ("emnist", image_loaders.load_emnist_letters, ".zip")):
+        contents = {}
+        for i, (file, array) in enumerate(zip(CATALOGUE[name].files, arrays, strict=True)):
+            packed = gzip.compress(idx(array))
+            if suffix == ".zip":
+                with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+                    archive.writestr(f"gzip/{file.name}.gz", packed)
+                packed = buffer.getvalue()
+            contents[f"{name}/{i}{suffix}"] = packed
+        trusted(monkeypatch, name, offline, contents)
+        dataset = loader()
+        upright = [a.transpose(0, 2, 1) if name == "emnist" and a.ndim == 3 else a for a in arrays]
+        np.testing.assert_array_equal(dataset.train[0], upright[0])
+        np.testing.assert_array_equal(dataset.test[0], upright[2])
+        np.testing.assert_array_equal(dataset.test[1], arrays[3])
+        assert set(dataset.sources) == set(contents)
+        assert all(len(sha) == 64 for sha in dataset.sources.values())
+    with pytest.raises(DataError, match="announced"):
+        image_loaders._read_idx(idx(arrays[0])[:-1], Path("file"))
+    with pytest.raises(DataError, match="no IDX"):
+        image_loaders._read_idx(b"<html>", Path("file"))
+
+
+def test_cifar_records(offline, monkeypatch):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(image_loaders, "_CIFAR_BATCH", 20)
+    records = rng.integers(0, 256, (20, 3073), dtype=np.uint8)
+    with tarfile.open(fileobj=(buffer := io.BytesIO()), mode="w") as archive:
+        for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = records.size
+            archive.addfile(member, io.BytesIO(records.tobytes()))
+    trusted(monkeypatch, "cifar10", offline, {"cifar10/official.tar": buffer.getvalue()})
+    dataset = image_loaders.load_cifar10()
+    assert dataset.data.shape == (120, 32, 32, 3) and dataset.n_train == 100
+    image, record = dataset.data[3], records[3]
+    assert dataset.target[3] == record[0]
+    for channel in range(3):
+        plane = record[1 + 1024 * channel : 1 + 1024 * (channel + 1)]
+        np.testing.assert_array_equal(image[..., channel].ravel(), plane)
+    assert len(dataset.lossy_test_rows) == 0
+
+
+def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
+    def archive_of(names):
+        digest = hashlib.sha256()
+        with tarfile.open(fileobj=(buffer := io.BytesIO()), mode="w:gz") as archive:
+            for i, name in enumerate(sorted(names)):
+                wavfile.write(wave := io.BytesIO(), 8000, np.full(5, i, dtype=np.int16))
+                digest.update(name.encode() + b"\0" + wave.getvalue())
+                member = tarfile.TarInfo(f"any-release/recordings/{name}")
+                member.size = len(wave.getvalue())
+                archive.addfile(member, io.BytesIO(wave.getvalue()))
+        return buffer.getvalue(), digest.hexdigest()
+
+    content, digest = archive_of(["0_ann_0.wav", "7_bob_3.wav"])
+    put(offline, "fsdd/fsdd.tar.gz", content)
+    with pytest.raises(DataError, match="content checksum"):
+        speech_loaders.load_fsdd()
+    monkeypatch.setattr(speech_loaders, "FSDD_CONTENT", digest)
+    dataset = speech_loaders.load_fsdd()
+    assert dataset.target.tolist() == [0, 7] and dataset.speaker.tolist() == ["ann", "bob"]
+    assert [len(w) for w in dataset.data] == [5, 5]
+
+
+@pytest.mark.parametrize(("rate", "samples", "message"), [
+    (16_000, np.zeros(10, dtype=np.int16), "16000 samples a second, 8000 are needed"),
+    (8000, np.zeros(0, dtype=np.int16), "length zero"),
+    (8000, np.zeros((10, 2), dtype=np.int16), "2 channels"),
+])
+def test_recordings_that_cannot_be_used(tmp_path, rate, samples, message):
+    wavfile.write(tmp_path / "3_ann_0.wav", rate, samples)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_recordings(tmp_path)
+    assert "3_ann_0.wav" in str(caught.value)
+
+
+def test_recordings_of_ones_own(tmp_path):
+    with pytest.raises(ValueError, match="no WAV files"):
+        load_recordings(tmp_path)
+    (tmp_path / "1_ann_0.wav").write_bytes(b"RIFFnothing")
+    with pytest.raises(ValueError, match="1_ann_0"):
+        load_recordings(tmp_path)
+    wavfile.write(tmp_path / "1_ann_0.wav", 8000, np.array([0.5, -1], dtype=np.float32))
+    wavfile.write(tmp_path / "2_bob_1.wav", 8000, np.array([16384], dtype=np.int16))
+    wavfile.write(tmp_path / "3_bob_1.wav", 8000, np.array([0, 192], dtype=np.uint8))
+    dataset = load_recordings(tmp_path)
+    assert [w.tolist() for w in dataset.data] == [[0.5, -1], [0.5], [-1, 0.5]]
+    assert dataset.speaker.tolist() == ["ann", "bob", "bob"]
+
+
+@pytest.mark.data
+@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
+def test_the_real_files(tmp_path, monkeypatch):
+    from invariance.datasets import load_qm7
+
+    monkeypatch.setenv("INVARIANCE_CACHE", str(tmp_path))
+    assert all(info.checksum_ok for info in available())
+    mnist = image_loaders.load_mnist(download_if_missing=False)
+    assert mnist.data.shape == (70_000, 28, 28)
+    assert mnist.target[:8].tolist() == [5, 0, 4, 1, 9, 2, 1, 3]
+    emnist = image_loaders.load_emnist_letters(download_if_missing=False)
+    assert emnist.data.shape == (145_600, 28, 28) and emnist.n_train == 124_800
+    assert np.all(np.bincount(emnist.target) == [0, *[5600] * 26])
+    qm7 = load_qm7(download_if_missing=False)
+    assert qm7.data.shape == (7165, 23, 23) and -2200 < qm7.target.min() < qm7.target.max() < -400
+    assert np.array_equal(np.sort(qm7.folds.ravel()), np.arange(7165))
+    fsdd = speech_loaders.load_fsdd(download_if_missing=False)
+    assert len(fsdd.data) == 3000 and len(set(fsdd.speaker)) == 6
+    speech = speech_loaders.load_synthetic_speech(download_if_missing=False)
+    assert len(speech.data) == 1800 and len(set(speech.speaker[speech.group == "child"])) == 20

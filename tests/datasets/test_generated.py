@@ -1,0 +1,124 @@
+"""Stand-ins and randomly moved digits: what they promise."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from invariance.datasets import (
+    Dataset,
+    load_digits_images,
+    make_rotated_mnist,
+    make_translated_mnist,
+    make_vowels,
+)
+
+
+def blobs(n=6, side=28, seed=0):
+    X = np.zeros((n, side, side))
+    X[:, 8:20, 8:20] = np.random.default_rng(seed).random((n, 12, 12))
+    return X, np.arange(n)
+
+
+def test_a_dataset_is_plain():
+    dataset = Dataset(np.eye(4), np.arange(4), "rows", n_train=3, details={"colour": "red"})
+    assert dataset.colour == "red" and len(dataset.train[0]) == 3
+    for twin in (pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
+        assert twin.colour == "red"
+    with pytest.raises(AttributeError, match=r"\['colour'\]"):
+        _ = dataset.color
+    with pytest.raises(ValueError, match="without a split"):
+        _ = Dataset(np.eye(4), np.arange(4), "rows").test
+
+
+def test_bundled_digits_look_like_mnist():
+    digits = load_digits_images()
+    assert digits.data.dtype == np.uint8 and digits.data.max() == 255
+    assert not digits.data[:, :4].any() and not digits.data[:, :, 24:].any()
+    assert set(digits.target) == set(range(10))
+
+
+def test_translated_digits_hold_the_image_at_its_offset():
+    X, y = blobs()
+    moved = make_translated_mnist(X, y, random_state=3)
+    assert moved.data.shape == (6, 64, 64) and moved.data.dtype == np.float32
+    for image, place, (down, right) in zip(X, moved.data, moved.offsets, strict=True):
+        np.testing.assert_allclose(place[down : down + 28, right : right + 28], image, atol=1e-7)
+        assert np.isclose(place.sum(), image.sum(), rtol=1e-5)
+    many = make_translated_mnist(np.zeros((4000, 28, 28)), np.zeros(4000), random_state=0)
+    assert set(many.offsets.ravel()) == set(range(37))
+
+
+def test_noise_has_the_stated_deviation():
+    X, y = blobs()
+    plain, noisy = (make_translated_mnist(X, y, noise=s, random_state=1) for s in (0, 0.1))
+    np.testing.assert_array_equal(plain.offsets, noisy.offsets)
+    difference = noisy.data - plain.data
+    assert abs(difference.std() - 0.1) < 0.005 and abs(difference.mean()) < 0.005
+    turned = make_rotated_mnist(X, y, canvas=64, noise=0.1, random_state=1)
+    assert abs(turned.data[:, :5].std() - 0.1) < 0.01
+
+
+def test_rotated_digits_in_their_frame():
+    X, y = blobs(40)
+    turned = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
+    assert turned.n_train == 10 and len(set(turned.rows)) == 35
+    np.testing.assert_array_equal(turned.target, y[turned.rows])
+    assert not np.any(turned.degrees == np.round(turned.degrees))
+    for image, row, angle in zip(turned.data, turned.rows, turned.degrees, strict=True):
+        expected = ndimage.rotate(X[row], angle, reshape=False, order=1)
+        np.testing.assert_allclose(image, expected, atol=1e-6)
+    again = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
+    np.testing.assert_array_equal(turned.data, again.data)
+
+
+def test_rotated_digits_on_a_canvas():
+    X, y = blobs(40)
+    turned = make_rotated_mnist(X, y, canvas=64, random_state=0)
+    assert turned.data.shape == (40, 64, 64)
+    assert turned.degrees.dtype.kind == "i"
+    assert turned.degrees.min() >= -180 and turned.degrees.max() <= 179
+    for image, x, angle in zip(turned.data, X, turned.degrees, strict=True):
+        grown = ndimage.rotate(x, angle, order=3)
+        top, left = (64 - grown.shape[0]) // 2, (64 - grown.shape[1]) // 2
+        part = image[top : top + grown.shape[0], left : left + grown.shape[1]]
+        np.testing.assert_allclose(part, grown, atol=1e-5)
+        assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
+    (lambda X, y: make_translated_mnist(X, y[:-1]), "as many labels"),
+    (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
+    (lambda X, y: make_translated_mnist(X, y, noise=-1), "noise"),
+    (lambda X, y: make_rotated_mnist(X, y), "smaller n_train"),
+    (lambda X, y: make_rotated_mnist(X, y, canvas=28), "does not fit"),
+    (lambda X, y: make_vowels(n_speakers=0), "at least one speaker"),
+])
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*blobs())
+
+
+def test_vowels_are_told_apart_by_their_formants():
+    vowels = make_vowels(n_speakers=6, repetitions=2, random_state=0)
+    assert len(vowels.data) == 120 and set(vowels.group) == {"man", "woman", "child"}
+    assert all(1600 <= len(w) <= 4800 and np.abs(w).max() <= 1 for w in vowels.data)
+    again = make_vowels(n_speakers=6, repetitions=2, random_state=0)
+    assert all(np.array_equal(a, b) for a, b in zip(vowels.data, again.data, strict=True))
+
+    def energy(word, group, low, high):
+        """Share of the energy between two frequencies, averaged over the group."""
+        shares = []
+        for i in np.flatnonzero((vowels.target == word) & (vowels.group == group)):
+            spectrum = np.abs(np.fft.rfft(vowels.data[i])) ** 2
+            hertz = np.fft.rfftfreq(len(vowels.data[i]), 1 / vowels.sample_rate)
+            shares.append(spectrum[(hertz >= low) & (hertz < high)].sum() / spectrum.sum())
+        return np.mean(shares)
+
+    heed, hod = vowels.words.index("heed"), vowels.words.index("hod")
+    # First formants at 270 and 730 Hz; a child's tract is shorter, so all of it lies higher.
+    assert energy(heed, "man", 150, 450) > 2 * energy(hod, "man", 150, 450)
+    assert energy(hod, "child", 900, 4000) > energy(hod, "man", 900, 4000)

@@ -1,0 +1,224 @@
+"""The angular basis, the circle's action on it, and the fast paths against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.ndimage import rotate
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.features import AngularBasis, OrbitFourier, OrbitNystroem
+from invariance.groups import CircleAction, CircleProducts, Normal, VonMises, check_group
+from invariance.kernels import Average, CircleAverage, Gaussian, Laplacian, Linear, Polynomial
+
+
+@parametrize_with_checks([AngularBasis(), AngularBasis(concentration=0.9, max_frequency=1)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("density", [None, VonMises(2.0), VonMises(1.0, loc=0.5), Normal(0.3)])
+def test_the_action_is_a_unitary_group(density):
+    check_group(CircleAction([0, 0, 1, 1, 3, 3, 2, 2], density))
+
+
+def test_the_action_is_the_rotation_of_functions_on_the_circle():
+    frequencies = np.array([0, 1, 1, 2, 2])
+    c = np.random.default_rng(0).standard_normal(5)
+
+    def function(t):
+        once = c[1] * np.cos(t) + c[2] * np.sin(t)
+        return c[0] + once + c[3] * np.cos(2 * t) + c[4] * np.sin(2 * t)
+
+    action, t = CircleAction(frequencies), np.linspace(0, 6, 20)
+    turned = action.act([0.7], c[None])[0, 0]
+    values = turned[0] + turned[1] * np.cos(t) + turned[2] * np.sin(t)
+    values += turned[3] * np.cos(2 * t) + turned[4] * np.sin(2 * t)
+    assert_allclose(values, function(t - 0.7), atol=1e-12)
+
+
+def test_nodes_are_a_quadrature_rule_of_the_density():
+    density = VonMises(kappa=1.5, loc=0.3)
+    action = CircleAction([1, 1], density, n_nodes=32)
+    for m in range(8):
+        quadrature = np.sum(action.weights() * np.exp(1j * m * action.elements()))
+        assert_allclose(quadrature, density.fourier_coefficients(m), atol=1e-12)
+    assert action.order == 32
+    assert CircleAction([1, 1], n_nodes=5).weights() is None
+    with pytest.raises(TypeError, match="cannot be listed"):
+        CircleAction([1, 1]).elements()
+
+
+def test_sampled_angles_follow_the_density():
+    density = VonMises(kappa=1.5)
+    for nodes in (None, 64):
+        angles = CircleAction([1, 1], density, n_nodes=nodes).sample(20_000, 0)
+        error = np.mean(np.cos(angles)) - density.fourier_coefficients(1).real
+        assert abs(error) < 4.5 / np.sqrt(20_000)
+
+
+@pytest.mark.parametrize("bad", [[1], [1, 1, 1], [1, 2], [-1, -1], [0.5, 0.5], [1, 0, 1]])
+def test_unpaired_frequencies_are_refused(bad):
+    with pytest.raises(ValueError, match="frequencies must"):
+        CircleAction(bad).act([0.1], np.ones((1, len(bad))))
+
+
+def test_bad_nodes_and_vanishing_densities():
+    with pytest.raises(ValueError, match="n_nodes >= 1"):
+        CircleAction([1, 1], n_nodes=0).elements()
+    with pytest.raises(ValueError, match="vanishes at all 2 nodes"):
+        CircleAction([1, 1], Normal(0.01, loc=1.0), n_nodes=2).weights()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.integers(1, 6), st.integers(0, 999))
+def test_circle_products_agree_with_the_action(orders, r, seed):
+    frequencies = np.concatenate([[m] * (1 if m == 0 else 2) for m in orders])
+    rng = np.random.default_rng(seed)
+    X, T = rng.standard_normal((4, len(frequencies))), rng.standard_normal((3, len(frequencies)))
+    angles = rng.uniform(-4, 4, r)
+    products = CircleProducts(frequencies, T, angles)
+    fast = products(products.gather(X), slice(None), slice(None))
+    plain = np.einsum("nd,rsd->rns", X, CircleAction(frequencies).act(angles, T))
+    assert_allclose(fast, plain, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def basis():
+    """Functions whose energy lies inside the disc, up to 1e-7."""
+    return AngularBasis((24, 24), concentration=1 - 1e-7).fit(np.zeros((1, 576)))
+
+
+def test_the_basis_is_orthonormal_on_the_pixel_grid(basis):
+    gram = basis.functions_.T @ basis.functions_
+    assert_allclose(gram, np.eye(len(gram)), atol=1e-3)
+    assert len(basis.frequencies_) > 100
+    assert np.all(basis.concentrations_ >= 1 - 1e-7)
+    # Most of the Shannon number (radius * bandwidth / 2)^2 = 355 is concentrated.
+    loose = AngularBasis((24, 24)).fit(np.zeros((1, 576)))
+    assert 0.9 * 355 < len(loose.frequencies_) < 1.1 * 355
+
+
+def test_rotations_by_quarter_turns_are_those_of_pixels(basis):
+    images = np.random.default_rng(0).standard_normal((3, len(basis.frequencies_)))
+    action = basis.rotations()
+    for quarter in range(4):
+        turned = action.act([quarter * np.pi / 2], images)[0]
+        pixels = np.rot90(basis.inverse_transform(images).reshape(3, 24, 24), quarter, axes=(1, 2))
+        assert_allclose(basis.inverse_transform(turned), pixels.reshape(3, -1), atol=1e-10)
+
+
+def test_rotations_agree_with_interpolation_in_direction_and_size(basis):
+    low = basis.frequencies_ <= 3
+    c = np.random.default_rng(1).standard_normal((1, len(low))) * low
+    image = basis.inverse_transform(c).reshape(24, 24)
+    turned = basis.inverse_transform(basis.rotations().act([0.4], c)[0]).reshape(24, 24)
+    # scipy turns the frame the other way when rows count downwards.
+    interpolated = rotate(image, np.degrees(0.4), reshape=False, order=5)
+    inner = np.s_[4:-4, 4:-4]
+    right = np.linalg.norm((turned - interpolated)[inner]) / np.linalg.norm(image)
+    wrong = np.linalg.norm((turned - rotate(image, -np.degrees(0.4), reshape=False))[inner])
+    assert right < 0.1 < 0.5 < wrong / np.linalg.norm(image)
+
+
+def test_features_equal_those_of_rotated_pixel_templates(basis):
+    """Band-limited images and templates: the fast path within 1e-3 of the definition on pixels."""
+    rng = np.random.default_rng(0)
+    k = len(basis.frequencies_)
+    coefficients = rng.standard_normal((5, k)) / np.sqrt(k)
+    images = basis.inverse_transform(coefficients)
+    group = basis.rotations(VonMises(0.5), n_nodes=48)
+    model = OrbitFourier(group, 30, gamma=1.0, random_state=0).fit(basis.transform(images))
+    fast = model.transform(basis.transform(images))
+    # On pixels: every template drawn as an image, turned as an image, projected as an image.
+    plain = 0
+    for angle, weight in zip(model.elements_, model.weights_, strict=True):
+        turned = basis.inverse_transform(basis.rotations().act([angle], model.templates_)[0])
+        plain = plain + weight * np.sqrt(2 / 30) * np.cos(images @ turned.T + model.phases_)
+    assert np.abs(fast - plain).max() < 1e-3
+    assert np.linalg.norm(fast - plain) / np.linalg.norm(plain) < 1e-3
+
+
+def test_quadrature_beats_random_angles(basis):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, len(basis.frequencies_))) / 10
+    base = Gaussian(0.5)
+    exact = CircleAverage(base, basis.rotations(VonMises(0.5), n_nodes=512))(X)
+    quadrature = CircleAverage(base, basis.rotations(VonMises(0.5), n_nodes=64))(X)
+    random = Average(base, basis.rotations(VonMises(0.5), None), 256, "both", random_state=0)(X)
+    # Four times fewer nodes, an error at least a hundred times smaller.
+    assert 100 * np.abs(quadrature - exact).max() < np.abs(random - exact).max()
+
+
+@pytest.mark.parametrize("base", [Gaussian(0.3), Polynomial(3, 0.1), Linear()], ids=repr)
+@pytest.mark.parametrize("density", [None, VonMises(2.0), VonMises(1.0, loc=0.5)])
+def test_circle_average_is_the_double_average(base, density):
+    group = CircleAction([0, 1, 1, 2, 2, 1, 1], density, n_nodes=9)
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((7, 7)), rng.standard_normal((4, 7))
+    fast, plain = CircleAverage(base, group), Average(base, group, sides="both")
+    assert_allclose(fast(X, Y), plain(X, Y), atol=1e-12)
+    assert_allclose(fast(X), plain(X), atol=1e-12)
+    assert_allclose(fast.diag(X), np.diag(plain(X)), atol=1e-12)
+    assert_allclose(fast.relative_weights().sum(), 1)
+
+
+def test_circle_average_over_many_tiles():
+    group = CircleAction([0, 1, 1, 2, 2], VonMises(1.0), n_nodes=8)
+    X = np.random.default_rng(0).standard_normal((333, 5))
+    gram = CircleAverage(Gaussian(0.3), group)(X)
+    assert np.array_equal(gram, gram.T)
+    assert_allclose(gram, CircleAverage(Gaussian(0.3), group, n_jobs=2)(X, X.copy()), atol=1e-12)
+    assert np.linalg.eigvalsh(gram).min() > -1e-10
+    several = CircleAverage(Gaussian(1.0), group).grams(X, X[:9], [0.1, 0.3])
+    assert_allclose(several[1], gram[:, :9], atol=1e-12)
+
+
+def test_circle_average_is_invariant_over_the_whole_circle():
+    group = CircleAction([0, 1, 1, 2, 2], n_nodes=64)
+    X = np.random.default_rng(0).standard_normal((6, 5))
+    kernel = CircleAverage(Gaussian(0.3), group)
+    turned = group.act([1.234], X)[0]
+    assert_allclose(kernel(turned, X), kernel(X), atol=1e-10)
+    local = CircleAverage(Gaussian(0.3), clone(group).set_params(density=VonMises(3.0)))
+    assert np.abs(local(turned, X) - local(X)).max() > 1e-2
+
+
+def test_circle_average_refuses_what_it_does_not_know():
+    X = np.ones((2, 3))
+    with pytest.raises(TypeError, match="knows Gaussian, Polynomial and Linear"):
+        CircleAverage(Laplacian(), CircleAction([0, 1, 1], n_nodes=4))(X)
+    with pytest.raises(ValueError, match="give the group n_nodes"):
+        CircleAverage(Gaussian(), CircleAction([0, 1, 1]))(X)
+    with pytest.raises(ValueError, match="vectors of length 3, got 4"):
+        CircleAverage(Gaussian(), CircleAction([0, 1, 1], n_nodes=4))(np.ones((2, 4)))
+
+
+def test_nystroem_takes_the_fast_path_too():
+    group = CircleAction([0, 1, 1, 2, 2], VonMises(1.0), n_nodes=8)
+    X = np.random.default_rng(0).standard_normal((20, 5))
+    landmarks = group.act(group.elements(), X[:5]).reshape(-1, 5)
+    Z = OrbitNystroem(group, 40, gamma=0.3, landmarks=landmarks, rcond=1e-13).fit_transform(X[:5])
+    assert_allclose(Z @ Z.T, CircleAverage(Gaussian(0.3), group)(X[:5]), atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"shape": (4, 5)}, "have 20 pixels, but X has 16 features"),
+        ({"radius": -1.0}, "radius > 0"),
+        ({"bandwidth": 4.0}, "bandwidth <= pi"),
+        ({"concentration": 1.0}, "concentration < 1"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        AngularBasis(**parameters).fit(np.ones((2, 16)))
+
+
+def test_the_group_is_known_before_fitting():
+    with pytest.raises(ValueError, match="pass shape, or fit first"):
+        AngularBasis().rotations()
+    assert AngularBasis((8, 8)).rotations(n_nodes=16).order == 16

@@ -1,0 +1,173 @@
+"""GroupCDF against its definition, its invariance and its expected kernel K_s."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.features import GroupCDF, draw_templates
+from invariance.groups import CyclicShifts, Negation, Permutations, SignedPermutations, SignFlips
+from invariance.kernels import CDF, Average
+
+
+@parametrize_with_checks(
+    [
+        GroupCDF(n_templates=5, n_bins=3, random_state=0),
+        GroupCDF(Negation(), n_templates=5, n_bins=3, s="data", random_state=0),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def definition(model, X):
+    """phi_jk(x) = sqrt(s / (n m)) / |G| sum_i 1[<g_i t_j, x> <= s k / n], loop by loop."""
+    n, m = model.n_bins, model.n_templates
+    elements = model.elements_
+    columns = []
+    for t in model.templates_:
+        orbit = t[None, None] if elements is None else model.group.act(elements, t[None])
+        for k in range(-n, n + 1):
+            below = [X @ gt[0] <= model.s_ * k / n for gt in orbit]
+            columns.append(np.mean(below, axis=0))
+    return np.sqrt(model.s_ / (n * m)) * np.array(columns).T
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([None, CyclicShifts(6), SignFlips(6), Permutations(3, block=2), Negation()]),
+    st.integers(1, 5),
+    st.integers(1, 7),
+    st.sampled_from([None, 1, 4]),
+    st.sampled_from(["gaussian", "sphere"]),
+    st.sampled_from(["bound", "data", 0.3]),
+    st.sampled_from([2000, 10**8]),
+    st.integers(0, 10**6),
+)
+def test_agrees_with_the_definition(group, m, n, transforms, templates, s, block, seed):
+    X = np.random.default_rng(seed).standard_normal((7, 6))
+    model = GroupCDF(
+        group, m, n, transforms, templates, epsilon=0.9, s=s, block_bytes=block, random_state=seed
+    )
+    assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "group", [CyclicShifts(6), SignFlips(6), Permutations(3, block=2), SignedPermutations(4)]
+)
+def test_features_are_invariant(group):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, group.n_features))
+    model = GroupCDF(group, n_templates=8, n_bins=10, random_state=0).fit(X)
+    for moved in group.act(group.sample(5, 1), X):
+        # A projection within rounding of a threshold may change sides: none does here.
+        assert_allclose(model.transform(moved), model.transform(X), atol=1e-12)
+
+
+def test_float32_stays_and_agrees():
+    X = np.random.default_rng(0).standard_normal((50, 12))
+    model = GroupCDF(CyclicShifts(12), n_templates=20, n_bins=10, random_state=0).fit(X)
+    single = GroupCDF(CyclicShifts(12), n_templates=20, n_bins=10, random_state=0)
+    Z = single.fit_transform(X.astype(np.float32))
+    assert Z.dtype == np.float32
+    # Only projections within rounding of a threshold may be counted on its other side.
+    assert np.mean(np.abs(Z - model.transform(X)) > 1e-6) < 1e-4
+
+
+def test_expected_inner_product_is_the_closed_form():
+    """E <Phi(x), Phi(z)> = K_s(x, z), truncation included, within five standard errors."""
+    rng = np.random.default_rng(1)
+    group = CyclicShifts(5)
+    X = rng.standard_normal((4, 5))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    exact = Average(CDF(epsilon=0.3), group)(X)
+    draws = []
+    for seed in range(40):
+        model = GroupCDF(
+            group, n_templates=200, n_bins=400, epsilon=0.3, rejection="zero", random_state=seed
+        )
+        Z = model.fit(X).transform(X)
+        draws.append(Z @ Z.T)
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    # The right-hand Riemann sum overshoots the integral of a product of CDFs by at most s / n.
+    assert np.all(mean - exact < 5 * error + 1.3 / 400)
+    assert np.all(exact - mean < 5 * error)
+
+
+def test_memory_stays_within_the_block():
+    X = np.random.default_rng(0).standard_normal((200, 64)).astype(np.float32)
+    model = GroupCDF(
+        Permutations(64),
+        n_templates=16,
+        n_bins=4,
+        n_transforms=3000,
+        block_bytes=2**20,
+        random_state=0,
+    ).fit(X)
+    model.transform(X[:2])
+    tracemalloc.start()
+    Z = model.transform(X)
+    peak = tracemalloc.get_traced_memory()[1] - Z.nbytes
+    tracemalloc.stop()
+    # The whole projection matrix would take 200 x 48,000 x 4 = 38 MB and its indices twice that.
+    assert peak < 24 * 2**20
+
+
+def test_seeds_and_pickles():
+    X = np.random.default_rng(0).standard_normal((6, 8))
+    model = GroupCDF(CyclicShifts(8), 3, 4, random_state=5).fit(X)
+    again = GroupCDF(CyclicShifts(8), 3, 4, random_state=5).fit(X)
+    assert_array_equal(model.transform(X), again.transform(X))
+    assert_array_equal(model.transform(X), pickle.loads(pickle.dumps(model)).transform(X))
+
+
+def test_rejected_templates():
+    zero = draw_templates("gaussian", 4000, 10, 0.1, "zero", 0)
+    redrawn = draw_templates("gaussian", 4000, 10, 0.1, "redraw", 0)
+    assert np.all(np.square(redrawn).sum(axis=1) < 1.1)
+    kept = ~np.isnan(zero[:, 0])
+    # P(chi2_10 < 11) = 0.642; five standard errors.
+    assert abs(kept.mean() - 0.6425) < 5 * np.sqrt(0.64 * 0.36 / 4000)
+    X = np.random.default_rng(0).standard_normal((3, 10))
+    model = GroupCDF(None, 50, 4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
+    Z = model.transform(X).reshape(3, 50, 9)
+    assert not Z[:, np.isnan(model.templates_[:, 0])].any()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_bins": 0}, "n_bins >= 1"),
+        ({"n_templates": 0}, "n_templates >= 1"),
+        ({"n_templates": 2.5}, "n_templates >= 1"),
+        ({"n_transforms": 0, "group": Negation()}, "n_transforms >= 1"),
+        ({"epsilon": 0}, "epsilon > 0"),
+        ({"s": -1.0}, "positive number"),
+        ({"s": "wide"}, "'bound', 'data'"),
+        ({"templates": "cube"}, "'gaussian', 'sphere'"),
+        ({"rejection": "keep"}, "'redraw' or 'zero'"),
+        ({"templates": np.full((100, 4), 3.0)}, "squared norm 36"),
+        ({"templates": np.ones((3, 4))}, "shape"),
+        ({"group": CyclicShifts(5)}, "acts on arrays of shape"),
+    ],
+)
+def test_clear_errors(params, message):
+    X = np.random.default_rng(0).standard_normal((5, 4))
+    with pytest.raises(ValueError, match=message):
+        GroupCDF(**params).fit(X)
+
+
+def test_norm_bound_that_keeps_nothing():
+    with pytest.raises(ValueError, match="raise epsilon"):
+        draw_templates("gaussian", 3, 10_000, epsilon=1e-9 - 0.2, random_state=0)
+
+
+@pytest.mark.parametrize("X", [np.full((3, 4), np.nan), np.empty((0, 4)), np.ones(4)])
+def test_bad_points(X):
+    with pytest.raises(ValueError):
+        GroupCDF().fit(X)

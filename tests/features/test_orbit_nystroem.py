@@ -1,0 +1,212 @@
+"""OrbitNystroem against its definition, exactness on spanning landmarks, and its remedies."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.features import OrbitNystroem, leverage_scores
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    Negation,
+    Permutations,
+    SignFlips,
+    SortedNoise,
+    VonMises,
+)
+from invariance.kernels import CDF, Average, Gaussian, Laplacian, Polynomial
+
+
+@pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
+@parametrize_with_checks(
+    [
+        OrbitNystroem(n_components=7, random_state=0),
+        OrbitNystroem(Negation(), 5, kernel="laplacian", landmarks="leverage", random_state=0),
+        OrbitNystroem(Negation(), 5, side="points", landmarks="kmeans", random_state=0),
+        OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def definition(model, X):
+    """psi(x) = L sum_i w_i K(Z, g_i x), transforming what the model transforms."""
+    pooled = 0
+    elements = [None] if model.elements_ is None else model.elements_
+    for g, w in zip(elements, model.weights_, strict=True):
+        points, landmarks = X, model.landmarks_
+        if g is not None and model.side_ == "points":
+            points = model.group.act(g[None], X)[0]
+        elif g is not None:
+            landmarks = model.group.act(g[None], landmarks)[0]
+        pooled = pooled + w * model.kernel_(points, landmarks)
+    return pooled @ model.whitener_.T
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(
+        [
+            None,
+            CyclicShifts(6),
+            SignFlips(6),
+            Permutations(3, block=2),
+            CircleAction([0, 0, 1, 1, 2, 2], VonMises(0.7), n_nodes=5),
+            CircleAction([1, 1, 0, 3, 3, 0], VonMises(0.7, loc=0.4)),
+        ]
+    ),
+    st.integers(1, 12),
+    st.sampled_from([1, 4]),
+    st.sampled_from(["gaussian", "laplacian", Polynomial(2), CDF(0.2)]),
+    st.sampled_from(["random", "kmeans", "leverage"]),
+    st.booleans(),
+    st.sampled_from(["auto", "points"]),
+    st.sampled_from([1000, 10**8]),
+    st.integers(0, 10**6),
+)
+def test_agrees_with_the_definition(group, s, r, kernel, landmarks, orbit, side, block, seed):
+    X = np.random.default_rng(seed).standard_normal((12, 6))
+    model = OrbitNystroem(
+        group, s, r, kernel, landmarks=landmarks, from_orbit=orbit, side=side,
+        block_bytes=block, random_state=seed,
+    ).fit(X)
+    new = np.random.default_rng(seed + 1).standard_normal((5, 6))
+    scale = np.abs(model.whitener_).max()
+    assert_allclose(model.transform(new), definition(model, new), atol=1e-10 * max(1, scale))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.3), Polynomial(3)], ids=repr)
+@pytest.mark.parametrize("group", [CyclicShifts(3), SignFlips(3)], ids=repr)
+def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
+    X = np.random.default_rng(0).standard_normal((6, 3))
+    landmarks = group.act(group.elements(), X).reshape(-1, 3)
+    Z = OrbitNystroem(
+        group, len(landmarks), kernel=kernel, landmarks=landmarks, rcond=1e-13
+    ).fit_transform(X)
+    assert_allclose(Z @ Z.T, Average(kernel, group, sides="both")(X), atol=1e-6)
+
+
+def test_the_gram_matrix_is_a_lower_bound():
+    """Nystrom features are a projection: exact minus approximate is positive semi-definite."""
+    X = np.random.default_rng(0).standard_normal((25, 4))
+    exact = Average(Gaussian(0.3), SignFlips(4), sides="both")(X)
+    errors = []
+    for s in (2, 5, 10, 25):
+        Z = OrbitNystroem(SignFlips(4), s, gamma=0.3, random_state=0).fit_transform(X)
+        left = np.linalg.eigvalsh(exact - Z @ Z.T)
+        assert left.min() > -1e-9
+        errors.append(left.sum())
+    assert np.all(np.diff(errors) <= 1e-12)
+
+
+def test_either_side_and_invariance():
+    X = np.random.default_rng(0).standard_normal((9, 5))
+    for kernel in ("gaussian", "laplacian", Polynomial(2)):
+        one, two = (
+            OrbitNystroem(
+                Permutations(5), 6, 7, kernel, gamma=0.1, side=side, random_state=2
+            ).fit(X)
+            for side in ("templates", "points")
+        )
+        assert (one.side_, two.side_) == ("templates", "points")
+        assert_allclose(one.transform(X), two.transform(X), atol=1e-8)
+    group = SignFlips(5)
+    model = OrbitNystroem(group, 6, random_state=0).fit(X)
+    for moved in group.act(group.elements(), X):
+        assert_allclose(model.transform(moved), model.transform(X), atol=1e-9)
+
+
+def test_the_laplacian_kernel_is_not_moved_through_rotations():
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    action = CircleAction([1, 1, 2, 2], n_nodes=8)
+    assert OrbitNystroem(action, 3, kernel="laplacian", random_state=0).fit(X).side_ == "points"
+    assert OrbitNystroem(action, 3, random_state=0).fit(X).side_ == "templates"
+    with pytest.warns(UserWarning, match="not unitary|only approximates"):
+        OrbitNystroem(action, 3, kernel="laplacian", side="templates", random_state=0).fit(X)
+
+
+def test_leverage_scores():
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    gram = Gaussian(0.5)(X)
+    exact = np.diag(gram @ np.linalg.inv(gram + 0.7 * np.eye(200)))
+    assert_allclose(leverage_scores(X, Gaussian(0.5), 0.7, 200, 0), exact, atol=1e-8)
+    # From two thirds of the points: the order is right, and what S does not explain ranks high.
+    near = leverage_scores(X, Gaussian(0.5), 0.7, 130, 0)
+    assert stats.spearmanr(near, exact).statistic > 0.9
+
+
+def test_leverage_finds_the_rare_points():
+    rng = np.random.default_rng(0)
+    X = np.r_[0.01 * rng.standard_normal((300, 2)), 5 + 3 * rng.standard_normal((15, 2))]
+    exact = Gaussian(0.5)(X)
+
+    def error(landmarks):
+        values = []
+        for seed in range(20):
+            model = OrbitNystroem(None, 16, gamma=0.5, landmarks=landmarks, random_state=seed)
+            Z = model.fit_transform(X)
+            values.append(np.linalg.norm(exact - Z @ Z.T))
+        return np.mean(values)
+
+    assert error("leverage") < 0.8 * error("random")
+    assert error("kmeans") < 0.8 * error("random")
+
+
+def test_too_many_landmarks_and_rank_deficiency():
+    X = np.repeat(np.random.default_rng(0).standard_normal((4, 3)), 3, axis=0)
+    with pytest.warns(UserWarning, match="n_components=50 landmarks .* only 12 points"):
+        model = OrbitNystroem(n_components=50, gamma=0.3, random_state=0).fit(X)
+    assert len(model.landmarks_) == 12
+    assert model.rank_ == 4 == model.transform(X).shape[1]
+    assert model.get_feature_names_out().shape == (4,)
+    assert_allclose(model.transform(X) @ model.transform(X).T, Gaussian(0.3)(X), atol=1e-8)
+
+
+def test_molecules_take_their_landmarks_from_the_orbits():
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((8, 4, 4))
+    X = (C + C.swapaxes(1, 2)).reshape(8, -1)
+    density = SortedNoise(4, 0.5, triangle=True)
+    with pytest.raises(ValueError, match="use from_orbit=True"):
+        OrbitNystroem(density, 4, 3, random_state=0).fit(X)
+    model = OrbitNystroem(density, 4, 3, from_orbit=True, random_state=0).fit(X)
+    assert model.side_ == "points" and model.landmarks_.shape == (4, 10)
+    assert_allclose(model.transform(X), definition(model, X), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"n_components": 0}, "n_components >= 1"),
+        ({"n_transforms": 0}, "n_transforms >= 1"),
+        ({"gamma": "mean"}, "gamma must be positive or 'median'"),
+        ({"gamma": -1.0}, "gamma > 0"),
+        ({"landmarks": "corners"}, "landmarks must be"),
+        ({"landmarks": np.ones((2, 2))}, r"landmarks must have shape .* = \(3, 6\), got \(2, 2\)"),
+        ({"kernel": "cosine"}, "kernel must be a Kernel"),
+        ({"side": "left"}, "side must be"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    X = np.random.default_rng(0).standard_normal((9, 6))
+    with pytest.raises(ValueError, match=message):
+        OrbitNystroem(**{"group": CyclicShifts(6), "n_components": 3, **parameters}).fit(X)
+
+
+def test_seeds_threads_pickles_and_types():
+    X = np.random.default_rng(0).standard_normal((300, 6))
+    model = OrbitNystroem(CyclicShifts(6), 20, gamma=0.1, random_state=3)
+    Z = model.fit_transform(X)
+    assert_array_equal(clone(model).set_params(n_jobs=2).fit_transform(X), Z)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), Z)
+    single = model.fit(X.astype(np.float32)).transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert_allclose(single @ single.T, Z @ Z.T, atol=1e-3)

@@ -1,0 +1,55 @@
+"""Scattering: constants, shifts, energy, and what the filters are."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from invariance.features.scattering import Scattering
+
+SHAPE = (16, 16)
+
+
+def blob(row, column):
+    y, x = np.indices(SHAPE)
+    return np.exp(-((y - row) ** 2 + (x - column) ** 2) / 8).ravel()
+
+
+def test_a_constant_image_leaves_its_mean_alone():
+    features = Scattering(SHAPE, scales=2).fit_transform(np.full((1, 256), 0.7))[0]
+    assert_allclose(features[:16], 0.7)
+    assert_allclose(features[16:], 0, atol=1e-12)
+
+
+def test_homogeneous_of_degree_one_and_non_negative_after_the_mean():
+    X = np.random.default_rng(0).standard_normal((4, 256))
+    scattering = Scattering(SHAPE, scales=2).fit(X)
+    assert_allclose(scattering.transform(3 * X), 3 * scattering.transform(X), rtol=1e-10)
+    assert scattering.transform(X)[:, 16:].min() > -1e-3
+
+
+def test_more_stable_under_a_shift_than_pixels():
+    one, other = blob(8, 8), blob(8, 9)
+    features = Scattering(SHAPE, scales=3).fit_transform([one, other])
+    pixels = np.linalg.norm(one - other) / np.linalg.norm(one)
+    assert np.linalg.norm(features[0] - features[1]) / np.linalg.norm(features[0]) < pixels / 2
+
+
+def test_orientation_is_seen():
+    y, x = np.indices(SHAPE)
+    stripes = [np.cos(3 * np.pi / 4 * x).ravel(), np.cos(3 * np.pi / 4 * y).ravel()]
+    features = Scattering(SHAPE, scales=1, orientations=2).fit_transform(stripes)
+    by_orientation = features.reshape(2, 3, -1).mean(axis=2)[:, 1:]
+    assert by_orientation[0, 0] > 5 * by_orientation[0, 1]
+    assert by_orientation[1, 1] > 5 * by_orientation[1, 0]
+
+
+def test_batches_and_errors():
+    X = np.random.default_rng(0).random((5, 256)).astype(np.float32)
+    whole = Scattering(SHAPE).fit_transform(X)
+    assert whole.dtype == np.float32
+    assert_allclose(clone(Scattering(SHAPE, batch_size=2)).fit_transform(X), whole, rtol=1e-5)
+    with pytest.raises(ValueError, match="multiples of 2"):
+        Scattering((15, 16)).fit(np.ones((1, 240)))
+    with pytest.raises(ValueError, match="not images of"):
+        Scattering(SHAPE).fit(np.ones((1, 240)))

@@ -1,0 +1,293 @@
+"""Image transformations against SciPy's interpolation and against their own definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+from sklearn.base import clone
+
+from invariance.groups import (
+    Affine,
+    CyclicTranslations,
+    FiniteGroup,
+    LogNormal,
+    Normal,
+    Rotations,
+    Scalings,
+    Transformations,
+    Translations,
+    VonMises,
+    affine_maps,
+    check_group,
+    departure_from_unitary,
+)
+
+shapes = st.tuples(st.integers(1, 9), st.integers(1, 9))
+seeds = st.integers(0, 10**6)
+
+
+def images(shape, n=3, seed=0, dtype=float):
+    return np.random.default_rng(seed).random((n, *shape)).astype(dtype)
+
+
+def smooth(size=28, n=4, seed=0):
+    """Blurred blobs, well inside the frame."""
+    X = np.zeros((n, size, size))
+    quarter = size // 4
+    X[:, quarter:-quarter, quarter:-quarter] = images((size - 2 * quarter,) * 2, n, seed)
+    return ndimage.gaussian_filter(X, (0, 2.0, 2.0))
+
+
+@settings(max_examples=40, deadline=None)
+@given(shapes, st.lists(st.floats(-400, 400), min_size=1, max_size=4), st.sampled_from([1, 3]),
+       seeds)
+def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
+    X = images(shape, seed=seed)
+    turned = Rotations(shape, degrees=degrees, interpolation=order).act(degrees, X)
+    for i, angle in enumerate(degrees):
+        for j, x in enumerate(X):
+            expected = ndimage.rotate(x, angle, reshape=False, order=order)
+            np.testing.assert_allclose(turned[i, j], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("order", [1, 3])
+@pytest.mark.parametrize("size", [28, 32, 64])
+def test_whole_degrees_are_those_of_scipy(size, order):
+    x = images((size, size), n=1)
+    degrees = np.arange(-180, 181, 5.0)
+    turned = Rotations((size, size), interpolation=order).act(degrees, x)[:, 0]
+    for angle, result in zip(degrees, turned, strict=True):
+        expected = ndimage.rotate(x[0], angle, reshape=False, order=order)
+        np.testing.assert_allclose(result, expected, atol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(shapes, seeds, st.sampled_from([1, 3]))
+def test_affine_maps_are_those_of_scipy(shape, seed, order):
+    rng = np.random.default_rng(seed)
+    linear = rng.standard_normal((2, 2)) + 2 * np.eye(2)
+    shift = rng.standard_normal(2)
+    x = rng.random(shape)
+    centre = (np.array(shape) - 1) / 2
+    back = np.linalg.inv(linear)
+    expected = ndimage.affine_transform(x, back, centre - back @ (centre + shift), order=order)
+    moves = Affine(shape, interpolation=order, jacobian=False)
+    element = np.c_[linear, shift][None]
+    np.testing.assert_allclose(moves.act(element, x[None])[0, 0], expected, atol=1e-9)
+    factor = abs(np.linalg.det(linear)) ** -0.5
+    moves = moves.set_params(jacobian=True)
+    np.testing.assert_allclose(moves.act(element, x[None])[0, 0], factor * expected, atol=1e-9)
+
+
+def test_rotations_scalings_and_affine_maps_agree_with_each_other():
+    X = images((9, 11))
+    for left, right in [
+        (Rotations((9, 11)).act([30.0, -50.0], X),
+         Affine((9, 11)).act(affine_maps(degrees=[30, -50]), X)),
+        (Scalings((9, 11)).act([0.7, 1.6], X),
+         Affine((9, 11)).act(affine_maps(scale=[0.7, 1.6]), X)),
+        (Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
+         Affine((9, 11)).act(affine_maps(shift=(2, -3)), X)),
+    ]:
+        np.testing.assert_allclose(left, right, atol=1e-10)
+
+
+@pytest.mark.parametrize("transformations", [
+    Rotations((6, 7, 3), interpolation=3), Scalings((6, 7, 3)),
+    Affine((6, 7, 3), rotation=VonMises(1), translation=Normal(1.0)),
+    Translations((6, 7, 3), 2), Translations((6, 7, 3), 2, boundary="zero"),
+    CyclicTranslations((6, 7, 3)),
+], ids=lambda t: type(t).__name__)
+def test_channels_are_moved_alike_and_flat_images_too(transformations):
+    X = images((6, 7, 3))
+    g = transformations.sample(4, 0)
+    moved = transformations.act(g, X)
+    assert moved.shape == (4, 3, 6, 7, 3)
+    grey = clone(transformations).set_params(shape=(6, 7))
+    for channel in range(3):
+        np.testing.assert_allclose(moved[..., channel], grey.act(g, X[..., channel]), atol=1e-12)
+    flat = transformations.act(g, X.reshape(3, -1))
+    np.testing.assert_array_equal(flat.reshape(moved.shape), moved)
+    single = transformations.act(g, X.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, moved, atol=2e-6)
+
+
+def test_many_images_are_handled_in_blocks():
+    X = images((5, 5), n=1100)
+    turns = Rotations((5, 5), degrees=[12, 40])
+    whole = turns.act(turns.elements(), X)
+    for i in (0, 511, 512, 1099):
+        np.testing.assert_allclose(whole[:, i], turns.act(turns.elements(), X[i : i + 1])[:, 0])
+
+
+@pytest.mark.parametrize("group", [
+    CyclicTranslations((4, 5)), CyclicTranslations((3, 4, 2)),
+    CyclicTranslations((3, 6), axes=(1,)), CyclicTranslations((1, 3)),
+])
+def test_cyclic_translations_are_a_group(group):
+    check_group(group)
+    assert isinstance(group, FiniteGroup)
+    perm, signs = group.as_signed_permutations(group.elements())
+    X = images((group.n_features,))
+    np.testing.assert_array_equal(group.act(group.elements(), X), np.swapaxes(X[:, perm], 0, 1))
+    assert np.all(signs == 1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.tuples(st.integers(3, 8), st.integers(3, 8)), st.integers(0, 2), st.integers(1, 2), seeds)
+def test_translations_follow_their_definition(shape, largest, step, seed):
+    X = images(shape, seed=seed)
+    cyclic = Translations(shape, min(largest, (min(shape) - 1) // 2), step=step)
+    check_group(cyclic)
+    zero = Translations(shape, largest, step=step, boundary="zero")
+    for group in (cyclic, zero):
+        assert (group.elements() % step == 0).all()
+        moved = group.act(group.elements(), X)
+        for (down, right), result in zip(group.elements(), moved, strict=True):
+            for i in range(shape[0]):
+                for j in range(shape[1]):
+                    a, b = i - down, j - right
+                    inside = 0 <= a < shape[0] and 0 <= b < shape[1]
+                    if group is cyclic:
+                        expected = X[:, a % shape[0], b % shape[1]]
+                    else:
+                        expected = X[:, a, b] if inside else 0
+                    np.testing.assert_array_equal(result[:, i, j], expected)
+
+
+def test_sets_of_shifts():
+    assert Translations((28, 28), max_shift=3).order == 49
+    assert Translations((64, 64), shifts=range(-32, 29, 4)).order == 256
+    assert not Translations((64, 64), shifts=range(-28, 29, 4)).is_group
+    assert Translations((64, 64), shifts=range(-32, 29, 4)).is_group
+    assert Translations((4, 4), shifts=range(-2, 2)).is_group
+    assert not Translations((28, 28), shifts=[0, 1]).symmetric
+    assert Translations((28, 28), shifts=[[0, 1], [0, -1]]).order == 2
+    assert Translations((28, 28), max_shift=(1, 2)).order == 15
+    assert not Translations((28, 28), boundary="zero").unitary
+
+
+def test_densities_weigh_and_are_sampled():
+    weighed = Rotations((8, 8), degrees=[-90, 0, 90], density=VonMises(2.0))
+    weights = weighed.weights()
+    np.testing.assert_allclose(weights, np.exp([0, 2, 0]) / np.exp([0, 2, 0]).sum())
+    drawn = weighed.sample(20000, 0)
+    share = np.array([np.mean(drawn == d) for d in weighed.elements()])
+    assert np.all(np.abs(share - weights) < 5 * np.sqrt(weights * (1 - weights) / len(drawn)))
+    free = Rotations((8, 8), density=VonMises(9.0)).sample(20000, 0)
+    kappa = VonMises(9.0).fourier_coefficients(1).real
+    assert abs(np.cos(np.deg2rad(free)).mean() - kappa) < 0.005
+    assert Rotations((8, 8)).weights() is None
+    again = Rotations((8, 8), density=VonMises(9.0)).sample(20000, 0)
+    np.testing.assert_array_equal(free, again)
+    # The density of 1/s is that of s on a logarithmic scale.
+    zooms = Scalings((8, 8), scales=[0.5, 1, 2], density=LogNormal(0.3))
+    assert zooms.symmetric and np.isclose(*zooms.weights()[[0, 2]])
+    near = Translations((8, 8), 1, density=Normal(1.0))
+    assert np.isclose(near.weights().sum(), 1) and near.weights().argmax() == 4
+    with pytest.raises(ValueError, match="positive weight"):
+        Translations((8, 8), shifts=[3], density=Normal(1e-3)).weights()
+
+
+@pytest.mark.parametrize(("transformations", "symmetric"), [
+    (Rotations((8, 8)), True),
+    (Rotations((8, 8), degrees=range(-5, 6)), True),
+    (Rotations((8, 8), degrees=range(-10, 10)), False),
+    (Rotations((8, 8), degrees=[90, 180, 270, 360]), True),
+    (Rotations((8, 8), density=VonMises(1.0, loc=0.3)), False),
+    (Scalings((8, 8), scales=[0.5, 1, 2]), True),
+    (Scalings((8, 8), scales=[1, 2]), False),
+    (Affine((8, 8), rotation=VonMises(9.0), scale=LogNormal(0.3)), True),
+    (Affine((8, 8), rotation=VonMises(9.0), translation=Normal(0.3)), False),
+    (Affine((8, 8), maps=affine_maps(shear=[-0.1, 0, 0.1])), True),
+])
+def test_symmetry_of_the_measure(transformations, symmetric):
+    assert transformations.symmetric is symmetric
+
+
+def test_affine_maps_compose_and_invert():
+    moves = Affine((8, 8), rotation=VonMises(1.0), scale=LogNormal(0.3), shear=Normal(0.2),
+                   translation=Normal(1.0))
+    a, b = moves.sample(6, 0), moves.sample(6, 1)
+    point = np.random.default_rng(0).standard_normal((6, 2, 1))
+
+    def at(g, x):
+        return g[:, :, :2] @ x + g[:, :, 2:]
+
+    np.testing.assert_allclose(at(moves.compose(a, b), point), at(a, at(b, point)))
+    np.testing.assert_allclose(at(moves.compose(moves.inverse(a), a), point), point, atol=1e-12)
+
+
+def test_lemma_2_1_energy_is_kept_on_smooth_images():
+    X = smooth()
+    # What stays inside the frame keeps its energy thanks to the factor, and not without it.
+    zooms = Scalings((28, 28), scales=[0.7, 1.3])
+    assert departure_from_unitary(zooms, X).norm < 0.01
+    assert departure_from_unitary(zooms.set_params(jacobian=False), X).norm > 0.2
+    turns = departure_from_unitary(Rotations((28, 28)), X)
+    assert turns.norm < 0.01 and turns.inverse < 0.05
+    assert departure_from_unitary(Rotations((28, 28), interpolation=1), X).norm > turns.norm
+    exact = departure_from_unitary(Translations((28, 28), 5), X)
+    assert max(exact.norm, exact.inner_product, exact.inverse) < 1e-12
+    assert departure_from_unitary(Translations((28, 28), 9, boundary="zero"), X).norm > 0.01
+
+
+def test_quarter_turns_are_unitary():
+    turns = Rotations((6, 6), degrees=[0, 90, 180, 270])
+    assert turns.unitary and not Rotations((6, 7), degrees=[90]).unitary
+    check_group(turns)
+    x = images((6, 6), n=1)
+    for k in range(4):
+        np.testing.assert_allclose(turns.act([90.0 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12)
+
+
+def test_compositions_run_in_order():
+    x = images((8, 8), n=2)
+    shifts, turns = Translations((8, 8), 1), Rotations((8, 8), degrees=[10, 20])
+    both = turns.then(shifts)
+    assert both.order == 18
+    moved = both.act(both.elements(), x)
+    expected = shifts.act(shifts.elements(), turns.act([20.0], x)[0])
+    np.testing.assert_allclose(moved[9:], expected)
+
+
+class Cropping(Transformations):
+    """Leaves the shape: what a wrong user-defined transformation may do."""
+
+    order = 1
+
+    def sample(self, n_samples, random_state=None):
+        return np.zeros(n_samples)
+
+    def _act(self, elements, X):
+        return np.repeat(X[None, :, 1:], len(elements), axis=0)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
+    (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
+    (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
+    (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
+    (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "must be positive"),
+    (lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))), "order 1"),
+    (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
+    (lambda: Rotations((8, 8)).elements(), "infinitely many"),
+    (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
+    (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
+    (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
+    (lambda: affine_maps(shift=3.0), "shift"),
+    (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
+    (lambda: Translations((8, 8), 4).elements(), "differ"),
+    (lambda: Translations((8, 8), 1.5).elements(), "Affine"),
+    (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
+    (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
+    (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
+    (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
+    (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
+    (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
+])
+def test_bad_input_is_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -1,0 +1,137 @@
+"""Atom permutations of Coulomb matrices and the sorted-noise density."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from invariance.groups import (
+    AtomPermutations,
+    SortedNoise,
+    check_coulomb,
+    check_group,
+    coulomb_eigenvalues,
+    coulomb_triangle,
+    sort_coulomb,
+)
+
+
+def molecules(n, atoms, seed=0):
+    """Symmetric matrices with positive, distinct row norms, as Coulomb matrices have."""
+    C = np.random.default_rng(seed).uniform(0.1, 5, (n, atoms, atoms))
+    return C + C.swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("atoms", [1, 2, 4])
+def test_the_group_axioms(atoms):
+    check_group(AtomPermutations(atoms))
+
+
+def test_the_action_is_conjugation():
+    C = molecules(3, 4)
+    group = AtomPermutations(4)
+    for element in group.sample(6, 0):
+        P = np.zeros((4, 4))
+        P[np.arange(4), element - 1] = 1
+        expected = P @ C @ P.T
+        assert_allclose(group.act(element[None], C)[0], expected)
+        flat = group.act(element[None], C.reshape(3, -1))[0]
+        assert_allclose(flat, expected.reshape(3, -1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 10**6))
+def test_invariants_of_the_numbering(atoms, seed):
+    C = molecules(2, atoms, seed)
+    group = AtomPermutations(atoms)
+    for moved in group.act(group.sample(3, seed), C):
+        assert_allclose(sort_coulomb(moved), sort_coulomb(C))
+        assert_allclose(coulomb_eigenvalues(moved), coulomb_eigenvalues(C), atol=1e-9)
+
+
+def test_sorting_falls_by_euclidean_norm():
+    norms = np.linalg.norm(sort_coulomb(molecules(10, 7)), axis=2)
+    assert np.all(np.diff(norms, axis=1) <= 0)
+    values = np.abs(coulomb_eigenvalues(molecules(10, 7)))
+    assert np.all(np.diff(values, axis=1) <= 1e-12)
+
+
+def test_triangles_keep_inner_products():
+    C = molecules(6, 5)
+    flat = C.reshape(6, -1)
+    half = coulomb_triangle(C)
+    assert half.shape == (6, 15)
+    assert_allclose(half @ half.T, flat @ flat.T)
+
+
+def test_no_noise_is_sorting_and_much_noise_is_uniform():
+    C = molecules(3, 3)
+    density = SortedNoise(3, noise=0.0)
+    assert_allclose(density.act(density.sample(1, 0), C)[0], sort_coulomb(C))
+    wild = SortedNoise(3, noise=1e6)
+    moved = wild.act(wild.sample(6000, 0), C)[:, 0]
+    for order in permutations(range(3)):
+        image = sort_coulomb(C)[0][np.ix_(order, order)]
+        share = np.mean(np.abs(moved - image).max(axis=(1, 2)) < 1e-9)
+        assert abs(share - 1 / 6) < 4.5 * np.sqrt(5 / 36 / 6000)
+
+
+def test_the_law_is_that_of_sorting_noisy_norms():
+    """The probability that two atoms change places is known: P(N(0, 2 s^2) > gap)."""
+    from scipy.stats import norm
+
+    C = np.array([[[4.0, 1.0], [1.0, 3.0]]])
+    gap = np.linalg.norm(C[0, 0]) - np.linalg.norm(C[0, 1])
+    density = SortedNoise(2, noise=0.8)
+    moved = density.act(density.sample(20_000, 1), C)[:, 0]
+    swapped = np.mean(moved[:, 0, 0] == 3.0)
+    expected = norm.sf(gap / (0.8 * np.sqrt(2)))
+    assert abs(swapped - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 20_000)
+
+
+def test_every_numbering_of_a_molecule_is_treated_alike():
+    C = molecules(4, 5)
+    density = SortedNoise(5, noise=2.0)
+    elements = density.sample(7, 0)
+    group = AtomPermutations(5)
+    for moved in group.act(group.sample(4, 1), C):
+        assert_allclose(density.act(elements, moved), density.act(elements, C))
+
+
+def test_triangle_coordinates_of_the_action():
+    C = molecules(4, 5)
+    full, half = SortedNoise(5, 2.0), SortedNoise(5, 2.0, triangle=True)
+    elements = full.sample(3, 0)
+    assert_array_equal(elements, half.sample(3, 0))
+    moved = full.act(elements, C).reshape(-1, 5, 5)
+    expected = coulomb_triangle(moved).reshape(3, 4, -1)
+    assert_allclose(half.act(elements, C), expected)
+    assert_allclose(half.act(elements, C.reshape(4, -1)), expected)
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
+        (np.ones((2, 5)), "must be square: rows of 5 entries"),
+        (np.arange(18.0).reshape(2, 3, 3), "Coulomb matrix 0 is not symmetric"),
+        (np.stack([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]]), "Coulomb matrix 1 is not symmetric"),
+    ],
+)
+def test_bad_matrices_are_named(bad, message):
+    for function in (check_coulomb, sort_coulomb, coulomb_eigenvalues, coulomb_triangle):
+        with pytest.raises(ValueError, match=message):
+            function(bad)
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="n_atoms >= 1"):
+        AtomPermutations(0).generators()
+    with pytest.raises(ValueError, match="noise >= 0"):
+        SortedNoise(3, noise=-1.0).sample(2)
+    with pytest.raises(ValueError, match="acts on arrays of shape"):
+        density = SortedNoise(3)
+        density.act(density.sample(1), np.ones((2, 4, 4)))

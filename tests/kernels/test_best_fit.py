@@ -1,0 +1,202 @@
+"""Best-fit kernels against their definition: one base-kernel evaluation a transformation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+from invariance.groups import (
+    Affine,
+    CyclicShifts,
+    CyclicTranslations,
+    Permutations,
+    Rotations,
+    Translations,
+    affine_maps,
+)
+from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.kernels.correlation import ShiftCorrelation
+
+SHAPE = (7, 6)
+CYCLIC = Translations(SHAPE, max_shift=2)
+TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
+SCALES = Affine(SHAPE, maps=affine_maps(scale=[0.9, 1.1]))
+SETS = {
+    "cyclic": CYCLIC,
+    "zero": Translations(SHAPE, max_shift=(1, 2), boundary="zero"),
+    "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
+    "group": CyclicTranslations(SHAPE),
+    "one axis": CyclicTranslations(SHAPE, axes=(1,)),
+    "turns": TURNS,
+    "turn, shift": TURNS.then(CYCLIC),
+    "shift, turn": CYCLIC.then(TURNS),
+    "shift and lose, turn": Translations(SHAPE, max_shift=1, boundary="zero").then(TURNS),
+    "turn, shift, scale": TURNS.then(CYCLIC).then(SCALES),
+}
+BASES = {
+    "linear": Linear(),
+    "polynomial": Polynomial(8, scale=1 / 42),
+    "odd": Polynomial(3, scale=1 / 10),
+    "non-monotone": Polynomial(2, scale=3.0),
+    "gaussian": Gaussian(0.1),
+    "laplacian": Laplacian(0.1),
+    "locality": Locality(SHAPE, window=3, degrees=(2, 4)),
+    "strided": Locality(SHAPE, window=5, degrees=(2, 3), padding="valid", stride=2),
+    "deep": Locality(SHAPE, window=3, degrees=(2, 2, 2)),
+    "cubic": Locality(SHAPE, window=3, degrees=(3, 2)),
+}
+
+
+def definition(base, group, X, Z):
+    return np.max([base(X, moved) for moved in group.act(group.elements(), Z)], axis=0)
+
+
+def points(n, seed=0, shape=SHAPE, low=0.0):
+    return np.random.default_rng(seed).uniform(low, 1, (n, int(np.prod(shape))))
+
+
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+@pytest.mark.parametrize("group", SETS.values(), ids=SETS)
+def test_the_largest_value_over_all_transformations(base, group):
+    X, Z = points(5, low=-1), points(4, seed=1)
+    expected = definition(base, group, X, Z)
+    assert_allclose(BestFit(base, group)(X, Z), expected, rtol=1e-9, atol=1e-11)
+    assert_allclose(BestFit(base, group, method="definition")(X, Z), expected, rtol=1e-12)
+    assert_allclose(BestFit(base, group, side="first")(Z, X).T, expected, rtol=1e-9, atol=1e-11)
+    assert_allclose(BestFit(base, group)(X), definition(base, group, X, X), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("base", [Polynomial(8, scale=1 / 42), Gaussian(0.1),
+                                  Locality(SHAPE, window=3, degrees=(2, 4))], ids=repr)
+@pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
+def test_single_precision_blocks_and_threads(base, group):
+    X, Z = points(70), points(40, seed=1)
+    whole = BestFit(base, group)(X, Z)
+    single = BestFit(base, group, precision="single")
+    assert_allclose(single(X, Z), whole, rtol=1e-5)
+    small = BestFit(base, group, block_bytes=20_000)
+    assert_allclose(small(X, Z), whole, rtol=1e-12)
+    threads = clone(single).set_params(n_jobs=3)
+    assert_array_equal(threads(X, Z), single(X, Z))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(1, 3), st.data(),
+    st.sampled_from(["rows", "frequency", "auto"]),
+)
+def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, data, method):
+    n_shifts = data.draw(st.integers(1, 8))
+    shifts = np.array(data.draw(st.lists(
+        st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
+    )))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    a, b = rng.standard_normal((3, n_channels, *grid)), rng.standard_normal((4, n_channels, *grid))
+    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
+    pairs = ShiftCorrelation(grid, shifts, n_channels, float, method)
+    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
+    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
+    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
+       st.sampled_from([CyclicTranslations((4, 3)), CyclicTranslations((4, 3), axes=(0,)),
+                        CyclicShifts(12), Permutations(4, block=3)]),
+       st.integers(0, 10**6))
+def test_lemma1_over_a_group_symmetric_and_invariant(base, group, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.standard_normal((2, 4, 12))
+    kernel = BestFit(base, group)
+    g, h = (group.act(group.sample(1, seed + i), P)[0] for i, P in enumerate((X, Z)))
+    assert_allclose(kernel(g, h), kernel(X, Z), rtol=1e-9, atol=1e-11)
+    assert_allclose(kernel(X, Z), kernel(Z, X).T, rtol=1e-9, atol=1e-11)
+    assert_allclose(kernel(X), kernel(X, X.copy()), rtol=1e-9, atol=1e-11)
+    assert np.all(kernel(X, Z) >= base(X, Z) - 1e-9)
+
+
+def test_both_triangles_are_one_where_symmetry_is_known():
+    X = points(150, low=-1)
+    for base in (Polynomial(3, 0.1), Gaussian(0.1)):
+        whole = BestFit(base, CYCLIC, symmetric=False)(X)
+        half = BestFit(base, CYCLIC, symmetric=True)(X)
+        assert_array_equal(half, half.T)
+        assert_allclose(half, whole, rtol=1e-10)
+
+
+def test_even_power_of_values_below_zero_follows_both_extremes():
+    X, Z = points(5, low=-1), points(4, seed=1, low=-1)
+    base = Polynomial(2, scale=3.0)
+    with pytest.warns(UserWarning, match="maximum and power do not commute"):
+        values = BestFit(base, CYCLIC)(X, Z)
+    assert_allclose(values, definition(base, CYCLIC, X, Z))
+    largest = BestFit(Linear(), CYCLIC)(X, Z)
+    assert np.any(base.of_inner_products(largest) < values - 1e-9)
+    # Blocks of short points never reach the turning point, others do.
+    mixed = np.concatenate([0.01 * points(40, low=-1), points(40, low=-1)])
+    with pytest.warns(UserWarning, match="for [0-9]+ of 320 pairs"):
+        values = BestFit(base, CYCLIC)(mixed, Z)
+    assert_allclose(values, definition(base, CYCLIC, mixed, Z))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BestFit(Polynomial(2, scale=1e-3), CYCLIC)(X, Z)
+        BestFit(Polynomial(3, scale=3.0), CYCLIC)(X, Z)
+
+
+def test_colour_images():
+    shape = (5, 4, 3)
+    group = Translations(shape, max_shift=1)
+    X, Z = points(4, shape=shape), points(3, seed=1, shape=shape)
+    for base in (Polynomial(4, 0.05), Locality((5, 4), window=3, degrees=(2, 2), channels=3)):
+        assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
+
+
+def test_sampled_transformations():
+    X, Z = points(4), points(3, seed=1)
+    turns = Rotations(SHAPE)
+    kernel = BestFit(Gaussian(0.1), turns, n_transforms=9, random_state=3)
+    moved = turns.act(turns.sample(9, 3), Z)
+    assert_allclose(kernel(X, Z), np.max([Gaussian(0.1)(X, m) for m in moved], axis=0))
+
+
+def test_support_vector_machine_takes_the_kernel():
+    X, y = points(30), np.arange(30) % 3
+    kernel = BestFit(Polynomial(8, 1 / 42), TURNS)
+    fitted = SVC(kernel=kernel).fit(X, y)
+    by_gram = SVC(kernel="precomputed").fit(kernel(X, X), y)
+    new = points(10, seed=2)
+    assert_array_equal(fitted.predict(new), by_gram.predict(kernel(new, X)))
+    assert kernel.get_params()["group__degrees"] == [-12, 0, 5]
+    twin = clone(kernel)
+    assert twin is not kernel and repr(twin) == repr(kernel)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (BestFit(Linear(), CYCLIC, side="left"), "side must be"),
+        (BestFit(Linear(), CYCLIC, method="quick"), "method must be"),
+        (BestFit(Linear(), CYCLIC, precision="half"), "precision must be"),
+        (BestFit(Linear(), CYCLIC, n_transforms=0), "n_transforms >= 1"),
+        (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
+        (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
+        (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),
+        (BestFit(Linear(), Translations((6, 6), max_shift=1)), "points have 42 features"),
+        (BestFit(Linear(), TURNS, symmetric=True), "not a set of unitary maps"),
+        (BestFit(Linear(), SETS["asymmetric"], symmetric=True), "holds its inverses"),
+        (BestFit(BASES["locality"], CYCLIC, symmetric=True), "changes when both"),
+        (BestFit(Locality((6, 7), 3), CYCLIC), "must agree"),
+        (BestFit(Locality(SHAPE, window=9), CYCLIC), "larger than its input"),
+        (BestFit(Locality(SHAPE, window=4), CYCLIC), "odd"),
+    ],
+    ids=repr,
+)
+def test_clear_errors(kernel, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        kernel(points(3))

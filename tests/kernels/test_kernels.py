@@ -1,0 +1,170 @@
+"""Base kernels and orbit averages: definitions, symmetry, invariance, definiteness."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC
+
+from invariance.groups import (
+    CyclicShifts,
+    Negation,
+    OrthogonalMatrices,
+    Permutations,
+    SignedPermutations,
+    SignFlips,
+)
+from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
+
+BASES = [Linear(), Polynomial(3, scale=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
+TURN = OrthogonalMatrices([np.kron(np.eye(3), [[0.0, -1.0], [1.0, 0.0]])])
+GROUPS = [CyclicShifts(6), SignFlips(6), Permutations(3, block=2), Negation(), TURN]
+
+
+def points(n, d=6, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("kernel", BASES, ids=repr)
+def test_base_kernels_by_definition(kernel):
+    X, Z = points(4), points(3, seed=1)
+    gap = X[:, None] - Z[None]
+    expected = {
+        "Linear": X @ Z.T,
+        "Polynomial": (1 + 0.2 * X @ Z.T) ** 3,
+        "Gaussian": np.exp(-0.3 * np.square(gap).sum(-1)),
+        "Laplacian": np.exp(-0.2 * np.abs(gap).sum(-1)),
+    }.get(type(kernel).__name__)
+    if expected is not None:
+        assert_allclose(kernel(X, Z), expected)
+    assert_allclose(kernel.diag(X), np.diag(kernel(X)))
+    assert_allclose(kernel(X), kernel(X, X), atol=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(BASES), st.sampled_from(GROUPS), st.integers(1, 8), st.integers(0, 10**6))
+def test_haar_kernel_is_the_double_average_and_invariant(base, group, n, seed):
+    X, Z = points(n, seed=seed), points(3, seed=seed + 1)
+    K = Average(base, group)
+    G = group.elements()
+    orbits = [group.act(G, points).reshape(-1, 6) for points in (X, Z)]
+    every_pair = base(*orbits).reshape(len(G), n, len(G), 3)
+    assert_allclose(K(X, Z), every_pair.mean(axis=(0, 2)), rtol=1e-10, atol=1e-12)
+    g, h = group.act(group.sample(1, seed), X)[0], group.act(group.sample(1, seed + 1), Z)[0]
+    assert_allclose(K(g, h), K(X, Z), rtol=1e-10, atol=1e-12)
+    gram = K(X)
+    assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-12)
+    assert np.linalg.eigvalsh((gram + gram.T) / 2).min() > -1e-9 * np.abs(base(X)).max()
+
+
+def test_one_sided_average_needs_a_unitary_group_and_kernel():
+    """Laplacian is not unitarily invariant: over a rotation one side is not the double average."""
+    X = points(4)
+    both = Average(Laplacian(0.5), TURN)(X)
+    one = Average(Laplacian(0.5), TURN, sides="second")(X)
+    assert np.abs(both - Average(Laplacian(0.5), TURN, sides="both")(X)).max() < 1e-12
+    assert one.shape == both.shape
+
+
+def test_blocks_do_not_change_the_kernel():
+    X, Z = points(9), points(7, seed=1)
+    for sides in ("both", "second"):
+        whole = Average(Gaussian(0.3), SignFlips(6), sides=sides)
+        small = Average(Gaussian(0.3), SignFlips(6), sides=sides, block_bytes=20_000)
+        assert_allclose(small(X, Z), whole(X, Z), rtol=1e-12)
+
+
+def test_sampled_average_converges_to_the_haar_kernel():
+    X = points(4)
+    group = SignedPermutations(6)
+    exact = Average(Gaussian(0.3), group, sides="second")(X)
+    sampled = [
+        Average(Gaussian(0.3), group, n_transforms=200, sides="second", random_state=seed)(X)
+        for seed in range(30)
+    ]
+    error = np.std(sampled, axis=0, ddof=1) / np.sqrt(len(sampled))
+    assert np.all(np.abs(np.mean(sampled, axis=0) - exact) < 5 * error)
+
+
+def test_trivial_group_gives_the_base_kernel_back():
+    X = points(5)
+    assert_allclose(Average(Gaussian(0.3), Permutations(1, block=6))(X), Gaussian(0.3)(X))
+
+
+def test_scikit_learn_takes_every_kernel():
+    X, y = points(20), np.arange(20) % 2
+    for kernel in (*BASES, Average(Gaussian(0.3), SignFlips(6))):
+        gram = kernel(X)
+        assert_allclose(
+            SVC(kernel=kernel, tol=1e-10).fit(X, y).decision_function(X),
+            SVC(kernel="precomputed", tol=1e-10).fit(gram, y).decision_function(gram),
+            rtol=1e-5,
+            atol=1e-6,
+        )
+        assert_allclose(
+            KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X),
+            gram @ np.linalg.solve(gram + 0.1 * np.eye(20), y),
+            rtol=1e-6,
+            atol=1e-8,
+        )
+        process = GaussianProcessRegressor(kernel + WhiteKernel(0.1, "fixed"), alpha=1e-8)
+        assert np.isfinite(process.fit(X, y.astype(float)).predict(X)).all()
+
+
+def test_parameters_reach_inside():
+    K = Average(Gaussian(0.3), CyclicShifts(6))
+    K.set_params(base__gamma=0.7, group__n=3)
+    assert K.base.gamma == 0.7 and K.group.n == 3
+    twin = clone(K)
+    assert twin is not K and twin.base.gamma == 0.7
+    assert repr(twin) == repr(K)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_cdf_kernel_is_the_expectation_over_templates(d):
+    """s P - c |x - z| against the average of s - max(<x, t>, <z, t>) over accepted templates."""
+    rng = np.random.default_rng(d)
+    x, z = rng.standard_normal((2, 1, d))
+    x, z = x / np.linalg.norm(x), z / np.linalg.norm(z)
+    t = rng.standard_normal((200_000, d)) / np.sqrt(d)
+    accepted = np.square(t).sum(axis=1) < 1.3
+    values = accepted * (1.3 - np.maximum(t @ x[0], t @ z[0]))
+    gap = values.mean() - CDF(epsilon=0.3)(x, z)[0, 0]
+    assert abs(gap) < 5 * values.std() / np.sqrt(len(t))
+    t /= np.linalg.norm(t, axis=1, keepdims=True)
+    values = 1.3 - np.maximum(t @ x[0], t @ z[0])
+    gap = values.mean() - CDF(epsilon=0.3, templates="sphere")(x, z)[0, 0]
+    assert abs(gap) < 5 * values.std() / np.sqrt(len(t)) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Gaussian(0.0), "gamma > 0"),
+        (Polynomial(degree=0), "degree >= 1"),
+        (Polynomial(degree=1.5), "degree >= 1"),
+        (CDF(epsilon=-1), "epsilon > 0"),
+        (CDF(templates="cube"), "'gaussian' or 'sphere'"),
+        (Average(Linear(), CyclicShifts(6), n_transforms=0), "n_transforms >= 1"),
+        (Average(Linear(), CyclicShifts(6), sides="left"), "sides must be"),
+        (Average(Linear(), CyclicShifts(5)), "acts on arrays of shape"),
+        (Average(Linear(), Permutations(12, block=1)), "draw some with sample"),
+    ],
+    ids=repr,
+)
+def test_clear_errors(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(points(3))
+
+
+def test_bad_points():
+    with pytest.raises(ValueError, match="6 features and Y has 5"):
+        Linear()(points(3), points(3, 5))
+    for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6)):
+        with pytest.raises(ValueError):
+            Average(Linear(), CyclicShifts(6))(X)

@@ -1,0 +1,158 @@
+"""Locality kernels against loops over windows, and their definiteness (lemma 3)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import invariance.kernels.locality as locality
+from invariance.kernels import Locality
+
+
+def loops(kernel, x, z):
+    """Eq. (5)-(6) window by window, from the parameters alone."""
+    local, final = list(kernel.degrees[:-1]), kernel.degrees[-1]
+    count = len(local)
+    as_list = lambda v: [v] * count if isinstance(v, (int, str)) else list(v)   # noqa: E731
+    windows, paddings, strides = map(as_list, (kernel.window, kernel.padding, kernel.stride))
+    dimensions = len(kernel.shape)
+    shape = kernel.shape if dimensions == 2 else (1, *kernel.shape)
+    scales = kernel.scales or [
+        *(1 / f**dimensions for f in windows), 1 / (kernel.channels * kernel.shape[0])
+    ]
+    product = (x * z).reshape(*shape, kernel.channels)
+    layers = [product.sum(axis=2)] if kernel.mixed else list(np.moveaxis(product, 2, 0))
+    for level, (f, pad, stride, degree) in enumerate(
+        zip(windows, paddings, strides, local, strict=True)
+    ):
+        pad = {"same": (f - 1) // 2, "valid": 0}.get(pad, pad)
+        high, down, step = (f, pad, stride) if dimensions == 2 else (1, 0, 1)
+        following = []
+        for layer in layers:
+            padded = np.pad(layer, ((down, down), (pad, pad)))
+            rows = range(0, padded.shape[0] - high + 1, step)
+            columns = range(0, padded.shape[1] - f + 1, stride)
+            following.append(np.array([
+                [(1 + scales[level] * padded[r : r + high, c : c + f].sum()) ** degree
+                 for c in columns] for r in rows
+            ]))
+        layers = [sum(following)]
+    return (1 + scales[-1] * layers[0].sum()) ** final
+
+
+@st.composite
+def kernels(draw):
+    two = draw(st.booleans())
+    shape = tuple(draw(st.lists(st.integers(3, 7), min_size=1 + two, max_size=1 + two)))
+    depth = draw(st.integers(1, 3))
+    return Locality(
+        shape,
+        window=draw(st.sampled_from([1, 3])),
+        degrees=tuple(draw(st.lists(st.integers(1, 3), min_size=depth + 1, max_size=depth + 1))),
+        padding="same" if depth > 1 else draw(st.sampled_from(["same", "valid", 0])),
+        stride=draw(st.integers(1, 2)) if depth == 1 else 1,
+        channels=draw(st.integers(1, 3)),
+        mixed=draw(st.booleans()),
+        scales=draw(st.sampled_from([None, (0.5,) * (depth + 1)])),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(kernels(), st.integers(0, 10**6))
+def test_every_window_by_itself(kernel, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.uniform(-1, 1, (2, 3, kernel.n_features))
+    expected = [[loops(kernel, x, z) for z in Z] for x in X]
+    assert_allclose(kernel(X, Z), expected, rtol=1e-10)
+    if kernel.window == 1 or len(kernel.degrees) < 4:
+        slow = kernel.set_params(storage="last")
+        assert_allclose(slow(X, Z), expected, rtol=1e-10)
+    assert_allclose(kernel.diag(X), [loops(kernel, x, x) for x in X], rtol=1e-10)
+
+
+@settings(max_examples=20, deadline=None)
+@given(kernels(), st.integers(0, 10**6))
+def test_lemma3_positive_semi_definite_at_any_depth(kernel, seed):
+    X = np.random.default_rng(seed).standard_normal((12, kernel.n_features))
+    gram = kernel(X)
+    assert_allclose(gram, gram.T, rtol=1e-9)
+    values = np.linalg.eigvalsh((gram + gram.T) / 2)
+    assert values[0] > -1e-9 * values[-1]
+
+
+@pytest.mark.parametrize("window", [3, 5, 7])
+@pytest.mark.parametrize(("padding", "stride"), [("same", 1), ("valid", 2), (1, 3)])
+def test_the_quadratic_layer_is_one_inner_product(window, padding, stride):
+    rng = np.random.default_rng(0)
+    X, Z = rng.random((6, 90)), rng.random((5, 90))
+    kernel = Locality((9, 10), window, (2, 4), padding=padding, stride=stride)
+    assert kernel.lift() is not None
+    by_windows = Locality((9, 10), window, (2, 4), padding=padding, stride=stride, storage="last")
+    assert_allclose(kernel(X, Z), by_windows(X, Z), rtol=1e-11)
+    assert_allclose(
+        kernel.set_params(block_bytes=10_000)(X, Z), by_windows(X, Z), rtol=1e-11
+    )
+
+
+def test_the_formula_of_the_papers_experiments():
+    """((1/28) sum_w (1 + <x_w, z_w> / f^2)^2 + 1)^4 with zero padding."""
+    x, z = np.random.default_rng(0).random((2, 28, 28))
+    f, total = 5, 0.0
+    padded = np.pad(x * z, 2)
+    for i in range(28):
+        for j in range(28):
+            total += (1 + padded[i : i + f, j : j + f].sum() / f**2) ** 2
+    expected = (total / 28 + 1) ** 4
+    assert_allclose(Locality((28, 28), window=5)(x.reshape(1, -1), z.reshape(1, -1)), expected)
+
+
+@pytest.mark.parametrize("storage", ["layers", "last"])
+@pytest.mark.parametrize("degrees", [(3, 2), (3, 2, 2), (3, 2, 2, 2)])
+def test_work_counts_the_powers_taken(storage, degrees, monkeypatch):
+    kernel = Locality((5, 4), 3, degrees, storage=storage)
+    power, windows = locality._power, []
+
+    def counting(values, degree):
+        windows.append(values.size)
+        return power(values, degree)
+
+    monkeypatch.setattr(locality, "_power", counting)
+    kernel(np.ones((1, 20)), np.ones((1, 20)))
+    # The last power is that of the kernel's value itself.
+    assert sum(windows) - 1 == kernel.work()[0]
+
+
+def test_blocks_do_not_change_the_kernel():
+    rng = np.random.default_rng(0)
+    X, Z = rng.random((9, 36)), rng.random((7, 36))
+    for degrees in ((2, 2), (3, 2), (2, 2, 2)):
+        for storage in ("layers", "last"):
+            kernel = Locality((6, 6), 3, degrees, storage=storage)
+            small = Locality((6, 6), 3, degrees, storage=storage, block_bytes=4000)
+            assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Locality((6, 6), window=4), "positive odd integer"),
+        (Locality((6, 6), window=7), "larger than its input"),
+        (Locality((9, 4), window=(3, 5), degrees=(2, 2, 2), padding="valid"), "larger than its"),
+        (Locality((6, 6), window=3, degrees=(2,)), "at least two"),
+        (Locality((6, 6), window=3, degrees=(2, 0)), "positive integers"),
+        (Locality((6, 6), window=3, degrees=(2, 1.5)), "positive integers"),
+        (Locality((6, 6), window=(3, 3)), "2 entries for 1 local layers"),
+        (Locality((6, 6), window=3, padding="reflect"), "padding must be"),
+        (Locality((6, 6), window=3, padding=3), "below the window"),
+        (Locality((6, 6), window=3, stride=0), "stride must be"),
+        (Locality((6, 6), window=3, scales=(1.0,)), "scales must be 2"),
+        (Locality((6, 6), window=3, storage="disk"), "storage must be"),
+        (Locality((5, 6), window=3), "takes points of 30 features"),
+        (Locality((6, 6, 1), window=3), "a parameter of its own"),
+    ],
+    ids=repr,
+)
+def test_clear_errors(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        kernel(np.ones((2, 36)))

@@ -1,0 +1,97 @@
+"""Tangent distance against least squares over the tangent planes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from invariance.groups import Rotations
+from invariance.kernels import TANGENTS, TangentDistance
+
+
+def by_least_squares(distance, x, z):
+    t, s = distance.tangents(x[None])[0], distance.tangents(z[None])[0]
+    planes = {"both": [t, -s], "first": [t], "second": [-s]}[distance.sides]
+    A = np.concatenate(planes).T
+    found = np.linalg.lstsq(A, z - x, rcond=1e-12)[0]
+    return np.linalg.norm(x + A @ found - z)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(TANGENTS)), min_size=1, max_size=4, unique=True),
+    st.sampled_from(["both", "first", "second"]), st.sampled_from([0.0, 0.7]),
+    st.integers(0, 10**6),
+)
+def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = rng.random((3, 48)), rng.random((2, 48))
+    distance = TangentDistance((8, 6), tuple(vectors), sides, smoothing, ridge=0.0)
+    expected = [[by_least_squares(distance, x, z) for z in Z] for x in X]
+    assert_allclose(distance(X, Z), expected, rtol=1e-6, atol=1e-7)
+    small = TangentDistance((8, 6), tuple(vectors), sides, smoothing, 0.0, block_bytes=500)
+    assert_allclose(small(X, Z), distance(X, Z), rtol=1e-12)
+
+
+def test_at_most_euclidean_and_two_sided_at_most_one_sided():
+    rng = np.random.default_rng(0)
+    X, Z = rng.random((2, 6, 64))
+    sides = ("both", "first", "second")
+    both, first, second = (TangentDistance((8, 8), sides=s)(X, Z) for s in sides)
+    euclidean = np.linalg.norm(X[:, None] - Z[None], axis=2)
+    assert np.all(first <= euclidean + 1e-12) and np.all(second <= euclidean + 1e-12)
+    assert np.all(both <= np.minimum(first, second) + 1e-3)
+    assert_allclose(TangentDistance((8, 8))(X).diagonal(), 0, atol=1e-3)
+    assert_allclose(TangentDistance((8, 8))(X, Z), TangentDistance((8, 8))(Z, X).T, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["horizontal", "vertical", "rotation", "scaling"])
+def test_tangents_are_derivatives(name):
+    """Against finite differences of the transformation itself, on a smooth image."""
+    axis = np.linspace(-3, 3, 81)
+    h, step = 1e-4, axis[1] - axis[0]
+
+    def image(x, y):
+        return np.exp(-((x - 0.4) ** 2) - 2 * (y + 0.2) ** 2 + 0.5 * x * y)
+
+    x, y = np.meshgrid(axis, axis)
+    moved = {
+        "horizontal": image(x + h * step, y), "vertical": image(x, y + h * step),
+        "rotation": image(x + h * y, y - h * x), "scaling": image(x * (1 + h), y * (1 + h)),
+    }[name]
+    derivative = (moved - image(x, y)) / h
+    distance = TangentDistance((81, 81), (name,), smoothing=0)
+    ours = distance.tangents(image(x, y).reshape(1, -1))[0, 0]
+    assert np.linalg.norm(ours - derivative.ravel()) < 0.03 * np.linalg.norm(derivative)
+
+
+def test_a_small_rotation_is_nearly_free():
+    y, x = np.indices((32, 32)) - 15.5
+    bar = np.exp(-(y**2) / 8 - x**2 / 40).reshape(1, -1)
+    turned = Rotations((32, 32)).act([5.0], bar)[0]
+    plain = np.linalg.norm(bar - turned)
+    assert TangentDistance((32, 32), ("rotation",), smoothing=0)(bar, turned)[0, 0] < 0.2 * plain
+
+
+def test_an_empty_image_has_no_tangents():
+    blank, other = np.zeros((1, 64)), np.random.default_rng(0).random((1, 64))
+    value = TangentDistance((8, 8))(blank, other)[0, 0]
+    one_sided = TangentDistance((8, 8), sides="second")(blank, other)[0, 0]
+    assert_allclose(value, one_sided, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("distance", "message"),
+    [
+        (TangentDistance((8, 8), ("shear",)), "vectors must be some of"),
+        (TangentDistance((8, 8), ()), "vectors must be some of"),
+        (TangentDistance((8, 8), sides="none"), "sides must be"),
+        (TangentDistance((8, 9)), "do not make images"),
+        (TangentDistance((8, 8), smoothing=-1), "smoothing must be"),
+    ],
+    ids=repr,
+)
+def test_clear_errors(distance, message):
+    with pytest.raises(ValueError, match=message):
+        distance(np.ones((2, 64)))

@@ -1,0 +1,86 @@
+"""Leave-one-out by Cholesky factors against leaving one out, and against the eigenvalue path."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from invariance.linear import RLSClassifier, rls_by_cholesky
+
+
+def problem(n=60, d=5, seed=0, classes=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    y[:classes] = np.arange(classes)
+    X = rng.standard_normal((n, d)) + 1.5 * np.eye(classes, d)[y]
+    return X, y
+
+
+def left_out(gram, y, ridge):
+    """Plain definition: n fits, each with its own intercept."""
+    n = len(y)
+    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+    decided = np.empty_like(Y)
+    for i in range(n):
+        rest = np.arange(n) != i
+        # Minimise |Y - K a - b|^2 + ridge a^T K a over a and b.
+        K = gram[np.ix_(rest, rest)]
+        system = np.block([[K + ridge * np.eye(n - 1), np.ones((n - 1, 1))],
+                           [np.ones((1, n - 1)), np.zeros((1, 1))]])
+        solved = np.linalg.solve(system, np.vstack([Y[rest], np.zeros((1, Y.shape[1]))]))
+        decided[i] = gram[i, rest] @ solved[:-1] + solved[-1]
+    return decided
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([2, 3, 5]))
+def test_the_error_is_that_of_leaving_one_out(seed, classes):
+    X, y = problem(seed=seed, classes=classes, n=40)
+    gram = X @ X.T + 0.1 * np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1))
+    model = rls_by_cholesky(gram, y, start=1e-3)
+    for lam, error in model.loo_errors.items():
+        wrong = np.mean(left_out(gram, y, lam * model.scale).argmax(axis=1) != y)
+        assert 0 <= error - wrong <= 0.5 / len(y)
+    assert model.loo_errors[model.lam] == min(model.loo_errors.values())
+
+
+def test_predictions_are_those_of_the_eigenvalue_path():
+    X, y = problem(n=200, d=20)
+    Z, _ = problem(n=50, d=20, seed=1)
+    model = rls_by_cholesky(X @ X.T, y, start=0.1)
+    centred = X - X.mean(axis=0)
+    assert abs(model.scale / np.linalg.eigvalsh(centred @ centred.T)[-1] - 1) < 0.05
+    other = RLSClassifier(lambdas=[model.lam * model.scale / len(X)]).fit(X, y)
+    np.testing.assert_allclose(model.decide(Z @ X.T), other.decision_function(Z), atol=1e-9)
+    single = rls_by_cholesky((X @ X.T).astype(np.float32), y, start=0.1)
+    assert single.lam == model.lam
+    np.testing.assert_allclose(single.decide(Z @ X.T), model.decide(Z @ X.T), atol=1e-3)
+
+
+def test_the_search_stops_at_a_local_minimum():
+    X, y = problem(n=100, d=30, seed=3)
+    model = rls_by_cholesky(X @ X.T, y, start=1e-6)
+    errors = model.loo_errors
+    step = 10**0.5
+    for neighbour in (model.lam * step, model.lam / step):
+        near = [e for lam, e in errors.items() if np.isclose(lam, neighbour)]
+        assert near and near[0] >= errors[model.lam]
+
+
+def test_the_search_stays_above_rounding():
+    X, y = problem(n=150, d=4, seed=2)
+    gram = (X @ X.T).astype(np.float32)
+    model = rls_by_cholesky(gram, y, start=1e-5)
+    assert min(model.loo_errors) >= 8 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize(("gram", "labels", "options", "message"), [
+    (np.eye(4)[:3], [0, 1, 0], {}, "square"),
+    (np.eye(3), [0, 1], {}, "one label a row"),
+    (np.eye(3), [1, 1, 1], {}, "two classes"),
+    (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
+    (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
+])
+def test_bad_input_is_named(gram, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        rls_by_cholesky(gram, labels, **options)

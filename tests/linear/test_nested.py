@@ -1,0 +1,69 @@
+"""Nested cross-validation against plain loops over scikit-learn's kernel ridge regression."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.kernel_ridge import KernelRidge
+
+from invariance.kernels import Gaussian
+from invariance.linear import nested_ridge
+
+
+def plain(gram, y, train, test, lam):
+    alpha = lam * len(train) * gram[train, train].mean()
+    model = KernelRidge(alpha=alpha, kernel="precomputed")
+    model.fit(gram[np.ix_(train, train)], y[train] - y[train].mean())
+    return model.predict(gram[np.ix_(test, train)]) + y[train].mean()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_plain_loops(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((43, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(43) + 5
+    gram = Gaussian(0.5)(X)
+    folds = [f for f in np.array_split(rng.permutation(43), 4)]
+    lambdas = np.logspace(-6, 0, 5)
+    found = nested_ridge(gram, y, folds, lambdas)
+    for a in range(4):
+        rest = [c for c in range(4) if c != a]
+        errors = np.zeros((3, 5))
+        for i, b in enumerate(rest):
+            train = np.concatenate([folds[c] for c in rest if c != b])
+            for j, lam in enumerate(lambdas):
+                residual = plain(gram, y, train, folds[b], lam) - y[folds[b]]
+                errors[i, j] = np.sqrt(np.mean(residual**2))
+        assert_allclose(found.inner[a], errors.mean(axis=0), rtol=1e-6)
+        assert found.chosen[a] == lambdas[errors.mean(axis=0).argmin()]
+        train = np.concatenate([folds[c] for c in rest])
+        expected = plain(gram, y, train, folds[a], found.chosen[a])
+        assert_allclose(found.predictions[folds[a]], expected, rtol=1e-6)
+
+
+def test_the_gram_matrix_is_left_as_it_was_and_test_targets_do_not_leak():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    gram = Gaussian(0.5)(X)
+    before = gram.copy()
+    folds = list(np.arange(30).reshape(3, 10))
+    one = nested_ridge(gram, y, folds, [1e-3, 1e-1])
+    assert_array_equal(gram, before)
+    changed = y.copy()
+    changed[folds[0]] += 100
+    two = nested_ridge(gram, changed, folds, [1e-3, 1e-1])
+    assert_array_equal(one.predictions[folds[0]], two.predictions[folds[0]])
+    assert one.chosen[0] == two.chosen[0]
+
+
+def test_indefinite_matrices_need_larger_lambdas():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    gram = Gaussian(0.5)(X)
+    gram -= 0.05 * np.eye(30)
+    folds = list(np.arange(30).reshape(3, 10))
+    with pytest.raises(ValueError, match="not positive definite at any lambda up to 1.0e-09"):
+        nested_ridge(gram, y, folds, [1e-10, 1e-9])
+    found = nested_ridge(gram, y, folds, [1e-10, 1e-1])
+    assert np.all(found.chosen == 1e-1) and np.isfinite(found.predictions).all()
+    with pytest.raises(ValueError, match="at least 3 folds, got 2"):
+        nested_ridge(gram, y, folds[:2], [1.0])

@@ -1,0 +1,154 @@
+"""The norm-infinity program against other solvers, its dual and the scikit-learn contract."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog, lsq_linear, minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.linear import NormInfinityClassifier, margin_loss
+
+LOSSES = ("hinge", "logistic", "square")
+
+
+@parametrize_with_checks([NormInfinityClassifier(loss=loss, bound=10.0) for loss in LOSSES])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def noisy_labels(rng, n, p):
+    X = rng.standard_normal((n, p))
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1, -1)
+    y[:2] = 1, -1
+    return X, y
+
+
+def by_definition(loss, X, y, B):
+    """The minimal risk by a solver of its own for each loss."""
+    n, p = X.shape
+    S = y[:, None] * X
+    if loss == "square":
+        return np.mean((1 - S @ lsq_linear(S, np.ones(n), (-B, B), tol=1e-14).x) ** 2)
+    if loss == "hinge":
+        found = linprog(
+            np.r_[np.zeros(p), np.ones(n) / n],
+            A_ub=-np.c_[S, np.eye(n)],
+            b_ub=-np.ones(n),
+            bounds=[(-B, B)] * p + [(0, None)] * n,
+        )
+        return found.fun
+    found = minimize(
+        lambda w: (
+            np.logaddexp(0, -S @ w).mean(),
+            -S.T @ (1 / (1 + np.exp(S @ w))) / n,
+        ),
+        np.zeros(p),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-B, B)] * p,
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@settings(max_examples=15, deadline=None)
+@given(st.integers(3, 30), st.integers(1, 12), st.floats(-2, 1), st.integers(0, 10**6))
+def test_agrees_with_other_solvers(loss, n, p, log_bound, seed):
+    X, y = noisy_labels(np.random.default_rng(seed), n, p)
+    B = 10**log_bound
+    model = NormInfinityClassifier(B, loss).fit(X, y)
+    assert np.abs(model.coef_).max() <= B
+    assert_allclose(model.risk_, by_definition(loss, X, y, B), atol=2e-6)
+    # The attribute is the risk of the weights, and the gap bounds the distance to the minimum.
+    risk = margin_loss(loss, y * model.decision_function(X)).mean()
+    assert_allclose(model.risk_, risk, rtol=1e-9, atol=1e-12)
+    assert -1e-9 < model.duality_gap_[0] < 1e-5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_feasible_weights_do_better(loss):
+    rng = np.random.default_rng(0)
+    X, y = noisy_labels(rng, 40, 6)
+    model = NormInfinityClassifier(0.3, loss).fit(X, y)
+    near = model.coef_[0] + 0.02 * rng.standard_normal((500, 6))
+    corners = rng.choice([-0.3, 0.3], size=(64, 6))
+    others = np.clip(np.r_[near, corners], -0.3, 0.3)
+    risks = margin_loss(loss, y[:, None] * (X @ others.T)).mean(axis=0)
+    assert np.all(risks >= model.risk_ - model.duality_gap_ - 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_gap_is_a_bound_and_not_the_solvers_word(loss):
+    """A crude solver is found out: its gap covers the distance to the minimum, and it warns."""
+    X, y = noisy_labels(np.random.default_rng(1), 60, 8)
+    exact = NormInfinityClassifier(0.5, loss).fit(X, y)
+    rough = NormInfinityClassifier(0.5, loss, solver="SCS", tol=1e-14)
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        rough.fit(X, y)
+    assert rough.risk_[0] - rough.duality_gap_[0] <= exact.risk_[0] + 1e-12
+    assert rough.duality_gap_[0] < 1e-2
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_larger_box_has_a_smaller_risk(loss):
+    X, y = noisy_labels(np.random.default_rng(2), 50, 5)
+    risks = [NormInfinityClassifier(B, loss).fit(X, y).risk_[0] for B in (0.01, 0.1, 1.0, 10.0)]
+    assert np.all(np.diff(risks) <= 1e-8)
+    assert risks[0] < margin_loss(loss, 0.0)
+
+
+def test_weights_make_the_expected_risk():
+    """Both labels of each point with their probabilities: for the square loss the best function
+    is the regression function, which a saturated linear model represents exactly."""
+    probability = np.array([0.1, 0.4, 0.9])
+    X = np.tile(np.eye(3), (2, 1))
+    y = np.repeat([1, -1], 3)
+    weights = np.r_[probability, 1 - probability]
+    model = NormInfinityClassifier(5.0, "square").fit(X, y, sample_weight=weights)
+    assert_allclose(model.coef_[0], 2 * probability - 1, atol=1e-6)
+    assert_allclose(model.risk_, np.mean(1 - (2 * probability - 1) ** 2), atol=1e-9)
+
+
+def test_several_classes_one_against_the_rest():
+    rng = np.random.default_rng(3)
+    centres = np.array([[3.0, 0], [0, 3.0], [-3.0, -3.0]])
+    y = rng.integers(3, size=90)
+    X = centres[y] + rng.standard_normal((90, 2))
+    model = NormInfinityClassifier(1.0, "logistic").fit(X, np.array(["a", "b", "c"])[y])
+    assert model.coef_.shape == (3, 2) and model.decision_function(X).shape == (90, 3)
+    for k, name in enumerate("abc"):
+        one = NormInfinityClassifier(1.0, "logistic").fit(X, y == k)
+        assert model.classes_[k] == name
+        assert_allclose(model.coef_[k], one.coef_[0], atol=1e-4)
+    assert model.score(X, np.array(["a", "b", "c"])[y]) > 0.9
+
+
+def test_the_order_and_repetition_of_samples_do_not_matter():
+    X, y = noisy_labels(np.random.default_rng(4), 20, 30)
+    order = np.random.default_rng(5).permutation(40)
+    twice = NormInfinityClassifier(0.2).fit(np.r_[X, X][order], np.r_[y, y][order])
+    assert_allclose(twice.coef_, NormInfinityClassifier(0.2).fit(X, y).coef_, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"bound": 0.0}, "bound must be positive, got 0.0"),
+        ({"bound": -1}, "bound must be positive"),
+        ({"loss": "zero-one"}, "'hinge', 'logistic' or 'square', got 'zero-one'"),
+    ],
+)
+def test_clear_errors(params, message):
+    with pytest.raises(ValueError, match=message):
+        NormInfinityClassifier(**params).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_one_class_is_an_error():
+    with pytest.raises(ValueError, match="two classes, got the one class 'a'"):
+        NormInfinityClassifier().fit(np.eye(3), ["a", "a", "a"])
+    with pytest.raises(ValueError, match="hinge"):
+        margin_loss("absolute", 0.0)

@@ -1,0 +1,121 @@
+"""Leave-one-out of regularised least squares against refitting without each sample."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_classification
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.kernels import Gaussian, Linear
+from invariance.linear import RLSClassifier, RLSRegressor
+
+
+@parametrize_with_checks([RLSClassifier(), RLSRegressor(), RLSRegressor(kernel=Gaussian(0.1))])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def ridge(X, Y, lam, intercept, n):
+    """The definition: normal equations of (1/n)|Y - XW - b|^2 + lam |W|^2, b unpenalised."""
+    p = X.shape[1]
+    A = np.c_[X, np.ones(len(X))] if intercept else X
+    penalty = n * lam * np.diag([1.0] * p + [0.0] * intercept)
+    W = np.linalg.solve(A.T @ A + penalty, A.T @ Y)
+    return lambda Z: (np.c_[Z, np.ones(len(Z))] if intercept else Z) @ W
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(3, 12),
+    st.integers(1, 16),
+    st.integers(1, 3),
+    st.booleans(),
+    st.floats(-6, 1),
+    st.integers(0, 10**6),
+)
+def test_leave_one_out_is_exact(n, p, t, intercept, log_lam, seed):
+    rng = np.random.default_rng(seed)
+    X, Y, lam = rng.standard_normal((n, p)), rng.standard_normal((n, t)), 10**log_lam
+    # Leaving one out keeps n lambda, the weight of the penalty in the normal equations.
+    brute = np.array(
+        [
+            ridge(np.delete(X, i, 0), np.delete(Y, i, 0), lam, intercept, n)(X[i : i + 1])[0]
+            for i in range(n)
+        ]
+    )
+    Z = rng.standard_normal((5, p))
+    expected = ridge(X, Y, lam, intercept, n)(Z)
+    for kernel in (None, Linear(), "precomputed"):
+        model = RLSRegressor(lambdas=[lam], kernel=kernel, fit_intercept=intercept)
+        model.fit(X @ X.T if kernel == "precomputed" else X, Y)
+        assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=1e-7)
+        predicted = model.predict(Z @ X.T if kernel == "precomputed" else Z)
+        assert_allclose(predicted.reshape(5, t), expected, rtol=1e-6, atol=1e-7)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_path_picks_the_smallest_error(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 8))
+    y = X[:, 0] + rng.standard_normal(30)
+    grid = np.logspace(-4, 2, 13)
+    model = RLSRegressor(lambdas=grid).fit(X, y)
+    errors = [RLSRegressor(lambdas=[lam]).fit(X, y).loo_errors_[0] for lam in grid]
+    assert_allclose(model.loo_errors_, errors)
+    assert model.lambda_ == grid[int(np.argmin(errors))]
+
+
+def test_primal_and_dual_agree_on_either_side_of_square():
+    rng = np.random.default_rng(0)
+    for n, p in ((20, 19), (20, 20), (20, 21), (20, 60)):
+        X, y = rng.standard_normal((n, p)), rng.standard_normal(n)
+        primal = RLSRegressor(lambdas=[0.1]).fit(X, y)
+        dual = RLSRegressor(lambdas=[0.1], kernel=Linear()).fit(X, y)
+        assert_allclose(primal.loo_decision_, dual.loo_decision_, rtol=1e-8)
+        assert_allclose(primal.predict(X), dual.predict(X), rtol=1e-8)
+
+
+def test_duplicated_samples_and_constant_features():
+    X = np.repeat(np.random.default_rng(0).standard_normal((10, 4)), 3, axis=0)
+    X = np.c_[X, np.ones(30), np.zeros(30)]
+    y = X[:, 0]
+    assert_allclose(RLSRegressor().fit(X, y).predict(X), y, atol=1e-6)
+    flat = RLSRegressor().fit(np.ones((6, 2)), np.arange(6.0))
+    assert_allclose(flat.predict(np.ones((2, 2))), 2.5)
+
+
+def test_classifier_labels_and_multilabel():
+    X, y = make_classification(200, 10, n_informative=6, n_classes=3, random_state=0)
+    names = np.array(["a", "b", "c"])[y]
+    model = RLSClassifier().fit(X, names)
+    assert set(model.predict(X)) <= set(names)
+    assert model.decision_function(X).shape == (200, 3)
+    multi = np.c_[y == 0, y != 1].astype(int)
+    assert RLSClassifier().fit(X, multi).predict(X).shape == multi.shape
+
+
+def test_loo_error_of_the_classifier_is_the_brute_force_one():
+    X, y = make_classification(40, 5, random_state=1)
+    lam = 0.05
+    model = RLSClassifier(lambdas=[lam]).fit(X, y)
+    signs = 2.0 * y - 1
+    wrong = 0
+    for i in range(len(X)):
+        f = ridge(np.delete(X, i, 0), np.delete(signs, i)[:, None], lam, True, len(X))
+        wrong += (f(X[i : i + 1])[0, 0] > 0) != (y[i] == 1)
+    assert abs(model.loo_errors_[0] * len(X) - wrong) <= 0.5
+
+
+def test_clear_errors():
+    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
+    with pytest.raises(ValueError, match="positive"):
+        RLSClassifier(lambdas=[0.0]).fit(X, y)
+    with pytest.raises(ValueError, match="square at fit"):
+        RLSClassifier(kernel="precomputed").fit(X, y)
+    with pytest.raises(ValueError, match="not symmetric"):
+        RLSClassifier(kernel="precomputed").fit(np.triu(np.ones((6, 6))), y)
+    with pytest.raises(ValueError, match="one class"):
+        RLSClassifier().fit(X, np.zeros(6))

@@ -1,0 +1,326 @@
+"""Spectral averaging: the published estimator, its relatives, exact invariance, bad input."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LassoCV, LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.groups import (
+    CyclicShifts,
+    DirectProduct,
+    OrthogonalMatrices,
+    Permutations,
+    SignedPermutations,
+    SignFlips,
+    TorusTranslations,
+)
+from invariance.spectral import (
+    Circle,
+    Eigenfunctions,
+    Expansion,
+    Product,
+    SpectralAveraging,
+    Sphere,
+    Torus,
+    invariance_discrepancy,
+    project,
+    sobolev_target,
+    transform_to_invariant,
+)
+from invariance.theory import soleymani2025 as theory
+
+ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
+TILT = Rotation.from_rotvec([0.3, 0.2, 0.9]).as_matrix()
+THIRD = Rotation.from_rotvec([0, 0, 2 * np.pi / 3]).as_matrix()
+
+CASES = [
+    (Sphere(5), Permutations(5), 4),
+    (Sphere(30), Permutations(30), 3),
+    (Sphere(4), SignedPermutations(4), 6),
+    (Sphere(6), CyclicShifts(6), 3),
+    (Sphere(3), OrthogonalMatrices([TILT @ THIRD @ TILT.T]), 5),
+    (Torus(10), SignFlips(10), 3),
+    (Torus(4), Permutations(4), 6),
+    (Torus(3), TorusTranslations([2, 3, 1]), 9),
+    (Circle(), TorusTranslations([5], period=2 * np.pi), 20),
+    (Product([Sphere(3), Torus(2)]), DirectProduct([CyclicShifts(3), SignFlips(2)]), 25),
+]
+
+
+@parametrize_with_checks(
+    [
+        SpectralAveraging(),
+        SpectralAveraging(estimator="centered"),
+        SpectralAveraging(estimator="least_squares", cutoff=1),
+        SpectralAveraging(estimator="ridge"),
+        Eigenfunctions(),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:the cutoff keeps")
+@pytest.mark.parametrize(("basis", "group", "degree"), CASES, ids=repr)
+def test_discrepancy_is_rounding_for_every_group_and_basis(basis, group, degree):
+    rng = np.random.RandomState(0)
+    X = basis.sample(300, rng)
+    y = np.cos(3 * X @ rng.standard_normal(X.shape[1])) + 1
+    model = SpectralAveraging(basis, group, degree=degree, estimator="centered").fit(X, y)
+    assert model.discrepancy(basis.sample(50, rng), n_elements=30) < 1e-12
+    plain = SpectralAveraging(basis, degree=degree, estimator="centered").fit(X, y)
+    assert invariance_discrepancy(plain.predict, group, X[:20], relative=True) > 1e-3
+    assert plain.discrepancy(X) == 0.0
+
+
+@pytest.mark.parametrize(("basis", "group", "degree"), CASES, ids=repr)
+def test_mean_is_algorithm_1_as_published(basis, group, degree):
+    """Average y phi over the data, then project every eigenspace: the plain definition."""
+    rng = np.random.RandomState(1)
+    X = basis.sample(200, rng)
+    y = rng.standard_normal(200)
+    model = SpectralAveraging(basis, group, degree=degree).fit(X, y)
+    kept = basis.truncate(degree=degree)
+    primary = kept.evaluate(X).T @ y / len(y)
+    expected = project(primary, kept, group)
+    np.testing.assert_allclose(model.coef_, expected, atol=1e-12)
+    Z = basis.sample(20, rng)
+    np.testing.assert_allclose(model.predict(Z), kept.evaluate(Z) @ expected, atol=1e-10)
+    assert model.oracle_calls_.eigenfunctions <= len(X) * kept.n_functions_
+
+
+def test_mean_is_unbiased():
+    """E f~ = the projection of f*: the mean over many data sets comes within five errors."""
+    basis, group = Circle(), TorusTranslations([2], period=2 * np.pi)
+    rng = np.random.RandomState(0)
+    truth = np.array([1.0, 0, 0, 0.5, -0.25])
+    target = Expansion(basis.truncate(degree=2), truth)
+    found = []
+    for _ in range(150):
+        X = basis.sample(50, rng)
+        y = target.predict(X) + 0.1 * rng.standard_normal(50)
+        found.append(SpectralAveraging(basis, group, degree=2).fit(X, y).coef_)
+    error = np.mean(found, axis=0) - truth
+    spread = np.std(found, axis=0) / np.sqrt(len(found))
+    assert np.all(np.abs(error) <= 5 * spread + 1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["least_squares", "ridge"])
+def test_noise_free_functions_in_the_span_are_recovered(estimator):
+    basis, group = Sphere(4, degree=4), Permutations(4)
+    rng = np.random.RandomState(0)
+    truth = project(rng.standard_normal(basis.n_functions_), basis, group)
+    X = basis.sample(200, rng)
+    y = Expansion(basis, truth).predict(X)
+    model = SpectralAveraging(Sphere(4), group, degree=4, estimator=estimator, penalties=[1e-14])
+    np.testing.assert_allclose(model.fit(X, y).coef_, truth, atol=1e-9)
+
+
+def test_least_squares_minimises_within_the_invariant_subspace():
+    """It differs from least squares followed by projection, and fits the data no worse."""
+    basis, group = Torus(2, degree=4), SignFlips(2)
+    rng = np.random.RandomState(0)
+    X = basis.sample(60, rng)
+    y = np.cos(np.pi * X).sum(axis=1) + 0.5 * rng.standard_normal(60)
+    model = SpectralAveraging(Torus(2), group, degree=4, estimator="least_squares").fit(X, y)
+    free = np.linalg.lstsq(basis.evaluate(X), y, rcond=None)[0]
+    later = project(free, basis, group)
+    assert np.abs(model.coef_ - later).max() > 1e-3
+    own = np.sum((model.predict(X) - y) ** 2)
+    assert own < np.sum((basis.evaluate(X) @ later - y) ** 2)
+    for direction in model.vectors_.toarray().T:
+        for step in (-1e-3, 1e-3):
+            other = basis.evaluate(X) @ (model.coef_ + step * direction)
+            assert own < np.sum((other - y) ** 2)
+
+
+@pytest.mark.parametrize("smoothness", [None, 2.0])
+def test_ridge_chooses_its_penalty_by_leave_one_out(smoothness):
+    basis, group = Torus(2, degree=5), SignFlips(2)
+    rng = np.random.RandomState(0)
+    X, penalties = basis.sample(40, rng), [1e-6, 1e-3, 1e-1, 10.0]
+    y = np.cos(np.pi * X).sum(axis=1) + 0.5 * rng.standard_normal(40)
+    model = SpectralAveraging(
+        Torus(2), group, degree=5, smoothness=smoothness, estimator="ridge", penalties=penalties
+    ).fit(X, y)
+    features = (basis.evaluate(X) @ model.vectors_.toarray())[:, 1:]
+    if smoothness is not None:
+        counts = np.repeat(basis.counts_, model.invariant_dimensions_)[1:]
+        features = features * counts ** (-smoothness / 2)       # alpha = 2 s / d = s
+    errors = []
+    for penalty in penalties:
+        residuals = []
+        for i in range(40):
+            rest = np.arange(40) != i
+            ridge = Ridge(alpha=penalty * 40).fit(features[rest], y[rest])
+            residuals.append(ridge.predict(features[i : i + 1])[0] - y[i])
+        errors.append(np.mean(np.square(residuals)))
+    assert model.penalty_ == penalties[int(np.argmin(errors))]
+
+
+def test_any_linear_regressor_is_fitted_within_the_invariant_subspace():
+    X = Torus(3).sample(200, random_state=0)
+    y = (X**2).sum(axis=1)
+    model = SpectralAveraging(Torus(3), SignFlips(3), degree=6, estimator=LassoCV()).fit(X, y)
+    values = (model.basis_.evaluate(X) @ model.vectors_.toarray())[:, 1:]
+    expected = LassoCV().fit(values, y)
+    np.testing.assert_allclose(model.predict(X), expected.predict(values), atol=1e-10)
+    assert np.any(expected.coef_ == 0) and model.discrepancy(X) < 1e-12
+
+
+def test_centering_removes_the_leak_of_the_mean():
+    basis, group = Torus(3), SignFlips(3)
+    rng = np.random.RandomState(0)
+    X = basis.sample(300, rng)
+    y = np.full(300, 5.0)
+    constant = SpectralAveraging(basis, group, degree=2, estimator="centered").fit(X, y)
+    np.testing.assert_allclose(constant.predict(X), 5.0, atol=1e-12)
+    published = SpectralAveraging(basis, group, degree=2).fit(X, y)
+    assert np.abs(published.predict(X) - 5.0).max() > 0.1
+
+
+def test_cutoff_follows_smoothness_and_sample_size():
+    X = Torus(2).sample(1000, random_state=0)
+    y = X[:, 0]
+    model = SpectralAveraging(Torus(2), SignFlips(2), smoothness=1.5).fit(X, y)
+    limit = theory.cutoff(1000, 1.5, 2)
+    kept = model.basis_.n_functions_
+    following = next(s for s in Torus(2).spectrum() if s.label > model.basis_.degree)
+    assert kept <= limit < kept + following.dimension
+    np.testing.assert_array_equal(model.basis_.dimensions_, [1, 4, 4, 4])
+    given = SpectralAveraging(Torus(2, degree=4), SignFlips(2)).fit(X, y)
+    assert given.basis_.n_functions_ == 13
+    default = SpectralAveraging(Torus(2), SignFlips(2)).fit(X, y)
+    assert default.basis_.n_functions_ <= theory.cutoff(1000, 2.0, 2)
+
+
+def test_grid_search_and_clone_reach_inside():
+    X = Sphere(3).sample(120, random_state=0)
+    y = X.prod(axis=1)
+    search = GridSearchCV(
+        SpectralAveraging(Sphere(3), Permutations(3), estimator="least_squares"),
+        {"degree": [1, 3], "group": [Permutations(3), CyclicShifts(3)]},
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["degree"] == 3
+    twin = clone(search.best_estimator_)
+    assert isinstance(twin.basis, Sphere) and not hasattr(twin, "coef_")
+
+
+@pytest.mark.parametrize(
+    "last", [LassoCV(), LinearRegression(), Ridge(fit_intercept=False)], ids=lambda m: type(m)
+)
+def test_any_fitted_expansion_can_be_made_invariant(last):
+    X = Sphere(4).sample(300, random_state=0)
+    y = X.prod(axis=1) + X[:, 0] + 2
+    model = make_pipeline(Eigenfunctions(Sphere(4), degree=3), last).fit(X, y)
+    group = Permutations(4)
+    found = transform_to_invariant(model, group)
+    average = np.mean([model.predict(moved) for moved in group.act(group.elements(), X)], axis=0)
+    np.testing.assert_allclose(found.predict(X), average, atol=1e-10)
+    assert found.discrepancy(X, group) < 1e-12
+
+
+def test_fitted_averaging_and_bare_linear_models_are_expansions_too():
+    basis, group = Sphere(3, degree=3), CyclicShifts(3)
+    X = basis.sample(100, random_state=0)
+    y = X[:, 0] ** 3
+    plain = SpectralAveraging(Sphere(3), degree=3, estimator="least_squares").fit(X, y)
+    bare = LinearRegression(fit_intercept=False).fit(basis.evaluate(X), y)
+    one, two = transform_to_invariant(plain, group), transform_to_invariant(bare, group, basis)
+    np.testing.assert_allclose(one.coefficients, two.coefficients, atol=1e-10)
+    for model, message in [
+        (bare, "pass basis"),
+        (make_pipeline(Eigenfunctions(Sphere(3)), StandardScaler(), Ridge()).fit(X, y), "scaler"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            transform_to_invariant(model, group)
+    with pytest.raises(ValueError, match="holds 16 functions"):
+        Expansion(basis, np.zeros(3))
+
+
+def test_discrepancy_finds_the_supremum_over_small_groups():
+    X = np.array([[0.2, -0.7], [0.4, 0.1]])
+
+    def skewed(points):
+        return np.stack([points[:, 0] + 3 * points[:, 1], np.abs(points).sum(axis=1)], axis=1)
+
+    found = invariance_discrepancy(skewed, SignFlips(2), X)
+    np.testing.assert_allclose(found, [4.2, 0.0], atol=1e-15)
+    relative = invariance_discrepancy(skewed, SignFlips(2), X, relative=True)
+    np.testing.assert_allclose(relative, [4.2 / 2.3, 0.0], atol=1e-15)
+    assert invariance_discrepancy(lambda X: 0 * X[:, 0], SignFlips(2), X, relative=True) == 0
+    with pytest.raises(ValueError, match="n_elements"):
+        invariance_discrepancy(skewed, SignFlips(2), X, n_elements=0)
+
+
+SPHERE = Sphere(3).sample(20, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "message"),
+    [
+        (SpectralAveraging(Sphere(3)), 2 * SPHERE, "row . has norm 2; divide each row"),
+        (SpectralAveraging(Sphere(3), Permutations(4)), SPHERE, "acts on 4 coordinates"),
+        (SpectralAveraging(Sphere(3), degree=1, cutoff=4), SPHERE, "degree or cutoff, not both"),
+        (SpectralAveraging(Sphere(3), smoothness=-1), SPHERE, "positive number"),
+        (SpectralAveraging(Sphere(3), estimator="median"), SPHERE, "estimator must be one of"),
+        (
+            SpectralAveraging(Sphere(3), degree=5, estimator="least_squares"),
+            SPHERE,
+            r"keeps 36 invariant functions .* more than the 20 samples",
+        ),
+        (
+            SpectralAveraging(Sphere(3), OrthogonalMatrices([[[1.0, 1, 0], [0, 1, 0], [0, 0, 1]]])),
+            SPHERE,
+            "not orthogonal",
+        ),
+        (SpectralAveraging(Torus(3), Permutations(3), method="magic"), SPHERE, "method must be"),
+    ],
+)
+def test_bad_input_is_named(model, X, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (SpectralAveraging(Sphere(3), smoothness=0.9), "theorem does not cover it"),
+        (SpectralAveraging(Sphere(3), cutoff=5), r"cutoff=5 falls inside .* rounded down to D=4"),
+        (SpectralAveraging(Sphere(3), degree=5), "more than the 20 samples"),
+    ],
+)
+def test_doubtful_input_is_allowed_with_a_warning(model, message):
+    with pytest.warns(UserWarning, match=message):
+        model.fit(SPHERE, SPHERE[:, 0])
+    assert np.all(np.isfinite(model.predict(SPHERE)))
+
+
+def test_nothing_is_said_when_nothing_is_wrong():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for estimator in ESTIMATORS:
+            model = SpectralAveraging(Sphere(3), Permutations(3), degree=2, estimator=estimator)
+            model.fit(SPHERE, SPHERE[:, 0])
+    with pytest.raises(NotFittedError):
+        SpectralAveraging().discrepancy(SPHERE)
+
+
+def test_targets_are_invariant_and_have_the_stated_tail():
+    basis, group = Torus(2, degree=40), SignedPermutations(2)
+    f = sobolev_target(basis, group, 1.5, random_state=0)
+    np.testing.assert_allclose(project(f.coefficients, basis, group), f.coefficients, atol=1e-12)
+    first = int(basis.counts_[5])
+    beyond = np.sum(f.coefficients[first:] ** 2)
+    last = float(basis.counts_[-1])
+    tails = [D ** (-1.02 * 1.5) for D in (first, last)]
+    assert beyond == pytest.approx(tails[0] - tails[1])

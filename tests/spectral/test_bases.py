@@ -1,0 +1,237 @@
+"""Bases: orthonormal, harmonic, of the stated multiplicities, and complete on each eigenspace."""
+
+import itertools
+from math import factorial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import eval_chebyt, eval_gegenbauer, gammaln
+
+from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus, base
+from invariance.spectral.sphere import monomials, symmetric_power
+from invariance.spectral.torus import sums_of_squares
+
+BASES = [
+    Circle(degree=6),
+    Torus(1, degree=9),
+    Torus(2, period=3.0, degree=10),
+    Torus(4, degree=5),
+    Sphere(2, degree=6),
+    Sphere(3, degree=7),
+    Sphere(5, degree=4),
+    Sphere(9, degree=3),
+    Product([Sphere(3), Circle()], degree=6),
+    Product([Torus(2), Sphere(4)], degree=20),
+]
+
+
+def sphere_moment(exponents):
+    """E prod x_i^a_i for x uniform on the sphere: Gamma functions, zero for odd exponents."""
+    a = np.asarray(exponents)
+    if np.any(a % 2):
+        return 0.0
+    log = gammaln((a + 1) / 2).sum() - gammaln((a.sum() + len(a)) / 2)
+    return np.exp(log - len(a) * gammaln(0.5) + gammaln(len(a) / 2))
+
+
+def torus_grid(basis, points):
+    side = np.arange(points) / points * basis.period - basis.period / 2
+    return np.array(list(itertools.product(side, repeat=basis.n_features)))
+
+
+@pytest.mark.parametrize("basis", [Circle(degree=6), Torus(2, period=3.0, degree=10)], ids=repr)
+def test_torus_functions_are_orthonormal_by_exact_quadrature(basis):
+    # An equispaced rule of p points integrates frequencies below p exactly.
+    values = basis.evaluate(torus_grid(basis, 15))
+    gram = values.T @ values / len(values)
+    np.testing.assert_allclose(gram, np.eye(basis.n_functions_), atol=1e-12)
+
+
+@pytest.mark.parametrize(("d", "degree"), [(2, 5), (3, 5), (4, 4), (6, 3)])
+def test_sphere_functions_are_orthonormal_by_exact_moments(d, degree):
+    basis = Sphere(d, degree=degree)
+    exponents, rows = [], []
+    for k in range(degree + 1):
+        table = monomials(d, k)
+        kappa = np.prod(d + 2 * np.arange(k))
+        alpha = np.array([np.bincount(v, minlength=d) for v in table.variables]).reshape(-1, d)
+        weight = np.array([np.sqrt(kappa / np.prod([factorial(i) for i in a])) for a in alpha])
+        exponents.append(alpha)
+        rows.append((basis.frame(k).toarray() * weight, alpha))
+    for (one, a), (two, b) in itertools.product(rows, rows):
+        moments = np.array([[sphere_moment(p + q) for q in b] for p in a])
+        expected = np.eye(len(one)) if a is b else np.zeros((len(one), len(two)))
+        np.testing.assert_allclose(one @ moments @ two.T, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_every_eigenspace_sums_to_its_dimension_at_every_point(basis):
+    """On a homogeneous space sum_l phi_l(x)^2 is constant: the trace of the projector."""
+    values = basis.evaluate(basis.sample(7, random_state=0))
+    for columns, size in zip(basis.slices(), basis.dimensions_, strict=True):
+        np.testing.assert_allclose(np.sum(values[:, columns] ** 2, axis=1), size, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 7])
+def test_zonal_sums_are_gegenbauer_polynomials(d):
+    """The addition theorem, which no orthonormal basis of another space satisfies."""
+    basis = Sphere(d, degree=5)
+    x, y = basis.sample(5, random_state=1), basis.sample(4, random_state=2)
+    one, two = basis.evaluate(x), basis.evaluate(y)
+    for k, columns in enumerate(basis.slices()):
+        inner = x @ y.T
+        if d == 2:
+            zonal = eval_chebyt(k, inner)
+        else:
+            order = (d - 2) / 2
+            zonal = eval_gegenbauer(k, order, inner) / eval_gegenbauer(k, order, 1.0)
+        expected = basis.dimensions_[k] * zonal
+        np.testing.assert_allclose(one[:, columns] @ two[:, columns].T, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("basis", [Circle(degree=4), Torus(3, period=3.0, degree=6)], ids=repr)
+def test_torus_eigenvalues_are_those_of_the_laplacian(basis):
+    x, step = basis.sample(5, random_state=0), 1e-4
+    values = basis.evaluate(x)
+    laplacian = np.zeros_like(values)
+    for e in np.eye(basis.n_features) * step:
+        laplacian += (basis.evaluate(x + e) - 2 * values + basis.evaluate(x - e)) / step**2
+    eigenvalues = np.repeat(basis.eigenvalues_, basis.dimensions_)
+    np.testing.assert_allclose(-laplacian, eigenvalues * values, atol=1e-4 * eigenvalues.max())
+
+
+def test_sphere_functions_extend_to_harmonic_polynomials():
+    basis, step = Sphere(4, degree=4), 1e-3
+    degrees = np.repeat(basis.labels_, basis.dimensions_)
+
+    def extended(x):
+        radius = np.linalg.norm(x, axis=1, keepdims=True)
+        return basis.evaluate(x / radius) * radius**degrees
+
+    x = basis.sample(5, random_state=0)
+    laplacian = sum(
+        extended(x + e) - 2 * extended(x) + extended(x - e) for e in step * np.eye(4)
+    ) / step**2
+    np.testing.assert_allclose(laplacian, 0, atol=2e-4)
+
+
+@given(st.integers(1, 4), st.integers(0, 12))
+@settings(max_examples=25, deadline=None)
+def test_torus_frequencies_are_the_integer_points_of_a_sphere(d, level):
+    side = range(-4, 5)
+    brute = {m for m in itertools.product(side, repeat=d) if sum(i * i for i in m) == level}
+    assert sums_of_squares(d, 13)[level] == len(brute)
+    if brute:
+        basis = Torus(d, degree=level)
+        assert basis.labels_[-1] == level
+        assert {tuple(map(int, m)) for m in basis.frequencies(len(basis.labels_) - 1)} == brute
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_multiplicities_match_the_functions_and_the_counting_function(basis):
+    for k, size in enumerate(basis.dimensions_):
+        b = basis.frame(k)
+        assert b.shape[0] == size
+        np.testing.assert_allclose((b @ b.T).toarray(), np.eye(size), atol=1e-13)
+    assert basis.evaluate(basis.sample(2, random_state=0)).shape == (2, basis.n_functions_)
+    np.testing.assert_array_equal(basis.counting(basis.eigenvalues_), basis.counts_)
+    middle = basis.eigenvalues_[:-1] + np.diff(basis.eigenvalues_) / 2
+    np.testing.assert_array_equal(basis.counting(middle), basis.counts_[:-1])
+    assert np.all(basis.counting(np.array([-1.0])) == 0)
+    assert np.all(np.diff(basis.eigenvalues_) > 0)
+
+
+def test_paper_counts_invariant_functions_only():
+    basis = Torus(10, degree=3)
+    np.testing.assert_array_equal(basis.counts_, [1, 21, 201, 1161])
+    cosines = [int(np.all(basis.frequencies(k) >= 0, axis=1).sum()) for k in range(4)]
+    np.testing.assert_array_equal(np.cumsum(cosines), [1, 11, 56, 176])
+    np.testing.assert_allclose(basis.eigenvalues_, np.pi**2 * np.arange(4))
+
+
+def test_product_dimensions_and_values_come_from_the_factors():
+    one, two = Sphere(3, degree=2), Circle(degree=3)
+    basis = Product([Sphere(3), Circle()], degree=6)
+    x = basis.sample(6, random_state=0)
+    values = basis.evaluate(x)
+    outer = np.einsum("ni,nj->nij", one.evaluate(x[:, :3]), two.evaluate(x[:, 3:]))
+    sums = np.add.outer(
+        np.repeat(one.eigenvalues_, one.dimensions_), np.repeat(two.eigenvalues_, two.dimensions_)
+    )
+    for k, columns in enumerate(basis.slices()):
+        expected = outer[:, np.isclose(sums, basis.eigenvalues_[k])]
+        kernel = values[:, columns] @ values[:, columns].T
+        np.testing.assert_allclose(kernel, expected @ expected.T, atol=1e-11)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_combinations_in_small_blocks_equal_the_full_table(basis, monkeypatch):
+    x = basis.sample(23, random_state=0)
+    weights = np.random.default_rng(0).standard_normal((basis.n_functions_, 3))
+    weights[::2] = 0
+    expected = basis.evaluate(x) @ weights
+    monkeypatch.setattr(base, "BLOCK_BYTES", 4000)
+    calls = OracleCalls()
+    np.testing.assert_allclose(basis.combine(x, weights, calls), expected, atol=1e-10)
+    assert calls.eigenfunctions == 23 * (basis.n_functions_ // 2)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3])
+def test_symmetric_power_is_polynomial_substitution(k):
+    rng = np.random.default_rng(k)
+    matrix = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    power = symmetric_power(matrix, k)
+    np.testing.assert_allclose(power @ power.T, np.eye(len(power)), atol=1e-13)
+    table, x = monomials(3, k), rng.standard_normal((4, 3))
+
+    def normalised(points):
+        return np.prod(points[:, table.variables], axis=2) / np.sqrt(table.factorials)
+
+    np.testing.assert_allclose(normalised(x @ matrix.T), normalised(x) @ power.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_moderately_high_degrees_stay_accurate(d):
+    basis = Sphere(d, degree=12)
+    values = basis.evaluate(basis.sample(50, random_state=0))[:, basis.slices()[-1]]
+    np.testing.assert_allclose(np.sum(values**2, axis=1), basis.dimensions_[-1], rtol=1e-10)
+
+
+def test_truncation_keeps_whole_eigenspaces():
+    assert Torus(10).truncate(cutoff=21, warn=True).n_functions_ == 21
+    with pytest.warns(UserWarning, match=r"cutoff=200 falls inside .* rounded down to D=21"):
+        assert Torus(10).truncate(cutoff=200).n_functions_ == 21
+    assert Circle().truncate(degree=3).n_functions_ == 7
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Torus(3).n_functions_, "infinitely many functions; truncate"),
+        (lambda: Torus(3).truncate(), "either degree or cutoff"),
+        (lambda: Torus(3).truncate(degree=1, cutoff=2), "either degree or cutoff"),
+        (lambda: Torus(3).truncate(cutoff=0.5), "at least 1"),
+        (lambda: Torus(0, degree=1).n_functions_, "n_features >= 1"),
+        (lambda: Torus(2, period=-1.0, degree=1).eigenvalues_, "period > 0"),
+        (lambda: Sphere(1, degree=1).n_functions_, "n_features >= 2"),
+        (lambda: Sphere(3, degree=-1).n_functions_, "non-negative"),
+        (lambda: Sphere(3, degree=1).evaluate([[1.0, 1.0, 0.0]]), "row 0 has norm 1.41421"),
+        (lambda: Sphere(3, degree=1).evaluate([[1.0, 0.0]]), "have 3 coordinates, got 2"),
+        (
+            lambda: Product([Sphere(3), Circle()], degree=2).evaluate([[2.0, 0.0, 0.0, 1.0]]),
+            "row 0 has norm 2",
+        ),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_eigenspaces_follow_the_parameters():
+    basis = Sphere(3, degree=2)
+    assert basis.n_functions_ == 9
+    assert basis.set_params(degree=1).n_functions_ == 4
+    assert basis.set_params(n_features=5).n_functions_ == 6

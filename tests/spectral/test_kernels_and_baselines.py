@@ -1,0 +1,128 @@
+"""Von Mises and Sobolev kernels, the factorised sign average, augmentation, sorting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.groups import CyclicShifts, Permutations, SignFlips, TorusTranslations
+from invariance.kernels import Average
+from invariance.spectral import (
+    Circle,
+    SignAveragedVonMises,
+    SobolevKernel,
+    SortedCoordinates,
+    Sphere,
+    Torus,
+    VonMisesKernel,
+    augment,
+    invariance_discrepancy,
+)
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(-1, 1, (6, 4)), RNG.uniform(-1, 1, (5, 4))
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_von_mises_is_its_formula(normalise):
+    kernel = VonMisesKernel(eta=0.7, normalise=normalise)
+    expected = np.exp(0.7 * np.cos(np.pi * (X[:, None] - Y[None])).sum(axis=2))
+    expected /= np.exp(0.7 * 4) if normalise else 1.0
+    np.testing.assert_allclose(kernel(X, Y), expected, rtol=1e-12)
+    np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
+
+
+@given(st.integers(1, 5), st.floats(0.05, 5), st.booleans(), st.integers(0, 2**31))
+@settings(max_examples=30, deadline=None)
+def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalise, seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(-1, 1, (4, d)), rng.uniform(-1, 1, (3, d))
+    base = VonMisesKernel(eta=eta, normalise=normalise)
+    fast = SignAveragedVonMises(eta=eta, normalise=normalise)
+    plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
+    np.testing.assert_allclose(fast(x, y), plain, rtol=1e-10)
+    np.testing.assert_allclose(Average(base, SignFlips(d), sides="second")(x, y), plain, rtol=1e-10)
+    np.testing.assert_allclose(fast.diag(x), np.diag(fast(x)), rtol=1e-10)
+    assert np.linalg.eigvalsh(fast(x)).min() > -1e-10 * fast.diag(x).max()
+
+
+@pytest.mark.parametrize(
+    ("basis", "group"),
+    [
+        (Torus(3, degree=6), SignFlips(3)),
+        (Torus(3, degree=6), Permutations(3)),
+        (Torus(2, degree=9), TorusTranslations([3, 5])),
+        (Circle(degree=30), TorusTranslations([7], period=2 * np.pi)),
+        (Sphere(4, degree=6), CyclicShifts(4)),
+    ],
+    ids=repr,
+)
+def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
+    kernel = SobolevKernel(basis, smoothness=basis.manifold_dimension)
+    x, y = basis.sample(6, random_state=0), basis.sample(5, random_state=1)
+    gram = kernel(x, y)
+    for moved_x, moved_y in zip(
+        group.act(group.generators(), x), group.act(group.generators(), y), strict=True
+    ):
+        np.testing.assert_allclose(kernel(moved_x, moved_y), gram, rtol=1e-10, atol=1e-12)
+        assert np.abs(kernel(moved_x, y) - gram).max() > 1e-2
+    assert np.linalg.eigvalsh(kernel(x)).min() > 0
+    np.testing.assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-12)
+
+
+def test_sobolev_kernel_reproduces():
+    """<f, K(x, .)>_{H^s} = f(x) for f in the span: the definition of the space's kernel."""
+    basis, s = Circle(degree=5), 1.5
+    counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
+    f, x = RNG.standard_normal(11), np.array([[0.7]])
+    kernel = SobolevKernel(basis, smoothness=s)
+    section = basis.evaluate(x)[0] * counts ** (-2 * s)
+    grid = np.linspace(0, 6, 9)[:, None]
+    np.testing.assert_allclose(kernel(x, grid)[0], basis.evaluate(grid) @ section, atol=1e-12)
+    assert np.sum(counts ** (2 * s) * f * section) == pytest.approx((basis.evaluate(x) @ f)[0])
+
+
+def test_kernel_ridge_takes_them_and_only_the_average_is_invariant():
+    group = SignFlips(4)
+    x = RNG.uniform(-1, 1, (60, 4))
+    y = x**2 @ np.arange(1, 5) / 4
+    plain = KernelRidge(kernel=VonMisesKernel(eta=0.5), alpha=1e-6).fit(x, y)
+    exact = KernelRidge(kernel=clone(SignAveragedVonMises(eta=0.5)), alpha=1e-6).fit(x, y)
+    assert invariance_discrepancy(plain.predict, group, Y) > 1e-3
+    assert invariance_discrepancy(exact.predict, group, Y, relative=True) < 1e-9
+
+
+def test_kernels_reject_bad_parameters():
+    for kernel in (VonMisesKernel(eta=0.0), SignAveragedVonMises(period=-1.0)):
+        with pytest.raises(ValueError, match="must be positive"):
+            kernel(X)
+    with pytest.raises(ValueError, match="truncate it first"):
+        SobolevKernel(Torus(4))(X)
+
+
+def test_augmentation_lists_or_samples_the_orbit():
+    labels = np.arange(6.0)
+    everything, repeated = augment(X, labels, SignFlips(4))
+    assert everything.shape == (96, 4) and np.array_equal(repeated, np.tile(labels, 16))
+    np.testing.assert_array_equal(
+        np.unique(np.abs(everything), axis=0), np.unique(np.abs(X), axis=0)
+    )
+    some, _ = augment(X, labels, Permutations(4), n_copies=3, random_state=0)
+    np.testing.assert_array_equal(some[:6], X)
+    np.testing.assert_array_equal(np.sort(some, axis=1), np.tile(np.sort(X, axis=1), (4, 1)))
+    with pytest.raises(ValueError, match="n_copies"):
+        augment(X, labels, SignFlips(4), n_copies=0)
+
+
+@parametrize_with_checks([SortedCoordinates()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_sorting_is_constant_on_orbits():
+    group, sort = Permutations(4), SortedCoordinates().fit(X)
+    for moved in group.act(group.elements(), X):
+        np.testing.assert_array_equal(sort.transform(moved), sort.transform(X))

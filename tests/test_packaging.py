@@ -1,0 +1,55 @@
+"""pyproject.toml, constraints.txt and environment.yml name the same packages and versions."""
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+RANGES = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
+PINS = {
+    canonicalize_name(line.split("==")[0]): line.split("==")[1]
+    for line in (ROOT / "constraints.txt").read_text().split()
+}
+
+
+@pytest.mark.parametrize("requirement", RANGES, ids=str)
+def test_every_dependency_is_pinned_within_its_range(requirement):
+    pin = PINS[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(pin)
+
+
+def test_pins_are_plain():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", line), line
+
+
+def test_conda_environment_installs_the_project_with_the_same_pins():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    python, pip = environment["dependencies"][0], environment["dependencies"][-1]["pip"]
+    assert python == "python" + PROJECT["requires-python"]
+    assert pip[0] == "--constraint constraints.txt"
+    extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
+    assert set(extras) <= set(EXTRAS)
+    assert len(pip) == 2, "versions belong into constraints.txt alone"
+
+
+def test_the_version_is_stated_once():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == PROJECT["version"] == version("invariance")
+    assert len(citation["references"]) == 4
+
+
+def test_what_a_newcomer_types_exists():
+    readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
+    for command in ("make report", "make test", "make full", "make lab"):
+        assert command in readme
+        assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
+    assert "make test" in (ROOT / ".ci" / "run").read_text()

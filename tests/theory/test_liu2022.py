@@ -1,0 +1,55 @@
+"""Bounds of Liu et al. 2022 against exact values and simulation."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance.groups import CyclicTranslations
+from invariance.kernels import BestFit, Linear
+from invariance.theory import liu2022
+
+
+def test_independent_features():
+    for m, epsilon in ((100, 0.5), (784, 1.0), (4096, 0.1)):
+        expected = np.sqrt(m) / (2 * np.log(m) ** ((1 + epsilon) / 2))
+        assert_allclose(liu2022.theorem1_samples(np.ones(m), epsilon), expected)
+        assert liu2022.assumption1(np.ones(m), epsilon)
+
+
+def test_scale_does_not_matter_and_correlation_lowers_the_bound():
+    flat, steep = np.ones(400), np.arange(1, 401.0) ** -1.5
+    assert_allclose(liu2022.theorem1_samples(3 * steep), liu2022.theorem1_samples(steep))
+    assert liu2022.theorem1_samples(steep) < liu2022.theorem1_samples(flat)
+    assert not liu2022.assumption1(steep)
+
+
+def test_probability_tends_to_one_under_the_bound():
+    found = []
+    for m in (10**4, 10**6, 10**8):
+        n = int(liu2022.theorem1_samples(np.ones(m)))
+        found.append(liu2022.theorem1_probability(n, np.ones(m)))
+        assert liu2022.theorem1_probability(n + 1, np.ones(m)) == 0
+    assert found[0] < found[1] < found[2] <= 1 and found[2] > 1 - 1e-6
+
+
+@pytest.mark.parametrize("side", [8, 20])
+def test_tails_bound_simulated_frequencies(side):
+    m, rng = side**2, np.random.default_rng(side)
+    X, Z = rng.standard_normal((2, 60, m))
+    diagonal = (X**2).mean(axis=1)
+    assert np.mean(diagonal <= 0.5) <= liu2022.diagonal_tail(np.ones(m)) + 1e-12
+    entries = BestFit(Linear(), CyclicTranslations((side, side)))(X, Z) / m
+    for epsilon in (0.5, 1.0):
+        level = np.sqrt(m) * np.log(m) ** ((1 + epsilon) / 2) / m
+        assert np.mean(entries >= level) <= liu2022.offdiagonal_tail(m, epsilon)
+
+
+def test_clear_errors():
+    with pytest.raises(ValueError, match="epsilon must lie"):
+        liu2022.theorem1_samples(np.ones(10), epsilon=0)
+    with pytest.raises(ValueError, match="eigenvalues must be"):
+        liu2022.theorem1_samples([-1.0, 1.0])
+    with pytest.raises(ValueError, match="at least 2"):
+        liu2022.offdiagonal_tail(1)
+    with pytest.raises(ValueError, match="at least 1"):
+        liu2022.theorem1_probability(0, np.ones(10))

@@ -1,0 +1,315 @@
+"""The bounds of Mroueh et al. 2015 against exact values, quadrature and simulation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+from invariance.features import GroupCDF
+from invariance.groups import (
+    CyclicShifts,
+    OrthogonalMatrices,
+    Permutations,
+    SignedPermutations,
+    SignFlips,
+)
+from invariance.kernels import CDF, Average
+from invariance.theory import mroueh2015 as theory
+
+GROUPS = [CyclicShifts(6), Permutations(3, block=2), SignFlips(4), SignedPermutations(3)]
+
+
+def unit_points(rng, n, d):
+    X = rng.standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def turns(order, planes):
+    """Rotations of `planes` pairs of coordinates by multiples of 2 pi / order."""
+    angle = 2 * np.pi / order
+    c, s = np.cos(angle), np.sin(angle)
+    return OrthogonalMatrices([np.kron(np.eye(planes), [[c, -s], [s, c]])])
+
+
+# ---------------------------------------------------------------- Theorem 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from([*GROUPS, turns(8, 2)]),
+    st.floats(0.01, 0.99),
+    st.floats(0.2, 3),
+    st.integers(0, 10**6),
+)
+def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, R, seed):
+    rng = np.random.default_rng(seed)
+    d = group.n_features
+    X = unit_points(rng, 5, d) * R * rng.uniform(0.1, 1, size=(5, 1))
+    distance = theory.orbit_distance(group.act(group.elements(), X))
+    kernel = Average(CDF(epsilon=eps, radius=R), group)(X)
+    deviation = theory.theorem1_deviation(distance, d, eps, R)
+    assert_allclose(kernel - (R - distance), deviation, atol=1e-7)
+    low, high = theory.theorem1_sandwich(d, eps, R)
+    assert np.all(low <= deviation) and np.all(deviation <= high)
+
+
+def test_the_sandwich_holds_for_every_dimension_and_slack():
+    """Affine in the distance, so both ends of its range decide for all pairs of points."""
+    d = np.unique(np.r_[1:100, np.geomspace(100, 1e5, 60).astype(int)])[:, None]
+    eps = np.linspace(1e-3, 0.999, 400)
+    low, high = theory.theorem1_sandwich(d, eps)
+    for distance in (np.zeros_like(d, dtype=float), 2 / np.sqrt(2 * np.pi * d)):
+        deviation = theory.theorem1_deviation(distance, d, eps)
+        assert np.all(low <= deviation) and np.all(deviation <= high)
+
+
+def test_deviation_against_direct_integration():
+    """E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane, by polar quadrature."""
+    eps, angle = 0.3, 1.1
+    directions = np.linspace(0, 2 * np.pi, 4001)[:-1]
+    mean_max = np.maximum(np.cos(directions), np.cos(directions - angle)).mean()
+    # |t|^2 = r^2 with density d r e^{-d r^2 / 2} for d = 2, cut at 1 + eps.
+    radial = integrate.quad(lambda r: r * 2 * r * np.exp(-(r**2)), 0, np.sqrt(1 + eps))[0]
+    kernel = (1 + eps) * (1 - np.exp(-(1 + eps))) - radial * mean_max
+    distance = 2 * np.sin(angle / 2) / np.sqrt(4 * np.pi)
+    expected = theory.theorem1_deviation(distance, 2, eps)
+    assert_allclose(kernel - (1 - distance), expected, atol=1e-6)
+
+
+def test_slacks_vanish_and_scale():
+    for eps in (0.1, 0.5, 0.9):
+        d = np.geomspace(10, 1e6, 30)
+        for slack in (theory.theorem1_delta1(d, eps), theory.theorem1_delta2(d, eps)):
+            assert slack[-1] < 1e-3 and np.all(slack >= 0)
+        assert_allclose(theory.theorem1_delta1(50, eps, R=3), 3 * theory.theorem1_delta1(50, eps))
+        assert_allclose(theory.theorem1_delta2(50, eps, R=3), 3 * theory.theorem1_delta2(50, eps))
+
+
+def test_chi_square_tails():
+    k = np.arange(2, 300)[:, None]
+    eps = np.linspace(1e-3, 0.999, 200)
+    assert np.all(stats.chi2.sf(k * (1 + eps), k) <= theory.chi2_upper_tail_bound(k, eps))
+    assert np.all(stats.chi2.cdf(k * (1 + eps), k) <= theory.chi2_lower_tail_bound(k, eps))
+    # One degree of freedom is outside the lemma, and rightly so.
+    assert stats.chi2.cdf(1.01, 1) > theory.chi2_lower_tail_bound(1, 0.01)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.floats(-2, 2), st.floats(-2, 2), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(-0.95, 0.95)
+)
+def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
+    def density(z):
+        """P(max in dz) = P(X in dz, Y < z) + P(Y in dz, X < z)."""
+        total = 0.0
+        for a, sa, b, sb in ((mean_x, sd_x, mean_y, sd_y), (mean_y, sd_y, mean_x, sd_x)):
+            given_mean = b + rho * sb / sa * (z - a)
+            given_sd = sb * np.sqrt(1 - rho**2)
+            total += stats.norm.pdf(z, a, sa) * stats.norm.cdf(z, given_mean, given_sd)
+        return total
+
+    z = np.linspace(-40, 40, 80_001)
+    weights = density(z) * (z[1] - z[0])
+    mean, variance = theory.clark_max_moments(mean_x, mean_y, sd_x, sd_y, rho)
+    assert_allclose(weights.sum(), 1, atol=1e-10)
+    assert_allclose(mean, weights @ z, atol=1e-9)
+    assert_allclose(variance, weights @ (z - mean) ** 2, atol=1e-8)
+
+
+def test_clark_at_the_edges():
+    mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], 1.0, 1.0, 1.0)
+    assert_allclose(mean, [1.0, 2.0])
+    assert_allclose(variance, [1.0, 1.0])
+    with pytest.raises(ValueError, match="rho"):
+        theory.clark_max_moments(0, 0, 1, 1, 1.5)
+
+
+def test_eq_11_is_clarks_mean():
+    rng = np.random.default_rng(0)
+    d = 7
+    x, z = unit_points(rng, 2, d)
+    mean, _ = theory.clark_max_moments(0, 0, d**-0.5, d**-0.5, x @ z)
+    assert_allclose(theory.orbit_distance(x[None, None], z[None, None]), mean, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- Theorem 2
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 9), st.booleans(), st.integers(0, 10**6))
+def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
+    a = np.random.default_rng(seed).uniform(-1, 1, size=(n, r))
+    if ties:
+        a = a.round(1)
+    plain = [[1.5 - np.maximum.outer(x, z).mean() for z in a] for x in a]
+    assert_allclose(theory.cdf_products(a, 1.5), plain, atol=1e-12)
+    against_last = 1.5 - theory.mean_maximum(a, a[-1])
+    assert_allclose(against_last, np.array(plain)[:, -1], atol=1e-12)
+
+
+def test_bins_overshoot_by_at_most_s_over_n():
+    rng = np.random.default_rng(1)
+    group, eps = CyclicShifts(6), 0.4
+    X = unit_points(rng, 6, 6)
+    for n in (1, 3, 10, 50):
+        model = GroupCDF(group, 30, n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
+        Z = model.transform(X)
+        orbits = group.act(model.elements_, model.templates_)
+        exact = np.mean(
+            [theory.cdf_products(X @ orbits[:, j].T, 1 + eps) for j in range(30)], axis=0
+        )
+        excess = Z @ Z.T - exact
+        assert np.all(excess >= -1e-12) and np.all(excess <= (1 + eps) / n + 1e-12)
+
+
+def test_sampled_elements_bias_the_inner_product():
+    """E over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
+    rng = np.random.default_rng(2)
+    group, eps, r, n = SignFlips(3), 0.9, 2, 300
+    X = unit_points(rng, 4, 3)
+    draws = []
+    for seed in range(300):
+        model = GroupCDF(
+            group, 20, n, r, epsilon=eps, rejection="zero", s=1 + eps, random_state=seed
+        )
+        Z = model.fit_transform(X)
+        draws.append(Z @ Z.T)
+    mean = np.mean(draws, axis=0)
+    error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    kernel, plain = Average(CDF(eps), group)(X), CDF(eps)(X)
+    expected = theory.expected_inner_product(kernel, plain, r)
+    assert np.all(np.abs(mean - expected) < 5 * error + (1 + eps) / n)
+    # The statement of section 2 is rejected by the same data.
+    assert np.abs((mean - kernel) / error).max() > 10
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.floats(0.01, 0.9), st.integers(2, 10**6), st.floats(1e-6, 0.5), st.floats(1.01, 2)
+)
+def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
+    C1, C2 = theory.theorem2_constants(s)
+    m = theory.theorem2_templates(eps, n_points, delta, s)
+    assert m - 1 <= C1 / eps**2 * np.log(n_points / delta)
+    G = theory.theorem2_elements(eps, n_points, m, delta, s)
+    assert G - 1 <= C2 / eps**2 * np.log(n_points * m / delta)
+    # And sizes and errors are inverse to each other.
+    n = theory.theorem2_bins(eps, s)
+    for part in theory.theorem2_errors(n, m, G, n_points, delta, s):
+        assert part <= eps * (1 + 1e-9)
+    fewer = theory.theorem2_errors(n, m - 1, G - 1, n_points, delta, s)
+    assert fewer[1] > eps
+
+
+def test_theorem_2_holds_in_simulation():
+    rng = np.random.default_rng(3)
+    group, eps, part, N, delta = CyclicShifts(16), 0.2, 0.5, 12, 0.1
+    s = 1 + eps
+    X = unit_points(rng, N, 16)
+    kernel = Average(CDF(eps), group)(X)
+    distance = theory.orbit_distance(group.act(group.elements(), X))
+    m = theory.theorem2_templates(part, N, delta, s)
+    r = theory.theorem2_elements(part, N, m, delta, s)
+    for seed in range(5):
+        model = GroupCDF(
+            group, m, theory.theorem2_bins(part, s), r, epsilon=eps, rejection="zero", s=s,
+            random_state=seed,
+        )
+        Z = model.fit_transform(X)
+        assert np.abs(Z @ Z.T - kernel).max() <= 3 * part
+        low, high = theory.corollary1_sandwich(16, eps, 3 * part)
+        assert np.all(low <= Z @ Z.T - (1 - distance)) and np.all(Z @ Z.T - 1 + distance <= high)
+
+
+def test_corollary_1_sizes():
+    sizes = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
+    assert sizes.bins == 5
+    assert sizes.templates == theory.theorem2_templates(0.2, 50, 0.05, 1.2)
+    assert sizes.elements == theory.theorem2_elements(0.2, 50, sizes.templates, 0.05, 1.2)
+
+
+# ---------------------------------------------------------------- Theorem 3
+
+
+def test_largest_function_of_the_class_and_its_rademacher_complexity():
+    """Over |w| <= C/m, sup |f| is (s/n) sum psi C/m <= (2 + 1/n) s C: the factor the paper drops
+    is attained at points below every threshold, and the complexity stays below its bound."""
+    rng = np.random.default_rng(4)
+    N, m, n, C, s = 40, 5, 8, 2.0, 1.3
+    psi = np.sort(rng.random((N, m, 2 * n + 1)), axis=2).reshape(N, -1)
+    signs = rng.choice([-1, 1], size=(4000, N))
+    # sup over the box is the one-norm of the correlations.
+    complexity = np.abs(signs @ psi).sum(axis=1).mean() * s / n * C / m / N
+    assert complexity <= theory.rademacher_bound(N, C, s, n)
+    ones = np.ones((N, m * (2 * n + 1)))
+    assert_allclose(s / n * C / m * ones.sum(axis=1), (2 + 1 / n) * s * C)
+    attained = np.abs(signs @ ones).sum(axis=1).mean() * s / n * C / m / N
+    assert theory.rademacher_bound(N, C, s) < attained <= theory.rademacher_bound(N, C, s, n)
+
+
+def test_lemma_4_approximant():
+    """f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|; its sampled version
+    sum alpha_i <Phi(.), Phi(x_i)> lies in F~ and is as near as lemma 4 says."""
+    rng = np.random.default_rng(5)
+    group, eps, m, n, delta = CyclicShifts(5), 0.5, 50, 20, 0.05
+    s, X = 1 + eps, unit_points(rng, 60, 5)
+    alpha = np.array([1.0, -2.0, 1.5])
+    C = np.abs(alpha).sum()
+    f = Average(CDF(eps), group)(X, X[:3]) @ alpha
+    bound = theory.lemma4_error(m, 30, n, C, s, delta, delta)
+    for seed in range(10):
+        model = GroupCDF(
+            group, m, n, 30, epsilon=eps, rejection="zero", s=s, random_state=seed
+        )
+        Z = model.fit_transform(X)
+        assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound
+
+
+def test_theorem_3_is_the_sum_of_its_lemmas():
+    sizes = dict(L=3.0, C=2.0, s=1.2)
+    total = theory.theorem3_bound(500, 100, 50, 20, V0=1.0, delta=0.05, **sizes)
+    parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
+    parts += theory.lemma5_risk(100, 50, 20, delta1=0.05, delta2=0.05, **sizes)
+    assert_allclose(total, parts)
+    derived = theory.theorem3_bound(
+        500, 100, 50, 20, V0=1.0, delta=0.05, printed=False, **sizes
+    )
+    assert derived > total
+    # Each size by itself: four times the samples halve the first term, and so on.
+    inf = float("inf")
+    only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
+    assert_allclose(only_N[0] / only_N[1], 2)
+    only_n = [theory.lemma4_error(1e30, inf, n, 2.0, 1.2, 0.05, 0.05) for n in (10, 20)]
+    assert_allclose(only_n[0] / only_n[1], 2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_lipschitz_constants(loss):
+    from invariance.linear import margin_loss
+
+    L, at_zero = theory.loss_constants(loss, 3.0)
+    u = np.linspace(-3, 3, 10_001)
+    slopes = np.abs(np.diff(margin_loss(loss, u)) / np.diff(u))
+    assert slopes.max() <= L * (1 + 1e-9) and slopes.max() > 0.99 * L
+    assert_allclose(margin_loss(loss, 0.0), at_zero)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.theorem1_sandwich(50, 1.5), "0 < eps < 1"),
+        (lambda: theory.theorem1_delta1(0, 0.5), "d >= 1"),
+        (lambda: theory.theorem2_templates(0.1, 10, 1.5), "delta is a probability"),
+        (lambda: theory.theorem2_templates(-0.1, 10, 0.5), "eps must be positive, got -0.1"),
+        (lambda: theory.theorem2_errors(1, 0, 1, 10, 0.1, 1.2), "n_templates must be positive"),
+        (lambda: theory.loss_constants("absolute", 1.0), "got 'absolute'"),
+        (lambda: theory.orbit_distance(np.zeros((2, 3))), "shape"),
+        (lambda: theory.cdf_products([[3.0]], s=1.0), "within"),
+        (lambda: theory.rademacher_bound(0, 1.0, 1.0), "N must be positive"),
+    ],
+)
+def test_clear_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,148 @@
+"""The bounds of Raj et al. 2017 against simulation and against each other."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+
+from invariance.features import OrbitFourier
+from invariance.groups import SignFlips
+from invariance.kernels import Average, EmpiricalAverage, Gaussian
+from invariance.theory import raj2017
+
+
+def test_one_sample_moves_a_u_statistic_by_up_to_two_over_r():
+    """The published proof has 1/r: a kernel in [0, 1] that breaks it."""
+    r = 6
+
+    def u_statistic(values):
+        # k(g_i x, g_j z) = 1 when either sample is "on": symmetric, in [0, 1].
+        on = np.maximum.outer(values, values).astype(float)
+        np.fill_diagonal(on, 0)
+        return on.sum() / (r * (r - 1))
+
+    off, one = np.zeros(r), np.eye(1, r)[0]
+    change = u_statistic(one) - u_statistic(off)
+    assert 1 / r < change <= 2 / r + 1e-12
+
+
+def test_pair_bounds_hold_in_simulation():
+    group, gamma = SignFlips(3), 0.4
+    x, z = np.random.default_rng(0).standard_normal((2, 1, 3))
+    base = Gaussian(gamma)
+    exact = Average(base, group, sides="both")(x, z)[0, 0]
+    u = [EmpiricalAverage(base, group, 12, "U", random_state=i)(x, z)[0, 0] for i in range(400)]
+    for eps in (0.1, 0.2, 0.4):
+        assert np.mean(np.abs(np.array(u) - exact) >= eps) <= raj2017.pair_failure_group(12, eps)
+    gaps = []
+    both = np.concatenate([x, z])
+    for i in range(400):
+        Z = OrbitFourier(group, 40, gamma=gamma, random_state=i).fit_transform(both)
+        gaps.append(abs(Z[0] @ Z[1] - exact))
+    for eps in (0.2, 0.5, 0.8):
+        assert np.mean(np.array(gaps) >= eps) <= raj2017.pair_failure_templates(40, eps)
+
+
+def test_statistics_gap_is_attained_from_below():
+    group, base = SignFlips(3), Gaussian(0.4)
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    for r in (2, 5, 20):
+        for seed in range(20):
+            U, V = (EmpiricalAverage(base, group, r, s, random_state=seed)(X) for s in "UV")
+            assert np.abs(U - V).max() <= raj2017.statistics_gap(r)
+
+
+def test_u_statistics_are_unbiased_and_v_statistics_are_not():
+    group, base = SignFlips(2), Gaussian(0.7)
+    X = np.array([[1.0, 0.5], [0.8, -0.4]])
+    exact = Average(base, group, sides="both")(X)
+    draws = {
+        s: np.array([EmpiricalAverage(base, group, 3, s, random_state=i)(X) for i in range(2000)])
+        for s in "UV"
+    }
+    error = draws["U"].mean(axis=0) - exact
+    assert np.all(np.abs(error) <= 4.5 * draws["U"].std(axis=0) / np.sqrt(2000))
+    bias = draws["V"].mean(axis=0) - exact
+    # E V - k = (E k(gx, gz) - k) / r, and k(gx, gz) = k(x, z) for a unitary action.
+    predicted = (base(X) - exact) / 3
+    assert np.all(
+        np.abs(bias - predicted) <= 4.5 * draws["V"].std(axis=0) / np.sqrt(2000) + 1e-12
+    )
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_uniform_failure_is_the_best_cover(published):
+    s, r, eps, d, diameter, sigma = 3e6, 2e6, 0.1, 3, 2.0, 0.9
+    rate = 1 / 2 if published else 1 / 32
+    kappa = sum(
+        2 * (2 * diameter) ** (2 * d) * np.exp(-c * eps**2) for c in (r * rate, s / 128)
+    )
+    lipschitz = 64 * (d + 1) / (eps * sigma) ** 2
+
+    def failure(log_eta):
+        return kappa * np.exp(-2 * d * log_eta) + lipschitz * np.exp(2 * log_eta)
+
+    best = minimize_scalar(failure, bounds=(-40, 10), method="bounded").fun
+    closed = raj2017.uniform_failure(s, r, eps, d, diameter, sigma, published)
+    assert best <= closed * (1 + 1e-9) and closed < 1
+    # The radius that makes both terms equal is within a factor two of the best one.
+    assert closed <= 2 * best
+
+
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_sample_sizes_give_the_stated_probability(d, published):
+    eps, diameter, sigma, one, two = 0.2, 1.5, 2.0, 1e-3, 2e-3
+    r = raj2017.group_samples(eps, d, diameter, one, published)
+    s = raj2017.templates(eps, d, diameter, two)
+    failure = raj2017.uniform_failure(s, r, eps, d, diameter, sigma, published)
+    stated = (64 * (d + 1) / (eps * sigma) ** 2) ** (d / (d + 1)) * (one + two) ** (2 * d / (d + 1))
+    # The statement loses the factor 2 of its own proof.
+    assert failure <= 2 * stated * (1 + 1e-9)
+
+
+def test_rates_in_templates_samples_and_points():
+    fixed = {"C": 2.0, "delta": 0.05}
+    for name in ("n", "s", "r"):
+        sizes = {"n": 1e12, "s": 1e12, "r": 1e12}
+        values = []
+        for size in (1e4, 4e4):
+            sizes[name] = size
+            values.append(float(raj2017.excess_risk_bound(**sizes, **fixed)))
+        assert values[0] / values[1] == pytest.approx(2, rel=0.01)
+    error = raj2017.approximation_error(np.array([100, 400]), np.inf, 1.0, 0.1)
+    assert error[0] == pytest.approx(2 * error[1])
+
+
+def test_hilbert_average_bound_holds():
+    rng = np.random.default_rng(0)
+    for n in (4, 30):
+        vectors = rng.choice([-1.0, 1.0], size=(3000, n, 5)) / np.sqrt(5)
+        distance = np.linalg.norm(vectors.mean(axis=1), axis=1)
+        for delta in (0.5, 0.1, 0.01):
+            allowed = raj2017.hilbert_average_bound(n, 1.0, delta)
+            assert np.mean(distance > allowed) <= delta
+
+
+def test_jacobian_factor_and_bandwidth():
+    A = np.array([[1.2, 0.3], [-0.1, 0.8]])
+    assert_allclose(raj2017.jacobian_factor(A) ** 2, 1 / abs(np.linalg.det(A)))
+    assert_allclose(
+        Gaussian(raj2017.gamma_of_bandwidth(3.0))([[0.0]], [[2.0]]), np.exp(-4 / 18)
+    )
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: raj2017.templates(0.0, 2, 1.0, 0.1), "eps must be positive"),
+        (lambda: raj2017.templates(0.1, 2, 1.0, 1.0), r"delta must lie in \(0, 1\)"),
+        (lambda: raj2017.uniform_failure(1, 0, 1, 1, 1, 1), "r must be positive"),
+        (lambda: raj2017.statistics_gap(0), "r must be positive"),
+        (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
+        (lambda: raj2017.excess_risk_bound(1, 1, 1, -1.0, 0.1), "C must be positive"),
+    ],
+)
+def test_impossible_parameters_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

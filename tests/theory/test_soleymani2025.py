@@ -1,0 +1,130 @@
+"""Bounds and rates of Soleymani et al. 2025 against the mathematics that they summarise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from invariance.groups import (
+    CyclicShifts,
+    GeneratedPermutations,
+    Permutations,
+    SignedPermutations,
+    SignFlips,
+)
+from invariance.spectral import (
+    Circle,
+    Expansion,
+    SpectralAveraging,
+    Sphere,
+    Torus,
+    project,
+)
+from invariance.theory import soleymani2025 as theory
+
+smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)
+
+
+@given(smoothness, dimension)
+def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
+    n = 10_000
+    D = theory.cutoff(n, s, d)
+    variance = theory.estimation_error(n, D, noise=0.6, sup_norm=0.8)
+    bias = theory.approximation_error(D, s, d, sobolev=1.0)
+    assert variance == pytest.approx(bias)
+    total = theory.risk_bound(n, D, s, d, noise=0.6, sup_norm=0.8, sobolev=1.0)
+    assert total == pytest.approx(2 * n ** theory.risk_exponent(s, d))
+
+
+@given(smoothness, dimension)
+def test_costs_in_terms_of_the_cutoff(s, d):
+    n, rho = 5000, 3
+    D = theory.cutoff(n, s, d)
+    assert theory.oracle_calls(n, s, d, rho) == pytest.approx(rho * D**2 + n * D)
+    assert theory.time_bound(n, s, d, rho) == pytest.approx(rho**3 * D**3 + n * D)
+    assert theory.prediction_cost(n, s, d) == D
+    assert theory.group_averaging_time(n, 7) == 7 * n**2
+
+
+@pytest.mark.parametrize(
+    "group",
+    [Permutations(2), Permutations(30), CyclicShifts(17), SignFlips(40), SignedPermutations(9),
+     GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]])],
+    ids=repr,
+)
+def test_generators_bound_is_the_integer_part_of_the_logarithm(group):
+    bound = theory.generators_bound(group.order)
+    assert 2**bound <= group.order < 2 ** (bound + 1)
+    assert len(group.generators()) <= bound
+
+
+def test_sobolev_norm_of_the_truncation_bounds_the_bias():
+    """The step behind eq. (29): what lies beyond D is at most D^-alpha of the squared norm."""
+    basis, s = Torus(2, degree=20), 2.0
+    counts = np.repeat(basis.counts_, basis.dimensions_)
+    f = np.random.default_rng(0).standard_normal(basis.n_functions_) / counts**2
+    norm = theory.sobolev_norm(f, counts, s, 2)
+    for D in basis.counts_[:-1]:
+        tail = np.sum(f[D:] ** 2)
+        assert tail <= theory.approximation_error(D, s, 2, norm)
+
+
+def test_the_risk_bound_holds_on_average():
+    """Expected excess risk of the published estimator, exact by Parseval, against eq. (43)."""
+    basis, group, s, noise = Torus(2, degree=8), SignFlips(2), 2.0, 0.3
+    rng = np.random.RandomState(0)
+    counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
+    truth = project(rng.standard_normal(len(counts)) / counts**2, basis, group)
+    target = Expansion(basis, truth)
+    sup = np.abs(target.predict(basis.sample(5000, rng))).max()
+    norm = theory.sobolev_norm(truth, counts, s, 2)
+    for n in (50, 400):
+        risks = []
+        for _ in range(60):
+            X = basis.sample(n, rng)
+            y = target.predict(X) + noise * rng.standard_normal(n)
+            model = SpectralAveraging(Torus(2), group, smoothness=s).fit(X, y)
+            D = model.basis_.n_functions_
+            risks.append(np.sum((model.coef_ - truth[:D]) ** 2) + np.sum(truth[D:] ** 2))
+        bound = theory.risk_bound(n, D, s, 2, noise, sup, norm)
+        assert np.mean(risks) + 3 * np.std(risks) / np.sqrt(60) <= bound
+
+
+@pytest.mark.parametrize(
+    ("basis", "eigenvalue", "close"),
+    [(Circle(), 1e8, 1e-4), (Torus(2), 1e5, 1e-3), (Torus(3, period=3.0), 1e5, 1e-2),
+     (Sphere(3), 1e6, 2e-3), (Sphere(4), 1e6, 2e-3)],
+    ids=repr,
+)
+def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):
+    counted = basis.counting(np.array([eigenvalue]))[0]
+    law = theory.weyl_law(eigenvalue, basis.manifold_dimension, basis.volume)
+    assert counted == pytest.approx(law, rel=close)
+    share = theory.invariant_weyl_law(eigenvalue, basis.manifold_dimension, basis.volume, 6)
+    assert share == pytest.approx(law / 6)
+
+
+def test_ball_volumes():
+    np.testing.assert_allclose(
+        [theory.ball_volume(d) for d in (1, 2, 3, 4)],
+        [2, np.pi, 4 * np.pi / 3, np.pi**2 / 2],
+    )
+
+
+def test_sphere_dimensions_fill_the_polynomials():
+    """Homogeneous polynomials split as H_k + |x|^2 H_{k-2} + ..., so the dimensions add up."""
+    from math import comb
+
+    for d in (2, 3, 7):
+        for k in range(8):
+            total = sum(theory.sphere_dimension(d, j) for j in range(k, -1, -2))
+            assert total == comb(d + k - 1, k)
+
+
+def test_bad_parameters_are_named():
+    with pytest.raises(ValueError, match="must be positive"):
+        theory.alpha(-1.0, 2)
+    with pytest.raises(ValueError, match="at least 1"):
+        theory.cutoff(0, 1.0, 1)
+    with pytest.raises(ValueError, match="at least one element"):
+        theory.generators_bound(0)

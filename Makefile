@@ -24,6 +24,7 @@ report: $(VENV)/.core
 
 full: $(VENV)/.core
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
+	$(BIN)/invariance scoreboard || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 test: $(VENV)/.test

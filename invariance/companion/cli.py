@@ -1,4 +1,4 @@
-"""The command ``invariance``: list, run, report, data, check."""
+"""The command ``invariance``: list, run, report, data, scoreboard, check."""
 
 import sys
 from collections.abc import Callable
@@ -10,9 +10,11 @@ import click
 
 from invariance.companion import consistency, runner
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
+from invariance.companion.files import write_bytes
 from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
+from invariance.companion.scoreboard import scoreboard, with_scoreboard
 
 __all__ = ["main"]
 
@@ -184,14 +186,30 @@ def data(wanted: tuple[str, ...]) -> None:
         raise click.ClickException("a data set is damaged: remove its files and download it again")
 
 
+@main.command("scoreboard")
+@_clear
+def write_scoreboard() -> None:
+    """Write the scoreboard of README.md from the committed full-scale results."""
+    paths = Paths.find()
+    try:
+        before = paths.readme.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _Usage(f"cannot read {paths.readme}: {error.strerror}") from error
+    board = scoreboard(paths)
+    after = with_scoreboard(before, board)
+    if after != before:
+        write_bytes(paths.readme, after.encode())
+    click.echo(board)
+
+
 @main.command()
 @_clear
 def check() -> None:
-    """Do ledger, notebooks and stored results agree?"""
+    """Do ledger, notebooks, stored results and scoreboard agree?"""
     paths = Paths.find()
     found = consistency.problems(paths)
     for problem in found:
         click.secho(f"- {problem}", fg="red")
     if found:
         raise click.ClickException(f"{len(found)} problem(s)")
-    click.echo("Ledger, notebooks and stored results agree.")
+    click.echo("Ledger, notebooks, stored results and scoreboard agree.")

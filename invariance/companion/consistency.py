@@ -1,4 +1,4 @@
-"""Do ledger, notebooks and stored results agree? `problems` lists where they do not."""
+"""Do ledger, notebooks, results and scoreboard agree? `problems` lists where they do not."""
 
 import ast
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from invariance.companion.files import read_json
 from invariance.companion.ledger import Ledger, load_ledger
 from invariance.companion.parameters import notebook_code, read_notebook, read_parameters
 from invariance.companion.paths import PROFILES, Paths
+from invariance.companion.scoreboard import ScoreboardError, scoreboard, with_scoreboard
 from invariance.companion.verdicts import judge
 
 __all__ = ["problems"]
@@ -28,7 +29,7 @@ def problems(paths: Paths) -> list[str]:
         About the form of the notebooks (parameters cell, kernelspec, name given to ``Run``,
         outputs kept in the tree), claims that the ledger does not know or that two notebooks
         record, and stored results (unreadable, files missing, a verdict that does not follow
-        from its numbers).
+        from its numbers), and a scoreboard in ``README.md`` that differs from what they give.
     """
     try:
         ledger = load_ledger(paths.ledger)
@@ -67,7 +68,24 @@ def problems(paths: Paths) -> list[str]:
             )
         if len(names) > 1:
             found.append(f"claim {claim_id!r} is recorded by {' and by '.join(sorted(names))}")
-    return found
+    return found + _front_page(paths)
+
+
+def _front_page(paths: Paths) -> list[str]:
+    """A project without a README has no scoreboard to keep."""
+    if not paths.readme.is_file():
+        return []
+    readme = paths.readme.read_text(encoding="utf-8")
+    try:
+        written = with_scoreboard(readme, scoreboard(paths))
+    except ScoreboardError as error:
+        return [str(error)]
+    if written == readme:
+        return []
+    return [
+        "README.md: the scoreboard differs from what the ledger and the committed results give; "
+        "'invariance scoreboard' writes it"
+    ]
 
 
 def _form(paths: Paths, notebook: str) -> list[str]:

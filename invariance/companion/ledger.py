@@ -1,5 +1,6 @@
 """The ledger: what the papers claim, one checkable claim an entry of ``notebooks/claims.yml``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ import yaml
 
 from invariance.companion.errors import LedgerError, hint
 
-__all__ = ["KINDS", "Claim", "Ledger", "load_ledger"]
+__all__ = ["KINDS", "Claim", "Ledger", "load_ledger", "paper_label"]
 
 KINDS = {
     "value": "value=..., se=... or samples=array (axis 0 = repetitions)",
@@ -190,3 +191,13 @@ def load_ledger(path: Path | str) -> Ledger:
             raise LedgerError(f"claim {claim.id!r} stands twice in the ledger: keep one")
         seen.add(claim.id)
     return Ledger(claims)
+
+
+def paper_label(key: str) -> str:
+    """A paper's key as a reader writes it.
+
+    >>> paper_label("mroueh2015")
+    'Mroueh 2015'
+    """
+    match = re.fullmatch(r"([a-z]+)(\d{4})[a-z]?", key)
+    return f"{match[1].capitalize()} {match[2]}" if match else key.capitalize()

@@ -74,6 +74,10 @@ class Paths:
         return self.notebooks / "claims.yml"
 
     @property
+    def readme(self) -> Path:
+        return self.root / "README.md"
+
+    @property
     def build(self) -> Path:
         return self.root / "build"
 

@@ -10,7 +10,7 @@ import yaml
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import read_json
-from invariance.companion.ledger import Claim, Ledger, load_ledger
+from invariance.companion.ledger import Claim, Ledger, load_ledger, paper_label
 from invariance.companion.report.prose import title_and_body
 
 OPEN = "open"  # the verdict of a claim that no run has recorded
@@ -162,8 +162,7 @@ class Paper:
     @property
     def short(self) -> str:
         """``"Mroueh 2015"``."""
-        match = re.fullmatch(r"([a-z]+)(\d{4})[a-z]?", self.key)
-        return f"{match[1].capitalize()} {match[2]}" if match else self.key.capitalize()
+        return paper_label(self.key)
 
 
 @dataclass(frozen=True)

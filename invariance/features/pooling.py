@@ -81,8 +81,9 @@ def pool(
                     applied = applied.reshape(-1, *shape)
                     output[block, which] += np.matmul(weights[elements], applied)
 
+    # tasks write into one array: threads, whatever backend joblib is told to use
     tasks = (delayed(one)(start) for start in range(0, s, some_templates))
-    Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
 
 
 def pool_circle(
@@ -113,8 +114,9 @@ def pool_circle(
             for tile, output in zip(tiles, outputs, strict=True):
                 output[rows, columns] = tile
 
+    # as in `pool`: one array, hence threads
     tasks = (delayed(one)(begin) for begin in range(0, len(X), CIRCLE_ROWS))
-    Parallel(n_jobs=n_jobs, prefer="threads")(tasks)
+    Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
 
 
 def draw_transforms(

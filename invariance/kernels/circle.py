@@ -135,8 +135,9 @@ class CircleAverage(Kernel):
                         part.reshape(-1)[which] = weights @ function(values)
                 grams[:, rows, columns] = tile
 
+        # tasks write into one array: threads, whatever backend joblib is told to use
         tasks = (delayed(one)(begin) for begin in range(0, len(left), _ROWS))
-        Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
         if Y is None:
             for gram in grams:
                 _mirror(gram)

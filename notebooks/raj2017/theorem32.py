@@ -50,7 +50,7 @@ run = Run("raj2017/theorem32", profile=profile, seed=seed)
 
 # %%
 C, gamma = 4.0, 1.5
-population = run.choose(quick=60, full=150)
+population = run.choose(quick=60, full=120)
 rng = np.random.default_rng(seed)
 radius, angle = np.sqrt(rng.uniform(0, 1, population)) * 1.5, rng.uniform(-np.pi, np.pi, population)
 X = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -87,9 +87,9 @@ chances = np.r_[probability, 1 - probability]
 # what these templates can do at best:
 
 # %%
-repetitions = run.choose(quick=20, full=60)
+repetitions = run.choose(quick=20, full=40)
 n_learners = run.choose(quick=8, full=30)
-enough = run.choose(quick=200, full=1000)
+enough = run.choose(quick=200, full=500)
 sizes = {
     "samples": run.choose(quick=[25, 100, 400, 1600], full=[25, 50, 100, 200, 400, 800, 1600, 3200]),
     "templates": run.choose(quick=[8, 32, 128, 512], full=[8, 16, 32, 64, 128, 256, 512, 1024, 2048]),
@@ -134,8 +134,8 @@ def sign_of(omega):
 def random_function(s, r, draw):
     """f^(x) = (C / s) sum_k sign_k (1/r) sum_i cos<g_i x, omega_k>."""
     group, n_transforms = (nodes, None) if r is None else (circle, r)
-    model = OrbitFourier(group, s, n_transforms, gamma=gamma, form="cos_sin", random_state=draw).fit(X)
-    cosines = model.transform(X)[:, :s] * np.sqrt(s)
+    model = OrbitFourier(group, s, n_transforms, gamma=gamma, form="cos_sin", random_state=draw)
+    cosines = model.fit_transform(X.astype(np.float32))[:, :s].astype(float) * np.sqrt(s)
     return C / s * cosines @ sign_of(model.templates_)
 
 

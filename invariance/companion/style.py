@@ -101,7 +101,7 @@ _ALIASES = {
     "bow": "bag-of-words", "original": "raw", "plain": "raw", "pixels": "raw", "gicdf": "cdf",
     "rf": "rff", "lgika-rf": "lgika-rff", "nys": "nystrom", "lgika-nys": "lgika-nystrom",
     "knn": "1-nn", "spec-avg-centered": "spec-avg-centred", "paper": "published",
-    "best-fit": "ti-ri", "poly": "polynomial", "gaussian": "rbf", "group-average": "haar",
+    "best-fit": "l-ti-ri", "poly": "polynomial", "gaussian": "rbf", "group-average": "haar",
     "bare-product": "gemm", "spectral-averaging": "spec-avg", "theory": "bound",
 }
 

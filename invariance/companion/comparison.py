@@ -1,0 +1,153 @@
+"""Methods side by side on one task: what each gives, what it costs, and which of them to take.
+
+A notebook of ``compare/`` fits every method on the same draws of the same data. What a draw gives
+is a `Trial`; the functions here turn trials into a table, a figure and an answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from invariance.companion.files import read_json
+from invariance.companion.paths import Paths
+from invariance.companion.protocol import Trial
+from invariance.companion.style import look
+
+__all__ = ["answers", "curves", "saved", "scores"]
+
+Trials = Mapping[tuple[str, int], Sequence[Trial]]
+
+
+def scores(trials: Trials) -> pd.DataFrame:
+    """Means over draws, a row a method and number of samples; ``se`` is that of the score."""
+    rows = []
+    for (method, n), draws in trials.items():
+        values = np.array(draws, dtype=float)
+        error = values[:, 0].std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        rows.append({
+            "method": method, "n": n, "score": values[:, 0].mean(), "se": error,
+            "discrepancy": values[:, 1].mean(), "fit_s": values[:, 2].mean(),
+            "predict_s": values[:, 3].mean(), "peak_mb": np.nanmax(values[:, 4]),
+        })
+    return pd.DataFrame(rows)
+
+
+def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
+    """Which method to take, for every number of samples.
+
+    A method is *level* with the best one when the mean of their differences, paired by draw, lies
+    within two of its standard errors; risks, which are positive and skewed, are compared by their
+    logarithms. Among these the quickest (fit and prediction) is the answer.
+
+    Returns
+    -------
+    DataFrame
+        ``n``, ``best``, ``score``, ``se``, ``level`` (others level with the best, separated by
+        commas) and ``quickest``.
+
+    Examples
+    --------
+    >>> from invariance.companion.protocol import Trial
+    >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
+    >>> answers({("slow", 10): slow, ("fast", 10): fast}, higher_is_better=True).quickest[0]
+    'fast'
+    """
+    def merits(values: NDArray) -> NDArray:
+        return values[:, 0] if higher_is_better else -np.log(values[:, 0])
+
+    rows = []
+    for n in sorted({n for _, n in trials}):
+        found = {m: np.array(t, dtype=float) for (m, size), t in trials.items() if size == n}
+        best = max(found, key=lambda m: merits(found[m]).mean())
+        level = [best]
+        for method, values in found.items():
+            behind = merits(found[best]) - merits(values)
+            spread = 2 * behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
+            if method != best and behind.mean() <= spread:
+                level.append(method)
+        quickest = min(level, key=lambda m: found[m][:, 2:4].sum(axis=1).mean())
+        own = found[best][:, 0]
+        rows.append({
+            "n": n, "best": best, "score": own.mean(),
+            "se": own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan,
+            "level": ", ".join(level[1:]), "quickest": quickest,
+        })
+    return pd.DataFrame(rows)
+
+
+def curves(
+    table: pd.DataFrame,
+    names: Mapping[str, str],
+    score: str,
+    discrepancy: str,
+    log_score: bool = False,
+) -> Figure:
+    """Score, discrepancy, times and memory against the number of samples.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `scores`.
+    names : mapping
+        Name for the legend of each method, which is also its name in `invariance.companion.style`.
+    score, discrepancy : str
+        Labels of the first two vertical axes.
+    log_score : bool
+        Whether the score's axis is logarithmic.
+    """
+    panels = {
+        "score": score, "discrepancy": discrepancy, "fit_s": "fit (CPU seconds)",
+        "predict_s": "predict the test points (CPU seconds)", "peak_mb": "peak memory (MiB)",
+    }
+    sizes = sorted(table["n"].unique())
+    dashed = _second_of_a_colour(names)
+    figure, axes = plt.subplots(2, 3, figsize=(12, 7.2))
+    flat = axes.ravel()
+    for axis, (column, label) in zip(flat, panels.items(), strict=False):
+        for method in names:
+            rows = table[table["method"] == method]
+            values = rows[column].to_numpy()
+            if column == "discrepancy":
+                # exact zeros have no logarithm: they are drawn where rounding begins
+                values = np.maximum(values, 1e-17)
+            errors = 2 * rows["se"].to_numpy() if column == "score" else None
+            axis.errorbar(rows["n"], values, errors, label=names[method],
+                          linestyle="--" if method in dashed else "-", **look(method)._asdict())
+        axis.set(xscale="log", xlabel="training samples", ylabel=label)
+        if column != "score" or log_score:
+            axis.set_yscale("log")
+        axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
+        axis.minorticks_off()
+    flat[-1].axis("off")
+    flat[-1].legend(*flat[0].get_legend_handles_labels(), loc="center")
+    return figure
+
+
+def _second_of_a_colour(methods: Iterable[str]) -> set[str]:
+    """Methods whose colour an earlier one has: papers share hues, and here they meet."""
+    seen: set[str] = set()
+    dashed = set()
+    for method in methods:
+        colour = look(method).color
+        if colour in seen:
+            dashed.add(method)
+        seen.add(colour)
+    return dashed
+
+
+def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:
+    """A table that another notebook has saved, and its ``results.json``; None where there is none.
+
+    The published results of the last full-scale run come first, then those of this checkout's
+    own run in `profile`.
+    """
+    paths = Paths.find()
+    for folder in (paths.published(notebook), paths.output(notebook, profile)):
+        results = read_json(folder / "results.json")
+        if results is not None and (folder / f"{table}.csv").is_file():
+            return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
+    return None

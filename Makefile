@@ -46,11 +46,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,test]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides,test]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

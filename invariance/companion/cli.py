@@ -14,6 +14,7 @@ from invariance.companion.files import write_bytes
 from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
+from invariance.companion.places import Cluster, Here, connect
 from invariance.companion.scoreboard import scoreboard, with_scoreboard
 
 __all__ = ["main"]
@@ -86,6 +87,8 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 @click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE",
               help="A parameter of the notebooks; repeatable.")
 @click.option("--jobs", type=int, help="Notebooks at a time. [default: number of cores]")
+@click.option("--scheduler", metavar="ADDRESS",
+              help="Run on the workers of this Dask cluster, which share the project's folder.")
 @click.option("--resume", is_flag=True,
               help="Skip notebooks that succeeded with the same text, parameters, code, versions.")
 @click.option("--threads", type=int, default=1, show_default=True,
@@ -96,8 +99,8 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 @_clear
 def run(
     notebooks: tuple[str, ...], profile: str, given: tuple[tuple[str, str], ...],
-    jobs: int | None, resume: bool, threads: int, deadline: float | None,
-    cell_timeout: float | None,
+    jobs: int | None, scheduler: str | None, resume: bool, threads: int,
+    deadline: float | None, cell_timeout: float | None,
 ) -> None:
     """Run papers (mroueh2015), notebooks (mroueh2015/xperm) or, without a name, everything.
 
@@ -114,8 +117,9 @@ def run(
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
+    place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
     summary = runner.run_notebooks(
-        paths, chosen, profile=profile, parameters=parameters, jobs=jobs, resume=resume,
+        paths, chosen, profile=profile, parameters=parameters, place=place, resume=resume,
         threads=threads, deadline=deadline, cell_timeout=cell_timeout, tell=tell,
     )
     wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]

@@ -10,8 +10,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import joblib
 import psutil
 from tqdm import tqdm
 
@@ -42,7 +39,8 @@ from invariance.companion.parameters import (
     resolve,
 )
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.processes import MARK, kill_all
+from invariance.companion.places import Here, Place, Process
+from invariance.companion.processes import kill_all
 from invariance.companion.provenance import package_versions
 from invariance.companion.verdicts import judge
 
@@ -106,7 +104,7 @@ class _Job:
     key: str
     expected_s: float
     folder: Path = field(init=False)
-    process: subprocess.Popen | None = None
+    process: Process | None = None
     started: datetime | None = None
     clock: float = 0.0
 
@@ -156,36 +154,25 @@ def _remove_leftovers(final: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _environment(paths: Paths, folder: Path, threads: int, jobs: int) -> dict[str, str]:
-    return os.environ | {
+def _environment(paths: Paths, threads: int) -> dict[str, str]:
+    return {
         **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
-        MARK: str(folder),
         "INVARIANCE_ROOT": str(paths.root),
         "TQDM_DISABLE": "1",
         # sets of strings come in the same order in every run
         "PYTHONHASHSEED": "0",
-        # what n_jobs=-1 means in a notebook that shares the machine with others
-        "LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // jobs)),
     }
 
 
-def _start(job: _Job, paths: Paths, threads: int, jobs: int, cell_timeout: float | None) -> None:
-    shutil.rmtree(job.folder, ignore_errors=True)
-    work = job.folder / ".work"
+def _start(
+    job: _Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None
+) -> None:
     description = {
-        "source": str(job.source), "folder": str(job.folder), "parameters": job.parameters,
-        "cell_timeout": cell_timeout, "runner": os.getpid(),
+        "notebook": job.notebook, "source": str(job.source), "folder": str(job.folder),
+        "parameters": job.parameters, "cell_timeout": cell_timeout,
     }
-    write_json(work / "job.json", description)
     job.started, job.clock = datetime.now(UTC), time.monotonic()
-    with open(work / "worker.log", "wb") as log:
-        job.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "invariance.companion._worker", str(work / "job.json")],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=paths.root,
-            env=_environment(paths, job.folder, threads, jobs),
-            # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
-            start_new_session=True,
-        )
+    job.process = place.start(description, _environment(paths, threads))
 
 
 def _note(kind: str, message: str, job: _Job | None = None) -> dict[str, Any]:
@@ -265,11 +252,11 @@ def _keep_failure(job: _Job, status: str, failure: dict[str, Any]) -> None:
     write_json(job.final / "status.json", _status(job, status, failure, results, executed))
 
 
-def _finish(job: _Job, paths: Paths, status: str, failure: dict[str, Any] | None) -> Outcome:
+def _finish(
+    job: _Job, paths: Paths, place: Place, status: str, failure: dict[str, Any] | None
+) -> Outcome:
     duration = job.elapsed
-    kill_all(job.folder)
-    if job.process is not None:
-        job.process.wait()
+    place.end(job.process, job.folder)
     try:
         if status == "ok":
             _keep_success(job, paths)
@@ -341,7 +328,7 @@ def _prepare(
 
 def run_notebooks(
     paths: Paths, notebooks: Sequence[str], *, profile: str = "quick",
-    parameters: Mapping[str, Any] | None = None, jobs: int | None = None, resume: bool = False,
+    parameters: Mapping[str, Any] | None = None, place: Place | None = None, resume: bool = False,
     threads: int = 1, deadline: float | None = None, cell_timeout: float | None = None,
     tell: Callable[[Outcome], None] | None = None,
 ) -> Summary:
@@ -355,12 +342,12 @@ def run_notebooks(
     profile : {"quick", "full"}
     parameters : mapping, optional
         Values for parameters that every one of the notebooks has; str as on a command line.
-    jobs : int, optional
-        Notebooks at a time; default: the number of cores.
+    place : Place, optional
+        Where they run, and how many at a time; default: here, one a core.
     resume : bool
         Skip notebooks whose last run succeeded with the same key.
     threads : int
-        BLAS threads of each notebook; fixed, so that results do not depend on `jobs`.
+        BLAS threads of each notebook; fixed, so that results do not depend on `place`.
     deadline : float, optional
         Seconds after which a notebook is killed; default: `DEADLINES`.
     cell_timeout : float, optional
@@ -380,8 +367,8 @@ def run_notebooks(
     """
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
-    jobs = joblib.cpu_count() if jobs is None else jobs
-    for name, number in {"jobs": jobs, "threads": threads}.items():
+    place = place or Here()
+    for name, number in {"jobs": place.slots, "threads": threads}.items():
         if number < 1:
             raise ParameterError(f"{name}={number}: at least 1")
     deadline = DEADLINES[profile] if deadline is None else deadline
@@ -412,7 +399,7 @@ def run_notebooks(
             values = {"profile": profile}
             job = _Job(notebook, paths.source(notebook), paths.output(notebook, profile), values,
                        default_parameters=False, key="", expected_s=0.0)
-            done(_finish(job, paths, "failed", _note("notebook", message)))
+            done(_finish(job, paths, place, "failed", _note("notebook", message)))
         if resume:
             for job in list(waiting):
                 status = read_json(job.final / "status.json")
@@ -427,13 +414,13 @@ def run_notebooks(
         running: list[_Job] = []
         with _signals_noted() as stop:
             while (waiting or running) and not stop.requested:
-                while waiting and len(running) < jobs:
+                while waiting and len(running) < place.slots:
                     job = waiting.pop(0)
                     try:
                         _remove_leftovers(job.final)
-                        _start(job, paths, threads, jobs, cell_timeout)
+                        _start(job, paths, place, threads, cell_timeout)
                     except OSError as error:
-                        done(_finish(job, paths, "failed", _note("output", str(error))))
+                        done(_finish(job, paths, place, "failed", _note("output", str(error))))
                         continue
                     running.append(job)
                     bar.set_postfix_str(", ".join(j.notebook for j in running))
@@ -446,9 +433,9 @@ def run_notebooks(
                     else:
                         continue
                     running.remove(job)
-                    done(_finish(job, paths, *ending))
+                    done(_finish(job, paths, place, *ending))
                 time.sleep(0.05)
             for job in running:
                 note = _note("interrupted", "stopped before it was finished", job)
-                done(_finish(job, paths, "interrupted", note))
+                done(_finish(job, paths, place, "interrupted", note))
     return Summary(outcomes, interrupted=stop.requested)

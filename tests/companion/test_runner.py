@@ -19,6 +19,7 @@ from invariance.companion import consistency
 from invariance.companion.errors import OutputError, ParameterError
 from invariance.companion.ledger import load_ledger
 from invariance.companion.paths import Paths
+from invariance.companion.places import Here
 from invariance.companion.processes import MARK
 from invariance.companion.runner import Summary, run_notebooks, status_of
 
@@ -96,7 +97,7 @@ def test_one_failure_never_stops_the_rest(project):
     project.write("p/slow", "import time\ntime.sleep(1000)")
     project.write("p/shapeless", "x = 1", parameters="")
     project.write("p/garbled", "x = (")
-    summary = run_notebooks(project, project.all_notebooks(), jobs=2, cell_timeout=12)
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=12)
     assert statuses(summary) == {
         "p/good": "ok", "p/cached": "ok", "p/fails": "failed", "p/dies": "killed",
         "p/orphan": "killed", "p/slow": "timeout", "p/shapeless": "failed", "p/garbled": "failed",
@@ -141,7 +142,7 @@ def test_one_failure_never_stops_the_rest(project):
     # the same seed alone and one at a time; the cached function is not computed again
     first = {name: results(project, name) for name in ("p/good", "p/cached")}
     svg = (good / "walk.svg").read_bytes()
-    again = run_notebooks(project, list(first), jobs=1)
+    again = run_notebooks(project, list(first), place=Here(1))
     assert again.exit_code == 0
     assert {name: results(project, name) for name in first} == first
     assert (good / "walk.svg").read_bytes() == svg
@@ -187,7 +188,7 @@ def test_what_does_not_exist_is_refused_before_anything_runs(project, monkeypatc
         ({"parameters": {"wdth": 1}}, "Did you mean 'width'"),
         ({"parameters": {"width": "wide"}}, "not of type float"),
         ({"profile": "fast"}, "unknown profile 'fast'"),
-        ({"jobs": 0}, "jobs=0"),
+        ({"place": Here(0)}, "jobs=0"),
         ({"threads": 0}, "threads=0"),
     ):
         with pytest.raises(ParameterError, match=message):

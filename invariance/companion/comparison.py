@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from invariance.companion.files import read_json
 from invariance.companion.paths import Paths
 from invariance.companion.protocol import Trial
+from invariance.companion.statistics import mean_se
 from invariance.companion.style import look
 
 __all__ = ["answers", "curves", "saved", "scores"]
+
+#: A method with an error this much larger than the best one's is not level with it, however noisy.
+LEVEL = 1.25
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
@@ -27,9 +31,9 @@ def scores(trials: Trials) -> pd.DataFrame:
     rows = []
     for (method, n), draws in trials.items():
         values = np.array(draws, dtype=float)
-        error = values[:, 0].std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+        score = mean_se(values[:, 0])
         rows.append({
-            "method": method, "n": n, "score": values[:, 0].mean(), "se": error,
+            "method": method, "n": n, "score": score.mean, "se": score.se,
             "discrepancy": values[:, 1].mean(), "fit_s": values[:, 2].mean(),
             "predict_s": values[:, 3].mean(), "peak_mb": np.nanmax(values[:, 4]),
         })
@@ -40,8 +44,16 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
     """Which method to take, for every number of samples.
 
     A method is *level* with the best one when the mean of their differences, paired by draw, lies
-    within two of its standard errors; risks, which are positive and skewed, are compared by their
-    logarithms. Among these the quickest (fit and prediction) is the answer.
+    within two of its standard errors and its error is at most `LEVEL` times as large. Risks, which
+    are positive and skewed, are compared by their logarithms. Among these methods the quickest (fit
+    and prediction) is the answer.
+
+    Parameters
+    ----------
+    trials : mapping
+        At least two draws of each method and number of samples.
+    higher_is_better : bool
+        Scores are accuracies in per cent; otherwise they are risks.
 
     Returns
     -------
@@ -56,25 +68,29 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
     >>> answers({("slow", 10): slow, ("fast", 10): fast}, higher_is_better=True).quickest[0]
     'fast'
     """
-    def merits(values: NDArray) -> NDArray:
-        return values[:, 0] if higher_is_better else -np.log(values[:, 0])
+
+    def merits(method: str) -> NDArray:
+        return found[method][:, 0] if higher_is_better else -np.log(found[method][:, 0])
+
+    def error(method: str) -> float:
+        score = found[method][:, 0].mean()
+        return 100 - score if higher_is_better else score
 
     rows = []
     for n in sorted({n for _, n in trials}):
         found = {m: np.array(t, dtype=float) for (m, size), t in trials.items() if size == n}
-        best = max(found, key=lambda m: merits(found[m]).mean())
+        best = max(found, key=lambda m: merits(m).mean())
         level = [best]
-        for method, values in found.items():
-            behind = merits(found[best]) - merits(values)
-            spread = 2 * behind.std(ddof=1) / np.sqrt(len(behind)) if len(behind) > 1 else 0.0
-            if method != best and behind.mean() <= spread:
+        for method in found:
+            behind = mean_se(merits(best) - merits(method))
+            close = error(method) <= LEVEL * error(best)
+            if method != best and close and behind.mean <= 2 * behind.se:
                 level.append(method)
-        quickest = min(level, key=lambda m: found[m][:, 2:4].sum(axis=1).mean())
-        own = found[best][:, 0]
+        score = mean_se(found[best][:, 0])
         rows.append({
-            "n": n, "best": best, "score": own.mean(),
-            "se": own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else np.nan,
-            "level": ", ".join(level[1:]), "quickest": quickest,
+            "n": n, "best": best, "score": score.mean, "se": score.se,
+            "level": ", ".join(level[1:]),
+            "quickest": min(level, key=lambda m: found[m][:, 2:4].sum(axis=1).mean()),
         })
     return pd.DataFrame(rows)
 

@@ -207,8 +207,8 @@ run.figure(
 # %% [markdown]
 # ## Which one?
 #
-# *Level* are the methods whose difference from the best (of logarithms of the risk, paired by draw) is within two
-# standard errors. Of these the quickest is the one to take.
+# *Level* are the methods whose difference from the best (of logarithms, paired by draw) is within two standard
+# errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
 
 # %%
 found = answers(trials, higher_is_better=False)

@@ -20,7 +20,8 @@ class NestedRidge:
     ----------
     lambdas : ndarray of shape (q,)
     inner : ndarray of shape (k, q)
-        Mean over the other folds of the root mean square error on each, trained on the rest.
+        Mean over the inner folds of the root mean square error on each, trained on the folds
+        other than it and the test fold.
     chosen : ndarray of shape (k,)
         The lambda with the smallest inner error, by test fold.
     predictions : ndarray of shape (n,)
@@ -47,7 +48,11 @@ def _predict(gram, y, train, test, lam) -> NDArray:
 
 
 def nested_ridge(
-    gram: ArrayLike, y: ArrayLike, folds: list[NDArray], lambdas: ArrayLike
+    gram: ArrayLike,
+    y: ArrayLike,
+    folds: list[NDArray],
+    lambdas: ArrayLike,
+    n_inner: int | None = None,
 ) -> NestedRidge:
     """Nested cross-validation of kernel ridge regression, by Cholesky factorisations.
 
@@ -62,6 +67,9 @@ def nested_ridge(
     folds : list of k >= 3 arrays of indices, disjoint
     lambdas : array-like of shape (q,)
         Relative to the mean of the Gram matrix's diagonal; the ridge is lambda n times that.
+    n_inner : even int or None
+        How many of the other folds choose lambda for a test fold: half of them before it and half
+        after it in the ring of folds. None takes all; 2 takes k factorisations a lambda.
 
     Returns
     -------
@@ -70,7 +78,8 @@ def nested_ridge(
     Raises
     ------
     ValueError
-        For fewer than three folds, or when no lambda keeps the Gram matrix positive definite.
+        For fewer than three folds, ``n_inner`` that is not even or not between 2 and k - 1, or
+        when no lambda keeps the Gram matrix positive definite.
 
     Examples
     --------
@@ -86,17 +95,22 @@ def nested_ridge(
     if len(folds) < 3:
         raise ValueError(f"nested cross-validation needs at least 3 folds, got {len(folds)}")
     k = len(folds)
+    if n_inner is not None and (n_inner % 2 or not 2 <= n_inner < k):
+        raise ValueError(f"n_inner must be even and between 2 and k - 1 = {k - 1}, got {n_inner!r}")
+    reach = k if n_inner is None else n_inner // 2
     errors = np.full((k, k, len(lambdas)), np.nan)
-    for a, b in combinations(range(k), 2):
+    pairs = [(a, b) for a, b in combinations(range(k), 2) if min(b - a, k - b + a) <= reach]
+    used = np.zeros((k, k), dtype=bool)
+    for a, b in pairs:
+        used[a, b] = used[b, a] = True
         train = np.concatenate([folds[c] for c in range(k) if c not in (a, b)])
         held_out = np.concatenate([folds[a], folds[b]])
         for i, lam in enumerate(lambdas):
             residual = _predict(gram, y, train, held_out, lam) - y[held_out]
             errors[b, a, i] = np.sqrt(np.mean(residual[: len(folds[a])] ** 2))
             errors[a, b, i] = np.sqrt(np.mean(residual[len(folds[a]) :] ** 2))
-    off = ~np.eye(k, dtype=bool)
     # A lambda that fails on any inner fold is out.
-    inner = np.array([errors[a][off[a]].mean(axis=0) for a in range(k)])
+    inner = np.array([errors[a][used[a]].mean(axis=0) for a in range(k)])
     inner = np.where(np.isnan(inner), np.inf, inner)
     if not np.isfinite(inner).any(axis=1).all():
         raise ValueError(

@@ -16,19 +16,21 @@ def plain(gram, y, train, test, lam):
     return model.predict(gram[np.ix_(test, train)]) + y[train].mean()
 
 
+@pytest.mark.parametrize("n_inner", [None, 2])
 @pytest.mark.parametrize("seed", range(3))
-def test_agrees_with_plain_loops(seed):
+def test_agrees_with_plain_loops(seed, n_inner):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((43, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(43) + 5
     gram = Gaussian(0.5)(X)
     folds = [f for f in np.array_split(rng.permutation(43), 4)]
     lambdas = np.logspace(-6, 0, 5)
-    found = nested_ridge(gram, y, folds, lambdas)
+    found = nested_ridge(gram, y, folds, lambdas, n_inner)
     for a in range(4):
         rest = [c for c in range(4) if c != a]
-        errors = np.zeros((3, 5))
-        for i, b in enumerate(rest):
+        inner = rest if n_inner is None else [(a - 1) % 4, (a + 1) % 4]
+        errors = np.zeros((len(inner), 5))
+        for i, b in enumerate(inner):
             train = np.concatenate([folds[c] for c in rest if c != b])
             for j, lam in enumerate(lambdas):
                 residual = plain(gram, y, train, folds[b], lam) - y[folds[b]]
@@ -67,3 +69,5 @@ def test_indefinite_matrices_need_larger_lambdas():
     assert np.all(found.chosen == 1e-1) and np.isfinite(found.predictions).all()
     with pytest.raises(ValueError, match="at least 3 folds, got 2"):
         nested_ridge(gram, y, folds[:2], [1.0])
+    with pytest.raises(ValueError, match="n_inner must be even and between 2 and k - 1 = 2, got 1"):
+        nested_ridge(gram, y, folds, [1.0], n_inner=1)

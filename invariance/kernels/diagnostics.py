@@ -52,9 +52,10 @@ def largest_definite(gram: ArrayLike) -> int:
     2
     """
     gram = _square(gram)
-    gram = np.array((gram + gram.T) / 2, order="F")
-    # LAPACK needs a non-empty matrix; its info is the order of the first bad leading block.
-    _, info = linalg.lapack.dpotrf(gram, lower=1, clean=0, overwrite_a=1)
+    gram = gram + gram.T
+    # Half of it is definite where it is. Symmetric, hence its own transpose, which is in LAPACK's
+    # order: nothing is copied. LAPACK's info is the order of the first bad leading block.
+    _, info = linalg.lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
     return len(gram) if info == 0 else info - 1
 
 

@@ -90,7 +90,7 @@ def draw(n, repetition):
 # ## The methods
 #
 # The base kernel is a Gaussian of one of two bandwidths or the polynomial of degree 8 of Liu et al. (2022). It is taken plain, with
-# eight random copies of each image, averaged over the 75 transformations of one argument, and at its best fit; likewise the
+# four random copies of each image, averaged over the 75 transformations of one argument, and at its best fit; likewise the
 # locality kernel. Where one argument alone is transformed the Gram matrix need not be positive definite: it is made symmetric and its
 # negative eigenvalues are clipped. The explicit features
 # pool over the 75 transformations of the image (orbit features) or of windowed templates (CDF pooling). Scattering and
@@ -98,7 +98,7 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "eight random copies more", "tangent-distance": "tangent distance, 3-NN",
+    "raw": "plain kernel", "augmentation": "four random copies more", "tangent-distance": "tangent distance, 3-NN",
     "scattering": "scattering, Gaussian kernel", "average-fit": "averaged kernel",
     "lgika-rff": "orbit random Fourier", "lgika-nystrom": "orbit Nystrom", "cdf": "CDF pooling",
     "ti-ri": "best fit (TI-RI)", "l": "locality (L)", "l-ti-ri": "locality, best fit (L-TI-RI)",
@@ -140,7 +140,7 @@ def fit(method, X, y, repetition):
         model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(distance(X), y)
         return lambda Z: model.predict(distance(Z, X))
     if method == "augmentation":
-        moved = group.act(group.sample(8, repetition), X)
+        moved = group.act(group.sample(4, repetition), X)
         return best_with_copies(bases(X), X, y, moved, learner)
     if method == "scattering":
         wavelets = Scattering(shape, scales=2).fit(X)

@@ -108,14 +108,14 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# The plain kernel sees the random numbering; augmentation adds eight further ones. *Sorted* and *eigenvalues* are
+# The plain kernel sees the random numbering; augmentation adds four further ones. *Sorted* and *eigenvalues* are
 # canonical forms. The averages take the same number of noisy orders for each molecule (both arguments of the kernel; five of them there,
 # because their number counts squared). The best fit is the largest kernel value of a sorted molecule and noisy orders of the
 # other, made symmetric and clipped. CDF pooling looks at projections of noisy orders.
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "eight random numberings more", "sorted": "sorted",
+    "raw": "plain kernel", "augmentation": "four random numberings more", "sorted": "sorted",
     "definition": "eigenvalues", "local": "averaged kernel, noisy sorting", "lgika-rff": "orbit random Fourier, noisy sorting",
     "lgika-nystrom": "orbit Nystrom, noisy sorting", "cdf": "CDF pooling, noisy sorting", "best-fit": "best fit, noisy sorting",
 }
@@ -167,7 +167,7 @@ def fit(method, X, y, repetition):
     """A function from Coulomb matrices to energies."""
     if method == "augmentation":
         everything = AtomPermutations(n_atoms)
-        moved = everything.act(everything.sample(8, repetition), X)
+        moved = everything.act(everything.sample(4, repetition), X)
         return best_with_copies(BASES, X, y, moved, learner)
     points = canonical(method, X)
     options = candidates(method, points, repetition)

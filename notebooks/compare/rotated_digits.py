@@ -82,7 +82,7 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "eight random rotations more",
+    "raw": "plain kernel", "augmentation": "four random rotations more",
     "tangent-distance": "tangent distance, 3-NN", "scattering": "scattering, Gaussian kernel", "l": "locality (L)",
     "haar": "averaged kernel, Haar", "local": "averaged kernel, local", "lgika-rff": "orbit random Fourier, local",
     "lgika-nystrom": "orbit Nystrom, local", "cdf": "CDF pooling, Haar", "best-fit": "best fit over the circle",
@@ -144,7 +144,7 @@ def fit(method, X, y, repetition):
     if method in ("tangent-distance", "scattering", "l"):
         return on_pixels(method, X, y)
     if method == "augmentation":
-        moved = circle.act(circle.sample(8, repetition), X)
+        moved = circle.act(circle.sample(4, repetition), X)
         return best_with_copies(gaussians(X), X, y, moved, learner)
     options = candidates(method, X, repetition)
     return best_by_leave_one_out(options, X, y, learner, repair=method == "best-fit")

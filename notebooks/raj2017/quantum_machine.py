@@ -334,7 +334,6 @@ for i, (name, (rmse, *_)) in enumerate(results.items()):
     if name in PAPER and stand_in is None:
         ax.plot(PAPER[name], i, color=colour("published"), marker=marker("published"), linestyle="none", label="paper" if i == 0 else None)
 ax.set(yticks=range(len(results)), yticklabels=list(results), xlabel="test RMSE (kcal/mol)" + (f", {stand_in}" if stand_in else ""))
-ax.set_xscale("log")
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..array_api import check_arrays, is_foreign, like, on_host
 from ..groups import Transformations
 from .templates import draw_templates
 
@@ -102,7 +103,12 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Parameters
         ----------
         X : array-like of shape (n, d)
+            NumPy's or, through the array API standard, another library's; what is fitted is kept
+            as NumPy arrays.
         """
+        if is_foreign(X):
+            check_arrays("GroupCDF", X)
+            X = on_host(X)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         for name in ("n_templates", "n_bins"):
             value = getattr(self, name)
@@ -168,8 +174,13 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return np.ascontiguousarray(orbit.swapaxes(0, 1))
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, m (2 n_bins + 1)), template by template, of X's floating type."""
+        """Features of shape (n, m (2 n_bins + 1)), template by template, of X's floating type.
+
+        They are in the library and on the device of X.
+        """
         check_is_fitted(self)
+        if is_foreign(X):
+            return self._transform_arrays(X)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         features = np.empty((len(X), self.n_templates, 2 * self.n_bins + 1), dtype=X.dtype)
         in_bins = X * X.dtype.type(self.n_bins / self.s_)
@@ -190,6 +201,35 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         # The null template of the paper has features zero.
         features[:, self.rejected_] = 0
         return features.reshape(len(X), -1)
+
+    def _transform_arrays(self, X):
+        xp = check_arrays("GroupCDF", X, n_features=self.n_features_in_)
+        in_bins = X * (self.n_bins / self.s_)
+        scale = float(np.sqrt(self.s_ / (self.n_bins * self.n_templates)) / self._n_elements)
+        # About three arrays of a tile of products, and the transformed templates themselves.
+        item = self.templates_.itemsize
+        per_template = self._n_elements * item * X.shape[1]
+        some = max(1, int(self.block_bytes // (4 * per_template)))
+        blocks = []
+        for start in range(0, self.n_templates, some):
+            which = slice(start, min(start + some, self.n_templates))
+            orbit = self._transformed(which) if self._orbit is None else self._orbit[which]
+            columns = like(orbit.reshape(-1, X.shape[1]).T, X)
+            width = self._n_elements * (which.stop - which.start)
+            step = max(1, int(self.block_bytes // (3 * item * width)))
+            rows = []
+            for begin in range(0, X.shape[0], step):
+                values = in_bins[begin : begin + step, :] @ columns
+                values = xp.reshape(values, (values.shape[0], -1, self._n_elements))
+                counts = [
+                    xp.sum(xp.astype(values <= k, xp.int32), axis=-1)
+                    for k in range(-self.n_bins, self.n_bins + 1)
+                ]
+                rows.append(xp.astype(xp.stack(counts, axis=-1), X.dtype) * scale)
+            blocks.append(xp.concat(rows, axis=0))
+        kept = like(~self.rejected_[:, None], X)
+        features = xp.concat(blocks, axis=1) * kept
+        return xp.reshape(features, (X.shape[0], -1))
 
     def _count(self, X: NDArray, orbit: NDArray) -> NDArray:
         """Numbers of projections at or below each threshold, shape (n, templates, 2 n_bins + 1).

@@ -10,12 +10,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..array_api import check_arrays, is_foreign, like, on_host
 from ..groups import CircleProducts, Transformations
 from .bandwidth import median_gamma
 from .pooling import (
     circle_frequencies,
     draw_transforms,
     pool,
+    pool_arrays,
     pool_circle,
     resolve_side,
     row_slices,
@@ -191,7 +193,12 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like of shape (n, d)
+            NumPy's or, through the array API standard, another library's; what is fitted is kept
+            as NumPy arrays.
         """
+        if is_foreign(X):
+            check_arrays("OrbitFourier", X)
+            X = on_host(X)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise ValueError(
@@ -256,8 +263,13 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.concatenate([X, np.ones((*X.shape[:-1], 1), dtype=X.dtype)], axis=-1)
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, s), or (n, 2 s) with cosines first, of X's floating type."""
+        """Features of shape (n, s), or (n, 2 s) with cosines first, of X's floating type.
+
+        They are in the library and on the device of X.
+        """
         check_is_fitted(self)
+        if is_foreign(X):
+            return self._transform_arrays(X)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         s = self.n_components
         features = np.zeros((len(X), self._n_features_out), dtype=X.dtype)
@@ -277,6 +289,38 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self._pool_points(X, activations, outputs)
         features *= np.sqrt((2 if self.form == "phase" else 1) / s)
         return features
+
+    def _transform_arrays(self, X):
+        xp = check_arrays("OrbitFourier", X, n_features=self.n_features_in_)
+        activations = [xp.cos] if self.form == "phase" else [xp.cos, xp.sin]
+        weights = like(self.weights_, X)
+        blocks = []
+        if self.side_ == "templates":
+            rows = X
+            if self.form == "phase":
+                rows = xp.concat([X, xp.ones_like(X[:, :1])], axis=1)
+            row_bytes = len(self.weights_) * rows.shape[1] * self.templates_.itemsize
+            for which in row_slices(self.n_components, row_bytes, self.block_bytes // 2):
+                kept = self._orbit is not None
+                orbit = self._orbit[:, which] if kept else self._template_orbit(which)
+                blocks.append(pool_arrays(
+                    xp, rows, like(orbit, X), weights, activations, self.block_bytes
+                ))
+            axis = 1
+        else:
+            templates = like(self._extended(self.templates_, self.phases_), X)
+            row_bytes = 2 * len(self.weights_) * templates.shape[1] * self.templates_.itemsize
+            for which in row_slices(X.shape[0], row_bytes, self.block_bytes // 2):
+                moved = self.group.act(self.elements_, on_host(X[which, :]))
+                moved = like(self._with_one(moved.reshape(*moved.shape[:2], -1)), X)
+                pooled = pool_arrays(
+                    xp, templates, moved, weights, activations, self.block_bytes
+                )
+                blocks.append([part.T for part in pooled])
+            axis = 0
+        features = [xp.concat(parts, axis=axis) for parts in zip(*blocks, strict=True)]
+        factor = float(np.sqrt((2 if self.form == "phase" else 1) / self.n_components))
+        return factor * xp.concat(features, axis=1)
 
     def _pool_templates(self, rows, activations, outputs) -> None:
         row_bytes = len(self.weights_) * rows.shape[1] * rows.itemsize

@@ -11,13 +11,15 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..array_api import check_arrays, is_foreign, like, on_host
 from ..groups import CircleProducts, SignedPermutationGroup, Transformations
-from ..kernels import Gaussian, Kernel, Laplacian
+from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .bandwidth import median_gamma
 from .pooling import (
     circle_frequencies,
     draw_transforms,
     pool,
+    pool_arrays,
     pool_circle,
     resolve_side,
     row_slices,
@@ -147,7 +149,12 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array-like of shape (n, d)
+            NumPy's or, through the array API standard, another library's; what is fitted is kept
+            as NumPy arrays.
         """
+        if is_foreign(X):
+            check_arrays("OrbitNystroem", X)
+            X = on_host(X)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise ValueError(
@@ -248,8 +255,13 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return candidates[chosen]
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, rank_), of X's floating type."""
+        """Features of shape (n, rank_), of X's floating type.
+
+        They are in the library and on the device of X.
+        """
         check_is_fitted(self)
+        if is_foreign(X):
+            return self._transform_arrays(X)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         pooled = np.zeros((len(X), len(self.landmarks_)), dtype=X.dtype)
         gaussian = isinstance(self.kernel_, Gaussian)
@@ -281,6 +293,39 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             part = pooled[:, which] if on_templates else pooled[which].T
             pool(fixed, orbit, self.weights_, outputs=[part], **how)
         return pooled @ self.whitener_.astype(X.dtype, copy=False).T
+
+    def _transform_arrays(self, X):
+        xp = check_arrays("OrbitNystroem", X, n_features=self.n_features_in_)
+        gaussian = isinstance(self.kernel_, Gaussian)
+        if not gaussian and not isinstance(self.kernel_, (Linear, Polynomial)):
+            raise TypeError(
+                f"OrbitNystroem: arrays of {type(X).__module__.split('.')[0]} can be transformed "
+                f"with Gaussian, Linear and Polynomial kernels, not with {self.kernel_!r}; hand "
+                "over NumPy arrays"
+            )
+        activation = xp.exp if gaussian else lambda values: values
+        if isinstance(self.kernel_, Polynomial):
+            activation = self.kernel_.of_inner_products
+        as_point, as_template = (
+            (self._as_point, self._as_template) if gaussian else (np.asarray, np.asarray)
+        )
+        # Points are extended on the host: the squared norms are theirs as NumPy computes them.
+        points, landmarks = on_host(X), self.landmarks_
+        on_templates = self.side_ == "templates"
+        turned, fixed = (landmarks, points) if on_templates else (points, landmarks)
+        fixed, weights = like(as_point(fixed), X), like(self.weights_, X)
+        row_bytes = 2 * len(self.weights_) * fixed.shape[1] * points.itemsize
+        parts = []
+        for which in row_slices(len(turned), row_bytes, self.block_bytes // 2):
+            orbit = turned[which][None]
+            if self.elements_ is not None:
+                orbit = self.group.act(self.elements_, turned[which])
+                orbit = orbit.reshape(*orbit.shape[:2], -1)
+            orbit = like(as_template(orbit), X)
+            (part,) = pool_arrays(xp, fixed, orbit, weights, [activation], self.block_bytes)
+            parts.append(part if on_templates else part.T)
+        pooled = xp.concat(parts, axis=1 if on_templates else 0)
+        return pooled @ like(self.whitener_.T, X)
 
     # <as_point(x), as_template(z)> = -gamma |x - z|^2: the product gives the exponent as it is.
     def _as_point(self, X: NDArray) -> NDArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,6 +21,7 @@ __all__ = [
     "circle_frequencies",
     "draw_transforms",
     "pool",
+    "pool_arrays",
     "pool_circle",
     "resolve_side",
     "row_slices",
@@ -84,6 +86,43 @@ def pool(
     # tasks write into one array: threads, whatever backend joblib is told to use
     tasks = (delayed(one)(start) for start in range(0, s, some_templates))
     Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
+
+
+def pool_arrays(
+    xp: Any,
+    rows: Any,
+    orbit: Any,
+    weights: Any,
+    activations: Sequence[Callable],
+    block_bytes: int,
+) -> list[Any]:
+    """`pool` for arrays of another library, blocked for its device: outputs of shape (n, s).
+
+    Parameters
+    ----------
+    xp : array API namespace
+    rows, orbit, weights : as in `pool`, arrays of that library
+    activations : functions of arrays that leave their argument alone
+    block_bytes : int
+        Bound on the inner products that exist at a time.
+    """
+    r, s, d = orbit.shape
+    item = 4 if rows.dtype == xp.float32 else 8
+    # Products, values and their copies: about four arrays of a tile.
+    some_templates = max(1, min(s, int(block_bytes // (4 * item * r))))
+    some_rows = max(1, int(block_bytes // (4 * item * r * some_templates)))
+    weights = xp.reshape(weights, (1, 1, r))
+    outputs = [[] for _ in activations]
+    for which in row_slices(s, 1, some_templates):
+        columns = xp.reshape(orbit[:, which, :], (-1, d)).T
+        parts = [[] for _ in activations]
+        for block in row_slices(rows.shape[0], 1, some_rows):
+            values = xp.reshape(rows[block, :] @ columns, (block.stop - block.start, r, -1))
+            for part, activation in zip(parts, activations, strict=True):
+                part.append((weights @ activation(values))[:, 0, :])
+        for output, part in zip(outputs, parts, strict=True):
+            output.append(xp.concat(part, axis=0))
+    return [xp.concat(output, axis=1) for output in outputs]
 
 
 def pool_circle(

@@ -16,6 +16,8 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
+from ..array_api import check_arrays, is_foreign
+
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "row_blocks"]
 
 #: Default bound, in bytes, on the temporary arrays of a blocked computation.
@@ -66,7 +68,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         Returns
         -------
         ndarray of shape (n, m), float32 when both inputs are float32, else float64
+            For arrays of another library an array of that library, on their device.
         """
+        if is_foreign(X) or is_foreign(Y):
+            return self._of_arrays(X, Y)
         X = check_array(X, dtype=(np.float64, np.float32), estimator=type(self).__name__)
         if Y is not None:
             Y = check_array(Y, dtype=(np.float64, np.float32), estimator=type(self).__name__)
@@ -79,6 +84,22 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if eval_gradient:
             return gram, np.empty((*gram.shape, 0))
         return gram
+
+    def _of_arrays(self, X, Y):
+        """The kernel matrix of points given in another library than NumPy."""
+        name = type(self).__name__
+        xp = check_arrays(name, X, Y)
+        if Y is None:
+            return self._gram_arrays(xp, X, X)
+        dtype = xp.result_type(X, Y)
+        return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
+
+    def _gram_arrays(self, xp, X, Y):
+        raise TypeError(
+            f"{type(self).__name__} takes NumPy arrays only, got one of "
+            f"{type(X).__module__.split('.')[0]}; the kernels for other libraries are BestFit, "
+            "CDF, Gaussian, Linear, Locality and Polynomial"
+        )
 
     def diag(self, X: ArrayLike) -> NDArray:
         """k(x_i, x_i) for each row, shape (n,)."""
@@ -113,6 +134,9 @@ class Linear(Kernel):
     def _gram(self, X, Y):
         return X @ (X if Y is None else Y).T
 
+    def _gram_arrays(self, xp, X, Y):
+        return X @ Y.T
+
     def diag(self, X):
         return np.einsum("nd,nd->n", X, X)
 
@@ -140,6 +164,9 @@ class Polynomial(Kernel):
     def _gram(self, X, Y):
         return self.of_inner_products(X @ (X if Y is None else Y).T)
 
+    def _gram_arrays(self, xp, X, Y):
+        return self.of_inner_products(X @ Y.T)
+
     def diag(self, X):
         return self.of_inner_products(np.einsum("nd,nd->n", X, X))
 
@@ -162,6 +189,9 @@ class Gaussian(Kernel):
 
     def _gram(self, X, Y):
         return self.of_squared_distances(squared_distances(X, Y))
+
+    def _gram_arrays(self, xp, X, Y):
+        return xp.exp(-_positive(self, "gamma") * squared_distances_arrays(xp, X, Y))
 
     def diag(self, X):
         return np.ones(len(X))
@@ -199,4 +229,14 @@ def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray:
     np.maximum(squared, 0, out=squared)
     if Y is None:
         np.fill_diagonal(squared, 0)
+    return squared
+
+
+def squared_distances_arrays(xp, X, Y):
+    """`squared_distances` in another library; zero on the diagonal when Y is X."""
+    squared = xp.sum(X * X, axis=1)[:, None] - 2 * (X @ Y.T) + xp.sum(Y * Y, axis=1)[None, :]
+    squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
+    if Y is X:
+        index = xp.arange(X.shape[0], device=X.device)
+        squared = xp.where(index[:, None] == index[None, :], xp.zeros_like(squared), squared)
     return squared

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ..array_api import like, on_host
 from ..groups import (
     Affine,
     Composition,
@@ -24,6 +25,7 @@ from ..groups import (
     Transformations,
     Translations,
 )
+from .arrays import product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import ShiftCorrelation
 from .lift import Lift, lift_of
@@ -243,17 +245,67 @@ class BestFit(Kernel):
         values = lift.outer(high.astype(float), points)
         if low is not None:
             others = lift.outer(low.astype(float), points)
-            reversed_pairs = int((others > values).sum())
-            if reversed_pairs:
-                warnings.warn(
-                    f"{type(self.base).__name__} of even degree takes larger values at the "
-                    f"smallest than at the largest inner product for {reversed_pairs} of "
-                    f"{values.size} pairs: maximum and power do not commute there, so both "
-                    "extremes were followed; smaller points or scale avoid this",
-                    stacklevel=5,
-                )
+            self._warn_reversed(int((others > values).sum()), core=high)
             np.maximum(values, others, out=values)
         return values.astype(dtype, copy=False)
+
+    def _warn_reversed(self, reversed_pairs: int, core) -> None:
+        if reversed_pairs:
+            warnings.warn(
+                f"{type(self.base).__name__} of even degree takes larger values at the "
+                f"smallest than at the largest inner product for {reversed_pairs} of "
+                f"{prod(core.shape)} pairs: maximum and power do not commute there, so both "
+                "extremes were followed; smaller points or scale avoid this",
+                stacklevel=6,
+            )
+
+    def _gram_arrays(self, xp, X, Y):
+        self._check(X.shape[1])
+        self._is_symmetric()        # refuses symmetric=True where it does not hold
+        if self.side == "first":
+            return self._second_side_arrays(xp, Y, X).T
+        return self._second_side_arrays(xp, X, Y)
+
+    def _second_side_arrays(self, xp, X, Y):
+        """`_second_side` in another library; both triangles of a Gram matrix are computed."""
+        shape = self._image_shape(X.shape[1])
+        lift = lift_of(self.base, shape[2])
+        if self.method == "definition" or lift is None:
+            return self._by_definition_arrays(xp, X, Y)
+        inner = xp.astype(X, xp.float32) if self.precision == "single" else X
+        first, second = on_host(inner), on_host(Y)
+        plan = self._plan(lift, shape, first.dtype)
+        low, high = plan.extremes_arrays(xp, inner, first, second.astype(first.dtype, copy=False))
+        points = xp.astype(X, xp.float64)
+
+        def outer(core):
+            core = xp.astype(core, xp.float64)
+            if not lift.halved_norm:
+                return lift.outer(core, points)
+            squared = xp.sum(points * points, axis=1)[:, None] - 2 * core
+            return xp.exp(-self.base.gamma * xp.where(squared > 0, squared, 0 * squared))
+
+        values = outer(high)
+        if not lift.monotone:
+            others = outer(low)
+            self._warn_reversed(int(xp.sum(xp.astype(others > values, xp.int64))), core=high)
+            values = xp.maximum(values, others)
+        return xp.astype(values, X.dtype)
+
+    def _by_definition_arrays(self, xp, X, Y):
+        elements, second = self._elements(), on_host(Y)
+        per_element = second.itemsize * (Y.shape[1] + 3 * X.shape[0])
+        parts = []
+        for columns in row_blocks(len(second), per_element, self.block_bytes):
+            width = columns.stop - columns.start
+            largest = None
+            for some in row_blocks(len(elements), per_element * width, self.block_bytes):
+                orbit = self.group.act(elements[some], second[columns])
+                values = self.base._gram_arrays(xp, X, like(orbit.reshape(-1, Y.shape[1]), X))
+                _, values = product_extremes(values, len(orbit), xp)
+                largest = values if largest is None else xp.maximum(largest, values)
+            parts.append(largest)
+        return xp.concat(parts, axis=1)
 
     def _by_definition(self, X: NDArray, Y: NDArray) -> NDArray:
         """The base kernel for every transformation, a block of them at a time."""
@@ -389,6 +441,25 @@ class _Products(_Plan):
             half = np.einsum("nd,nd->n", moved, moved) / 2 if self.lift.halved_norm else None
             yield lifted.T, n_elements, half, _largest_norm(moved)
 
+    def extremes_arrays(self, xp, like_this, X: NDArray, Y: NDArray):
+        """Smallest and largest cores in another library, shape (n, m) each."""
+        parts = []
+        for start, stop in pairwise(np.linspace(0, len(Y), self.pieces(Y) + 1).astype(int)):
+            low = high = None
+            for lifted, n_elements, half, _ in self.seconds(Y[start:stop], None):
+                columns = like(lifted, like_this)
+                halves = 0 if half is None else like(half, like_this)
+                cores = []
+                for rows in row_blocks(len(X), 1, self.row_step(stop - start)):
+                    first = self.lift.first(self.images(X[rows]))
+                    core = like(first.reshape(len(first), -1), like_this) @ columns - halves
+                    cores.append(product_extremes(core, n_elements, xp))
+                smallest, largest = (xp.concat(part, axis=0) for part in zip(*cores, strict=True))
+                low = smallest if low is None else xp.minimum(low, smallest)
+                high = largest if high is None else xp.maximum(high, largest)
+            parts.append((low, high))
+        return tuple(xp.concat(part, axis=1) for part in zip(*parts, strict=True))
+
     def block(self, X: NDArray, second) -> tuple[NDArray | None, NDArray]:
         lifted, n_elements, half, norm = second
         first = self.lift.first(self.images(X)).reshape(len(X), -1)
@@ -440,11 +511,14 @@ class _Correlations(_Plan):
             return planes
         return np.pad(planes, ((0, 0), (0, 0), (0, self.margin[0]), (0, self.margin[1])))
 
-    def _spectra(self, points: NDArray) -> list[NDArray]:
+    def _padded_images(self, points: NDArray) -> NDArray:
         images = self.images(points)
-        if self.margin.any():
-            images = np.pad(images, ((0, 0), (0, self.margin[0]), (0, self.margin[1]), (0, 0)))
-        return self.correlation.spectra(self.lift.second(images))
+        if not self.margin.any():
+            return images
+        return np.pad(images, ((0, 0), (0, self.margin[0]), (0, self.margin[1]), (0, 0)))
+
+    def _spectra(self, points: NDArray) -> list[NDArray]:
+        return self.correlation.spectra(self.lift.second(self._padded_images(points)))
 
     def seconds(self, Y: NDArray, pool):
         moved = Y[None] if self.before is None else self.before.act(self.elements, Y)
@@ -460,6 +534,43 @@ class _Correlations(_Plan):
             for part in parts:
                 part[h] = None
         yield spectra, n_elements, *self._halved_norms(moved), _largest_norm(moved)
+
+    def extremes_arrays(self, xp, like_this, X: NDArray, Y: NDArray):
+        """Smallest and largest cores in another library, shape (n, m) each."""
+        kept = self._n_elements() * self.correlation.spectrum_bytes()
+        parts = []
+        for columns in row_blocks(len(Y), kept, self.block_bytes // 2):
+            moved = Y[None, columns] if self.before is None else (
+                self.before.act(self.elements, Y[columns])
+            )
+            n_elements = len(moved)
+            moved = moved.reshape(-1, Y.shape[1])
+            second = self.lift.second(self._padded_images(moved))
+            halves, of_shifts = self._halved_norms(moved)
+            if of_shifts is not None:
+                halves = np.stack([self._at(of_shifts, pair) for pair in self.pairs])
+            low = high = None
+            for transpose in [None] if self.transposes is None else self.transposes:
+                own = X if transpose is None else X @ transpose
+                smallest, largest = shift_extremes(
+                    xp, like_this, self._pad(self.lift.first(self.images(own))), second,
+                    self.pairs, None if halves is None else np.atleast_2d(halves),
+                    self.block_bytes,
+                )
+                low = smallest if low is None else xp.minimum(low, smallest)
+                high = largest if high is None else xp.maximum(high, largest)
+            shape = (len(X), n_elements, -1)
+            parts.append((xp.min(xp.reshape(low, shape), axis=1),
+                          xp.max(xp.reshape(high, shape), axis=1)))
+        return tuple(xp.concat(part, axis=1) for part in zip(*parts, strict=True))
+
+    def _at(self, every: NDArray, shift: NDArray) -> NDArray:
+        """Entries for one shift of an array (2, columns, rows, ...), see `ShiftCorrelation`."""
+        down, right = shift[0] % self.correlation.height, shift[1] % self.correlation.width
+        folded = min(right, self.correlation.width - right)
+        column = np.searchsorted(self.correlation.columns, folded)
+        row = np.searchsorted(self.correlation.rows, down)
+        return every[int(right != folded), column, row]
 
     def _halved_norms(self, moved: NDArray) -> tuple[NDArray | None, NDArray | None]:
         """Half of |T z|^2: for each point where shifts keep it, else for each shift as well."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from .base import Kernel, squared_distances
+from .base import Kernel, squared_distances, squared_distances_arrays
 
 __all__ = ["CDF"]
 
@@ -79,6 +79,10 @@ class CDF(Kernel):
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         constant, slope = self.coefficients(X.shape[1])
         return (constant - slope * np.sqrt(squared_distances(X, Y))).astype(X.dtype, copy=False)
+
+    def _gram_arrays(self, xp, X, Y):
+        constant, slope = self.coefficients(X.shape[1])
+        return constant - slope * xp.sqrt(squared_distances_arrays(xp, X, Y))
 
     def diag(self, X: NDArray) -> NDArray:
         return np.full(len(X), self.coefficients(np.shape(X)[1])[0])

@@ -7,7 +7,7 @@ of which never separates opposite shifts, whose values are E + O and E - O with 
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ class ShiftCorrelation:
     shifts are matrix products over rows of pixels; cheap for few channels. By *frequency*, both
     axes are transformed, each frequency is one matrix product over channels, and only then are the
     wanted vertical shifts recovered; for many channels this costs as many multiplications a pair
-    as there are pixels and channels, whatever the number of shifts.
+    as there are pixels and channels, whatever the number of shifts. Where all shifts are multiples
+    of a step that divides the grid, the pixels of one phase only ever meet their own phase: phases
+    become channels of a coarser grid, whose transforms are smaller.
 
     Parameters
     ----------
@@ -48,12 +50,18 @@ class ShiftCorrelation:
     """
 
     def __init__(self, grid, shifts, n_channels: int, dtype, method: str = "auto"):
-        self.height, self.width = (int(g) for g in grid)
-        self.n_channels = int(n_channels)
-        self.dtype = np.dtype(dtype)
         shifts = np.asarray(shifts)
-        down = shifts[:, 0] % self.height
-        right = shifts[:, 1] % self.width
+        self._steps = [
+            gcd(int(side), *np.abs(column).tolist())
+            for side, column in zip(grid, shifts.T, strict=True)
+        ]
+        self.height, self.width = (
+            int(side) // step for side, step in zip(grid, self._steps, strict=True)
+        )
+        self.n_channels = int(n_channels) * prod(self._steps)
+        self.dtype = np.dtype(dtype)
+        down = shifts[:, 0] // self._steps[0] % self.height
+        right = shifts[:, 1] // self._steps[1] % self.width
         self.rows = np.unique(down)
         # A shift s and its opposite share a representative |s| <= width / 2.
         folded = np.minimum(right, self.width - right)
@@ -105,6 +113,15 @@ class ShiftCorrelation:
 
     # -- forward transforms ----------------------------------------------------------------------
 
+    def _phases(self, images: NDArray) -> NDArray:
+        """(n, channels, height, width) with the phases of the step among the channels."""
+        down, right = self._steps
+        if down == right == 1:
+            return images
+        n = len(images)
+        split = images.reshape(n, -1, self.height, down, self.width, right)
+        return split.transpose(0, 1, 3, 5, 2, 4).reshape(n, -1, self.height, self.width)
+
     def _edge(self, h: int) -> bool:
         return (2 * h) % self.width == 0
 
@@ -127,6 +144,7 @@ class ShiftCorrelation:
             By rows: (2 channels height, rows, m). By frequency: (height, 2 channels, m).
         """
         m = len(images)
+        images = self._phases(images)
         if self.method == "rows":
             spectrum = fft.rfft(images, axis=3)
             kept = []
@@ -152,6 +170,7 @@ class ShiftCorrelation:
     def _first_spectra(self, images: NDArray) -> list[NDArray]:
         """Transforms of the other side: what gives real parts, and what gives imaginary parts."""
         n = len(images)
+        images = self._phases(images)
         kept = []
         if self.method == "rows":
             spectrum = fft.rfft(images, axis=3)

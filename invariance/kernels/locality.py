@@ -9,6 +9,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from ..array_api import like, on_host
+from .arrays import lifted_products
 from .base import BLOCK_BYTES, Kernel, row_blocks
 from .lift import Lift
 
@@ -242,6 +244,45 @@ class Locality(Kernel):
                 compute = self._by_layers if self.storage == "layers" else self._by_recursion
                 values[rows, columns] = compute(first, second, layers)
         return values
+
+    def _gram_arrays(self, xp, X, Y):
+        points = [on_host(X), on_host(Y)]
+        if self.storage not in ("layers", "last"):
+            raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
+        lift = self.lift()
+        if lift is not None:
+            core = lifted_products(
+                xp, X, *(self.images(p) for p in points), lift, self.block_bytes
+            )
+            return lift.outer(core, X)
+        return self._layers_arrays(xp, X, *points)
+
+    def _layers_arrays(self, xp, X, first: NDArray, second: NDArray):
+        """`_by_layers` in another library, by blocks; windows are cut out on the host."""
+        layers = self._layers()
+        n_windows = prod(len(m) for m in layers[0])
+        width = max(1, int(np.sqrt(self.block_bytes / (4 * first.itemsize * n_windows))))
+        patches = [like(self._patches(second[columns]), X)
+                   for columns in row_blocks(len(second), 1, width)]
+        rows = []
+        for block in row_blocks(len(first), 1, width):
+            own = like(self._patches(first[block]), X)
+            rows.append(xp.concat(
+                [self._values_arrays(xp, X, own, other, layers) for other in patches], axis=1
+            ))
+        return xp.concat(rows, axis=0)
+
+    def _values_arrays(self, xp, X, first, second, layers):
+        degrees, scales = self._degrees(), self._scales()
+        inner = xp.matmul(first, xp.matrix_transpose(second))
+        values = xp.sum(_power(1 + scales[0] * inner, degrees[0]), axis=1)
+        n, m = values.shape[1:]
+        for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
+            vertical, horizontal = (like(matrix, X) for matrix in matrices)
+            grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
+            grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
+            values = _power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
+        return _power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _patches(self, X: NDArray) -> NDArray:
         """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""

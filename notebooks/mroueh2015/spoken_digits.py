@@ -166,16 +166,26 @@ run.figure(
 # templates are partial sums; every split takes its rows and columns from them. $\lambda$ comes
 # from leave-one-out on the training recordings. Features for 5 and 25 bins are exact; 201
 # thresholds are kept as 32 principal components common to all templates.
+#
+# Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner product
+# of unit vectors. That is the **full range** below, with which the claims are judged. Most of these
+# thresholds lie where nothing happens, so we also take the **range of the data**: $s$ is the 99.9 %
+# quantile of the projections of the recordings themselves (no label is used). For waveforms, whose
+# inner products with noise are of the size 1/90, only the latter makes sense.
 
 # %%
 bins = run.choose(quick=[5, 25], full=[5, 25, 100])
 counts = {"log-mel": run.choose(quick=[5, 20, 60], full=[10, 30, 100, 300, 1000]),
           "waveform": [10, 100, 1000]}
-repetitions = {"log-mel": run.choose(quick=8, full=30), "waveform": 6}
+RANGES = {"full range": 1.0, "range of the data": "data"}
+repetitions = {("log-mel", "full range"): run.choose(quick=8, full=30),
+               ("log-mel", "range of the data"): run.choose(quick=4, full=10)}
+if not run.quick:
+    repetitions["waveform", "range of the data"] = 6
 window = (5.0, 3.0)      # standard deviation in frames and bands
 
 
-def feature_map(representation, n_templates, n_bins, draw):
+def feature_map(representation, n_templates, n_bins, draw, s):
     draw_seed = 1000 * seed + draw
     if representation == "log-mel":
         templates = draw_windowed_templates(n_templates, mel.shape_, window,
@@ -186,8 +196,7 @@ def feature_map(representation, n_templates, n_bins, draw):
         noise = np.random.default_rng(draw_seed).standard_normal((n_templates, 4000))
         templates[:, 2000:6000] = noise / np.linalg.norm(noise, axis=1, keepdims=True)
         group = waves
-    return GroupCDF(group, n_templates, n_bins, templates=templates, s="data",
-                    block_bytes=2**30)
+    return GroupCDF(group, n_templates, n_bins, templates=templates, s=s, block_bytes=2**30)
 
 
 def accuracies_of(gram, name, draw):
@@ -202,13 +211,13 @@ def accuracies_of(gram, name, draw):
 
 
 @run.cache
-def pooled_accuracies(name, representation, bins, counts, draws, seed):
+def pooled_accuracies(name, representation, s, bins, counts, draws, seed):
     """Accuracies of shape (draws, bins, templates, splits)."""
     X = points(name, representation)
     scores = []
     for draw in draws:
         n_bins, m = max(bins), max(counts)
-        Z = feature_map(representation, m, n_bins, draw).fit_transform(X)
+        Z = feature_map(representation, m, n_bins, draw, s).fit_transform(X)
         Z = Z.reshape(len(X), m, 2 * n_bins + 1)
         by_bins = []
         for n in bins:
@@ -237,15 +246,14 @@ def plain_accuracies(name, representation, draws, seed):
     return np.array([accuracies_of(X @ X.T, name, draw) for draw in draws])
 
 
-representations = run.choose(quick=["log-mel"], full=["log-mel", "waveform"])
 scores, plain = {}, {}
 for name in sets:
-    for kind in representations:
-        draws = range(repetitions[kind])
-        parts = [pooled_accuracies(name, kind, bins, counts[kind], tuple(draws[i : i + 2]), seed)
-                 for i in range(0, len(draws), 2)]
-        scores[name, kind] = 100 * np.concatenate(parts)
-        plain[name, kind] = 100 * plain_accuracies(name, kind, tuple(draws), seed)
+    for (kind, span), n_draws in repetitions.items():
+        parts = [pooled_accuracies(name, kind, RANGES[span], bins, counts[kind],
+                                   tuple(range(a, min(a + 2, n_draws))), seed)
+                 for a in range(0, n_draws, 2)]
+        scores[name, kind, span] = 100 * np.concatenate(parts)
+        plain[name, kind, span] = 100 * plain_accuracies(name, kind, tuple(range(n_draws)), seed)
 
 # %% [markdown]
 # ## What comes out
@@ -254,94 +262,125 @@ for name in sets:
 TITLES = {"real": "real recordings", "synthetic": "synthetic voices", "vowels": "generated vowels"}
 
 
-def draw_panels(panels, name_of_figure, alt, caption):
-    fig, axes = plt.subplots(1, len(panels), figsize=(3.4 * len(panels), 3.8), squeeze=False)
-    for axis, (name, kind, split) in zip(axes[0], panels, strict=True):
-        at = list(splits(name, 0)).index(split)
+def place(name, split):
+    return list(splits(name, 0)).index(split)
+
+
+def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="full range"):
+    fig, axes = plt.subplots(1, len(panels), figsize=(max(7, 3.4 * len(panels)), 3.8),
+                             squeeze=False)
+    for axis, (name, split) in zip(axes[0], panels, strict=True):
+        at = place(name, split)
         tints = shades("cdf", len(bins))
         for i, (n, tint) in enumerate(zip(bins, tints, strict=True)):
-            mean, error = mean_se(scores[name, kind][:, i, :, at])
+            mean, error = mean_se(scores[name, kind, span][:, i, :, at])
             axis.errorbar(counts[kind], mean, error, color=tint, marker=marker("cdf"),
                           label=f"CDF, {n} bins")
-        mean, error = mean_se(plain[name, kind][:, at])
+        mean, error = mean_se(plain[name, kind, span][:, at])
         axis.axhline(mean, color=colour("raw"), label=f"{kind} itself")
         axis.axhspan(mean - error, mean + error, color=colour("raw"), alpha=0.2, linewidth=0)
         axis.set(xscale="log", xlabel="templates", title=f"{split}: {TITLES[name]}")
         axis.set_xticks(counts[kind], [f"{c:,}" for c in counts[kind]])
         axis.minorticks_off()
-    axes[0, 0].set_ylabel(f"test accuracy (%), {panels[0][1]}")
+    axes[0, 0].set_ylabel(f"test accuracy (%), {kind}")
     axes[0, 0].legend()
     run.figure(fig, name_of_figure, alt=alt, caption=caption)
 
 
-bars = (f"Mean and standard error over {repetitions['log-mel']} draws of templates (and of the "
-        "speakers left out). ")
+bars = (f"Mean and standard error over {repetitions['log-mel', 'full range']} draws of templates "
+        "(and of the speakers left out), full range of thresholds. ")
 where = "Data: " + "; ".join(NAMES[name] for name in sets) + "."
 draw_panels(
-    [(sets[0], "log-mel", "speaker"), (sets[-1], "log-mel", "gender")], "speaker-and-gender",
+    [(sets[0], "speaker"), (sets[-1], "gender")], "speaker-and-gender",
     "Two panels, accuracy against templates for several numbers of bins: unseen speakers, and "
     "women after training on men. Accuracy grows with templates.",
     "The paper's Figure 3. " + bars + where,
 )
 draw_panels(
-    [(name, "log-mel", "utterance") for name in sets], "utterance",
+    [(name, "utterance") for name in sets], "utterance",
     "Accuracy against templates on new utterances of known speakers: the highest curves of all "
     "splits.",
     "The paper's Figure 6. " + bars + where,
 )
 draw_panels(
-    [(sets[-1], "log-mel", "age (women)"), (sets[-1], "log-mel", "age (men)")], "age",
+    [(sets[-1], "age (women)"), (sets[-1], "age (men)")], "age",
     "Accuracy on children's voices against templates: far higher after training on women than "
     "after training on men.",
     "The paper's Figures 7 and 8. " + bars + where,
 )
 if not run.quick:
     draw_panels(
-        [(name, "waveform", split) for name in sets for split in ("utterance", "speaker")],
+        [(name, split) for name in sets for split in ("utterance", "speaker")],
         "waveform",
-        "Accuracy against templates on waveforms as published, for known and unseen speakers.",
-        f"The published representation. {repetitions['waveform']} draws. " + where,
+        "Accuracy against templates on waveforms as published, for known and unseen speakers: "
+        "far below the log-mel curves.",
+        "The published representation, thresholds over the range of the data. Mean and standard "
+        "error over 6 draws. " + where, kind="waveform", span="range of the data",
     )
+
+# %% [markdown]
+# How much do bins matter? That depends on where the thresholds are:
+
+# %%
+middle = counts["log-mel"][len(counts["log-mel"]) // 2]
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6))
+for axis, (name, split) in zip(axes, ((sets[0], "speaker"), (sets[-1], "gender")), strict=True):
+    for span, line in (("full range", "-"), ("range of the data", "--")):
+        values = scores[name, "log-mel", span][:, :, counts["log-mel"].index(middle),
+                                               place(name, split)]
+        mean, error = mean_se(values)
+        axis.errorbar(bins, mean, error, color=colour("cdf"), marker=marker("cdf"),
+                      linestyle=line, label=span)
+    axis.set(xscale="log", xlabel="bins", title=f"{split}: {TITLES[name]}")
+    axis.set_xticks(bins, [str(n) for n in bins])
+    axis.minorticks_off()
+axes[0].set_ylabel("test accuracy (%), log-mel")
+axes[0].legend()
+run.figure(
+    fig, "range-of-thresholds",
+    alt="Accuracy against the number of bins. Over the full range of thresholds it rises all the "
+    "way; over the range of the data it starts higher and is flat from 25 bins on.",
+    caption=f"{middle} templates. Spread over the full range, few thresholds fall where inner "
+    "products are, and more bins help; placed where the data are, 25 bins are enough. " + where,
+)
 
 # %%
 run.table(
     [
-        {"recordings": TITLES[name], "split": split, "representation": kind}
+        {"recordings": TITLES[name], "split": split, "representation": kind, "thresholds": span}
         | {"the representation itself, %": "{:.1f} ± {:.1f}".format(
-            *mean_se(plain[name, kind][:, at]))}
+            *mean_se(plain[name, kind, span][:, at]))}
         | {f"CDF({n}, {counts[kind][-1]:,}), %": "{:.1f} ± {:.1f}".format(
-            *mean_se(scores[name, kind][:, i, -1, at])) for i, n in enumerate(bins)}
-        for name in sets for kind in representations for at, split in enumerate(splits(name, 0))
+            *mean_se(scores[name, kind, span][:, i, -1, at])) for i, n in enumerate(bins)}
+        for name in sets for kind, span in repetitions for at, split in enumerate(splits(name, 0))
     ],
     "accuracy", caption="Test accuracy with all templates, mean and standard error.",
 )
 
 
 # %%
-def named(name, kind, split):
+def named(name, split):
     """Scores by name for the claims, in percent."""
-    at = list(splits(name, 0)).index(split)
-    return {f"{n} bins x {m} templates": scores[name, kind][:, i, j, at]
-            for i, n in enumerate(bins) for j, m in enumerate(counts[kind])}
+    return {f"{n} bins x {m} templates":
+            scores[name, "log-mel", "full range"][:, i, j, place(name, split)]
+            for i, n in enumerate(bins) for j, m in enumerate(counts["log-mel"])}
 
 
-def growth(kind):
-    """Accuracy grows with templates, tenfold each time, for every number of bins, and with bins."""
-    spaced, middle = counts[kind][::2], counts[kind][len(counts[kind]) // 2]
-    return [
-        *(" > ".join(f"{n} bins x {m} templates" for m in reversed(spaced)) for n in bins),
-        " > ".join(f"{n} bins x {middle} templates" for n in reversed(bins)),
-    ]
+# with templates, tenfold each time, for every number of bins; and with bins
+growth = [
+    *(" > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))
+      for n in bins),
+    " > ".join(f"{n} bins x {middle} templates" for n in reversed(bins)),
+]
 
 
 for claim, name, split in (("fig3-speaker", sets[0], "speaker"),
                            ("fig3-gender", sets[-1], "gender")):
-    run.claim(f"mroueh2015/{claim}", order=growth("log-mel"),
-              scores=named(name, "log-mel", split), paired=True,
+    run.claim(f"mroueh2015/{claim}", order=growth, scores=named(name, split), paired=True,
               data=f"{NAMES[name]}, log-mel")
 
 # %%
-last = {(name, split): scores[name, "log-mel"][:, -1, -1, at]
+last = {(name, split): scores[name, "log-mel", "full range"][:, -1, -1, at]
         for name in sets for at, split in enumerate(splits(name, 0))}
 run.claim(
     "mroueh2015/fig6-utterance",
@@ -373,6 +412,8 @@ run.claim(
 #   what that costs, beside the log-mel representation that a practitioner would take.
 # - Between $\pm 400$ cents and half to double speed we take 49 combinations for log-mel templates
 #   (the paper names only the ends), and nine for waveforms.
+# - How far the thresholds reach is not said for these experiments. Over the theory's full range
+#   accuracy grows with bins as in the paper; over the range of the data it is higher, and saturates.
 # - The window of the log-mel templates (five frames, three bands) was set once and not tuned.
 #
 # ## Try it

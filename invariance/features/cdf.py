@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..array_api import check_arrays, is_foreign, like, on_host
 from ..groups import Transformations
+from .pooling import row_slices
 from .templates import draw_templates
 
 __all__ = ["GroupCDF"]
@@ -211,15 +212,14 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         per_template = self._n_elements * item * X.shape[1]
         some = max(1, int(self.block_bytes // (4 * per_template)))
         blocks = []
-        for start in range(0, self.n_templates, some):
-            which = slice(start, min(start + some, self.n_templates))
+        for which in row_slices(self.n_templates, 1, some):
             orbit = self._transformed(which) if self._orbit is None else self._orbit[which]
             columns = like(orbit.reshape(-1, X.shape[1]).T, X)
             width = self._n_elements * (which.stop - which.start)
             step = max(1, int(self.block_bytes // (3 * item * width)))
             rows = []
-            for begin in range(0, X.shape[0], step):
-                values = in_bins[begin : begin + step, :] @ columns
+            for block in row_slices(X.shape[0], 1, step):
+                values = in_bins[block, :] @ columns
                 values = xp.reshape(values, (values.shape[0], -1, self._n_elements))
                 counts = [
                     xp.sum(xp.astype(values <= k, xp.int32), axis=-1)

@@ -1,0 +1,118 @@
+"""Arrays of other libraries, PyTorch above all, through the array API standard.
+
+What is linear in the number of points (drawing templates, group actions, lifts of images) is done
+by NumPy on the host. What is a product of sizes (inner products, Fourier transforms of pairs,
+nonlinearities, pooling) runs in the library and on the device of the arrays that are handed over,
+in their precision. NumPy arrays never come here, and no library is imported for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_arrays", "is_foreign", "like", "on_host"]
+
+
+def is_foreign(X: Any) -> bool:
+    """Whether X is an array of a library other than NumPy.
+
+    >>> is_foreign(np.zeros(3)), is_foreign([0.0])
+    (False, False)
+    """
+    if isinstance(X, (np.ndarray, np.generic, list, tuple)):
+        return False
+    # PyTorch's tensors do not announce themselves as the standard asks
+    return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.split(".")[0]
+
+
+def _compat():
+    try:
+        import array_api_compat
+    except ImportError as error:
+        raise ImportError(
+            "arrays of other libraries than NumPy need the package array-api-compat: "
+            "pip install array-api-compat"
+        ) from error
+    return array_api_compat
+
+
+def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:
+    """The array API namespace of points given as rows, after making sure that they are points.
+
+    Parameters
+    ----------
+    owner : str
+        For messages.
+    X, Y : arrays of shape (n, d) and (m, d)
+        At least one of them foreign.
+    n_features : int or None
+        The d that is expected.
+
+    Raises
+    ------
+    TypeError
+        When the arrays come from two libraries, or are not float32 or float64.
+    ValueError
+        When they are on two devices, not points of one space, empty, or not finite.
+    """
+    arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
+    if Y is not None and _library(X) != _library(Y):
+        foreign = "X" if is_foreign(X) else "Y"
+        other = "Y" if foreign == "X" else "X"
+        raise TypeError(
+            f"{owner}: X comes from {_library(X)} and Y from {_library(Y)}; give both in one "
+            f"library, for instance {_library(arrays[foreign])}.asarray({other}, "
+            f"dtype={foreign}.dtype, device={foreign}.device)"
+        )
+    compat = _compat()
+    xp = compat.array_namespace(*arrays.values())
+    for name, array in arrays.items():
+        if array.dtype not in (xp.float32, xp.float64):
+            raise TypeError(
+                f"{owner}: {name} is of type {array.dtype}, where float32 or float64 is due; "
+                f"convert it, for instance by {_library(X)}.asarray({name}, "
+                f"dtype={_library(X)}.float32)"
+            )
+        if array.ndim != 2 or 0 in array.shape:
+            raise ValueError(
+                f"{owner}: expected points as rows of {name} of shape (n, d), got shape "
+                f"{tuple(array.shape)}"
+            )
+    if Y is not None and compat.device(X) != compat.device(Y):
+        raise ValueError(
+            f"{owner}: X is on device {compat.device(X)} and Y on {compat.device(Y)}; move one of "
+            f"them to the other's device"
+        )
+    for name, array in arrays.items():
+        expected = X.shape[1] if n_features is None else n_features
+        if array.shape[1] != expected:
+            raise ValueError(
+                f"{owner}: {name} has {array.shape[1]} features, but {expected} are expected"
+            )
+        if not bool(xp.all(xp.isfinite(array))):
+            raise ValueError(f"{owner}: {name} contains NaN or infinity")
+    return xp
+
+
+def on_host(X: Any) -> NDArray:
+    """A copy for NumPy (or a view where the memory is the host's)."""
+    if _compat().is_torch_array(X):
+        return X.detach().cpu().numpy()
+    if _compat().is_cupy_array(X):
+        return X.get()
+    return np.asarray(X)
+
+
+def like(A: NDArray, X: Any) -> Any:
+    """A NumPy array in the library, on the device and in the precision of X."""
+    compat = _compat()
+    xp = compat.array_namespace(X)
+    A = np.ascontiguousarray(A, dtype=np.float32 if X.dtype == xp.float32 else np.float64)
+    return xp.asarray(A, device=compat.device(X))

@@ -1,0 +1,289 @@
+"""Arrays of other libraries: the same numbers, where and as they came, and clear errors.
+
+array-api-strict implements the array API standard and nothing else, with several make-believe
+devices; PyTorch is what people use.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance.array_api import is_foreign, like, on_host
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    Permutations,
+    Rotations,
+    Translations,
+    VonMises,
+)
+from invariance.kernels import CDF, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
+
+LIBRARIES = ["array_api_strict", "torch"]
+TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
+RNG = np.random.default_rng(0)
+POINTS = RNG.standard_normal((23, 12))
+IMAGES, OTHERS = RNG.random((9, 48)), RNG.random((7, 48))
+ANGULAR = [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+
+
+def same(found, expected, given):
+    """The numbers of NumPy, in the library, on the device and of the type of what was given."""
+    assert type(found) is type(given)
+    assert found.dtype == given.dtype and found.device == given.device
+    assert tuple(found.shape) == expected.shape
+    scale = np.abs(expected).max()
+    tolerance = TOLERANCE[str(given.dtype).rpartition(".")[2]]
+    assert_allclose(on_host(found), expected, rtol=0, atol=tolerance * scale)
+
+
+def block_of(part):
+    """Small enough for several blocks on every axis."""
+    return 20_000 if part else 2**28
+
+
+FEATURES = {
+    "fourier": lambda **k: OrbitFourier(CyclicShifts(12), 31, gamma=0.1, random_state=0, **k),
+    "fourier, no group": lambda **k: OrbitFourier(None, 31, gamma=0.1, random_state=0, **k),
+    "fourier, cosines and sines": lambda **k: OrbitFourier(
+        Permutations(12), 31, 9, gamma=0.1, form="cos_sin", random_state=0, **k),
+    "fourier, points": lambda **k: OrbitFourier(
+        Permutations(12), 31, 9, gamma=0.1, side="points", random_state=0, **k),
+    "fourier, angular": lambda **k: OrbitFourier(
+        CircleAction(ANGULAR, VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k),
+    "fourier, Laplacian": lambda **k: OrbitFourier(
+        CyclicShifts(12), 31, kernel="laplacian", gamma=0.1, random_state=0, **k),
+    "nystrom": lambda **k: OrbitNystroem(
+        CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k),
+    "nystrom, points": lambda **k: OrbitNystroem(
+        Permutations(12), 11, 9, gamma=0.1, rcond=1e-4, side="points", random_state=0, **k),
+    "nystrom, polynomial": lambda **k: OrbitNystroem(
+        CyclicShifts(12), 11, kernel=Polynomial(2, 0.1), rcond=1e-3, random_state=0, **k),
+    "nystrom, angular": lambda **k: OrbitNystroem(
+        CircleAction(ANGULAR, n_nodes=16), 11, gamma=0.1, rcond=1e-4, random_state=0, **k),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_orbit_features(library, name, dtype, blocked):
+    X = POINTS.astype(dtype)
+    given = library.asarray(X)
+    expected = FEATURES[name]().fit(X).transform(X)
+    model = FEATURES[name](block_bytes=block_of(blocked)).fit(given)
+    same(model.transform(given), expected, given)
+    # what was fitted with NumPy's arrays serves others too
+    same(FEATURES[name]().fit(X).transform(given), expected, given)
+    assert isinstance(model.transform(X), np.ndarray)
+
+
+@pytest.mark.parametrize("rejection", ["redraw", "zero"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_cdf_features_count_the_same_projections(library, rejection, dtype, blocked):
+    X = POINTS.astype(dtype)
+    given = library.asarray(X)
+    settings = dict(n_templates=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
+    expected = GroupCDF(CyclicShifts(12), **settings).fit(X).transform(X)
+    model = GroupCDF(CyclicShifts(12), **settings, block_bytes=block_of(blocked))
+    found = model.fit_transform(given)
+    assert type(found) is type(given) and found.dtype == given.dtype
+    # a projection on a threshold to the last bit may fall on either side: one count in twelve
+    unit = np.sqrt(model.s_ / (7 * 9)) / 12
+    gap = np.abs(on_host(found) - expected)
+    assert gap.max() < 1.01 * unit and np.mean(gap > 0.01 * unit) < 2e-3
+
+
+KERNELS = {
+    "linear": Linear(),
+    "polynomial": Polynomial(degree=4, scale=0.02),
+    "gaussian": Gaussian(0.1),
+    "cdf": CDF(radius=8.0),
+    "locality": Locality((6, 8), 3, degrees=(2, 3)),
+    "locality, valid and strided": Locality((6, 8), 3, degrees=(2, 2), padding="valid", stride=2),
+    "locality, cubic": Locality((6, 8), 3, degrees=(3, 2)),
+    "locality, three layers": Locality((6, 8), (3, 5), degrees=(2, 2, 2)),
+    "locality, channels": Locality((4, 4), 3, degrees=(2, 2), channels=3),
+    "locality, mixed": Locality((4, 4), 3, degrees=(2, 2), channels=3, mixed=True),
+    "best fit, shifts": BestFit(Polynomial(4, 0.02), Translations((6, 8), max_shift=2)),
+    "best fit, some shifts": BestFit(
+        Linear(), Translations((6, 8), shifts=[[0, 0], [1, 3], [-2, 1], [0, -1]])),
+    "best fit, shifts that lose pixels": BestFit(
+        Gaussian(0.2), Translations((6, 8), max_shift=2, boundary="zero")),
+    "best fit, Gaussian": BestFit(Gaussian(0.2), Translations((6, 8), max_shift=2)),
+    "best fit, rotations": BestFit(Polynomial(3, 0.02), Rotations((6, 8), degrees=[-20, 0, 20])),
+    "best fit, shifts then rotations": BestFit(
+        Linear(), Translations((6, 8), max_shift=1).then(Rotations((6, 8), degrees=[0, 20]))),
+    "best fit, rotations then shifts": BestFit(
+        Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))),
+    "best fit, locality": BestFit(
+        Locality((6, 8), 3, degrees=(2, 2)),
+        Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))),
+    "best fit, definition": BestFit(Gaussian(0.2), CyclicShifts(48), method="definition"),
+    "best fit, first side": BestFit(Linear(), Rotations((6, 8), degrees=[0, 20]), side="first"),
+    "best fit, drawn": BestFit(Gaussian(0.1), Permutations(48), n_transforms=7),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("blocked", [False, True])
+def test_gram_matrices(library, name, dtype, blocked):
+    kernel = KERNELS[name]
+    X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
+    expected, square = kernel(X, Y), kernel(X)
+    if blocked and hasattr(kernel, "block_bytes"):
+        kernel = type(kernel)(**{**kernel.get_params(deep=False), "block_bytes": 20_000})
+    given, others = library.asarray(X), library.asarray(Y)
+    same(kernel(given, others), expected, given)
+    same(kernel(given), square, given)
+
+
+def test_points_of_two_precisions_meet_in_the_wider_one(library):
+    wide, narrow = library.asarray(IMAGES), library.asarray(OTHERS.astype(np.float32))
+    expected = Gaussian(0.1)(IMAGES, OTHERS.astype(np.float32).astype(np.float64))
+    same(Gaussian(0.1)(wide, narrow), expected, wide)
+
+
+def test_single_precision_inside_keeps_the_type_outside(library):
+    kernel = BestFit(Polynomial(4, 0.02), Translations((6, 8), max_shift=2), precision="single")
+    found = kernel(library.asarray(IMAGES), library.asarray(OTHERS))
+    assert found.dtype == library.float64
+    assert_allclose(on_host(found), kernel(IMAGES, OTHERS), rtol=1e-5)
+
+
+def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library):
+    kernel = BestFit(Polynomial(2, 1.0), Translations((6, 8), max_shift=1))
+    X, Y = IMAGES - 2, 2 - OTHERS
+    with pytest.warns(UserWarning, match="do not commute"):
+        found = kernel(library.asarray(X), library.asarray(Y))
+    with pytest.warns(UserWarning, match="do not commute"):
+        expected = kernel(X, Y)
+    same(found, expected, library.asarray(X))
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+TAKERS = {
+    "Gaussian": lambda X: Gaussian(0.1)(X),
+    "BestFit": lambda X: BestFit(Linear(), CyclicShifts(12))(X),
+    "OrbitFourier": lambda X: OrbitFourier(None, 5, random_state=0).fit(POINTS).transform(X),
+    "OrbitNystroem": lambda X: OrbitNystroem(None, 5, random_state=0).fit(X),
+    "GroupCDF": lambda X: GroupCDF(None, 5, random_state=0).fit(POINTS).transform(X),
+}
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_integers_are_refused_with_the_way_to_convert_them(library, name):
+    whole = library.asarray(np.arange(24).reshape(2, 12))
+    message = rf"{name}: X is of type .*int64.*asarray\(X, dtype=.*float32"
+    with pytest.raises(TypeError, match=message):
+        TAKERS[name](whole)
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_points_must_be_rows_finite_and_there(library, name):
+    with pytest.raises(ValueError, match=r"shape \(n, d\), got shape \(12,\)"):
+        TAKERS[name](library.asarray(POINTS[0]))
+    with pytest.raises(ValueError, match=r"got shape \(0, 12\)"):
+        TAKERS[name](library.asarray(POINTS[:0]))
+    broken = POINTS.copy()
+    broken[2, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        TAKERS[name](library.asarray(broken))
+
+
+@pytest.mark.parametrize("name", ["OrbitFourier", "GroupCDF"])
+def test_features_of_another_length_are_refused(library, name):
+    with pytest.raises(ValueError, match="X has 7 features, but 12 are expected"):
+        TAKERS[name](library.asarray(POINTS[:, :7]))
+
+
+def test_two_libraries_are_refused(library):
+    given = library.asarray(POINTS)
+    with pytest.raises(TypeError, match=rf"numpy.*{library.__name__}\.asarray\(Y"):
+        Gaussian(0.1)(given, POINTS)
+    with pytest.raises(TypeError, match=rf"{library.__name__}\.asarray\(X"):
+        BestFit(Linear(), CyclicShifts(12))(POINTS, given)
+
+
+def test_two_devices_are_refused(library):
+    here = library.asarray(POINTS)
+    if library.__name__ == "torch":
+        there = here.to("meta")
+    else:
+        there = library.asarray(POINTS, device=library.Device("device1"))
+    with pytest.raises(ValueError, match="Gaussian: X is on device .*and Y on .*(meta|device1)"):
+        Gaussian(0.1)(here, there)
+
+
+def test_kernels_that_need_numpy_say_so(library):
+    given = library.asarray(POINTS)
+    with pytest.raises(TypeError, match="Laplacian takes NumPy arrays only"):
+        Laplacian(0.1)(given)
+    model = OrbitNystroem(None, 5, kernel="laplacian", gamma=0.1, random_state=0).fit(given)
+    with pytest.raises(TypeError, match="hand over NumPy arrays"):
+        model.transform(given)
+
+
+def test_results_stay_on_a_device_that_is_not_the_first():
+    strict = pytest.importorskip("array_api_strict")
+    there = strict.Device("device1")
+    given = strict.asarray(POINTS, device=there)
+    assert Gaussian(0.1)(given).device == there
+    model = OrbitFourier(CyclicShifts(12), 5, gamma=0.1, random_state=0).fit(POINTS)
+    assert model.transform(given).device == there
+    pooled = GroupCDF(CyclicShifts(12), 5, random_state=0).fit(POINTS)
+    assert pooled.transform(given).device == there
+
+
+# -- NumPy alone -----------------------------------------------------------------------------------
+
+
+def test_what_numpy_converts_is_not_foreign():
+    pandas = pytest.importorskip("pandas")
+    for X in (POINTS, [[1.0]], ((1.0,),), np.float64(1), None, pandas.DataFrame(POINTS), "name"):
+        assert not is_foreign(X)
+
+
+def test_torch_gradients_do_not_get_in_the_way():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    given = torch.tensor(POINTS, requires_grad=True)
+    model = OrbitFourier(None, 5, gamma=0.1, random_state=0).fit(given)
+    with torch.no_grad():
+        assert_allclose(on_host(model.transform(given)), model.transform(POINTS), atol=1e-10)
+    assert like(POINTS, given).dtype == torch.float64
+
+
+def test_without_other_libraries_nothing_is_imported():
+    code = (
+        "import sys, numpy as np\n"
+        "from invariance.features import OrbitFourier\n"
+        "from invariance.kernels import BestFit, Linear\n"
+        "from invariance.groups import CyclicShifts\n"
+        "X = np.random.default_rng(0).standard_normal((5, 4))\n"
+        "OrbitFourier(CyclicShifts(4), 3, random_state=0).fit_transform(X)\n"
+        "BestFit(Linear(), CyclicShifts(4))(X)\n"
+        "loaded = {'torch', 'array_api_compat', 'array_api_strict'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_compatibility_package_is_named(monkeypatch):
+    strict = pytest.importorskip("array_api_strict")
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(ImportError, match="pip install array-api-compat"):
+        Gaussian(0.1)(strict.asarray(POINTS))

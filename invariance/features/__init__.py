@@ -7,6 +7,7 @@ from .cdf import GroupCDF
 from .logmel import LogMel
 from .orbit_fourier import OrbitFourier, draw_frequencies
 from .orbit_nystroem import OrbitNystroem, leverage_scores
+from .patches import PatchPooling
 from .templates import draw_templates
 from .windows import draw_windowed_templates
 
@@ -17,6 +18,7 @@ __all__ = [
     "LogMel",
     "OrbitFourier",
     "OrbitNystroem",
+    "PatchPooling",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

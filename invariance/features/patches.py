@@ -1,0 +1,150 @@
+"""`PatchPooling`: means of a feature map over the patches in each part of an image."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["PatchPooling"]
+
+
+class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Orbit statistics of image patches: a feature map of patches, averaged over places.
+
+    For every cell c of a coarse grid over the image, and patches x_p with their place p in c,
+
+    .. math:: \phi_c(x) = \frac{1}{|c|} \sum_{p \in c} \psi(x_p) ,
+
+    the embedding of a part of the patch's orbit under translations (Raj et al. 2017, end of
+    section 4.3: "orbit statistics of image patches"). With random Fourier features for psi, inner
+    products compare the distributions of patches cell by cell.
+
+    Parameters
+    ----------
+    features : transformer or None
+        psi, on flattened patches; None is the identity. A clone is fitted to a sample of patches.
+    shape : tuple (height, width) or (height, width, channels), or None
+        None takes each row for an image one pixel high.
+    size : int or None
+        Height and width of a patch in pixels (at most the image's); None is the whole image.
+    stride : int
+        Pixels between the places of neighbouring patches.
+    grid : int
+        Cells along each axis (at most as many as there are places).
+    n_patches : int
+        Patches, of random images and places, that ``features`` is fitted to.
+    block_bytes : int
+        Bound on the patches and their features that exist at a time.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    features_ : the fitted transformer, or None
+    places_ : tuple of int
+        Rows and columns of patches in an image.
+
+    Raises
+    ------
+    ValueError
+        For a shape that does not fit the number of features, or sizes, strides or grids below 1.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> images = np.random.default_rng(0).random((20, 8 * 8))
+    >>> pooled = PatchPooling(PCA(4), (8, 8), size=3, grid=2, random_state=0).fit_transform(images)
+    >>> pooled.shape
+    (20, 16)
+    """
+
+    def __init__(
+        self,
+        features: TransformerMixin | None = None,
+        shape: tuple[int, ...] | None = None,
+        size: int | None = None,
+        stride: int = 1,
+        grid: int = 1,
+        n_patches: int = 10_000,
+        block_bytes: int = 256 * 2**20,
+        random_state=None,
+    ):
+        self.features = features
+        self.shape = shape
+        self.size = size
+        self.stride = stride
+        self.grid = grid
+        self.n_patches = n_patches
+        self.block_bytes = block_bytes
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y=None) -> PatchPooling:
+        """Fit the feature map to patches of images X of shape (n, d)."""
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        given = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
+        self._image = given if len(given) == 3 else (*given, 1)
+        if len(self._image) != 3 or np.prod(self._image) != X.shape[1]:
+            raise ValueError(
+                f"images of shape {given} have {np.prod(given)} entries, but X has "
+                f"{X.shape[1]} features"
+            )
+        for name in ("size", "stride", "grid", "n_patches"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
+                raise ValueError(f"PatchPooling needs {name} >= 1 as an integer, got {value!r}")
+        height, width, _ = self._image
+        size = max(height, width) if self.size is None else self.size
+        self._window = (min(size, height), min(size, width))
+        self.places_ = tuple(
+            (side - window) // self.stride + 1
+            for side, window in zip((height, width), self._window, strict=True)
+        )
+        self.features_ = None
+        if self.features is not None:
+            self.features_ = clone(self.features).fit(self._some_patches(X))
+        self._n_features_out = self._pooled(X[:1]).shape[1]
+        return self
+
+    def _patches(self, X: NDArray) -> NDArray:
+        """A view of all patches, shape (n, rows, columns, channels, height, width)."""
+        views = sliding_window_view(X.reshape(-1, *self._image), self._window, axis=(1, 2))
+        return views[:, :: self.stride, :: self.stride]
+
+    def _some_patches(self, X: NDArray) -> NDArray:
+        rng = check_random_state(self.random_state)
+        patches = self._patches(X)
+        count = min(self.n_patches, int(np.prod(patches.shape[:3])))
+        chosen = rng.choice(np.prod(patches.shape[:3]), count, replace=False)
+        return patches[np.unravel_index(chosen, patches.shape[:3])].reshape(count, -1)
+
+    def _pooled(self, X: NDArray) -> NDArray:
+        patches = self._patches(X)
+        flat = patches.reshape(np.prod(patches.shape[:3]), -1)
+        values = flat if self.features_ is None else self.features_.transform(flat)
+        values = values.reshape(*patches.shape[:3], -1)
+        for axis in (1, 2):
+            n = values.shape[axis]
+            edges = np.arange(min(self.grid, n)) * n // min(self.grid, n)
+            counts = np.diff(np.append(edges, n)).astype(values.dtype)
+            values = np.add.reduceat(values, edges, axis=axis)
+            values /= np.expand_dims(counts, tuple(range(1, values.ndim - axis)))
+        return values.reshape(len(X), -1)
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Features of shape (n, cells * k) with k features of a patch, cell by cell."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        cells = np.prod(np.minimum(self.places_, self.grid))
+        widths = np.prod(self._window) * self._image[2] + self._n_features_out // cells
+        step = int(max(1, self.block_bytes // (np.prod(self.places_) * widths * X.itemsize)))
+        return np.concatenate([self._pooled(X[a : a + step]) for a in range(0, len(X), step)])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if (
+            self.features is None
+        ) else []
+        return tags

@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
+# What `make test` installs; "audio,guides,test,torch" tests PyTorch's tensors as well.
+TEST_EXTRAS ?= audio,guides,test
+
 .PHONY: report full test lab check clean help
 
 help:
@@ -50,7 +53,7 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides,test]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[$(TEST_EXTRAS)]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

@@ -170,7 +170,7 @@ def cdf_pooling(n):
 def averaged_kernel(n):
     """K(x, z) = mean_g k(x, g z)."""
     X = images[:n]
-    kernel = Average(Gaussian(float(GAMMA)), shifts)
+    kernel = Average(Gaussian(float(GAMMA)), shifts, sides="second")
     base = Gaussian(float(GAMMA))
     copies = shifts.act(elements, X).reshape(-1, 784)
 

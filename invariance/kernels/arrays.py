@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_api import like
+from ..groups import Transformations
 from .base import row_blocks
 from .lift import Lift
 
-__all__ = ["lifted_products", "product_extremes", "shift_extremes"]
+__all__ = ["lifted_products", "orbit_extremes", "product_extremes", "shift_extremes"]
 
 
 def lifted_products(
@@ -38,6 +39,46 @@ def product_extremes(core: Any, n_elements: int, xp: Any) -> tuple[Any, Any]:
     """Smallest and largest of cores (n, n_elements m) over the elements, each (n, m)."""
     core = xp.reshape(core, (core.shape[0], n_elements, -1))
     return xp.min(core, axis=1), xp.max(core, axis=1)
+
+
+def orbit_extremes(
+    xp: Any, X: Any, first: NDArray, second: NDArray, plan: Any, group: Transformations,
+    elements: NDArray,
+) -> tuple[Any, Any]:
+    """Extremes of <a(x), b(g z)> - c(g z) over the elements, shape (n, m) each, like X.
+
+    Parameters
+    ----------
+    X : array
+        Says which library, device and precision.
+    first, second : ndarray of shape (n, d) and (m, d)
+    plan : object with ``lift``, ``images`` and ``block_bytes``
+    group : Transformations
+    elements : ndarray of shape (r, ...)
+    """
+    lift = plan.lift
+    point_bytes = first.itemsize * lift.n_channels * plan.images(first[:1]).size
+    own = [
+        like(lift.first(plan.images(first[rows])).reshape(rows.stop - rows.start, -1), X)
+        for rows in row_blocks(len(first), point_bytes, plan.block_bytes // 4)
+    ]
+    parts = []
+    for columns in row_blocks(len(second), point_bytes, plan.block_bytes // 4):
+        width = columns.stop - columns.start
+        per_element = (point_bytes + 2 * first.itemsize * len(first)) * width
+        low = high = None
+        for some in row_blocks(len(elements), per_element, plan.block_bytes // 4):
+            moved = group.act(elements[some], second[columns])
+            n_elements, moved = len(moved), moved.reshape(-1, second.shape[1])
+            lifted = like(lift.second(plan.images(moved)).reshape(len(moved), -1).T, X)
+            halves = like(np.einsum("nd,nd->n", moved, moved) / 2, X) if lift.halved_norm else 0
+            cores = [product_extremes(rows @ lifted - halves, n_elements, xp) for rows in own]
+            smallest, largest = (xp.concat(part, axis=0) for part in zip(*cores, strict=True))
+            low = smallest if low is None else xp.minimum(low, smallest)
+            high = largest if high is None else xp.maximum(high, largest)
+        parts.append((low, high))
+    low, high = (xp.concat(part, axis=1) for part in zip(*parts, strict=True))
+    return low, high
 
 
 def shift_extremes(

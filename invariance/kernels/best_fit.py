@@ -25,10 +25,11 @@ from ..groups import (
     Transformations,
     Translations,
 )
-from .arrays import product_extremes, shift_extremes
+from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import ShiftCorrelation
 from .lift import Lift, lift_of
+from .quarter_turns import QuarterTurns, within_a_quarter
 
 __all__ = ["BestFit"]
 
@@ -187,7 +188,7 @@ class BestFit(Kernel):
         if lift is None:
             return self._by_definition(X, Y)
         dtype = np.float32 if self.precision == "single" else result
-        plan = self._plan(lift, shape, dtype)
+        plan = self._plan(lift, shape, dtype, X)
         low, high = plan.extremes(
             X.astype(dtype, copy=False), Y.astype(dtype, copy=False), symmetric
         )
@@ -215,7 +216,7 @@ class BestFit(Kernel):
             return (1, n_features, 1)
         return shape if len(shape) == 3 else (*shape, 1)
 
-    def _plan(self, lift: Lift, shape, dtype) -> _Plan:
+    def _plan(self, lift: Lift, shape, dtype, X: NDArray) -> _Plan:
         """Which transformations go by correlation, which are applied, and which are transposed."""
         settings = dict(
             lift=lift, shape=shape, dtype=np.dtype(dtype), block_bytes=self.block_bytes,
@@ -237,7 +238,17 @@ class BestFit(Kernel):
                         **settings, pairs=pairs, cyclic=cyclic,
                         before=_compose(before), after=_compose(after),
                     )
-        return _Products(**settings, group=self.group, elements=self._elements())
+        # Features that are zero for all first points, such as the empty border, count for nothing.
+        brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
+        support = lift.first(brightest).ravel() != 0
+        within = None if self.n_transforms is not None else within_a_quarter(self.group)
+        if within is not None:
+            return _TurnedProducts(
+                **settings, support=support, group=within, elements=within.elements()
+            )
+        return _Products(
+            **settings, support=support, group=self.group, elements=self._elements()
+        )
 
     def _outer(self, lift: Lift, low, high, X, dtype) -> NDArray:
         """The kernel's values from the extreme inner products."""
@@ -274,8 +285,14 @@ class BestFit(Kernel):
             return self._by_definition_arrays(xp, X, Y)
         inner = xp.astype(X, xp.float32) if self.precision == "single" else X
         first, second = on_host(inner), on_host(Y)
-        plan = self._plan(lift, shape, first.dtype)
-        low, high = plan.extremes_arrays(xp, inner, first, second.astype(first.dtype, copy=False))
+        second = second.astype(first.dtype, copy=False)
+        plan = self._plan(lift, shape, first.dtype, first)
+        if isinstance(plan, _Correlations):
+            low, high = plan.extremes_arrays(xp, inner, first, second)
+        else:
+            low, high = orbit_extremes(
+                xp, inner, first, second, plan, self.group, self._elements()
+            )
         points = xp.astype(X, xp.float64)
 
         def outer(core):
@@ -412,15 +429,20 @@ def _largest_norm(points: NDArray) -> float:
 class _Products(_Plan):
     """Every transformation applied, then one matrix product for a block of them."""
 
+    support: NDArray
     group: Transformations
     elements: NDArray
+
+    #: Bytes in use for each that `lifted` returns.
+    overhead = 2
 
     def _lifted_bytes(self) -> int:
         return self.dtype.itemsize * self.lift.n_channels * self.shape[0] * self.shape[1]
 
     def pieces(self, Y: NDArray) -> int:
         # At least 64 columns at a time, however many transformations: these come in blocks too.
-        width = max(64, self.block_bytes // (2 * self._lifted_bytes() * len(self.elements)))
+        kept = self.overhead * self._lifted_bytes() * len(self.elements)
+        width = max(64, int(self.block_bytes // kept))
         return -(-len(Y) // width)
 
     def row_step(self, width: int) -> int:
@@ -429,7 +451,21 @@ class _Products(_Plan):
         return int(np.clip(fits, 16, 1024))
 
     def _elements_step(self, width: int) -> int:
-        return max(1, self.block_bytes // (2 * self._lifted_bytes() * width))
+        return max(1, int(self.block_bytes // (self.overhead * self._lifted_bytes() * width)))
+
+    def _kept(self, lifted: NDArray) -> NDArray:
+        lifted = lifted.reshape(len(lifted), -1)
+        # Leaving features out costs a copy, which a few of them do not repay.
+        return lifted[:, self.support] if self.support.mean() < 0.9 else lifted
+
+    def lifted(self, Y: NDArray):
+        """What `cores` needs of transformed points."""
+        return self._kept(self.lift.second(self.images(Y)))
+
+    def cores(self, X: NDArray, lifted) -> tuple[NDArray, NDArray]:
+        """Largest and smallest inner products over what has not been applied yet: nothing."""
+        core = self._kept(self.lift.first(self.images(X))) @ lifted.T
+        return core, core
 
     def seconds(self, Y: NDArray, pool):
         step = self._elements_step(len(Y))
@@ -437,38 +473,32 @@ class _Products(_Plan):
             moved = self.group.act(self.elements[start : start + step], Y)
             n_elements = len(moved)
             moved = moved.reshape(-1, Y.shape[1])
-            lifted = self.lift.second(self.images(moved)).reshape(len(moved), -1)
             half = np.einsum("nd,nd->n", moved, moved) / 2 if self.lift.halved_norm else None
-            yield lifted.T, n_elements, half, _largest_norm(moved)
-
-    def extremes_arrays(self, xp, like_this, X: NDArray, Y: NDArray):
-        """Smallest and largest cores in another library, shape (n, m) each."""
-        parts = []
-        for start, stop in pairwise(np.linspace(0, len(Y), self.pieces(Y) + 1).astype(int)):
-            low = high = None
-            for lifted, n_elements, half, _ in self.seconds(Y[start:stop], None):
-                columns = like(lifted, like_this)
-                halves = 0 if half is None else like(half, like_this)
-                cores = []
-                for rows in row_blocks(len(X), 1, self.row_step(stop - start)):
-                    first = self.lift.first(self.images(X[rows]))
-                    core = like(first.reshape(len(first), -1), like_this) @ columns - halves
-                    cores.append(product_extremes(core, n_elements, xp))
-                smallest, largest = (xp.concat(part, axis=0) for part in zip(*cores, strict=True))
-                low = smallest if low is None else xp.minimum(low, smallest)
-                high = largest if high is None else xp.maximum(high, largest)
-            parts.append((low, high))
-        return tuple(xp.concat(part, axis=1) for part in zip(*parts, strict=True))
+            yield self.lifted(moved), n_elements, half, _largest_norm(moved)
 
     def block(self, X: NDArray, second) -> tuple[NDArray | None, NDArray]:
         lifted, n_elements, half, norm = second
-        first = self.lift.first(self.images(X)).reshape(len(X), -1)
-        core = first @ lifted
-        if half is not None:
-            core -= half
-        core = core.reshape(len(X), n_elements, -1)
-        smallest = core.min(axis=1) if self.lowest(X, norm) else None
-        return smallest, core.max(axis=1)
+        high, low = self.cores(X, lifted)
+        if self.lift.halved_norm:
+            high, low = high - half, low - half
+        low = low.reshape(len(X), n_elements, -1).min(axis=1) if self.lowest(X, norm) else None
+        return low, high.reshape(len(X), n_elements, -1).max(axis=1)
+
+
+@dataclass
+class _TurnedProducts(_Products):
+    """The transformations within a quarter turn applied; quarter turns by `QuarterTurns`."""
+
+    overhead = 4 / 3
+
+    def __post_init__(self) -> None:
+        self.turns = QuarterTurns(self.lift, self.shape, self.support)
+
+    def lifted(self, Y: NDArray):
+        return self.turns.second(Y)
+
+    def cores(self, X: NDArray, lifted) -> tuple[NDArray, NDArray]:
+        return self.turns.extremes(self.turns.first(X), lifted)
 
 
 @dataclass

@@ -105,6 +105,22 @@ def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, 
     assert_allclose(low, np.min(every, axis=0), atol=1e-10)
 
 
+@pytest.mark.parametrize("method", ["rows", "frequency"])
+@pytest.mark.parametrize("steps", [(2, 3), (4, 1), (1, 6), (4, 6)])
+def test_shifts_by_multiples_of_a_step(steps, method):
+    grid = (8, 12)
+    shifts = np.stack(np.meshgrid([0, 1, -1, 2], [0, -1, 1], indexing="ij"), -1).reshape(-1, 2)
+    shifts = shifts * steps
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
+    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
+    pairs = ShiftCorrelation(grid, shifts, 2, float, method)
+    assert pairs.height * pairs.width * np.prod(steps) <= np.prod(grid)
+    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
+    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
+    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
        st.sampled_from([CyclicTranslations((4, 3)), CyclicTranslations((4, 3), axes=(0,)),

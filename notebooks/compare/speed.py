@@ -13,7 +13,7 @@
 #
 # *Every hot path of the package, against its definition, the best public alternative and the bare matrix product.*
 #
-# A fast way is only worth having if it computes the same numbers. So each panel below times four ways of doing *one* job, and
+# A fast way is only worth having if it computes the same numbers. So each panel below times several ways of doing *one* job, and
 # the table under them says how far their results are apart:
 #
 # - the **definition**, transformation by transformation, as the papers print it;
@@ -21,6 +21,8 @@
 # - the **best public alternative** that installs from PyPI and does the same job: scikit-learn's samplers and kernels on the
 #   transformed data, invariantkernels (GPyTorch), GeometricKernels, kymatio. The last three are optional: where one is not installed it is
 #   left out, and the run says so;
+# - **ours on PyTorch tensors**, on the same core, where PyTorch is installed: the same code through the array API standard. What it
+#   does on a GPU was not measured here;
 # - the **bare matrix product** of the same size, which no way can beat that has to look at every inner product. Where
 #   ours does, structure has saved it from that.
 #
@@ -73,11 +75,19 @@ if not hasattr(scipy.special, "sph_harm"):
 kymatio = optional("kymatio.numpy", "scattering")
 geometric = optional("geometric_kernels.spaces", "kernels of the sphere")
 invariant = optional("invariantkernels", "averaged kernel")
+torch = optional("torch", "the same code on PyTorch tensors")
+if torch is not None:
+    torch.set_num_threads(1)
 if invariant is not None:
     import gpytorch
-    import torch
 
-    torch.set_num_threads(1)
+
+def of_tensors(function, X):
+    """Our function on the tensor of the points, where there is PyTorch."""
+    if torch is None:
+        return {}
+    tensor = torch.from_numpy(X)
+    return {"ours, PyTorch tensors": lambda: function(tensor).numpy()}
 
 
 # %% [markdown]
@@ -120,7 +130,8 @@ def orbit_fourier(n):
 
     copies = shifts.act(elements, W).reshape(-1, 784)
     return {"definition": definition, "ours": lambda: model.transform(X),
-            "scikit-learn, moved points": public, "bare product": blocked_product(X, copies)}
+            **of_tensors(model.transform, X), "scikit-learn, moved points": public,
+            "bare product": blocked_product(X, copies)}
 
 
 def orbit_nystroem(n):
@@ -145,7 +156,8 @@ def orbit_nystroem(n):
 
     copies = shifts.act(elements, landmarks).reshape(-1, 784)
     return {"definition": definition, "ours": lambda: model.transform(X),
-            "scikit-learn, moved points": public, "bare product": blocked_product(X, copies)}
+            **of_tensors(model.transform, X), "scikit-learn, moved points": public,
+            "bare product": blocked_product(X, copies)}
 
 
 def cdf_pooling(n):
@@ -163,7 +175,7 @@ def cdf_pooling(n):
                 shares[:, j, k] = np.mean(products <= threshold, axis=1)
         return np.sqrt(model.s_ / (25 * TEMPLATES)) * shares.reshape(n, -1)
 
-    return {"definition": definition, "ours": lambda: model.transform(X),
+    return {"definition": definition, "ours": lambda: model.transform(X), **of_tensors(model.transform, X),
             "bare product": blocked_product(X, copies.reshape(-1, 784))}
 
 
@@ -214,7 +226,7 @@ def best_fit(n):
         return values.reshape(n, len(elements), n).max(axis=1)
 
     copies = shifts.act(elements, X).reshape(-1, 784)
-    return {"definition": definition, "ours": lambda: kernel(X),
+    return {"definition": definition, "ours": lambda: kernel(X), **of_tensors(kernel, X),
             "scikit-learn, moved points": public, "bare product": blocked_product(X, copies)}
 
 
@@ -239,7 +251,7 @@ def locality(n):
     """The locality kernel of Liu et al. (2022), eq. 5."""
     X = images[:n]
     kernel = Locality((28, 28), 7, degrees=(2, 4))
-    return {"definition": lambda: locality_by_windows(X, X), "ours": lambda: kernel(X),
+    return {"definition": lambda: locality_by_windows(X, X), "ours": lambda: kernel(X), **of_tensors(kernel, X),
             "bare product": window_products(n)}
 
 
@@ -256,7 +268,7 @@ def locality_best_fit(n):
         return np.max([locality_by_windows(X, few_shifts.act(g[None], X)[0]) for g in nine], axis=0)
 
     one = window_products(n)
-    return {"definition": definition, "ours": lambda: kernel(X),
+    return {"definition": definition, "ours": lambda: kernel(X), **of_tensors(kernel, X),
             "bare product": lambda: [one() for _ in range(9)]}
 
 
@@ -377,15 +389,16 @@ measured = {name: measure(job, sizes) for name, (job, sizes) in JOBS.items()}
 
 # %%
 LOOKS = {
-    "definition": "definition", "ours": "fast", "scikit-learn, moved points": "augmentation", "invariantkernels": "published",
+    "definition": "definition", "ours": "fast", "ours, PyTorch tensors": "fast", "scikit-learn, moved points": "augmentation", "invariantkernels": "published",
     "GeometricKernels": "published", "kymatio": "published", "bare product": "gemm",
 }
+LINES = {"bare product": ":", "ours, PyTorch tensors": "--"}
 fig, axes = plt.subplots(2, 5, figsize=(15, 6.6))
 for axis, (title, (seconds, _)) in zip(axes.ravel(), measured.items(), strict=True):
     for way in dict.fromkeys(name for name, _ in seconds):
         sizes = [n for name, n in seconds if name == way]
         axis.plot(sizes, [max(seconds[way, n], 1e-5) for n in sizes], label=way, color=colour(LOOKS[way]),
-                  marker=marker(LOOKS[way]), linestyle=":" if way == "bare product" else "-")
+                  marker=marker(LOOKS[way]), linestyle=LINES.get(way, "-"))
     ticks = JOBS[title][1]
     axis.set(xscale="log", yscale="log", title=title, xlabel="points")
     axis.set_xticks(ticks, [f"{n:,}" for n in ticks])

@@ -6,6 +6,7 @@ from .check import check_group
 from .circle import CircleAction, CircleProducts
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
+from .linear_maps import LinearMaps
 from .matrices import OrthogonalMatrices
 from .molecules import (
     AtomPermutations,
@@ -44,6 +45,7 @@ __all__ = [
     "FiniteGroup",
     "GeneratedPermutations",
     "Group",
+    "LinearMaps",
     "LogNormal",
     "Negation",
     "Normal",

@@ -100,7 +100,7 @@ def curves(
     names: Mapping[str, str],
     score: str,
     discrepancy: str,
-    log_score: bool = False,
+    log: bool = False,
 ) -> Figure:
     """Score, discrepancy, times and memory against the number of samples.
 
@@ -112,8 +112,9 @@ def curves(
         Name for the legend of each method, which is also its name in `invariance.companion.style`.
     score, discrepancy : str
         Labels of the first two vertical axes.
-    log_score : bool
-        Whether the score's axis is logarithmic.
+    log : bool
+        Whether these two are logarithmic. Exact zeros are then drawn at 1e-17, where rounding
+        begins.
     """
     panels = {
         "score": score, "discrepancy": discrepancy, "fit_s": "fit (CPU seconds)",
@@ -127,14 +128,13 @@ def curves(
         for method in names:
             rows = table[table["method"] == method]
             values = rows[column].to_numpy()
-            if column == "discrepancy":
-                # exact zeros have no logarithm: they are drawn where rounding begins
+            if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
             errors = 2 * rows["se"].to_numpy() if column == "score" else None
             axis.errorbar(rows["n"], values, errors, label=names[method],
                           linestyle="--" if method in dashed else "-", **look(method)._asdict())
         axis.set(xscale="log", xlabel="training samples", ylabel=label)
-        if column != "score" or log_score:
+        if log or column not in ("score", "discrepancy"):
             axis.set_yscale("log")
         axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
         axis.minorticks_off()

@@ -188,7 +188,7 @@ run.figure(
     alt="Five panels against the number of training images: test accuracy, share of predicted classes that change under a "
     "transformation, time to fit, time to predict and peak memory of eleven methods. The locality kernel at its best fit is "
     "most accurate with few images and the most expensive.",
-    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row. Shares below $10^{{-17}}$ are drawn there.",
+    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row.",
 )
 
 # %% [markdown]

@@ -204,7 +204,7 @@ run.table(table, "scores", caption=(
     f"Mean absolute error in kcal/mol{on} over {DRAWS} draws with its standard error, relative discrepancy, CPU seconds, peak MiB."
 ))
 run.figure(
-    curves(table, NAMES, f"mean absolute error (kcal/mol){on}", "relative invariance discrepancy", log_score=True),
+    curves(table, NAMES, f"mean absolute error (kcal/mol){on}", "relative invariance discrepancy", log=True),
     "curves",
     alt="Five panels against the number of training molecules: mean absolute error, invariance discrepancy, time to fit, time to "
     "predict and peak memory of nine methods. The plain kernel on randomly numbered atoms and augmentation learn next to nothing; "

@@ -186,7 +186,7 @@ run.figure(
     alt="Five panels against the number of training images: test accuracy, share of predicted classes that change under a "
     "rotation, time to fit, time to predict and peak memory of eleven methods. Averages over the whole circle and the best fit "
     "never change a class; local averages do, and baselines that know nothing of rotations do so most of the time.",
-    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row. Shares below $10^{{-17}}$ are drawn there.",
+    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row.",
 )
 
 # %% [markdown]

@@ -155,7 +155,7 @@ run.table(table, "scores", caption=(
     f"Mean squared error over {DRAWS} draws with its standard error, relative discrepancy, CPU seconds, peak MiB."
 ))
 run.figure(
-    curves(table, NAMES, "mean squared error", "relative invariance discrepancy", log_score=True),
+    curves(table, NAMES, "mean squared error", "relative invariance discrepancy", log=True),
     "curves",
     alt="Five panels against the number of training samples: mean squared error, invariance discrepancy, time to fit, time "
     "to predict and peak memory of nine methods. Spectral averaging and the best fit have discrepancies at rounding level; "

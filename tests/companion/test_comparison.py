@@ -63,7 +63,7 @@ def test_curves_draw_every_method_in_five_panels():
         for method in ("cdf", "spec-avg-ridge") for n in (10, 100)
     }
     names = {"cdf": "pooling", "spec-avg-ridge": "averaging"}
-    figure = curves(scores(trials), names, "risk", "discrepancy", log_score=True)
+    figure = curves(scores(trials), names, "risk", "discrepancy", log=True)
     panels = figure.axes
     assert [axis.get_ylabel() for axis in panels[:2]] == ["risk", "discrepancy"]
     for axis in panels[:5]:

@@ -1,5 +1,12 @@
 """Arrays of other libraries, PyTorch above all, through the array API standard.
 
+`OrbitFourier`, `OrbitNystroem` and `GroupCDF`, and the kernels `Linear`, `Polynomial`, `Gaussian`,
+`CDF`, `Locality` and `BestFit` take float32 or float64 arrays of PyTorch and of other libraries
+that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs::
+
+    features = OrbitFourier(rotations, n_components=7000, gamma=0.04).fit(X)   # X: NumPy or tensor
+    Z = features.transform(torch.asarray(X, device="cuda"))                    # a tensor on the GPU
+
 What is linear in the number of points (drawing templates, group actions, lifts of images) is done
 by NumPy on the host. What is a product of sizes (inner products, Fourier transforms of pairs,
 nonlinearities, pooling) runs in the library and on the device of the arrays that are handed over,

@@ -12,14 +12,29 @@ from invariance.companion.errors import CompanionError
 from invariance.companion.files import read_json
 from invariance.companion.ledger import Claim, load_ledger, paper_label
 from invariance.companion.paths import Paths
-from invariance.companion.verdicts import VERDICTS
+from invariance.companion.verdicts import VERDICTS, at_fault
 
-__all__ = ["BEGIN", "END", "ScoreboardError", "scoreboard", "with_scoreboard"]
+__all__ = ["BEGIN", "END", "GALLERY", "ScoreboardError", "scoreboard", "with_scoreboard"]
 
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
 
 _NONE = "no full-scale verdict yet"
+
+# One figure a paper: notebook, name, and what to look at. Each appears once its notebook has been
+# run at full scale.
+GALLERY = (
+    ("mroueh2015/xperm", "accuracy-against-samples",
+     "Letters in any order (Mroueh 2015): features that pool distributions over the group beside "
+     "the exact invariant kernel."),
+    ("raj2017/rotated_mnist", "table2",
+     "Rotated digits (Raj 2017): orbit embeddings with a local density on rotations."),
+    ("liu2022/few_samples", "table2",
+     "A few hundred digits (Liu 2022): kernels that look for the best alignment."),
+    ("soleymani2025/sphere_permutations", "comparison",
+     "Permutations of up to 30 coordinates (Soleymani 2025): invariant to rounding under 30! "
+     "elements, from two generators."),
+)  # fmt: skip
 
 
 class ScoreboardError(CompanionError, ValueError):
@@ -27,7 +42,7 @@ class ScoreboardError(CompanionError, ValueError):
 
 
 def scoreboard(paths: Paths) -> str:
-    """The scoreboard as Markdown: a line a paper, then every claim that fell short and why.
+    """The scoreboard as Markdown: a line a paper, every claim that fell short and why, figures.
 
     Parameters
     ----------
@@ -68,6 +83,14 @@ def scoreboard(paths: Paths) -> str:
     if fallen:
         lines += ["", "What fell short, with the measured reason:", ""]
         lines += [_explained(claim, entry) for claim, entry in fallen]
+    for notebook, name, caption in GALLERY:
+        content = read_json(paths.published(notebook) / "results.json") or {"figures": []}
+        alts = [figure["alt"] for figure in content["figures"] if figure["name"] == name]
+        for alt in alts:
+            image = (paths.published(notebook) / f"{name}.png").relative_to(paths.root).as_posix()
+            alt = html.escape(alt, quote=False).replace("[", "(").replace("]", ")")
+            lines += ["", f"{caption} [The notebook](notebooks/{notebook}.py).", ""]
+            lines += [f"![{alt}]({image})"]
     return "\n".join(lines)
 
 
@@ -88,11 +111,11 @@ def _row(label: str, found: Counter[str], columns: list[str]) -> str:
 
 
 def _explained(claim: Claim, entry: dict[str, Any]) -> str:
-    reasons = ". ".join(text.rstrip(".") for text in (entry["reason"], entry["note"]) if text)
+    reasons = [at_fault(entry["reason"]), entry["note"] or ""]
+    why = html.escape(". ".join(text.rstrip(".") for text in reasons if text), quote=False)
     notebook = entry["notebook"]
     return (
-        f"- **{entry['verdict']}** [`{claim.id}`](notebooks/{notebook}.py) ({claim.source}): "
-        f"{html.escape(reasons, quote=False)}."
+        f"- **{entry['verdict']}** [`{claim.id}`](notebooks/{notebook}.py) ({claim.source}): {why}."
     )
 
 

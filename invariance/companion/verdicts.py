@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from invariance.companion.ledger import Claim
 
-__all__ = ["VERDICTS", "Verdict", "judge"]
+__all__ = ["VERDICTS", "Verdict", "at_fault", "judge"]
 
 VERDICTS = ("matched", "better", "short", "violated")
 
@@ -62,6 +62,19 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     errors)', ours='98.80 ± 0.10')
     """
     return _JUDGES[claim.kind](claim, recorded)
+
+
+def at_fault(reason: str) -> str:
+    """The parts of a reason for ``short`` or ``violated`` without those that hold.
+
+    >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
+    'b > c is reversed: gap -4, paired ...'
+    """
+    holds = (
+        " holds: ", " within ", " better by more than ", " inside the interval", " a faster decay",
+    )  # fmt: skip
+    parts = reason.split("; ")
+    return "; ".join([part for part in parts if not any(h in part for h in holds)] or parts)
 
 
 def _all_of(verdicts: list[str]) -> str:

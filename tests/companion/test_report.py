@@ -560,3 +560,75 @@ def test_printed(browser, report, tmp_path):
     page.emulate_media(media="print")
     assert page.locator("nav.turn:visible").count() == 0
     page.close()
+
+
+# ------------------------------------------------------------------------- API reference
+
+
+def test_reference_holds_every_public_name(pages):
+    """Each name in a documented module's ``__all__`` that has a docstring has its section."""
+    from importlib import import_module
+
+    from invariance.companion.report.reference import MODULES
+
+    index = pages["reference/index.html"]
+    addresses = {a.get("href") for a in index.all("a")}
+    for name in MODULES:
+        module = import_module(name)
+        address = f"{name.removeprefix('invariance.')}.html"
+        page = pages[f"reference/{address}"]
+        for public in module.__all__:
+            if callable(getattr(module, public)):
+                assert public in page.ids, f"{name}: {public}"
+                assert f"{address}#{public}" in addresses
+    assert any(a.get("href") == "reference/index.html" for a in pages["index.html"].all("a"))
+
+
+def test_reference_shows_formulas_examples_and_links(pages):
+    from invariance.companion.report.reference import reference_pages
+
+    page = pages["reference/features.html"]
+    text = " ".join(page.all("main")[0]["text"].split())
+    assert len([m for m in page.all("math") if m.get("display") == "block"]) >= 3
+    for unread in ("$", ":math:", ".. math", "``", "######", "&lt;", "-----"):
+        assert unread not in text, unread
+    assert ">>> features = GroupCDF(CyclicShifts(6)" in text
+    assert "GroupCDF.transform" in page.ids and "GroupCDF.get_params" not in page.ids
+    assert "set_fit_request" not in text
+    assert "GroupCDF(group: Transformations | None = None" in text
+    linked = {a.get("href") for a in page.all("a")}
+    assert "features.html#draw_templates" in linked
+    assert [p.problems for p in reference_pages() if p.problems] == []
+
+
+@pytest.mark.parametrize(
+    ("docstring", "shown"),
+    [
+        ("k(x, z) = <x, z>.", "k(x, z) = &lt;x, z&gt;."),
+        ("See ``a < b``.", "See `a < b`."),
+        (".. math:: a\n          < b\n\nand", "\n$$a\n< b$$\n\nand"),
+        ("X\n\nRaises\n------\nValueError\n    If x < 0.", "**Raises**"),
+        ("One::\n\n    x = 1", "One:\n\n    x = 1"),
+    ],
+)
+def test_docstrings_become_markdown(docstring, shown):
+    from invariance.companion.report.reference import to_markdown
+
+    assert shown in to_markdown(docstring)
+
+
+def test_guides_have_a_section_of_their_own(tmp_path):
+    project = make_project(tmp_path / "project")
+    folder = project / "build/quick/guides/own"
+    folder.mkdir(parents=True)
+    _results(folder, "guides/own", "quick", {}, [])
+    _status(folder, "guides/own", "ok")
+    view = "application/vnd.jupyter.widget-view+json"
+    widget = {view: "{}", "text/plain": "interactive(children"}
+    cells = [new_markdown_cell("# Your own data"), new_code_cell("x", outputs=[_display(widget)])]
+    nbformat.write(new_notebook(cells=cells), folder / "executed.ipynb")
+    index = _Page(_build(project, tmp_path / "report"))
+    section = next(e for e in index.all("section") if e.get("aria-labelledby") == "guides")
+    assert "guides/own" in section["text"] and "xperm" not in section["text"]
+    page = (tmp_path / "report/guides/own.html").read_text()
+    assert "An interactive element stands here" in page and "interactive(children" not in page

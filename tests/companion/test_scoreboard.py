@@ -1,6 +1,7 @@
 """README's scoreboard: what it counts, where it stands, and that it is the one the files give."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.scoreboard import (
     BEGIN,
     END,
+    GALLERY,
     ScoreboardError,
     scoreboard,
     with_scoreboard,
@@ -55,6 +57,29 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
         "- **short** [`demo/order`](notebooks/demo/a.py) (f1): order is 1 &lt; b. a note.",
         "- **violated** [`demo/bound`](notebooks/demo/b.py) (th1): bound is 1 &lt; b. a note.",
     ]
+
+
+def test_one_figure_a_paper_once_it_is_there(project):
+    papers = [claim.paper_key for claim in load_ledger(Paths(ROOT).ledger).values()]
+    assert [notebook.split("/")[0] for notebook, _, _ in GALLERY] == list(dict.fromkeys(papers))
+    for notebook, name, _ in GALLERY:
+        assert f'"{name}"' in Paths(ROOT).source(notebook).read_text(encoding="utf-8")
+    assert "![" not in scoreboard(project)
+    notebook, name, caption = GALLERY[0]
+    path = _publish(project, notebook)
+    content = json.loads(path.read_text()) | {"figures": [{"name": name, "alt": "a [b] < c"}]}
+    path.write_text(json.dumps(content))
+    assert scoreboard(project).splitlines()[-3:] == [
+        f"{caption} [The notebook](notebooks/{notebook}.py).", "",
+        f"![a (b) &lt; c](figures/{notebook}/{name}.png)",
+    ]  # fmt: skip
+
+
+def test_readme_links_lead_somewhere():
+    readme = Paths(ROOT).readme.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", readme)
+    assert len(links) > 8
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_every_claim_is_counted_once():

@@ -7,8 +7,14 @@ from pathlib import Path
 from invariance.companion.errors import OutputError
 from invariance.companion.files import replace_folder
 from invariance.companion.report.collect import Material, ReportError, collect
-from invariance.companion.report.pages import index_html, notebook_html, outcome_files
+from invariance.companion.report.pages import (
+    index_html,
+    notebook_html,
+    outcome_files,
+    reference_html,
+)
 from invariance.companion.report.prose import Problem
+from invariance.companion.report.reference import reference_pages
 
 
 def build_report(
@@ -20,7 +26,7 @@ def build_report(
     ledger: Path | str | None = None,
     strict: bool = False,
 ) -> Path:
-    """Write the report: an index and one page a notebook, which open from disk.
+    """Write the report: an index, a page a notebook and the API reference, which open from disk.
 
     Nothing in a page is fetched from elsewhere. The folder is replaced as a whole when every
     page is finished; until then an earlier report stays as it is.
@@ -97,8 +103,18 @@ def _write(material: Material, folder: Path) -> list[Problem]:
             target.mkdir(parents=True)
             for file in outcome_files(outcome):
                 shutil.copyfile(file, target / file.name)
+    problems += _write_reference(folder / "reference")
     (folder / "index.html").write_text(index_html(material, problems), encoding="utf-8")
     return problems
+
+
+def _write_reference(folder: Path) -> list[Problem]:
+    folder.mkdir()
+    pages = reference_pages()
+    (folder / "index.html").write_text(reference_html(None, pages), encoding="utf-8")
+    for page in pages:
+        (folder / page.address).write_text(reference_html(page, pages), encoding="utf-8")
+    return [problem for page in pages for problem in page.problems]
 
 
 def _refuse_foreign(out_dir: Path) -> None:

@@ -114,7 +114,7 @@ class Cells:
             self.placed.add(names["claim"])
             return self.claims[names["claim"]]
         kind = next((mime for mime in _PRIORITY if mime in data), None)
-        if kind is None:
+        if kind is None or "application/vnd.jupyter.widget-view+json" in data:
             return '<p class="remark">An interactive element stands here in the notebook.</p>'
         content = data[kind]
         if kind.startswith("image/"):

@@ -217,6 +217,8 @@ def _rewrite(body: str, tex: str) -> tuple[str, dict[str, tuple[str, bool]]]:
         names[stand_in] = (text, match[1] != "operatorname")
         return rf"\operatorname{{{stand_in}}}"
 
+    # \Big before a norm sign says only how tall it is
+    body = re.sub(r"\\(?:big|Big|bigg|Bigg)[lr]?\s*(?=\\[lr]Vert)", "", body)
     body = re.sub(r"\\(begin|end)\s*\{([^{}]*)\}", environment, body)
     body = re.sub(
         r"\\(mathop|operatorname\*?)\s*\{((?:[^{}]|\{[^{}]*\})*)\}", operator, body

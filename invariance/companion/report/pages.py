@@ -24,6 +24,7 @@ from invariance.companion.report.collect import (
 )
 from invariance.companion.report.images import Picture, picture, thumbnail
 from invariance.companion.report.prose import Problem, Prose, duration, plain, rich, signs, typeset
+from invariance.companion.report.reference import ReferencePage
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -63,6 +64,7 @@ def index_html(material: Material, problems: list[Problem]) -> str:
         tallies=_tallies(material),
         verdicts=VERDICTS,
         notebooks=material.notebooks,
+        guides=[n for n in material.notebooks if n.paper not in {p.key for p in material.papers}],
         failures=[n for n in material.notebooks if n.failure],
         gallery=list(_gallery(material)),
         machines=_provenance(material),
@@ -74,6 +76,12 @@ def notebook_html(material: Material, notebook: Notebook) -> tuple[str, list[Pro
     """The page of one notebook, and what could not be shown on it."""
     page = _NotebookPage(material, notebook)
     return page.render(), page.prose.problems
+
+
+def reference_html(page: ReferencePage | None, pages: tuple[ReferencePage, ...]) -> str:
+    """One page of the API reference, or its index."""
+    name = "reference.html.j2" if page else "reference_index.html.j2"
+    return _template(name).render(page=page, pages=pages)
 
 
 class _NotebookPage:

@@ -121,6 +121,24 @@ def test_shifts_by_multiples_of_a_step(steps, method):
     assert_allclose(low, np.min(every, axis=0), atol=1e-10)
 
 
+@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
+@pytest.mark.parametrize("method", ["rows", "frequency"])
+def test_operations_are_those_of_the_matrix_products(grid, method, monkeypatch):
+    shifts = np.array([[0, 0], [1, 2], [-1, 1]])
+    pairs = ShiftCorrelation(grid, shifts, 3, float, method)
+    a, b = np.random.default_rng(0).standard_normal((2, 4, 3, *grid))
+    spectra, done, matmul = pairs.spectra(b), [], np.matmul
+
+    def counted(one, other, out=None):
+        product = matmul(one, other, out=out)
+        done.append(2 * product.size * one.shape[-1])
+        return product
+
+    monkeypatch.setattr(np, "matmul", counted)
+    pairs.extremes(a, spectra)
+    assert sum(done) == 16 * sum(pairs.operations().values())
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
        st.sampled_from([CyclicTranslations((4, 3)), CyclicTranslations((4, 3), axes=(0,)),

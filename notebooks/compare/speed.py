@@ -410,8 +410,9 @@ lines = {line.get_label(): line for axis in axes.ravel() for line in axis.lines}
 fig.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines))
 run.figure(
     fig, "speed",
-    alt="Ten panels of CPU seconds against the number of points, on logarithmic axes. In most panels the definition is the highest line, "
-    "the package lies below the public alternative, and near or below the dotted line of the bare matrix product.",
+    alt="Ten panels of CPU seconds against the number of points, on logarithmic axes: the definition, the package on NumPy arrays and on "
+    "PyTorch tensors, public alternatives, and a dotted line for the bare matrix product. The package's line on NumPy arrays lies between "
+    "the definition and the dotted line in most panels.",
     caption="Lines end where a way took longer than the budget. The bare product is that of all inner products the definition needs.",
 )
 
@@ -441,3 +442,13 @@ for title, (_, apart) in measured.items():
     for way, difference in apart.items():
         if np.isfinite(difference) and title not in ("CDF pooling", "scattering"):
             assert difference < 2e-4, f"{title}: {way} differs from ours by {difference:.1e}"
+
+# %% [markdown]
+# Where something else is quicker than ours at the largest size that it reached (the bare product apart):
+
+# %%
+quicker = [row for row in rows if row["way"] != "bare product" and float(row["times ours"]) < 1]
+for row in quicker:
+    print(f"{row['job']}: {row['way']}, {row['times ours']} of our time at {row['points']} points")
+if not quicker:
+    print("nowhere")

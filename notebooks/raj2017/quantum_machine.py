@@ -225,18 +225,16 @@ GRIDS = {
 
 
 def choose(name):
-    """For each test fold: (sigma, matrices) of one layer, (sigma, matrices, second) of two."""
+    """For each test fold (sigma, matrices) of the first layer, and with the second's bandwidth."""
     kind, kernel, sigmas, matrices, seconds = GRIDS[name]
-    one, two = {}, {}
-    for sigma in sigmas:
-        for what in matrices:
-            errors = inner_errors(kind, kernel, sigma, what, tuple(seconds))
-            one[sigma, what] = errors[0]
-            two |= {(sigma, what, second): e for second, e in zip(seconds, errors[1:], strict=True)}
-    return [
-        [min(found, key=lambda setting: found[setting][k]) for k in range(len(folds))]
-        for found in (one, two) if found
-    ]
+    errors = {
+        (sigma, what): inner_errors(kind, kernel, sigma, what, tuple(seconds))
+        for sigma in sigmas for what in matrices
+    }
+    one = [min(errors, key=lambda setting: errors[setting][0][k]) for k in range(len(folds))]
+    if not seconds:
+        return [one]
+    return [one, [(*setting, seconds[int(errors[setting][1:, k].argmin())]) for k, setting in enumerate(one)]]
 
 
 chosen = {name: choose(name) for name in GRIDS}

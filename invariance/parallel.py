@@ -6,10 +6,16 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
 
 __all__ = ["by_rows"]
+
+
+def _in_threads(function: Callable[[NDArray], NDArray], rows: NDArray) -> NDArray:
+    """A block, with the loops inside `function` kept to the machine that works on it."""
+    with parallel_config("threading", n_jobs=1):
+        return function(rows)
 
 
 def by_rows(
@@ -65,7 +71,7 @@ def by_rows(
     blocks = [slice(a, min(a + block_rows, len(X))) for a in range(0, len(X), block_rows)]
     # A block travels inside its task, not as an argument of it: joblib hands large arguments to
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
-    tasks = (delayed(partial(function, X[block]))() for block in blocks)
+    tasks = (delayed(partial(_in_threads, function, X[block]))() for block in blocks)
     parts = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator")(tasks)
     for block, part in zip(blocks, parts, strict=True):
         if len(part) != block.stop - block.start:

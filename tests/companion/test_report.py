@@ -221,7 +221,8 @@ def pages(report) -> dict[str, _Page]:
 
 
 def test_one_page_a_notebook_and_an_index(pages):
-    assert set(pages) == {"index.html", "mroueh2015/xperm.html", "liu2022/few_samples.html",
+    own = {name for name in pages if not name.startswith("reference/")}
+    assert own == {"index.html", "mroueh2015/xperm.html", "liu2022/few_samples.html",
                           "soleymani2025/spectral.html"}  # fmt: skip
 
 
@@ -606,7 +607,7 @@ def test_reference_shows_formulas_examples_and_links(pages):
     [
         ("k(x, z) = <x, z>.", "k(x, z) = &lt;x, z&gt;."),
         ("See ``a < b``.", "See `a < b`."),
-        (".. math:: a\n          < b\n\nand", "\n$$a\n< b$$\n\nand"),
+        (".. math:: a\n          < b\n\nand", "\n$$a\n          < b$$\n"),
         ("X\n\nRaises\n------\nValueError\n    If x < 0.", "**Raises**"),
         ("One::\n\n    x = 1", "One:\n\n    x = 1"),
     ],

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from textwrap import dedent
 from typing import Any
 
 import pdoc.doc
@@ -146,11 +145,11 @@ def to_markdown(docstring: str) -> str:
     text = split_sections(docstring)
     text = re.sub(r"^###### (.+)\n", r"\n**\1**\n\n", text, flags=re.MULTILINE)
     text = re.sub(
-        r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", lambda m: f"\n{m[1]}$${dedent(m[2]).strip()}$$\n",
+        r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", lambda m: f"\n{m[1]}$${m[2].strip()}$$\n",
         text, flags=re.MULTILINE,
     )
     text = re.sub(r":math:`(.+?)`", r"$\1$", text, flags=re.DOTALL)
-    text = re.sub(r"::\s*$", ":", text, flags=re.MULTILINE).replace("``", "`")
+    text = re.sub(r"::[ \t]*$", ":", text, flags=re.MULTILINE).replace("``", "`")
     text = re.sub(r"\):\n(?=\s*(\n|$| - ))", ")\n", text)
     text = re.sub(
         r"^( *)(>>> .*(?:\n\1\S.*)*)", r"\1```python\n\1\2\n\1```", text, flags=re.MULTILINE

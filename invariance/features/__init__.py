@@ -8,6 +8,7 @@ from .logmel import LogMel
 from .orbit_fourier import OrbitFourier, draw_frequencies
 from .orbit_nystroem import OrbitNystroem, leverage_scores
 from .patches import PatchPooling
+from .scattering import Scattering
 from .templates import draw_templates
 from .windows import draw_windowed_templates
 
@@ -19,6 +20,7 @@ __all__ = [
     "OrbitFourier",
     "OrbitNystroem",
     "PatchPooling",
+    "Scattering",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = ["Scattering"]
 
@@ -21,14 +21,20 @@ class Scattering(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    shape : tuple (height, width)
-        Multiples of 2^J.
+    shape : tuple (height, width) or None
+        Of the flattened images; sides that are no multiple of 2^J are continued by reflection.
+        None takes points as images of height one.
     scales : int
         J.
     orientations : int
         L.
     batch_size : int
         Images at a time.
+
+    Raises
+    ------
+    ValueError
+        At `fit`, for points that are no images of the shape, or parameters that are not positive.
 
     Examples
     --------
@@ -38,7 +44,11 @@ class Scattering(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, shape: tuple[int, int], scales: int = 2, orientations: int = 8, batch_size: int = 64
+        self,
+        shape: tuple[int, int] | None = None,
+        scales: int = 2,
+        orientations: int = 8,
+        batch_size: int = 64,
     ):
         self.shape = shape
         self.scales = scales
@@ -47,18 +57,20 @@ class Scattering(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""
-        X = check_array(X, dtype=(np.float64, np.float32))
-        block = 2**self.scales
-        if any(side % block for side in self.shape) or self.scales < 1 or self.orientations < 1:
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        for name in ("scales", "orientations", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        self.shape_ = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
+        if len(self.shape_) != 2 or X.shape[1] != self.shape_[0] * self.shape_[1]:
             raise ValueError(
-                f"shape must consist of multiples of 2^scales = {block}, and scales and "
-                f"orientations be positive; got shape={self.shape!r}, scales={self.scales!r}, "
-                f"orientations={self.orientations!r}"
+                f"points have {X.shape[1]} features, not images of shape {self.shape!r}: give the "
+                "(height, width) of the images that were flattened"
             )
-        if X.shape[1] != self.shape[0] * self.shape[1]:
-            raise ValueError(f"points have {X.shape[1]} features, not images of {self.shape}")
-        self.n_features_in_ = X.shape[1]
-        grid = tuple(side + 2 * block for side in self.shape)
+        block = 2**self.scales
+        # A block on each side, and up to the next multiple.
+        self._pads = [(block, block + -side % block) for side in self.shape_]
+        grid = tuple(side + sum(pad) for side, pad in zip(self.shape_, self._pads, strict=True))
         self._low = _filter(grid, 0.8 * 2 ** (self.scales - 1), 0.0, 0.0, 1.0)
         self._bands = [
             [
@@ -73,9 +85,7 @@ class Scattering(TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         check_is_fitted(self)
-        X = check_array(X, dtype=(np.float64, np.float32))
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"points have {X.shape[1]} features, expected {self.n_features_in_}")
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         return np.concatenate([
             self._batch(X[start : start + self.batch_size])
             for start in range(0, len(X), self.batch_size)
@@ -83,9 +93,7 @@ class Scattering(TransformerMixin, BaseEstimator):
 
     def _batch(self, X: NDArray) -> NDArray:
         block = 2**self.scales
-        images = np.pad(
-            X.reshape(len(X), *self.shape), ((0, 0), (block, block), (block, block)), "reflect"
-        )
+        images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")
 
         def averaged(spectrum: NDArray) -> NDArray:
             smooth = fft.ifft2(spectrum * self._low).real

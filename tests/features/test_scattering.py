@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from invariance.features.scattering import Scattering
+from invariance.features import Scattering
 
 SHAPE = (16, 16)
 
@@ -49,7 +50,25 @@ def test_batches_and_errors():
     whole = Scattering(SHAPE).fit_transform(X)
     assert whole.dtype == np.float32
     assert_allclose(clone(Scattering(SHAPE, batch_size=2)).fit_transform(X), whole, rtol=1e-5)
-    with pytest.raises(ValueError, match="multiples of 2"):
-        Scattering((15, 16)).fit(np.ones((1, 240)))
-    with pytest.raises(ValueError, match="not images of"):
-        Scattering(SHAPE).fit(np.ones((1, 240)))
+    for wrong in ({"scales": 0}, {"orientations": 0}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be at least 1, got 0"):
+            Scattering(SHAPE, **wrong).fit(X)
+    for shape in ((15, 15), (16, 16, 1)):
+        with pytest.raises(ValueError, match="not images of"):
+            Scattering(shape).fit(X)
+
+
+def test_sides_that_are_no_multiples_are_continued():
+    X = np.random.default_rng(0).random((2, 47 * 46))
+    features = Scattering((47, 46), scales=2).fit_transform(X)
+    assert features.shape == (2, 81 * 12 * 12)
+    continued = np.pad(X.reshape(2, 47, 46), ((0, 0), (0, 1), (0, 2)), "reflect").reshape(2, -1)
+    whole = Scattering((48, 48), scales=2).fit_transform(continued)
+    # Far from the edge, where both see the same pixels.
+    inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, whole)]
+    assert_allclose(inner[0], inner[1], rtol=1e-3)
+
+
+@parametrize_with_checks([Scattering(scales=1, orientations=2)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

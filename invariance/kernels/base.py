@@ -35,6 +35,24 @@ def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: int = BLOCK_BYTES
         yield slice(start, min(start + step, n_rows))
 
 
+def _points(X: ArrayLike, name: str) -> NDArray:
+    """X as a matrix of real numbers, one point a row."""
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f"{name} takes flattened points of shape (n, d), got an array of shape {X.shape}: pass "
+            "X.reshape(len(X), -1)"
+        )
+    try:
+        return check_array(X, dtype=(np.float64, np.float32), estimator=name)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"{name}: the points are not all of one shape, so they are no rows of a matrix (n, d): "
+            "crop or pad images to one rectangle first"
+        ) from error
+
+
 class Kernel(BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
@@ -72,9 +90,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         """
         if is_foreign(X) or is_foreign(Y):
             return self._of_arrays(X, Y)
-        X = check_array(X, dtype=(np.float64, np.float32), estimator=type(self).__name__)
+        X = _points(X, type(self).__name__)
         if Y is not None:
-            Y = check_array(Y, dtype=(np.float64, np.float32), estimator=type(self).__name__)
+            Y = _points(Y, type(self).__name__)
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
                     f"{type(self).__name__}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "

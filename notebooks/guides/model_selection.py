@@ -110,7 +110,7 @@ names = {"raw": "SVC, plain", "average-fit": "SVC, Average", "best-fit": "SVC, B
 
 # %% [markdown]
 # `n_jobs` spreads the candidates over processes, or over machines under
-# `joblib.parallel_config("dask")`: see `guides/many_machines`.
+# `joblib.parallel_config("dask")`.
 
 # %%
 folds = StratifiedKFold(run.choose(quick=3, full=5), shuffle=True, random_state=seed)

@@ -413,7 +413,8 @@ run.claim(
 # - Between $\pm 400$ cents and half to double speed we take 49 combinations for log-mel templates
 #   (the paper names only the ends), and nine for waveforms.
 # - How far the thresholds reach is not said for these experiments. Over the theory's full range
-#   accuracy grows with bins as in the paper; over the range of the data it is higher, and saturates.
+#   accuracy grows with bins as in the paper. Over the range of the data few bins do better, and
+#   more than 25 bring nothing; with 1,000 templates the two ranges are alike.
 # - The window of the log-mel templates (five frames, three bands) was set once and not tuned.
 #
 # ## Try it

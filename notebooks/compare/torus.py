@@ -55,6 +55,7 @@ DIMENSION, NOISE, TEST = 6, 0.1, 500
 SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
 DRAWS = run.choose(quick=2, full=8)
 FEATURES = run.choose(quick=200, full=500)
+DEGREES = run.choose(quick=[1, 2, 4], full=[1, 2, 3, 4, 6, 8])
 flips = SignFlips(DIMENSION)
 
 
@@ -159,7 +160,7 @@ def fit(method, X, y, repetition):
     if method.startswith("spec-avg"):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
         model = SpectralAveraging(Torus(DIMENSION), flips, degree=1, estimator=estimator)
-        grid = {"degree": [1, 2, 3, 4, 6, 8], "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
+        grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
         return GridSearchCV(model, grid, scoring="neg_mean_squared_error").fit(X, y).predict
     E = in_space(X)
     if method == "augmentation":

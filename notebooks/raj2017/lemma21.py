@@ -60,7 +60,7 @@ run = Run("raj2017/lemma21", profile=profile, seed=seed)
 # for such smooth functions. With random affine maps (rotation, scale, shear, shift):
 
 # %%
-grid = np.linspace(-16, 16, 161)
+grid = np.linspace(-16, 16, 321)
 cell = (grid[1] - grid[0]) ** 2
 plane = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
 

@@ -130,7 +130,7 @@ run.figure(template_cdf(), "template_cdf", alt="Three panels: a signal, its shif
 pool = Translations((side, side), max_shift=6)
 
 
-def alignment(first=5, second=15, down=3, right=-4):
+def alignment(first=5, second=15, down=3, right=-2):
     x = images[first].ravel()
     z = Translations((side, side), max_shift=6).act([[down, right]], images[second][None])[0].ravel()
     elements = pool.elements()
@@ -149,7 +149,7 @@ def alignment(first=5, second=15, down=3, right=-4):
     return figure
 
 
-sliders(alignment, first=IntSlider(5, 0, 99), second=IntSlider(15, 0, 99), down=IntSlider(3, -4, 4), right=IntSlider(-4, -4, 4))
+sliders(alignment, first=IntSlider(5, 0, 99), second=IntSlider(15, 0, 99), down=IntSlider(3, -4, 4), right=IntSlider(-2, -4, 4))
 
 # %%
 run.figure(alignment(), "alignment", alt="Two fives at different places, the second one shifted onto the first, and the map of inner products over all shifts with a single peak marked by a cross.", caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still of the third sliders).")
@@ -185,7 +185,9 @@ def projection(order=4, samples=60, frequencies=12, noise=0.5):
         panels[1].plot(np.abs(values), ".-", color=colour(look), label=name)
     panels[0].set(xlabel="angle (radians)", ylabel="value", title=f"invariant under rotations by 2π/{order}")
     panels[1].set(xlabel="eigenfunction", ylabel="size of the coefficient", title="coefficients")
-    panels[0].legend(fontsize=7)
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(low, high + 0.5 * (high - low))    # room for the legend
+    panels[0].legend(fontsize=7, loc="upper center", ncols=2)
     panels[1].legend()
     return figure
 

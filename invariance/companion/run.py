@@ -65,6 +65,8 @@ class Run:
     profile : str
     quick : bool
         Whether the profile is ``"quick"``.
+    batch : bool
+        Whether the runner executes the notebook, with nobody there to move a slider.
     rng : numpy.random.Generator
         ``np.random.default_rng(seed)``.
     folder : Path
@@ -97,7 +99,7 @@ class Run:
         self._paths = Paths.find()
         self._ledger = load_ledger(self._paths.ledger)
         batch = os.environ.get("INVARIANCE_RUN_DIR")
-        self._batch = batch is not None
+        self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
         self._source = self._paths.source(notebook)
         values = {"profile": profile, "seed": self.seed, **parameters}
@@ -298,7 +300,7 @@ class Run:
         return cached(function, self._paths.build / "cache" / self.notebook, self._code_digest)
 
     def _again(self, message: str) -> None:
-        if self._batch:
+        if self.batch:
             raise RecordError(message)
         warnings.warn(f"{message}; the later one replaces the earlier", stacklevel=3)
 

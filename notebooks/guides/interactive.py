@@ -45,6 +45,11 @@ def show(axes, image, title=""):
 
 def sliders(draw, **widgets):
     """Sliders in front of a function that draws; what it drew before is closed."""
+    if run.batch:
+        # Widgets talk with whoever looks at them; a batch that waits for an answer can wait for ever.
+        print(f"In JupyterLab there are sliders here: {', '.join(widgets)}.")
+        return
+
     def redraw(**values):
         plt.close("all")
         draw(**values)

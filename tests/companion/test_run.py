@@ -40,7 +40,7 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     figure, axes = plt.subplots()
     axes.plot([1, 2])
     run.figure(figure, "line", alt="A line\nthat rises", caption="It rises: $y = x$")
-    assert plt.get_fignums() == []
+    assert not plt.fignum_exists(figure.number)
     assert results(run)["figures"] == [
         {"name": "line", "files": ["line.svg", "line.png"], "alt": "A line that rises",
          "caption": "It rises: $y = x$"}

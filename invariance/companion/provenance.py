@@ -61,7 +61,7 @@ def _cpu_model() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass
+        pass  # no such file outside Linux
     return platform.processor() or platform.machine()
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from invariance.companion.statistics import Score, fit_rate, mean_se
 
@@ -21,7 +22,6 @@ def test_one_repetition_has_no_standard_error(samples):
 
 
 def test_ordinary_fit_is_linear_regression():
-    stats = pytest.importorskip("scipy.stats")
     y = TRUTH * np.exp(0.1 * np.random.default_rng(0).normal(size=5))
     fit, plain = fit_rate(X, y), stats.linregress(np.log(X), np.log(y))
     assert fit.slope == pytest.approx(plain.slope)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import TimeoutError as JoblibTimeout
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 __all__ = ["by_rows"]
@@ -18,12 +20,27 @@ def _in_threads(function: Callable[[NDArray], NDArray], rows: NDArray) -> NDArra
         return function(rows)
 
 
+def _check_it_travels(function: Callable[[NDArray], NDArray]) -> None:
+    """Dask tells nobody of a task that it cannot send, and joblib would wait for it forever."""
+    import cloudpickle  # which Dask needs
+
+    try:
+        # buffers stay where they are: this costs no copy of an array inside the function
+        cloudpickle.dumps(function, protocol=5, buffer_callback=lambda _: None)
+    except Exception as error:
+        raise TypeError(
+            f"by_rows: {function!r} cannot be sent to a worker ({error}); leave open files, "
+            "locks and clients out of it"
+        ) from error
+
+
 def by_rows(
     function: Callable[[NDArray], NDArray],
     X: NDArray,
     block_rows: int = 1024,
     out: NDArray | None = None,
     n_jobs: int | None = None,
+    timeout: float | None = None,
 ) -> NDArray:
     """``function(X)``, computed a block of rows at a time and in parallel.
 
@@ -45,6 +62,8 @@ def by_rows(
         a new array.
     n_jobs : int or None
         As everywhere in joblib.
+    timeout : float, optional
+        Seconds to wait for the next block; default: forever, as a cluster may get new workers.
 
     Returns
     -------
@@ -54,6 +73,10 @@ def by_rows(
     ------
     ValueError
         For ``block_rows < 1``, no rows, or a function that does not give one row for each.
+    TypeError
+        For a function that cannot be sent to the processes that shall compute it.
+    TimeoutError
+        If the next block does not come within `timeout`.
 
     Examples
     --------
@@ -68,18 +91,31 @@ def by_rows(
         raise ValueError(f"by_rows needs block_rows >= 1, got {block_rows!r}")
     if len(X) == 0:
         raise ValueError("by_rows needs at least one row, got none")
+    alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
+    if not alone and hasattr(get_active_backend()[0], "client"):  # of Dask; others say it at once
+        _check_it_travels(function)
     blocks = [slice(a, min(a + block_rows, len(X))) for a in range(0, len(X), block_rows)]
     # A block travels inside its task, not as an argument of it: joblib hands large arguments to
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
     tasks = (delayed(partial(_in_threads, function, X[block]))() for block in blocks)
-    parts = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator")(tasks)
-    for block, part in zip(blocks, parts, strict=True):
-        if len(part) != block.stop - block.start:
-            raise ValueError(
-                f"by_rows: {function!r} made {len(part)} rows of {block.stop - block.start}; it "
-                "must give one row for each"
-            )
-        if out is None:
-            out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
-        out[block] = part
+    parts = Parallel(
+        n_jobs=n_jobs, batch_size=1, return_as="generator", timeout=None if alone else timeout
+    )(tasks)
+    done = 0
+    try:
+        for block, part in zip(blocks, parts, strict=True):
+            if len(part) != block.stop - block.start:
+                raise ValueError(
+                    f"by_rows: {function!r} made {len(part)} rows of {block.stop - block.start}; "
+                    "it must give one row for each"
+                )
+            if out is None:
+                out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
+            out[block] = part
+            done = block.stop
+    except JoblibTimeout as error:
+        raise TimeoutError(
+            f"by_rows: row {done} did not come within {timeout:g} s. Are the workers alive, and is "
+            f"their memory enough for what becomes of {block_rows} rows?"
+        ) from error
     return out

@@ -1,5 +1,8 @@
 """The same numbers on one worker, on four, and on a Dask cluster."""
 
+import os
+import signal
+import threading
 from functools import partial
 
 import numpy as np
@@ -46,7 +49,7 @@ def _off(values, expected) -> float:
 
 
 @pytest.fixture(scope="module")
-def client():
+def cluster():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -57,11 +60,19 @@ def client():
         yield client
 
 
+@pytest.fixture
+def client(cluster):
+    cluster.wait_for_workers(2, timeout=60)  # joblib uses a cluster of one worker for nothing
+    return cluster
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 @pytest.mark.parametrize("n_jobs", [1, 4])
-def test_workers_of_one_machine(name, n_jobs):
+def test_workers_of_one_machine(name, backend, n_jobs):
     whole = FUNCTIONS[name](X)
-    assert _off(by_rows(FUNCTIONS[name], X, block_rows=40, n_jobs=n_jobs), whole) < SAME
+    with parallel_config(backend):
+        assert _off(by_rows(FUNCTIONS[name], X, block_rows=40, n_jobs=n_jobs), whole) < SAME
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -77,8 +88,6 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     sign, kernel = tmp_path / "killed", FUNCTIONS["Average"]
 
     def fragile(rows):
-        import os
-
         if not sign.exists():
             sign.touch()
             os.kill(os.getpid(), 9)
@@ -88,6 +97,35 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
         values = by_rows(fragile, X, block_rows=10)
     assert sign.exists()
     assert _off(values, kernel(X)) < SAME
+
+
+def test_what_cannot_be_sent_is_an_error_and_not_a_wait(client):
+    lock, kernel = threading.Lock(), FUNCTIONS["Average"]
+
+    def locked(rows):
+        with lock:
+            return kernel(rows)
+
+    assert _off(by_rows(locked, X, block_rows=40), kernel(X)) < SAME
+    with parallel_config("threading", n_jobs=2):
+        assert _off(by_rows(locked, X, block_rows=40), kernel(X)) < SAME
+    with parallel_config("dask"), pytest.raises(TypeError, match="locked.*cannot be sent .*lock"):
+        by_rows(locked, X, block_rows=40)
+
+
+def test_workers_that_do_not_answer(client):
+    stopped = list(client.run(os.getpid).values())
+    for process in stopped:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        with parallel_config("dask"), pytest.raises(TimeoutError, match="row 0 did not .* 1 s"):
+            by_rows(FUNCTIONS["Average"], X, block_rows=40, timeout=1)
+    finally:
+        for process in stopped:
+            os.kill(process, signal.SIGCONT)
+    with parallel_config("dask"):
+        values = by_rows(FUNCTIONS["Average"], X, block_rows=40, timeout=60)
+    assert _off(values, FUNCTIONS["Average"](X)) < SAME
 
 
 def test_result_may_lie_on_disk(tmp_path):

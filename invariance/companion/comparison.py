@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from invariance.companion.files import read_json
 from invariance.companion.paths import Paths
 from invariance.companion.protocol import Trial
+from invariance.companion.run import Run
 from invariance.companion.statistics import mean_se
 from invariance.companion.style import look
 
-__all__ = ["answers", "curves", "saved", "scores"]
+__all__ = ["answers", "curves", "saved", "scores", "show"]
 
 #: A method with an error this much larger than the best one's is not level with it, however noisy.
 LEVEL = 1.25
@@ -153,6 +154,57 @@ def _second_of_a_colour(methods: Iterable[str]) -> set[str]:
             dashed.add(method)
         seen.add(colour)
     return dashed
+
+
+def show(
+    run: Run,
+    trials: Trials,
+    names: Mapping[str, str],
+    *,
+    score: str,
+    discrepancy: str,
+    higher_is_better: bool,
+    alt: str,
+) -> pd.DataFrame:
+    """Emit the tables ``scores`` and ``answers`` and the figure ``curves``.
+
+    Parameters
+    ----------
+    run : Run
+    trials : mapping
+        As many draws of every method and number of samples.
+    names : mapping
+        As for `curves`.
+    score, discrepancy : str
+        What the trials measured, for axes and captions.
+    higher_is_better : bool
+        As for `answers`. Risks are drawn on logarithmic axes, and so are their discrepancies.
+    alt : str
+        What is to be seen in the panels, which describe themselves.
+
+    Returns
+    -------
+    DataFrame
+        From `scores`.
+    """
+    table, log = scores(trials), not higher_is_better
+    means = f"Means over {len(next(iter(trials.values())))} draws"
+    run.table(table, "scores", caption=(
+        f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
+    ))
+    panels = f"{score}, {discrepancy}, time to fit, time to predict and peak memory"
+    run.figure(
+        curves(table, names, score, discrepancy, log),
+        "curves",
+        alt="Five panels against the number of training samples: "
+        f"{panels} of {len(names)} methods. {alt}",
+        caption=f"{means}; two standard errors on the left of the upper row."
+        + r" Discrepancies below $10^{-17}$ are drawn there." * log,
+    )
+    run.table(answers(trials, higher_is_better), "answers", caption=(
+        "For each number of training samples the best method, those level with it and the quickest."
+    ))
+    return table
 
 
 def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.kernel_ridge import KernelRidge
 
+from invariance.groups import Group
 from invariance.kernels import Kernel, SpectrumRepair
 
-__all__ = ["Predict", "Trial", "best_by_leave_one_out", "best_with_copies", "trial"]
+__all__ = [
+    "Predict", "Trial", "best_by_leave_one_out", "best_with_copies", "share_of_changes", "trial",
+]
 
 Predict = Callable[[NDArray], NDArray]
 
@@ -86,6 +89,33 @@ def trial(
     return Trial(
         float(score(predicted)), float(discrepancy(predict)), fitted - start, done - fitted, peak
     )
+
+
+def share_of_changes(
+    predict: Predict, group: Group, X: NDArray, n_elements: int = 8, random_state=0
+) -> float:
+    """How often a predicted class changes under a random transformation.
+
+    Parameters
+    ----------
+    predict : callable
+        From points of shape (n, d) to classes.
+    group : Group
+    X : ndarray of shape (n, d)
+    n_elements : int
+        Transformations, the same ones for every point.
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> from invariance.groups import Negation
+    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), np.ones((5, 1)), 100)
+    >>> bool(0.35 < signs < 0.65)
+    True
+    """
+    moved = group.act(group.sample(n_elements, random_state), X)
+    classes = predict(moved.reshape(-1, X.shape[1])).reshape(len(moved), -1)
+    return float(np.mean(classes != predict(X)))
 
 
 def best_by_leave_one_out(

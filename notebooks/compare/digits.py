@@ -42,8 +42,13 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.comparison import answers, curves, scores
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.comparison import show
+from invariance.companion.protocol import (
+    best_by_leave_one_out,
+    best_with_copies,
+    share_of_changes,
+    trial,
+)
 from invariance.datasets import balanced_sample, load_mnist
 from invariance.features import (
     GroupCDF,
@@ -152,12 +157,6 @@ def fit(method, X, y, repetition):
     return best_by_leave_one_out(options, X, y, learner, repair=indefinite)
 
 
-def changed(f, Z):
-    """Share of classes that change under a random transformation."""
-    moved = group.act(group.sample(8, 0), Z)
-    return np.mean(f(moved.reshape(-1, Z.shape[1])).reshape(len(moved), -1) != f(Z))
-
-
 # %%
 @run.cache
 def compare(method, n, repetition):
@@ -165,7 +164,7 @@ def compare(method, n, repetition):
     return trial(
         lambda: fit(method, X, y, repetition), Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: changed(f, Z[:25]), memory=repetition == 0,
+        discrepancy=lambda f: share_of_changes(f, group, Z[:25]), memory=repetition == 0,
     )
 
 
@@ -175,35 +174,17 @@ trials = {
 
 # %% [markdown]
 # ## Results
+#
+# The last table says which one to take. *Level* are the methods whose difference from the best (paired by
+# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
 
 # %%
-table = scores(trials)
 on = f" ({stand_in})" if stand_in else ""
-run.table(table, "scores", caption=(
-    f"Test accuracy in per cent{on} over {DRAWS} draws with its standard error, share of changed classes, CPU seconds, peak MiB."
-))
-run.figure(
-    curves(table, NAMES, f"accuracy (%){on}", "share of classes that change"),
-    "curves",
-    alt="Five panels against the number of training images: test accuracy, share of predicted classes that change under a "
-    "transformation, time to fit, time to predict and peak memory of eleven methods. The locality kernel at its best fit is "
-    "most accurate with few images and the most expensive.",
-    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row.",
+table = show(
+    run, trials, NAMES, score=f"accuracy (%){on}", discrepancy="share of classes that change", higher_is_better=True,
+    alt="The locality kernel at its best fit is most accurate with few images and the most expensive.",
 )
 
-# %% [markdown]
-# ## Which one?
-#
-# *Level* are the methods whose difference from the best (paired by draw) is within two standard
-# errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
-
 # %%
-found = answers(trials, higher_is_better=True)
-run.table(found, "answers", caption="For each number of training images.")
-
-# %%
-accuracy = table.set_index(["method", "n"])["score"]
-for n in SIZES:
-    row = found.set_index("n").loc[n]
-    print(f"n = {n}: {NAMES[row['best']]} {row['score']:.1f} %, plain kernel {accuracy['raw', n]:.1f} %, "
-          f"augmentation {accuracy['augmentation', n]:.1f} %")
+accuracy = table.pivot(index="n", columns="method", values="score")
+print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))

@@ -39,7 +39,7 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.comparison import answers, curves, scores
+from invariance.companion.comparison import show
 from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
 from invariance.datasets import load_qm7
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
@@ -196,34 +196,18 @@ trials = {
 
 # %% [markdown]
 # ## Results
+#
+# The last table says which one to take. *Level* are the methods whose difference from the best (of logarithms, paired by
+# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
 
 # %%
-table = scores(trials)
 on = f" ({stand_in})" if stand_in else ""
-run.table(table, "scores", caption=(
-    f"Mean absolute error in kcal/mol{on} over {DRAWS} draws with its standard error, relative discrepancy, CPU seconds, peak MiB."
-))
-run.figure(
-    curves(table, NAMES, f"mean absolute error (kcal/mol){on}", "relative invariance discrepancy", log=True),
-    "curves",
-    alt="Five panels against the number of training molecules: mean absolute error, invariance discrepancy, time to fit, time to "
-    "predict and peak memory of nine methods. The plain kernel on randomly numbered atoms and augmentation learn next to nothing; "
-    "every method that sorts does.",
-    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row. Discrepancies below $10^{{-17}}$ are drawn there.",
+table = show(
+    run, trials, NAMES, score=f"mean absolute error (kcal/mol){on}", discrepancy="relative invariance discrepancy",
+    higher_is_better=False,
+    alt="The plain kernel on randomly numbered atoms and augmentation learn next to nothing; every method that sorts does.",
 )
 
-# %% [markdown]
-# ## Which one?
-#
-# *Level* are the methods whose difference from the best (of logarithms, paired by draw) is within two standard
-# errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
-
 # %%
-found = answers(trials, higher_is_better=False)
-run.table(found, "answers", caption="For each number of training molecules.")
-
-# %%
-error = table.set_index(["method", "n"])["score"]
-for n in SIZES:
-    row = found.set_index("n").loc[n]
-    print(f"n = {n}: {NAMES[row['best']]} {row['score']:.1f} kcal/mol, sorted {error['sorted', n]:.1f}, plain {error['raw', n]:.1f}")
+error = table.pivot(index="n", columns="method", values="score")
+print(error[["raw", "sorted"]].rename(columns=NAMES).round(1))

@@ -42,7 +42,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.comparison import answers, curves, scores
+from invariance.companion.comparison import show
 from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import SignedPermutationGroup, SignFlips, check_group
@@ -190,34 +190,17 @@ trials = {
 
 # %% [markdown]
 # ## Results
+#
+# The last table says which one to take. *Level* are the methods whose difference from the best (of logarithms, paired by
+# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
 
 # %%
-table = scores(trials)
-run.table(table, "scores", caption=(
-    f"Mean squared error over {DRAWS} draws with its standard error, relative discrepancy, CPU seconds, peak MiB."
-))
-run.figure(
-    curves(table, NAMES, "mean squared error", "relative invariance discrepancy", log=True),
-    "curves",
-    alt="Five panels against the number of training samples: mean squared error, invariance discrepancy, time to fit, time "
-    "to predict and peak memory of ten methods. Methods that average over the whole group have discrepancies at rounding "
-    "level; plain kernel ridge regression, augmentation and random averages do not.",
-    caption=f"Means over {DRAWS} draws; two standard errors on the left of the upper row. Discrepancies below $10^{{-17}}$ are drawn there.",
+table = show(
+    run, trials, NAMES, score="mean squared error", discrepancy="relative invariance discrepancy", higher_is_better=False,
+    alt="Methods that average over the whole group have discrepancies at rounding level; plain kernel ridge regression, "
+    "augmentation and random averages do not.",
 )
 
-# %% [markdown]
-# ## Which one?
-#
-# *Level* are the methods whose difference from the best (of logarithms, paired by draw) is within two standard
-# errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
-
 # %%
-found = answers(trials, higher_is_better=False)
-run.table(found, "answers", caption="For each number of training samples.")
-
-# %%
-error = table.set_index(["method", "n"])["score"]
-least, most = SIZES[0], SIZES[-1]
-for n in (least, most):
-    print(f"n = {n}: plain {error['krr', n]:.4f}, averaged over all flips {error['krr-average', n]:.4f}, "
-          f"spectral averaging with ridge {error['spec-avg-ridge', n]:.4f}")
+error = table.pivot(index="n", columns="method", values="score")
+print(error[["krr", "krr-average", "spec-avg-ridge"]].rename(columns=NAMES).round(4))

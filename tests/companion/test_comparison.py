@@ -4,11 +4,13 @@ import json
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 
 matplotlib.use("Agg")
 
-from invariance.companion.comparison import LEVEL, answers, curves, saved, scores
+from invariance.companion import Run
+from invariance.companion.comparison import LEVEL, answers, curves, saved, scores, show
 from invariance.companion.protocol import Trial
 
 
@@ -72,6 +74,22 @@ def test_curves_draw_every_method_in_five_panels():
         # both are blue: told apart by the line
         assert {line.get_linestyle() for line in lines} - {"None"} == {"-", "--"}
     assert [text.get_text() for text in panels[5].get_legend().texts] == ["pooling", "averaging"]
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
+    trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
+    run = Run("compare/task", profile="full")
+    table = show(
+        run, trials, {"krr": "plain", "cdf": "pooling"}, score="success", discrepancy="departure",
+        higher_is_better=higher_is_better, alt="Little is to be seen.",
+    )
+    assert table.equals(scores(trials))
+    answer = pd.read_csv(run.folder / "answers.csv").iloc[0]
+    assert answer.best == ("cdf" if higher_is_better else "krr")
+    (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
+    assert "Five panels" in figure["alt"] and "2 methods. Little is to be seen." in figure["alt"]
+    assert ("drawn there" in figure["caption"]) != higher_is_better
 
 
 def test_saved_tables_are_those_of_the_full_run_where_there_is_one(tmp_path, monkeypatch):

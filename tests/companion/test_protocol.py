@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.protocol import (
+    best_by_leave_one_out,
+    best_with_copies,
+    share_of_changes,
+    trial,
+)
 from invariance.groups import Negation, Translations
 from invariance.kernels import BestFit, Gaussian, Linear
 from invariance.linear import RLSClassifier, RLSRegressor
@@ -111,3 +116,13 @@ def test_fit_and_prediction_are_timed_apart():
 
     done = trial(fit, X, np.mean, lambda f: 0.0)
     assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2
+
+
+def test_share_of_changes_counts_pairs_of_point_and_element():
+    group = Negation()
+    moved = group.act(group.sample(8, 0), X)
+    signs = X[:, 0] > 0
+    expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
+    assert 0 < expected < 1
+    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X) == expected
+    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X) == 0

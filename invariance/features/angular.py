@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from ..groups import CircleAction, Density
+from .base import FeatureMap
 
 __all__ = ["AngularBasis"]
 
 
-class AngularBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class AngularBasis(FeatureMap):
     r"""Coefficients of images in band-limited functions of the disc, by angular frequency.
 
     The basis functions are :math:`R_{mn}(\rho) \cos m\theta` and
@@ -72,7 +72,7 @@ class AngularBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit(self, X: ArrayLike, y=None) -> AngularBasis:
         """Compute the basis; of X only the number of features is used."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._points_to_fit(X)
         side = round(np.sqrt(X.shape[1]))
         # Without a shape any row of numbers is an image one pixel high, unless it is a square.
         guessed = (side, side) if side**2 == X.shape[1] else (1, X.shape[1])
@@ -90,10 +90,7 @@ class AngularBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients <x, basis function>, shape (n, k), of X's floating type."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._points_to_transform(X)
         return X @ self.functions_.astype(X.dtype)
 
     def inverse_transform(self, coefficients: ArrayLike) -> NDArray:
@@ -121,11 +118,6 @@ class AngularBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 self.max_frequency,
             )[1]
         return CircleAction(frequencies, density, n_nodes)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def angular_functions(

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
-__all__ = ["median_gamma"]
+__all__ = ["median_gamma", "resolve_gamma"]
 
 
 def median_gamma(
@@ -45,3 +45,12 @@ def median_gamma(
         return 1 / median if median > 0 else 1.0
     median = float(np.median(pdist(X, "sqeuclidean")))
     return 1 / (2 * median) if median > 0 else 1.0
+
+
+def resolve_gamma(gamma: float | str, X: ArrayLike, kernel: str, random_state) -> float:
+    """``gamma`` itself, or `median_gamma` of X where it is "median"."""
+    if not isinstance(gamma, str):
+        return gamma
+    if gamma != "median":
+        raise ValueError(f"gamma must be positive or 'median', got {gamma!r}")
+    return median_gamma(X, kernel, random_state=random_state)

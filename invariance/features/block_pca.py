@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .base import FeatureMap
 
 __all__ = ["BlockPCA"]
 
 
-class BlockPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BlockPCA(FeatureMap):
     """Project every block of ``block`` neighbouring features on common principal components.
 
     The 2 n + 1 thresholds of a CDF-pooled template are read off one smooth curve, and curves of
@@ -55,7 +55,7 @@ class BlockPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
         """Find the components from features X of shape (n, p)."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._points_to_fit(X)
         if self.block < 1 or X.shape[1] % self.block:
             raise ValueError(
                 f"block = {self.block!r} does not divide the {X.shape[1]} features; for GroupCDF "
@@ -87,14 +87,8 @@ class BlockPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Components of every block, shape (n, p / block * n_components)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._points_to_transform(X)
         blocks = X.reshape(-1, self.block)
         components = self.components_.T.astype(X.dtype)
         projected = blocks @ components - self.mean_.astype(X.dtype) @ components
         return projected.reshape(len(X), -1)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

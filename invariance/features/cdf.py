@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..array_api import check_arrays, is_foreign, like, on_host
+from ..array_api import like
 from ..groups import Transformations
+from .orbit import OrbitFeatures
 from .pooling import row_slices
 from .templates import draw_templates
 
@@ -20,7 +19,7 @@ __all__ = ["GroupCDF"]
 _TILE_ROWS, _TILE_COLUMNS = 512, 2048
 
 
-class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class GroupCDF(OrbitFeatures):
     r"""CDF pooling of projections on group-transformed templates.
 
     Mroueh et al. 2015, section 2: for template j and threshold k = -n..n,
@@ -38,7 +37,7 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     n_templates : int
         m.
     n_bins : int
-        n; there are 2 n + 1 thresholds a template.
+        n; there are 2 n + 1 thresholds a template, m (2 n + 1) features, template by template.
     n_transforms : int or None
         Group elements to draw; None takes all of them.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
@@ -107,14 +106,8 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             NumPy's or, through the array API standard, another library's; what is fitted is kept
             as NumPy arrays.
         """
-        if is_foreign(X):
-            check_arrays("GroupCDF", X)
-            X = on_host(X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        for name in ("n_templates", "n_bins"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"GroupCDF needs {name} >= 1 as an integer, got {value!r}")
+        X = self._points_to_fit(X)
+        self._check_counts("n_templates", "n_bins")
         if not self.epsilon > 0:
             raise ValueError(f"GroupCDF needs epsilon > 0, got {self.epsilon!r}")
         rng = check_random_state(self.random_state)
@@ -126,29 +119,19 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             self.templates, self.n_templates, X.shape[1], epsilon, self.rejection, rng
         ).astype(X.dtype)
         self.rejected_ = np.isnan(self.templates_[:, 0])
-        self._draw_elements(rng)
-        self._n_features_out = self.n_templates * (2 * self.n_bins + 1)
-        orbit_bytes = self.templates_.nbytes * self._n_elements
-        self._orbit = self._transformed(slice(None)) if orbit_bytes <= self.block_bytes else None
-        self.s_ = self._half_width(X)
-        return self
-
-    def _draw_elements(self, rng) -> None:
-        if self.group is None:
-            self.elements_, self._n_elements = None, 1
-            return
-        if self.n_transforms is None:
+        if self.group is not None and self.n_transforms is None:
             if self.group.weights() is not None:
                 raise ValueError(
                     f"{self.group!r} weighs its elements unequally; give n_transforms to draw "
                     "from its measure"
                 )
-            self.elements_ = self.group.elements()
-        elif self.n_transforms < 1:
-            raise ValueError(f"GroupCDF needs n_transforms >= 1, got {self.n_transforms!r}")
-        else:
-            self.elements_ = self.group.sample(self.n_transforms, rng)
-        self._n_elements = len(self.elements_)
+        self.elements_, weights = self._draw_transforms(rng)
+        self._n_elements = len(weights)
+        self._n_features_out = self.n_templates * (2 * self.n_bins + 1)
+        orbit_bytes = self.templates_.nbytes * self._n_elements
+        self._orbit = self._transformed(slice(None)) if orbit_bytes <= self.block_bytes else None
+        self.s_ = self._half_width(X)
+        return self
 
     def _half_width(self, X: NDArray) -> float:
         if isinstance(self.s, str):
@@ -174,15 +157,7 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         orbit = self.group.act(self.elements_[elements], templates)
         return np.ascontiguousarray(orbit.swapaxes(0, 1))
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, m (2 n_bins + 1)), template by template, of X's floating type.
-
-        They are in the library and on the device of X.
-        """
-        check_is_fitted(self)
-        if is_foreign(X):
-            return self._transform_arrays(X)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+    def _transform(self, X: NDArray) -> NDArray:
         features = np.empty((len(X), self.n_templates, 2 * self.n_bins + 1), dtype=X.dtype)
         in_bins = X * X.dtype.type(self.n_bins / self.s_)
         # A block of transformed templates: whole groups while they fit, else a part of one.
@@ -203,8 +178,7 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         features[:, self.rejected_] = 0
         return features.reshape(len(X), -1)
 
-    def _transform_arrays(self, X):
-        xp = check_arrays("GroupCDF", X, n_features=self.n_features_in_)
+    def _transform_arrays(self, xp, X):
         in_bins = X * (self.n_bins / self.s_)
         scale = float(np.sqrt(self.s_ / (self.n_bins * self.n_templates)) / self._n_elements)
         # About three arrays of a tile of products, and the transformed templates themselves.
@@ -262,8 +236,3 @@ class GroupCDF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         np.add(values, offsets, out=cells, casting="unsafe")
         histogram = np.bincount(cells.ravel(), minlength=lead[0] * lead[1] * n_cells)
         return np.cumsum(histogram.reshape(*lead, n_cells)[..., :-1], axis=2, dtype=np.int32)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, signal
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..groups.sound import mel_frequencies
+from .base import FeatureMap
 
 __all__ = ["LogMel"]
 
 
-class LogMel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LogMel(FeatureMap):
     """Decibels above silence in mel bands, frame by frame.
 
     Each value is 10 log10 of the energy in a triangular band relative to the loudest band of the
@@ -66,11 +65,8 @@ class LogMel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y=None) -> LogMel:
         """Lay out frames and bands for waveforms X of shape (n, n_samples)."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        for name in ("n_bands", "frame", "hop"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"LogMel needs {name} >= 1 as an integer, got {value!r}")
+        X = self._points_to_fit(X)
+        self._check_counts("n_bands", "frame", "hop")
         if not 0 <= self.low < self.high <= self.sample_rate / 2:
             raise ValueError(
                 f"LogMel needs 0 <= low < high <= sample_rate / 2, got low={self.low}, "
@@ -94,8 +90,7 @@ class LogMel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Spectrograms of shape (n, n_frames n_bands), frame after frame, of X's floating type."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._points_to_transform(X)
         n_frames = self.shape_[0]
         # Frames are centred on multiples of the hop, the recording padded with silence.
         lead = self.frame // 2
@@ -112,9 +107,3 @@ class LogMel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             decibels = 10 * np.log10(np.maximum(energy / (energy.max() or 1.0), 1e-30))
             result[...] = np.maximum(1 + decibels / self.range_db, 0)
         return spectrograms.reshape(len(X), -1)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.requires_fit = True
-        return tags

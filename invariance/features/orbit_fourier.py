@@ -6,20 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from scipy.stats import qmc
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..array_api import check_arrays, is_foreign, like, on_host
+from ..array_api import like, on_host
 from ..groups import CircleProducts, Transformations
-from .bandwidth import median_gamma
+from .bandwidth import resolve_gamma
+from .orbit import OrbitFeatures
 from .pooling import (
     circle_frequencies,
-    draw_transforms,
     pool,
     pool_arrays,
     pool_circle,
-    resolve_side,
     row_slices,
     spawn,
 )
@@ -89,7 +86,7 @@ def draw_frequencies(
     return np.sqrt(2 * gamma) * radii * directions
 
 
-class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class OrbitFourier(OrbitFeatures):
     r"""Random Fourier features averaged over the group.
 
     Raj et al. 2017, eq. 7: with templates omega_j from the base kernel's spectral law and group
@@ -118,8 +115,8 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     gamma : float or "median"
         Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.
     form : {"phase", "cos_sin"}
-        One cosine with a random phase a template, or a cosine and a sine: 2 s features of
-        smaller variance.
+        One cosine with a random phase a template, s features; or a cosine and a sine: 2 s
+        features of smaller variance, cosines first.
     sampling : {"monte_carlo", "quasi", "orthogonal"}
         See `draw_frequencies`.
     side : {"auto", "templates", "points"}
@@ -196,36 +193,21 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             NumPy's or, through the array API standard, another library's; what is fitted is kept
             as NumPy arrays.
         """
-        if is_foreign(X):
-            check_arrays("OrbitFourier", X)
-            X = on_host(X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
-            raise ValueError(
-                f"OrbitFourier needs n_components >= 1 as an integer, got {self.n_components!r}"
-            )
+        X = self._points_to_fit(X)
+        self._check_counts("n_components")
         if self.form not in ("phase", "cos_sin"):
             raise ValueError(f"form must be 'phase' or 'cos_sin', got {self.form!r}")
         # One stream each, so that the same seed gives the same templates whatever r is.
         rng, for_elements = spawn(check_random_state(self.random_state), 2)
-        elements, self.weights_ = draw_transforms(
-            "OrbitFourier", self.group, self.n_transforms, for_elements
-        )
+        elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
-        if isinstance(self.gamma, str):
-            if self.gamma != "median":
-                raise ValueError(f"gamma must be positive or 'median', got {self.gamma!r}")
-            self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
-        else:
-            self.gamma_ = self.gamma
+        self.gamma_ = resolve_gamma(self.gamma, seen, self.kernel, for_elements)
         self.templates_ = draw_frequencies(
             self.kernel, self.gamma_, self.n_components, seen.shape[1], self.sampling, rng
         ).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
         preserved = self.group is not None and self.group.unitary
-        self.side_, self.elements_ = resolve_side(
-            "OrbitFourier", self.side, self.group, elements, preserved, self.templates_
-        )
+        self.side_, self.elements_ = self._resolve_side(elements, preserved, self.templates_)
         self._n_features_out = self.n_components * (1 if self.form == "phase" else 2)
         self._frequencies = None
         if self.side_ == "templates":
@@ -251,26 +233,16 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.concatenate([templates, column.astype(templates.dtype)], axis=-1)
 
     def _template_orbit(self, which: slice) -> NDArray:
-        templates = self.templates_[which]
-        moved = templates[None] if self.elements_ is None else (
-            self.group.act(self.elements_, templates)
-        )
-        return self._extended(moved, self.phases_[which])
+        if self._orbit is not None:
+            return self._orbit[:, which]
+        return self._extended(self._moved(self.templates_[which]), self.phases_[which])
 
     def _with_one(self, X: NDArray) -> NDArray:
         if self.form == "cos_sin":
             return X
         return np.concatenate([X, np.ones((*X.shape[:-1], 1), dtype=X.dtype)], axis=-1)
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, s), or (n, 2 s) with cosines first, of X's floating type.
-
-        They are in the library and on the device of X.
-        """
-        check_is_fitted(self)
-        if is_foreign(X):
-            return self._transform_arrays(X)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+    def _transform(self, X: NDArray) -> NDArray:
         s = self.n_components
         features = np.zeros((len(X), self._n_features_out), dtype=X.dtype)
         if self.form == "phase":
@@ -290,8 +262,7 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         features *= np.sqrt((2 if self.form == "phase" else 1) / s)
         return features
 
-    def _transform_arrays(self, X):
-        xp = check_arrays("OrbitFourier", X, n_features=self.n_features_in_)
+    def _transform_arrays(self, xp, X):
         activations = [xp.cos] if self.form == "phase" else [xp.cos, xp.sin]
         weights = like(self.weights_, X)
         blocks = []
@@ -301,18 +272,14 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 rows = xp.concat([X, xp.ones_like(X[:, :1])], axis=1)
             row_bytes = len(self.weights_) * rows.shape[1] * self.templates_.itemsize
             for which in row_slices(self.n_components, row_bytes, self.block_bytes // 2):
-                kept = self._orbit is not None
-                orbit = self._orbit[:, which] if kept else self._template_orbit(which)
-                blocks.append(pool_arrays(
-                    xp, rows, like(orbit, X), weights, activations, self.block_bytes
-                ))
+                orbit = like(self._template_orbit(which), X)
+                blocks.append(pool_arrays(xp, rows, orbit, weights, activations, self.block_bytes))
             axis = 1
         else:
             templates = like(self._extended(self.templates_, self.phases_), X)
             row_bytes = 2 * len(self.weights_) * templates.shape[1] * self.templates_.itemsize
             for which in row_slices(X.shape[0], row_bytes, self.block_bytes // 2):
-                moved = self.group.act(self.elements_, on_host(X[which, :]))
-                moved = like(self._with_one(moved.reshape(*moved.shape[:2], -1)), X)
+                moved = like(self._with_one(self._moved(on_host(X[which, :]))), X)
                 pooled = pool_arrays(
                     xp, templates, moved, weights, activations, self.block_bytes
                 )
@@ -325,9 +292,7 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _pool_templates(self, rows, activations, outputs) -> None:
         row_bytes = len(self.weights_) * rows.shape[1] * rows.itemsize
         for which in row_slices(self.n_components, row_bytes, self.block_bytes // 2):
-            kept = self._orbit is not None
-            orbit = self._orbit[:, which] if kept else self._template_orbit(which)
-            orbit = orbit.astype(rows.dtype, copy=False)
+            orbit = self._template_orbit(which).astype(rows.dtype, copy=False)
             parts = [output[:, which] for output in outputs]
             pool(rows, orbit, self.weights_, activations, parts, n_jobs=self.n_jobs)
 
@@ -335,15 +300,9 @@ class OrbitFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         templates = self._extended(self.templates_, self.phases_).astype(X.dtype, copy=False)
         row_bytes = 2 * len(self.weights_) * templates.shape[1] * X.itemsize
         for which in row_slices(len(X), row_bytes, self.block_bytes // 2):
-            moved = self.group.act(self.elements_, X[which])
-            moved = self._with_one(moved.reshape(*moved.shape[:2], -1))
+            moved = self._with_one(self._moved(X[which]))
             parts = [output[which].T for output in outputs]
             pool(templates, moved, self.weights_, activations, parts, n_jobs=self.n_jobs)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _cos(values: NDArray) -> NDArray:

@@ -6,22 +6,19 @@ import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..array_api import check_arrays, is_foreign, like, on_host
+from ..array_api import like, on_host
 from ..groups import CircleProducts, SignedPermutationGroup, Transformations
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
-from .bandwidth import median_gamma
+from .bandwidth import resolve_gamma
+from .orbit import OrbitFeatures
 from .pooling import (
     circle_frequencies,
-    draw_transforms,
     pool,
     pool_arrays,
     pool_circle,
-    resolve_side,
     row_slices,
     spawn,
 )
@@ -60,7 +57,7 @@ def _whitener(gram: NDArray, rcond: float | None) -> NDArray:
     return (vectors[:, keep] / np.sqrt(values[keep])).T
 
 
-class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class OrbitNystroem(OrbitFeatures):
     r"""Nystrom features averaged over the group, for any base kernel.
 
     Raj et al. 2017, eq. 8: with landmarks Z and :math:`K_{ZZ}^+ = L^T L`,
@@ -152,24 +149,16 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             NumPy's or, through the array API standard, another library's; what is fitted is kept
             as NumPy arrays.
         """
-        if is_foreign(X):
-            check_arrays("OrbitNystroem", X)
-            X = on_host(X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
-            raise ValueError(
-                f"OrbitNystroem needs n_components >= 1 as an integer, got {self.n_components!r}"
-            )
+        X = self._points_to_fit(X)
+        self._check_counts("n_components")
         # One stream each, so that the same seed gives the same landmarks whatever r is.
         rng, for_elements = spawn(check_random_state(self.random_state), 2)
-        elements, self.weights_ = draw_transforms(
-            "OrbitNystroem", self.group, self.n_transforms, for_elements
-        )
+        elements, self.weights_ = self._draw_transforms(for_elements)
         candidates = self._candidates(X, elements, for_elements)
         self.kernel_ = self._kernel(candidates, rng)
         self.landmarks_ = self._choose(candidates, rng)
-        self.side_, self.elements_ = resolve_side(
-            "OrbitNystroem", self.side, self.group, elements, self._preserved(), self.landmarks_
+        self.side_, self.elements_ = self._resolve_side(
+            elements, self._preserved(), self.landmarks_
         )
         if self.side_ == "points":
             width = self.group.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
@@ -204,12 +193,7 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(
                 f"kernel must be a Kernel, 'gaussian' or 'laplacian', got {self.kernel!r}"
             )
-        gamma = self.gamma
-        if isinstance(gamma, str):
-            if gamma != "median":
-                raise ValueError(f"gamma must be positive or 'median', got {gamma!r}")
-            gamma = median_gamma(candidates, self.kernel, random_state=rng)
-        return named[self.kernel](gamma)
+        return named[self.kernel](resolve_gamma(self.gamma, candidates, self.kernel, rng))
 
     def _preserved(self) -> bool:
         if self.group is None or not self.group.unitary:
@@ -254,15 +238,7 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             chosen = rng.choice(n, s, replace=False, p=scores / scores.sum())
         return candidates[chosen]
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, rank_), of X's floating type.
-
-        They are in the library and on the device of X.
-        """
-        check_is_fitted(self)
-        if is_foreign(X):
-            return self._transform_arrays(X)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+    def _transform(self, X: NDArray) -> NDArray:
         pooled = np.zeros((len(X), len(self.landmarks_)), dtype=X.dtype)
         gaussian = isinstance(self.kernel_, Gaussian)
         landmarks = self.landmarks_.astype(X.dtype, copy=False)
@@ -284,18 +260,14 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             fixed = self._as_point(fixed)
         row_bytes = 2 * len(self.weights_) * fixed.shape[1] * X.itemsize
         for which in row_slices(len(turned), row_bytes, self.block_bytes // 2):
-            orbit = turned[which][None]
-            if self.elements_ is not None:
-                orbit = self.group.act(self.elements_, turned[which])
-                orbit = orbit.reshape(*orbit.shape[:2], -1)
+            orbit = self._moved(turned[which])
             if gaussian:
                 orbit = self._as_template(orbit)
             part = pooled[:, which] if on_templates else pooled[which].T
             pool(fixed, orbit, self.weights_, outputs=[part], **how)
         return pooled @ self.whitener_.astype(X.dtype, copy=False).T
 
-    def _transform_arrays(self, X):
-        xp = check_arrays("OrbitNystroem", X, n_features=self.n_features_in_)
+    def _transform_arrays(self, xp, X):
         gaussian = isinstance(self.kernel_, Gaussian)
         if not gaussian and not isinstance(self.kernel_, (Linear, Polynomial)):
             raise TypeError(
@@ -317,11 +289,7 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         row_bytes = 2 * len(self.weights_) * fixed.shape[1] * points.itemsize
         parts = []
         for which in row_slices(len(turned), row_bytes, self.block_bytes // 2):
-            orbit = turned[which][None]
-            if self.elements_ is not None:
-                orbit = self.group.act(self.elements_, turned[which])
-                orbit = orbit.reshape(*orbit.shape[:2], -1)
-            orbit = like(as_template(orbit), X)
+            orbit = like(as_template(self._moved(turned[which])), X)
             (part,) = pool_arrays(xp, fixed, orbit, weights, [activation], self.block_bytes)
             parts.append(part if on_templates else part.T)
         pooled = xp.concat(parts, axis=1 if on_templates else 0)
@@ -338,11 +306,6 @@ class OrbitNystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return np.concatenate(
             [2 * gamma * Z, -gamma * squares, np.full_like(squares, -gamma)], axis=-1
         )
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _exp(values: NDArray) -> NDArray:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .base import FeatureMap
 
 __all__ = ["PatchPooling"]
 
 
-class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PatchPooling(FeatureMap):
     r"""Orbit statistics of image patches: a feature map of patches, averaged over places.
 
     For every cell c of a coarse grid over the image, and patches x_p with their place p in c,
@@ -83,7 +84,7 @@ class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit(self, X: ArrayLike, y=None) -> PatchPooling:
         """Fit the feature map to patches of images X of shape (n, d)."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = self._points_to_fit(X)
         given = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
         self._image = given if len(given) == 3 else (*given, 1)
         if len(self._image) != 3 or np.prod(self._image) != X.shape[1]:
@@ -91,10 +92,9 @@ class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"images of shape {given} have {np.prod(given)} entries, but X has "
                 f"{X.shape[1]} features"
             )
-        for name in ("size", "stride", "grid", "n_patches"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, (int, np.integer)) or value < 1):
-                raise ValueError(f"PatchPooling needs {name} >= 1 as an integer, got {value!r}")
+        self._check_counts("stride", "grid", "n_patches")
+        if self.size is not None:
+            self._check_counts("size")
         height, width, _ = self._image
         size = max(height, width) if self.size is None else self.size
         self._window = (min(size, height), min(size, width))
@@ -135,8 +135,7 @@ class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of shape (n, cells * k) with k features of a patch, cell by cell."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = self._points_to_transform(X)
         cells = np.prod(np.minimum(self.places_, self.grid))
         widths = np.prod(self._window) * self._image[2] + self._n_features_out // cells
         step = int(max(1, self.block_bytes // (np.prod(self.places_) * widths * X.itemsize)))
@@ -144,7 +143,6 @@ class PatchPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if (
-            self.features is None
-        ) else []
+        if self.features is not None:
+            tags.transformer_tags.preserves_dtype = []
         return tags

@@ -7,7 +7,6 @@ made a tile at a time, the nonlinearity is applied in place and the tile is redu
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -19,11 +18,9 @@ from ..groups import CircleAction, CircleProducts, Transformations
 
 __all__ = [
     "circle_frequencies",
-    "draw_transforms",
     "pool",
     "pool_arrays",
     "pool_circle",
-    "resolve_side",
     "row_slices",
     "spawn",
 ]
@@ -156,90 +153,6 @@ def pool_circle(
     # as in `pool`: one array, hence threads
     tasks = (delayed(one)(begin) for begin in range(0, len(X), CIRCLE_ROWS))
     Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
-
-
-def draw_transforms(
-    owner: str, group: Transformations | None, n_transforms: int | None, rng
-) -> tuple[NDArray | None, NDArray]:
-    """Group elements and weights that sum to one; ``(None, [1])`` without a group.
-
-    Raises
-    ------
-    ValueError
-        For ``n_transforms < 1``.
-    TypeError
-        For an infinite set without ``n_transforms``.
-    """
-    valid = n_transforms is None or (
-        isinstance(n_transforms, (int, np.integer)) and n_transforms >= 1
-    )
-    if not valid:
-        raise ValueError(f"{owner} needs n_transforms >= 1 as an integer, got {n_transforms!r}")
-    if group is None:
-        return None, np.ones(1)
-    if n_transforms is None:
-        elements, weights = group.elements(), group.weights()
-    else:
-        elements, weights = group.sample(n_transforms, rng), None
-    if weights is None:
-        weights = np.full(len(elements), 1 / len(elements))
-    return elements, weights
-
-
-def resolve_side(
-    owner: str,
-    side: str,
-    group: Transformations | None,
-    elements: NDArray | None,
-    preserved: bool,
-    templates: NDArray,
-) -> tuple[str, NDArray | None]:
-    """Whether templates or points are transformed, and by which elements.
-
-    Where the action preserves the value, ``f(g x, t) = f(x, g^-1 t)``: with the inverses known the
-    two sides agree element by element, whatever the density. A set without
-    inverses needs a symmetric density, and then agrees in expectation (Raj et al. 2017, section
-    2.2.1).
-
-    Parameters
-    ----------
-    preserved : bool
-        Whether the action preserves the value exactly.
-    templates : ndarray of shape (s, d)
-        Used to measure how far a non-unitary action departs, for the warning.
-
-    Raises
-    ------
-    ValueError
-        For an unknown side, or templates asked for under a density that is not symmetric in a set
-        without inverses.
-    """
-    if side not in ("auto", "templates", "points"):
-        raise ValueError(f"side must be 'auto', 'templates' or 'points', got {side!r}")
-    if elements is None:
-        return "templates", None
-    invertible = hasattr(group, "inverse")
-    if side == "points" or (side == "auto" and not (preserved and (invertible or group.symmetric))):
-        return "points", elements
-    if not (invertible or group.symmetric):
-        raise ValueError(
-            f"{owner}: templates cannot be transformed, because the density of {group!r} is not "
-            "symmetric (q(g) != q(g^-1)) and its inverses are not known; use side='points' or a "
-            "symmetric density"
-        )
-    if not preserved:
-        some = templates[: min(len(templates), 8)]
-        norms = np.linalg.norm(some.reshape(len(some), -1), axis=1)
-        moved = group.act(elements[: min(len(elements), 32)], some)
-        change = np.linalg.norm(moved.reshape(*moved.shape[:2], -1), axis=2) / norms - 1
-        warnings.warn(
-            f"{owner}: the action of {type(group).__name__} is not unitary (it changes the norm of "
-            f"a template by {np.abs(change).mean():.1%} on average), so transforming templates "
-            "only approximates transforming points; side='points' is exact",
-            UserWarning,
-            stacklevel=3,
-        )
-    return "templates", group.inverse(elements) if invertible else elements
 
 
 def circle_frequencies(group: Transformations | None, extra: int) -> NDArray | None:

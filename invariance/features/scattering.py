@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .base import FeatureMap
 
 __all__ = ["Scattering"]
 
 
-class Scattering(TransformerMixin, BaseEstimator):
+class Scattering(FeatureMap):
     r"""Windowed scattering of Bruna and Mallat 2013: a fixed, untrained baseline.
 
     Averages over windows of :math:`2^J` pixels of :math:`x`, :math:`|x * \psi_1|` and
@@ -57,10 +57,8 @@ class Scattering(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
-        for name in ("scales", "orientations", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)!r}")
+        X = self._points_to_fit(X)
+        self._check_counts("scales", "orientations", "batch_size")
         self.shape_ = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
         if len(self.shape_) != 2 or X.shape[1] != self.shape_[0] * self.shape_[1]:
             raise ValueError(
@@ -80,12 +78,12 @@ class Scattering(TransformerMixin, BaseEstimator):
             ]
             for j in range(self.scales)
         ]
+        self._n_features_out = self._batch(X[:1]).shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = self._points_to_transform(X)
         return np.concatenate([
             self._batch(X[start : start + self.batch_size])
             for start in range(0, len(X), self.batch_size)

@@ -51,7 +51,7 @@ def test_batches_and_errors():
     assert whole.dtype == np.float32
     assert_allclose(clone(Scattering(SHAPE, batch_size=2)).fit_transform(X), whole, rtol=1e-5)
     for wrong in ({"scales": 0}, {"orientations": 0}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be at least 1, got 0"):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} >= 1 as an integer, got 0"):
             Scattering(SHAPE, **wrong).fit(X)
     for shape in ((15, 15), (16, 16, 1)):
         with pytest.raises(ValueError, match="not images of"):

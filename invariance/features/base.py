@@ -1,0 +1,39 @@
+"""`FeatureMap`: what every transformer of this package does with its points and parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["FeatureMap"]
+
+
+class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer of points, given as rows, that keeps their floating type.
+
+    Subclasses set ``_n_features_out`` when they are fitted.
+    """
+
+    def _points_to_fit(self, X: ArrayLike) -> NDArray:
+        """X of shape (n, d) in single or double precision; its d is remembered."""
+        return validate_data(self, X, dtype=(np.float64, np.float32))
+
+    def _points_to_transform(self, X: ArrayLike) -> NDArray:
+        """X of shape (n, d) in single or double precision, with the d of the fitted points."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+
+    def _check_counts(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(
+                    f"{type(self).__name__} needs {name} >= 1 as an integer, got {value!r}"
+                )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -7,14 +7,12 @@ Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled 
 
 from __future__ import annotations
 
-from math import factorial
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .base import Transformations
-from .signed import SignedPermutationGroup
+from .signed import SymmetricGroup, at_least_one
 
 __all__ = [
     "AtomPermutations",
@@ -116,7 +114,7 @@ def coulomb_triangle(matrices: ArrayLike) -> NDArray:
     return matrices[:, rows, columns] * scale
 
 
-class AtomPermutations(SignedPermutationGroup):
+class AtomPermutations(SymmetricGroup):
     """All renumberings of ``n_atoms`` atoms, conjugating flattened Coulomb matrices (S_a).
 
     >>> group = AtomPermutations(2)
@@ -128,28 +126,11 @@ class AtomPermutations(SignedPermutationGroup):
         self.n_atoms = n_atoms
 
     def _degree(self) -> int:
-        if not isinstance(self.n_atoms, (int, np.integer)) or self.n_atoms < 1:
-            raise ValueError(f"AtomPermutations needs n_atoms >= 1, got {self.n_atoms!r}")
-        return int(self.n_atoms)
+        return at_least_one(self, "n_atoms")
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self._degree(), self._degree())
-
-    @property
-    def order(self) -> int:
-        return factorial(self._degree())
-
-    def generators(self) -> NDArray:
-        """The transposition (1 2) and the cycle (1 2 ... a)."""
-        n, line = self._degree(), self.identity()[0]
-        swap = line.copy()
-        swap[:2] = line[:2][::-1]
-        return np.stack([swap, np.roll(line, -1)])[: min(n - 1, 2)].reshape(-1, n)
-
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
-        return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
 
     def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
         """Elements on the a^2 entries: entry (i, j) comes from entry (p_i, p_j)."""

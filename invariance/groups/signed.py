@@ -6,7 +6,6 @@ and each group only says which signed permutations it contains.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from math import factorial
 
 import numpy as np
@@ -36,14 +35,17 @@ class SignedPermutationGroup(FiniteGroup):
     """
 
     unitary = True
+    #: Coordinates that move together.
+    block = 1
 
-    @abstractmethod
     def _degree(self) -> int:
-        """Number of coordinates (or blocks of coordinates) that are moved."""
+        """Number of coordinates (or blocks of coordinates) that are moved: ``n``, as a rule."""
+        at_least_one(self, "block")
+        return at_least_one(self, "n")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (self._degree() * getattr(self, "block", 1),)
+        return (self._degree() * self.block,)
 
     def identity(self) -> NDArray:
         return np.arange(1, self._degree() + 1)[None]
@@ -69,9 +71,8 @@ class SignedPermutationGroup(FiniteGroup):
         signs : ndarray of int8, shape (r, d)
         """
         elements = np.atleast_2d(elements)
-        block = getattr(self, "block", 1)
-        perm = (np.abs(elements) - 1)[:, :, None] * block + np.arange(block)
-        signs = np.repeat(np.sign(elements).astype(np.int8), block, axis=1)
+        perm = (np.abs(elements) - 1)[:, :, None] * self.block + np.arange(self.block)
+        signs = np.repeat(np.sign(elements).astype(np.int8), self.block, axis=1)
         return perm.reshape(len(elements), -1), signs
 
     def _act(self, elements: NDArray, X: NDArray) -> NDArray:
@@ -82,20 +83,8 @@ class SignedPermutationGroup(FiniteGroup):
         return moved
 
 
-class Permutations(SignedPermutationGroup):
-    """All permutations of ``n`` coordinates, or of ``n`` blocks of ``block`` coordinates (S_n).
-
-    >>> group = Permutations(5, block=8)
-    >>> group.order, group.n_features, len(group.generators())
-    (120, 40, 2)
-    """
-
-    def __init__(self, n: int, block: int = 1):
-        self.n = n
-        self.block = block
-
-    def _degree(self) -> int:
-        return _positive(self, "n")
+class SymmetricGroup(SignedPermutationGroup):
+    """Base of the groups of all permutations, whatever these do to the data (S_n)."""
 
     @property
     def order(self) -> int:
@@ -113,6 +102,19 @@ class Permutations(SignedPermutationGroup):
         return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
 
 
+class Permutations(SymmetricGroup):
+    """All permutations of ``n`` coordinates, or of ``n`` blocks of ``block`` coordinates (S_n).
+
+    >>> group = Permutations(5, block=8)
+    >>> group.order, group.n_features, len(group.generators())
+    (120, 40, 2)
+    """
+
+    def __init__(self, n: int, block: int = 1):
+        self.n = n
+        self.block = block
+
+
 class CyclicShifts(SignedPermutationGroup):
     """Cyclic shifts of ``n`` coordinates (or blocks): (g x)[i] = x[i - shift] (Z_n).
 
@@ -124,9 +126,6 @@ class CyclicShifts(SignedPermutationGroup):
     def __init__(self, n: int, block: int = 1):
         self.n = n
         self.block = block
-
-    def _degree(self) -> int:
-        return _positive(self, "n")
 
     @property
     def order(self) -> int:
@@ -149,9 +148,6 @@ class SignFlips(SignedPermutationGroup):
 
     def __init__(self, n: int):
         self.n = n
-
-    def _degree(self) -> int:
-        return _positive(self, "n")
 
     @property
     def order(self) -> int:
@@ -179,9 +175,6 @@ class SignedPermutations(SignedPermutationGroup):
 
     def __init__(self, n: int):
         self.n = n
-
-    def _degree(self) -> int:
-        return _positive(self, "n")
 
     @property
     def order(self) -> int:
@@ -271,11 +264,9 @@ class Negation(FiniteGroup):
         return elements.astype(X.dtype)[:, None, None] * X
 
 
-def _positive(group, name: str) -> int:
+def at_least_one(group: FiniteGroup, name: str) -> int:
+    """A parameter of a group, checked."""
     value = getattr(group, name)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ValueError(f"{type(group).__name__} needs {name} >= 1 as an integer, got {value!r}")
-    block = getattr(group, "block", 1)
-    if isinstance(block, bool) or not isinstance(block, (int, np.integer)) or block < 1:
-        raise ValueError(f"{type(group).__name__} needs block >= 1 as an integer, got {block!r}")
     return int(value)

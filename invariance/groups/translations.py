@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from .base import FiniteGroup, Transformations
+from .base import Transformations
+from .cyclic import CyclicProduct
 from .densities import Density
 
 __all__ = ["CyclicTranslations", "Translations", "image_shape"]
@@ -34,7 +33,7 @@ def _roll(shifts: NDArray, X: NDArray, shape: tuple[int, ...]) -> NDArray:
     return moved.reshape(len(shifts), *X.shape)
 
 
-class CyclicTranslations(FiniteGroup):
+class CyclicTranslations(CyclicProduct):
     """All cyclic translations of an image: Z_height x Z_width, permuting the pixels.
 
     An element is a row of integers, one for each of ``axes``; (down, right) for both. On polar
@@ -75,30 +74,9 @@ class CyclicTranslations(FiniteGroup):
             raise ValueError(f"axes must be (0,), (1,) or (0, 1), got {self.axes!r}")
         return np.array([sizes[a] for a in axes])
 
-    @property
-    def order(self) -> int:
-        return prod(int(p) for p in self._periods())
-
-    def generators(self) -> NDArray:
-        periods = self._periods()
-        return np.eye(len(periods), dtype=np.int64)[periods > 1]
-
-    def identity(self) -> NDArray:
-        return np.zeros((1, len(self._periods())), dtype=np.int64)
-
     def elements(self) -> NDArray:
         periods = self._periods()
         return np.indices(periods).reshape(len(periods), -1).T.astype(np.int64)
-
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        periods = self._periods()
-        return check_random_state(random_state).randint(periods, size=(n_samples, len(periods)))
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
-        return (np.atleast_2d(first) + np.atleast_2d(second)) % self._periods()
-
-    def inverse(self, elements: ArrayLike) -> NDArray:
-        return -np.atleast_2d(elements) % self._periods()
 
     def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
         """As permutations of the pixels: ``(g x)[i] = signs[i] * x[perm[i]]``, all signs one."""

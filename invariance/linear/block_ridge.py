@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .classes import OneVsRest, check_two_classes
 
 __all__ = ["BlockRidgeClassifier"]
 
 
-class BlockRidgeClassifier(ClassifierMixin, BaseEstimator):
+class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     r"""One-vs-all regularised least squares that sees its features a block of rows at a time.
 
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \lambda \lVert W \rVert^2` over centred
@@ -83,10 +85,7 @@ class BlockRidgeClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"BlockRidgeClassifier needs lam > 0, got {self.lam!r}")
         if self.dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
-        if len(classes) < 2:
-            raise ValueError(
-                f"classification needs at least two classes, got the one class {classes[0]!r}"
-            )
+        check_two_classes(classes)
         self.classes_ = classes
         self.n_seen_ = 0
         targets = 1 if len(classes) == 2 else len(classes)
@@ -152,20 +151,9 @@ class BlockRidgeClassifier(ClassifierMixin, BaseEstimator):
             found.append(np.mean(self._labels(decided) == np.asarray(y)))
         return np.array(found)
 
-    def decision_function(self, X: ArrayLike) -> NDArray:
-        """Scores, shape (n,) for two classes and (n, classes) otherwise."""
+    def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self, "classes_")
         if self._stale:
             self._solve()
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        decided = X @ self.coef_.T.astype(X.dtype) + self.intercept_
-        return decided[:, 0] if decided.shape[1] == 1 else decided
-
-    def _labels(self, decided: NDArray) -> NDArray:
-        if decided.ndim == 1 or decided.shape[1] == 1:
-            return self.classes_[(decided.reshape(-1) > 0).astype(int)]
-        return self.classes_[decided.argmax(axis=1)]
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Predicted labels, shape (n,)."""
-        return self._labels(self.decision_function(X))
+        return X @ self.coef_.T.astype(X.dtype) + self.intercept_

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from .classes import check_two_classes, misclassification
+
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
 
@@ -91,8 +93,7 @@ def rls_by_cholesky(
             f"{labels.shape}"
         )
     classes, index = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"classification needs at least two classes, got {classes!r}")
+    check_two_classes(classes)
     if not (start > 0 and step > 1 and max_steps >= 1):
         raise ValueError(
             f"expected start > 0, step > 1, max_steps >= 1; got {start}, {step}, {max_steps}"
@@ -161,5 +162,4 @@ def _one(gram: NDArray, targets: NDArray, index: NDArray, ridge: float) -> tuple
     diagonal -= 1 / (n * ridge)
     residuals = dual / diagonal[:, None]
     wrong = np.mean((targets - residuals).argmax(axis=1) != index)
-    squared = np.mean(np.square(residuals))
-    return float(wrong + 0.5 / n * squared / (1 + squared)), dual
+    return misclassification(wrong, residuals), dual

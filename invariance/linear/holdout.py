@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from .ridge import ridge_dual
+
 __all__ = ["HoldoutRidge", "ridge_by_holdout"]
 
 
@@ -29,13 +31,6 @@ class HoldoutRidge:
     intercept: NDArray
     lam: float
     accuracies: NDArray
-
-
-def _fit(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
-    block = gram.astype(np.float64)
-    block.flat[:: len(block) + 1] += lam * len(block) * block.diagonal().mean()
-    factor = linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve(factor, targets - targets.mean(axis=0), check_finite=False)
 
 
 def ridge_by_holdout(
@@ -84,7 +79,7 @@ def ridge_by_holdout(
     accuracies = np.full(len(lambdas), np.nan)
     for i, lam in enumerate(lambdas):
         try:
-            dual = _fit(gram[kept, kept], targets[kept], lam)
+            dual = ridge_dual(gram[kept, kept].astype(np.float64), targets[kept], lam)
         except linalg.LinAlgError:
             continue
         scores = gram[held, kept] @ dual + targets[kept].mean(axis=0)
@@ -97,4 +92,5 @@ def ridge_by_holdout(
     # Among equals the strongest regularisation wins.
     best = np.flatnonzero(accuracies == np.nanmax(accuracies))
     lam = float(lambdas[best].max())
-    return HoldoutRidge(_fit(gram, targets, lam), targets.mean(axis=0), lam, accuracies)
+    dual = ridge_dual(gram.astype(np.float64), targets, lam)
+    return HoldoutRidge(dual, targets.mean(axis=0), lam, accuracies)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from .ridge import ridge_dual
+
 __all__ = ["NestedRidge", "nested_ridge"]
 
 
@@ -36,15 +38,11 @@ class NestedRidge:
 
 def _predict(gram, y, train, test, lam) -> NDArray:
     """Ridge regression on the training points' Gram block, targets centred; NaN when singular."""
-    block = gram[np.ix_(train, train)]
-    block.flat[:: len(train) + 1] += lam * len(train) * block.diagonal().mean()
-    mean = y[train].mean()
     try:
-        factor = linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
+        dual = ridge_dual(gram[np.ix_(train, train)], y[train], lam)
     except linalg.LinAlgError:
         return np.full(len(test), np.nan)
-    dual = linalg.cho_solve(factor, y[train] - mean, check_finite=False)
-    return mean + gram[np.ix_(test, train)] @ dual
+    return y[train].mean() + gram[np.ix_(test, train)] @ dual
 
 
 def nested_ridge(

@@ -8,10 +8,12 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .classes import OneVsRest, check_two_classes
 
 __all__ = ["NormInfinityClassifier", "margin_loss"]
 
@@ -41,7 +43,7 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     raise ValueError(f"loss must be 'hinge', 'logistic' or 'square', got {loss!r}")
 
 
-class NormInfinityClassifier(ClassifierMixin, BaseEstimator):
+class NormInfinityClassifier(OneVsRest, BaseEstimator):
     r"""Linear classifier with bounded weights and no other regularisation.
 
     The empirical risk minimiser of Mroueh et al. 2015, section 4, with B = C/m on CDF features,
@@ -122,11 +124,7 @@ class NormInfinityClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"loss must be 'hinge', 'logistic' or 'square', got {self.loss!r}")
         kept = weights > 0
         self.classes_, codes = np.unique(y[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "classification needs at least two classes, got the one class "
-                f"{str(self.classes_[0])!r}"
-            )
+        check_two_classes(self.classes_)
         X, codes, weights = _merge(X[kept], codes, weights[kept])
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         solved = [self._solve(X, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
@@ -188,18 +186,9 @@ class NormInfinityClassifier(ClassifierMixin, BaseEstimator):
             conjugate = -a if self.loss == "hinge" else -entr(a) - entr(1 - a)
         return float(-c @ conjugate - np.abs((c * a) @ signed).sum())
 
-    def decision_function(self, X: ArrayLike) -> NDArray:
-        """f(x) of shape (n,) for two classes and (n, n_classes) otherwise."""
+    def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        scores = X @ self.coef_.T
-        return scores[:, 0] if len(self.coef_) == 1 else scores
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Predicted labels, shape (n,)."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        return validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_.T
 
 
 def _merge(X: NDArray, codes: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:

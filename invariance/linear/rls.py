@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -17,6 +17,8 @@ from sklearn.utils.validation import (
     column_or_1d,
     validate_data,
 )
+
+from .classes import OneVsRest, check_two_classes, misclassification
 
 __all__ = ["LeaveOneOutPath", "RLSClassifier", "RLSRegressor"]
 
@@ -232,7 +234,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         return decided[:, 0] if self._flat else decided
 
 
-class RLSClassifier(ClassifierMixin, _RegularisedLeastSquares):
+class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     """Regularised least squares classification on one-vs-all +-1 targets.
 
     The lambda with the best leave-one-out accuracy is taken; equal accuracies are told apart by
@@ -257,12 +259,9 @@ class RLSClassifier(ClassifierMixin, _RegularisedLeastSquares):
         self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
         Y = self._binarizer.fit_transform(y).astype(np.float64)
         self._multilabel = type_of_target(y) == "multilabel-indicator"
-        if not self._multilabel and len(self._binarizer.classes_) < 2:
-            raise ValueError(
-                "classification needs at least two classes, got the one class "
-                f"{self._binarizer.classes_[0]!r}"
-            )
         self.classes_ = self._binarizer.classes_
+        if not self._multilabel:
+            check_two_classes(self.classes_)
 
         def loss(residuals: NDArray) -> float:
             decided = Y - residuals
@@ -270,24 +269,14 @@ class RLSClassifier(ClassifierMixin, _RegularisedLeastSquares):
                 wrong = np.mean((decided > 0) != (Y > 0))
             else:
                 wrong = np.mean(decided.argmax(axis=1) != Y.argmax(axis=1))
-            squared = np.mean(np.square(residuals))
-            return wrong + 0.5 / len(Y) * squared / (1 + squared)
+            return misclassification(wrong, residuals)
 
         self._fit(X, Y, loss)
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray:
-        """Scores, shape (n,) for two classes and (n, classes) otherwise."""
-        decided = self._decide(X)
-        return decided[:, 0] if decided.shape[1] == 1 else decided
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Predicted labels, shape (n,) (or the multilabel matrix)."""
-        scores = self.decision_function(X)
-        if self._multilabel:
-            return (scores.reshape(len(scores), -1) > 0).astype(int)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+    def _labels(self, decided: NDArray) -> NDArray:
+        """Labels, or the multilabel matrix."""
+        return (decided > 0).astype(int) if self._multilabel else super()._labels(decided)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,0 +1,27 @@
+"""`ridge_dual`: kernel ridge regression at one lambda, relative to the Gram matrix's diagonal."""
+
+from __future__ import annotations
+
+from numpy.typing import NDArray
+from scipy import linalg
+
+__all__ = ["ridge_dual"]
+
+
+def ridge_dual(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
+    """Dual coefficients (K + lambda n k I)^-1 (y - mean y), with k the mean of K's diagonal.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n, n), float64
+        Overwritten by its Cholesky factor.
+    targets : ndarray of shape (n,) or (n, t)
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        When the matrix is not positive definite.
+    """
+    gram.flat[:: len(gram) + 1] += lam * len(gram) * gram.diagonal().mean()
+    factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+    return linalg.cho_solve(factor, targets - targets.mean(axis=0), check_finite=False)

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
+from .checks import positive, probability
+
 __all__ = [
     "Sizes",
     "cdf_products",
@@ -55,18 +57,6 @@ def _check_dimension(d: ArrayLike, eps: ArrayLike) -> tuple[NDArray, NDArray]:
     if not (np.all(d >= 1) and np.all((eps > 0) & (eps < 1))):
         raise ValueError(f"theorem 1 needs d >= 1 and 0 < eps < 1, got d={d!r} and eps={eps!r}")
     return d, eps
-
-
-def _positive(**values: float) -> None:
-    for name, value in values.items():
-        if not np.all(np.asarray(value) > 0):
-            raise ValueError(f"{name} must be positive, got {value!r}")
-
-
-def _probability(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 < value < 1:
-            raise ValueError(f"{name} is a probability of failure in (0, 1), got {value!r}")
 
 
 # ---------------------------------------------------------------- Theorem 1 and its remarks
@@ -339,7 +329,7 @@ def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, n_elements: int)
     kernel, plain : arrays of equal shape
         K_s of the group and of the trivial group.
     """
-    _positive(n_elements=n_elements)
+    positive(n_elements=n_elements)
     share = 1 / n_elements
     return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
 
@@ -362,7 +352,7 @@ def theorem2_bins(eps: float, s: float = 1.0) -> int:
     >>> theorem2_bins(0.1), theorem2_bins(0.1, s=1.2)
     (10, 12)
     """
-    _positive(eps=eps, s=s)
+    positive(eps=eps, s=s)
     return ceil(s / eps - 1e-12)
 
 
@@ -377,8 +367,8 @@ def theorem2_templates(eps: float, n_points: int, delta: float, s: float = 2.0) 
     >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
     61165
     """
-    _positive(eps=eps, n_points=n_points, s=s)
-    _probability(delta=delta)
+    positive(eps=eps, n_points=n_points, s=s)
+    probability(delta=delta)
     return ceil(2 * s**2 / eps**2 * log(2 * n_points**2 / delta))
 
 
@@ -396,8 +386,8 @@ def theorem2_elements(
     >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
     5042
     """
-    _positive(eps=eps, n_points=n_points, n_templates=n_templates, s=s)
-    _probability(delta=delta)
+    positive(eps=eps, n_points=n_points, n_templates=n_templates, s=s)
+    probability(delta=delta)
     return ceil(18 * s**2 / eps**2 * log(4 * n_templates * n_points**2 / delta))
 
 
@@ -410,7 +400,7 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     >>> theorem2_constants()
     (24.0, 288.0)
     """
-    _positive(s=s)
+    positive(s=s)
     return 6 * s**2, 72 * s**2
 
 
@@ -433,8 +423,8 @@ def theorem2_errors(
     >>> [round(p, 3) for p in parts]
     [0.12, 0.053, 0.0]
     """
-    _positive(n_bins=n_bins, n_templates=n_templates, n_elements=n_elements, s=s)
-    _probability(delta=delta)
+    positive(n_bins=n_bins, n_templates=n_templates, n_elements=n_elements, s=s)
+    probability(delta=delta)
     templates = s * sqrt(2 / n_templates * log(2 * n_points**2 / delta))
     elements = 0.0
     if np.isfinite(n_elements):
@@ -498,7 +488,7 @@ def rademacher_bound(N: int, C: float, s: float, n: float | None = None) -> floa
     >>> rademacher_bound(100, C=1.0, s=1.2), rademacher_bound(100, C=1.0, s=1.2, n=10)
     (0.12, 0.252)
     """
-    _positive(N=N, C=C, s=s)
+    positive(N=N, C=C, s=s)
     return (1.0 if n is None else 2 + 1 / n) * C * s / sqrt(N)
 
 
@@ -517,8 +507,8 @@ def lemma4_error(
     >>> round(lemma4_error(100, float("inf"), 10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
     1.0675
     """
-    _positive(m=m, G=G, n=n, C=C, s=s)
-    _probability(delta1=delta1, delta2=delta2)
+    positive(m=m, G=G, n=n, C=C, s=s)
+    probability(delta1=delta1, delta2=delta2)
     templates = (1 + sqrt(2 * log(1 / delta1))) / sqrt(m)
     elements = (1 + sqrt(2 * log(m / delta2))) / sqrt(G) if np.isfinite(G) else 0.0
     return 2 * s * C * (templates + elements + 1 / n)
@@ -547,7 +537,7 @@ def lemma6_deviation(
     >>> round(lemma6_deviation(10_000, L=1.0, C=1.0, s=1.2, V0=1.0, delta=0.05), 4)
     0.0802
     """
-    _probability(delta=delta)
+    probability(delta=delta)
     largest = C if n is None else (2 + 1 / n) * s * C
     complexity = 4 * L * rademacher_bound(N, C, s, n)
     return complexity + (2 * V0 + L * largest * sqrt(0.5 * log(1 / delta))) / sqrt(N)

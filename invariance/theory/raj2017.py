@@ -16,6 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import positive, probability
+
 __all__ = [
     "approximation_error",
     "excess_risk_bound",
@@ -34,25 +36,13 @@ __all__ = [
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
 
 
-def _check(**positive: float) -> None:
-    for name, value in positive.items():
-        if not np.all(np.asarray(value) > 0):
-            raise ValueError(f"{name} must be positive, got {value!r}")
-
-
-def _check_delta(**deltas: float) -> None:
-    for name, value in deltas.items():
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
-
-
 def gamma_of_bandwidth(sigma: float) -> float:
     """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
 
     >>> gamma_of_bandwidth(1.0)
     0.5
     """
-    _check(sigma=sigma)
+    positive(sigma=sigma)
     return 1 / (2 * sigma**2)
 
 
@@ -77,7 +67,7 @@ def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_templates(800, 0.4).round(6))
     0.0
     """
-    _check(s=s, eps=eps)
+    positive(s=s, eps=eps)
     return np.minimum(1, 2 * np.exp(-np.asarray(s) * np.asarray(eps) ** 2 / 8))
 
 
@@ -90,7 +80,7 @@ def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_group(100, 0.5).round(6))
     7e-06
     """
-    _check(r=r, eps=eps)
+    positive(r=r, eps=eps)
     return np.minimum(1, 2 * np.exp(-np.asarray(r) * np.asarray(eps) ** 2 / 2))
 
 
@@ -100,7 +90,7 @@ def statistics_gap(r: int) -> float:
     >>> statistics_gap(50)
     0.02
     """
-    _check(r=r)
+    positive(r=r)
     return 1 / r
 
 
@@ -122,7 +112,7 @@ def uniform_failure(
     >>> bool(uniform_failure(1e6, 1e5, 0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
     True
     """
-    _check(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
+    positive(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
     group = _GROUP_PUBLISHED if published else _GROUP
     log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
     log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
@@ -142,8 +132,8 @@ def templates(eps: float, d: int, diameter: float, delta: float) -> int:
     >>> templates(0.2, d=2, diameter=1.0, delta=0.1)
     40564
     """
-    _check(eps=eps, d=d, diameter=diameter)
-    _check_delta(delta=delta)
+    positive(eps=eps, d=d, diameter=diameter)
+    probability(delta=delta)
     return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
 
 
@@ -155,8 +145,8 @@ def group_samples(
     >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)
     634
     """
-    _check(eps=eps, d=d, diameter=diameter)
-    _check_delta(delta=delta)
+    positive(eps=eps, d=d, diameter=diameter)
+    probability(delta=delta)
     rate = _GROUP_PUBLISHED if published else _GROUP
     return int(np.ceil(_enough(rate, eps, d, diameter, delta)))
 
@@ -169,8 +159,8 @@ def hilbert_average_bound(n: ArrayLike, bound: float, delta: float) -> NDArray:
     >>> float(hilbert_average_bound(100, 1.0, 0.1).round(3))
     0.315
     """
-    _check(n=n, bound=bound)
-    _check_delta(delta=delta)
+    positive(n=n, bound=bound)
+    probability(delta=delta)
     return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
@@ -212,7 +202,7 @@ def excess_risk_bound(
     >>> float(excess_risk_bound(1e6, 1e4, 1e4, C=1.0, delta=0.1).round(3))
     0.077
     """
-    _check(n=n, C=C, lipschitz=lipschitz)
+    positive(n=n, C=C, lipschitz=lipschitz)
     n = np.asarray(n, dtype=float)
     LC = lipschitz * C
     estimation = (4 * LC + 2 * loss_at_zero) / np.sqrt(n)

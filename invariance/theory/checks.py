@@ -19,6 +19,4 @@ def probability(**values: float) -> None:
     """Refuse what is no probability of failure, by name."""
     for name, value in values.items():
         if not 0 < value < 1:
-            raise ValueError(
-                f"{name} must lie in (0, 1), as a probability of failure, got {value!r}"
-            )
+            raise ValueError(f"{name} is a probability of failure in (0, 1), got {value!r}")

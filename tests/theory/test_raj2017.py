@@ -136,7 +136,7 @@ def test_jacobian_factor_and_bandwidth():
     "call, message",
     [
         (lambda: raj2017.templates(0.0, 2, 1.0, 0.1), "eps must be positive"),
-        (lambda: raj2017.templates(0.1, 2, 1.0, 1.0), r"delta is a probability .* in \(0, 1\), got 1.0"),
+        (lambda: raj2017.templates(0.1, 2, 1.0, 1.0), r"delta is a probability .* in \(0, 1\)"),
         (lambda: raj2017.uniform_failure(1, 0, 1, 1, 1, 1), "r must be positive"),
         (lambda: raj2017.statistics_gap(0), "r must be positive"),
         (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),

@@ -8,6 +8,7 @@ from typing import Any
 from invariance.companion.errors import LedgerError, NotebookError, hint
 from invariance.companion.files import read_json
 from invariance.companion.ledger import Ledger, load_ledger
+from invariance.companion.order import reads
 from invariance.companion.parameters import notebook_code, read_notebook, read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.scoreboard import ScoreboardError, scoreboard, with_scoreboard
@@ -26,10 +27,11 @@ def problems(paths: Paths) -> list[str]:
     Returns
     -------
     list of str
-        About the form of the notebooks (parameters cell, kernelspec, name given to ``Run``,
-        outputs kept in the tree), claims that the ledger does not know or that two notebooks
-        record, and stored results (unreadable, files missing, a verdict that does not follow
-        from its numbers), and a scoreboard in ``README.md`` that differs from what they give.
+        About the form of the notebooks (parameters cell, what they read of others, kernelspec,
+        name given to ``Run``, outputs kept in the tree), claims that the ledger does not know or
+        that two notebooks record, stored results (unreadable, files missing, a verdict that does
+        not follow from its numbers), and a scoreboard in ``README.md`` that differs from what they
+        give.
     """
     try:
         ledger = load_ledger(paths.ledger)
@@ -92,6 +94,7 @@ def _form(paths: Paths, notebook: str) -> list[str]:
     source = paths.source(notebook)
     try:
         read_parameters(source)
+        reads(paths, notebook)
         header = read_notebook(source).metadata.get("kernelspec", {})
         calls = list(_calls(notebook_code(source)))
     except (NotebookError, SyntaxError) as error:

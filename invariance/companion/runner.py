@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from invariance.companion.files import (
 )
 from invariance.companion.imports import closure, digest
 from invariance.companion.ledger import Ledger, load_ledger
+from invariance.companion.order import reads
 from invariance.companion.parameters import (
     Parameter,
     notebook_code,
@@ -103,6 +105,7 @@ class _Job:
     default_parameters: bool
     key: str
     expected_s: float
+    reads: list[str]
     folder: Path = field(init=False)
     process: Process | None = None
     started: datetime | None = None
@@ -322,8 +325,41 @@ def _prepare(
         notebook=notebook, source=source, final=paths.output(notebook, profile),
         parameters=values, default_parameters=values == defaults,
         key=run_key(source, values, threads),
-        expected_s=_expected_duration(paths, notebook, profile),
+        expected_s=_expected_duration(paths, notebook, profile), reads=reads(paths, notebook),
     )
+
+
+def _still_valid(jobs: Sequence[_Job], paths: Paths, profile: str) -> list[_Job]:
+    """Jobs whose last success is what a run would give again, and what they read with them."""
+    by_name = {job.notebook: job for job in jobs}
+
+    @cache
+    def valid(notebook: str) -> bool:
+        if notebook not in by_name:
+            return True
+        job = by_name[notebook]
+        status = read_json(job.final / "status.json")
+        if not status or status["status"] != "ok" or status["key"] != job.key:
+            return False
+        finished = _changed(job.final / "status.json")
+        return all(
+            valid(name)
+            and _changed(paths.output(name, profile) / "results.json") <= finished
+            and _changed(paths.published(name) / "results.json") <= finished
+            for name in job.reads
+        )
+
+    return [job for job in jobs if valid(job.notebook)]
+
+
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+def _next(waiting: Sequence[_Job], running: Sequence[_Job]) -> _Job | None:
+    """The first job that reads nothing of another one which is yet to end."""
+    to_end = {job.notebook for job in (*waiting, *running)}
+    return next((job for job in waiting if to_end.isdisjoint(job.reads)), None)
 
 
 def run_notebooks(
@@ -332,7 +368,7 @@ def run_notebooks(
     threads: int = 1, deadline: float | None = None, cell_timeout: float | None = None,
     tell: Callable[[Outcome], None] | None = None,
 ) -> Summary:
-    """Run notebooks, several at a time, longest first.
+    """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
     Parameters
     ----------
@@ -345,7 +381,7 @@ def run_notebooks(
     place : Place, optional
         Where they run, and how many at a time; default: here, one a core.
     resume : bool
-        Skip notebooks whose last run succeeded with the same key.
+        Skip notebooks whose last run succeeded with the same key, unless what they read is newer.
     threads : int
         BLAS threads of each notebook; fixed, so that results do not depend on `place`.
     deadline : float, optional
@@ -398,24 +434,23 @@ def run_notebooks(
         for notebook, message in malformed.items():
             values = {"profile": profile}
             job = _Job(notebook, paths.source(notebook), paths.output(notebook, profile), values,
-                       default_parameters=False, key="", expected_s=0.0)
+                       default_parameters=False, key="", expected_s=0.0, reads=[])
             done(_finish(job, paths, place, "failed", _note("notebook", message)))
         if resume:
-            for job in list(waiting):
-                status = read_json(job.final / "status.json")
-                if status and status["status"] == "ok" and status["key"] == job.key:
-                    _refresh_verdicts(job.final / "results.json", ledger)
-                    if profile == "full" and job.default_parameters:
-                        _refresh_verdicts(paths.published(job.notebook) / "results.json", ledger)
-                    waiting.remove(job)
-                    done(Outcome(job.notebook, "ok", status["duration_s"], resumed=True))
+            for job in _still_valid(waiting, paths, profile):
+                _refresh_verdicts(job.final / "results.json", ledger)
+                if profile == "full" and job.default_parameters:
+                    _refresh_verdicts(paths.published(job.notebook) / "results.json", ledger)
+                waiting.remove(job)
+                duration = read_json(job.final / "status.json")["duration_s"]
+                done(Outcome(job.notebook, "ok", duration, resumed=True))
         waiting.sort(key=lambda job: -job.expected_s)
 
         running: list[_Job] = []
         with _signals_noted() as stop:
             while (waiting or running) and not stop.requested:
-                while waiting and len(running) < place.slots:
-                    job = waiting.pop(0)
+                while len(running) < place.slots and (job := _next(waiting, running)):
+                    waiting.remove(job)
                     try:
                         _remove_leftovers(job.final)
                         _start(job, paths, place, threads, cell_timeout)

@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     reads: [compare/digits, compare/rotated_digits, compare/molecules, compare/torus, compare/sphere]
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:

@@ -1,0 +1,163 @@
+"""A notebook runs after those whose results it reads, in whatever order they are given."""
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from invariance.companion import consistency
+from invariance.companion.cli import main
+from invariance.companion.errors import NotebookError
+from invariance.companion.files import write_json
+from invariance.companion.order import reads
+from invariance.companion.paths import Paths
+from invariance.companion.runner import run_notebooks
+
+REAL = Paths(Path(__file__).parents[2])
+
+
+class Script:
+    """A place that runs no kernel: a notebook takes some glances and notes its start and end."""
+
+    def __init__(self, slots: int, failing: tuple[str, ...] = ()) -> None:
+        self.slots, self.failing, self.events = slots, failing, []
+
+    def start(self, description, environment):
+        folder, notebook = Path(description["folder"]), description["notebook"]
+        failure = {"kind": "cell", "message": "as asked", "cell_source": None}
+        failed = notebook in self.failing
+        outcome = {"status": "failed" if failed else "ok", "failure": failure if failed else None}
+        write_json(folder / ".work" / "outcome.json", outcome)
+        write_json(folder / "results.json", {"claims": {}})
+        self.events.append(("start", notebook))
+        return Glanced(notebook, glances=5)
+
+    def end(self, process, folder):
+        if process is not None:
+            self.events.append(("end", process.notebook))
+
+    @property
+    def started(self) -> list[str]:
+        return [notebook for what, notebook in self.events if what == "start"]
+
+
+class Glanced:
+    returncode = None
+
+    def __init__(self, notebook: str, glances: int) -> None:
+        self.notebook, self.glances = notebook, glances
+
+    def poll(self):
+        self.glances -= 1
+        if self.glances <= 0:
+            self.returncode = 0
+        return self.returncode
+
+
+def write(project, notebook: str, header: str = "", cell: str = "x = 1") -> str:
+    path = project.source(project.write(notebook, cell))
+    path.write_text(path.read_text().replace("# jupyter:\n", f"# jupyter:\n{header}", 1))
+    return notebook
+
+
+def header(*names: str) -> str:
+    return f"#   invariance:\n#     reads: [{', '.join(names)}]\n"
+
+
+def statuses(summary) -> dict[str, str]:
+    return {o.notebook: "kept" if o.resumed else o.status for o in summary.outcomes}
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
+    write(project, "p/a_last", header("p/b_middle"))
+    write(project, "p/b_middle", header("p/c_fails", "p/d_first"))
+    write(project, "p/c_fails")
+    write(project, "p/d_first")
+    write(project, "p/e_other")
+    place = Script(slots, failing=("p/c_fails",))
+    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    assert statuses(summary) == dict.fromkeys(project.all_notebooks(), "ok") | {
+        "p/c_fails": "failed"
+    }
+    order = {event: number for number, event in enumerate(place.events)}
+    assert order["end", "p/c_fails"] < order["start", "p/b_middle"]
+    assert order["end", "p/d_first"] < order["start", "p/b_middle"]
+    assert order["end", "p/b_middle"] < order["start", "p/a_last"]
+    if slots > 2:  # as soon as there is room
+        assert order["start", "p/e_other"] < order["end", "p/c_fails"]
+
+
+def test_what_is_not_run_is_not_waited_for(project):
+    write(project, "p/a")
+    write(project, "p/broken", header("p/nothing"))
+    write(project, "p/reader", header("p/a", "p/broken"))
+    assert statuses(run_notebooks(project, ["p/reader"], place=Script(1))) == {"p/reader": "ok"}
+    # nor is what cannot run
+    summary = run_notebooks(project, ["p/reader", "p/broken"], place=Script(1))
+    assert statuses(summary) == {"p/reader": "ok", "p/broken": "failed"}
+
+
+def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project):
+    names = [write(project, "p/a"), write(project, "p/b")]
+    names.append(write(project, "p/reader", header("p/a")))
+
+    def resumed() -> list[str]:
+        place = Script(2)
+        run_notebooks(project, names, place=place, resume=True)
+        return place.started
+
+    assert sorted(resumed()) == names
+    assert resumed() == []
+    # run again by itself: there may be other numbers in it
+    run_notebooks(project, ["p/a"], place=Script(1))
+    assert resumed() == ["p/reader"]
+    assert resumed() == []
+    # changed, hence run again, and the reader after it
+    write(project, "p/a", cell="x = 2")
+    assert resumed() == ["p/a", "p/reader"]
+    # results at full scale, which a reader prefers, have come from elsewhere
+    assert resumed() == []
+    published = project.published("p/a") / "results.json"
+    write_json(published, {"claims": {}})
+    assert resumed() == ["p/reader"]
+    os.utime(published, (time.time() - 3600,) * 2)
+    assert resumed() == []
+    # one that failed is tried again
+    run_notebooks(project, ["p/a"], place=Script(1, failing=("p/a",)))
+    assert resumed() == ["p/a", "p/reader"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (header("p/god"), "p/wrong reads 'p/god', which is no notebook. Did you mean 'p/good'"),
+        (header("p/wrong"), "in a circle, .*: p/wrong reads p/wrong"),
+        (header("p/good", "p/there"), "in a circle, .*: p/wrong reads p/there reads p/wrong"),
+        ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
+        ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, message):
+    write(project, "p/good")
+    write(project, "p/wrong", wrong)
+    write(project, "p/there", header("p/wrong"))
+    with pytest.raises(NotebookError, match=message):
+        reads(project, "p/wrong")
+    assert any("p/wrong: " in problem for problem in consistency.problems(project))
+    summary = run_notebooks(project, ["p/wrong", "p/good"], place=Script(1))
+    assert statuses(summary) == {"p/wrong": "failed", "p/good": "ok"}
+    status = json.loads((project.output("p/wrong", "quick") / "status.json").read_text())
+    assert re.search(message, status["failure"]["message"])
+    assert "p/wrong" in CliRunner().invoke(main, ["check"]).output
+
+
+def test_the_comparison_reads_what_it_compares():
+    tasks = reads(REAL, "compare/which_one_when")
+    source = REAL.source("compare/which_one_when").read_text()
+    own = source.partition("TASKS = {")[2].partition("\n}")[0]
+    assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]

@@ -49,6 +49,7 @@ def test_batches_and_errors():
     X = np.random.default_rng(0).random((5, 256)).astype(np.float32)
     whole = Scattering(SHAPE).fit_transform(X)
     assert whole.dtype == np.float32
+    assert len(Scattering(SHAPE).fit(X).get_feature_names_out()) == whole.shape[1]
     assert_allclose(clone(Scattering(SHAPE, batch_size=2)).fit_transform(X), whole, rtol=1e-5)
     for wrong in ({"scales": 0}, {"orientations": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} >= 1 as an integer, got 0"):

@@ -12,6 +12,7 @@ from .diagnostics import (
     largest_definite,
 )
 from .empirical import EmpiricalAverage
+from .hyper import Hyperkernel
 from .locality import Locality
 from .orbit import Average
 from .tangent import TANGENTS, TangentDistance
@@ -25,6 +26,7 @@ __all__ = [
     "EmpiricalAverage",
     "Gaussian",
     "GramReport",
+    "Hyperkernel",
     "Kernel",
     "Laplacian",
     "Linear",

@@ -83,7 +83,7 @@ scratch = run.folder / ".work" if run.batch else None  # the runner empties that
 folder = Path(cluster.enter_context(tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)))
 cluster.enter_context(dask.config.set({"distributed.comm.timeouts.connect": "5s"}))
 environment = os.environ | {
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s", "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**26),
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s", "MALLOC_MMAP_THRESHOLD_": str(2**24), "MALLOC_TRIM_THRESHOLD_": str(2**25),
 }
 
 
@@ -140,7 +140,7 @@ X = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
 group = CyclicShifts(d)
 kernel = BestFit(Gaussian(gamma=0.1), group)
 features = OrbitFourier(group, n_components=n, gamma=0.1, random_state=seed).fit(X)
-rows_each = 100
+rows_each = 10**6 // n  # a block takes 4 MB, and its computation some times that
 
 
 def ask(function):
@@ -221,7 +221,7 @@ for again, rows in blocks.groupby("again"):
     axis.barh(
         [lanes.index(w) for w in rows["worker"]], rows["stop"] - rows["start"], left=rows["start"] - zero, height=0.6,
         color=colour("haar") if again else colour("fast"), edgecolor="white", linewidth=0.5,
-        label="lost, computed again" if again else "a block of 100 rows",
+        label="lost, computed again" if again else f"a block of {rows_each} rows",
     )
 death = blocks.loc[blocks["worker"].isin(lost), "stop"].max()
 death = np.fmax(death, sign.stat().st_mtime)  # Dask's clocks may be some milliseconds ahead

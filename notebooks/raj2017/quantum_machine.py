@@ -288,17 +288,67 @@ ROWS |= {       # beyond the paper
 def row(name):
     """Test errors by fold, each fold with the setting that the other four prefer."""
     method, whose, layer = ROWS[name]
+    return errors_by_fold(chosen[whose][layer], lambda setting: test_predictions(method, GRIDS[whose][1], *setting))
+
+
+def errors_by_fold(settings, predict):
+    """Root mean square and mean absolute errors, settings and lambdas by fold."""
     rmse, mae, lambdas = [], [], []
-    for k, (fold, setting) in enumerate(zip(folds, chosen[whose][layer], strict=True)):
-        predictions, lams = test_predictions(method, GRIDS[whose][1], *setting)
+    for k, (fold, setting) in enumerate(zip(folds, settings, strict=True)):
+        predictions, lams = predict(setting)
         error = predictions[fold] - energies[fold]
         rmse.append(np.sqrt(np.mean(error**2)))
         mae.append(np.mean(np.abs(error)))
         lambdas.append(lams[k])
-    return np.array(rmse), np.array(mae), chosen[whose][layer], lambdas
+    return np.array(rmse), np.array(mae), settings, lambdas
 
 
 results = {name: row(name) for name in ROWS}
+
+# %% [markdown]
+# ## More numberings, more templates
+#
+# Two rows above are made with less than they could be: the random Coulomb kernel with 16 numberings of the second molecule, the
+# histogram features with 400 templates. (The paper gives no number of templates; it took the former's error from Montavon
+# et al.) Here are both with more: as many numberings as the local features average over, its bandwidth and noise chosen anew at the
+# small scale, and five times the templates. These are the rows that the claims are judged by.
+
+# %%
+def random_coulomb_of(sigma, noise, rows, count):
+    """`random_coulomb` with ``count`` numberings, one at a time, on half of each symmetric matrix."""
+    matrices, group, kernel = sort_coulomb(X[rows]).astype(float), orbit(noise), base("gaussian", sigma)
+    points, fixed = matrices.reshape(len(matrices), -1), coulomb_triangle(matrices)
+    gram = np.zeros((len(points), len(points)))
+    for element in group.sample(count, seed):
+        gram += kernel(fixed, group.act(element[None], points)[0])
+    return SpectrumRepair("clip").fit_transform(gram / count)
+
+
+@run.cache
+def random_coulomb_errors(sigma, noise, count):
+    """As `inner_errors`."""
+    gram = random_coulomb_of(sigma, noise, pool, count)
+    return nested_ridge(gram, energies[pool], pool_folds, LAMBDAS).inner.min(axis=1)
+
+
+@run.cache
+def predictions_of_more(kind, sigma, noise, count):
+    """As `test_predictions`."""
+    everything = slice(None)
+    gram = cdf_gram(noise, everything, count) if kind == "gicdf" else random_coulomb_of(sigma, noise, everything, count)
+    found = nested_ridge(gram, energies, folds, LAMBDAS, n_inner=N_INNER)
+    return found.predictions, found.chosen
+
+
+more_templates = 5 * n_templates
+errors = {(sigma, noise): random_coulomb_errors(sigma, noise, r) for sigma in SIGMAS for noise in NOISES}
+chosen["random Coulomb, more"] = [[min(errors, key=lambda setting: errors[setting][k]) for k in range(len(folds))]]
+more = {
+    f"random Coulomb, {r} numberings": ("random-coulomb", chosen["random Coulomb, more"][0], r),
+    f"GICDF, {more_templates:,} templates": ("gicdf", chosen["GICDF"][0], more_templates),
+}
+for name, (kind, settings, count) in more.items():
+    results[name] = errors_by_fold(settings, lambda setting, kind=kind, count=count: predictions_of_more(kind, *setting, count))
 
 # %% [markdown]
 # ## Table 1
@@ -308,7 +358,7 @@ PAPER = {
     "original, RF": 14.01, "original, RF, 2 layers": 13.78, "original, Nystrom": 13.97,
     "original, Nystrom, 2 layers": 13.81, "original, GP": 13.48, "sorted, RF": 12.89,
     "sorted, RF, 2 layers": 12.49, "sorted, Nystrom": 12.83, "sorted, Nystrom, 2 layers": 12.51,
-    "sorted, GP": 12.59, "random Coulomb": 11.40, "GICDF": 12.25, "LGIKA, RF": 10.82,
+    "sorted, GP": 12.59, f"random Coulomb, {r} numberings": 11.40, f"GICDF, {more_templates:,} templates": 12.25, "LGIKA, RF": 10.82,
     "LGIKA, RF, 2 layers": 10.05, "LGIKA, Nystrom": 10.87, "LGIKA, Nystrom, 2 layers": 10.45,
 }
 table = []
@@ -320,7 +370,7 @@ for name, (rmse, mae, settings, lambdas) in results.items():
         "chosen by fold": "; ".join(" / ".join(f"{v:g}" for v in c if not isinstance(v, str)) for c in settings),
         "lambda": ", ".join(f"{lam:.0e}" for lam in lambdas),
     })
-run.table(pd.DataFrame(table), "table1", caption="Root mean square and mean absolute errors in kcal/mol over the five test folds, with standard errors. Chosen: bandwidth, then noise and second bandwidth where there are such. The last three rows go beyond the paper.")
+run.table(pd.DataFrame(table), "table1", caption="Root mean square and mean absolute errors in kcal/mol over the five test folds, with standard errors. Chosen: bandwidth, then noise and second bandwidth where there are such. The rows of eigenvalues and Laplacian kernels go beyond the paper.")
 
 # %%
 fig, ax = plt.subplots(figsize=(7.4, 5.6))
@@ -335,7 +385,7 @@ ax.set(yticks=range(len(results)), yticklabels=list(results), xlabel="test RMSE 
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()
-run.figure(fig, "table1", alt="Test errors of nineteen methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
+run.figure(fig, "table1", alt="Test errors of twenty-one methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
 
 # %%
 PAIRS = {
@@ -345,8 +395,8 @@ PAIRS = {
     "raj2017/table1-sorted-rf": ["sorted, RF", "sorted, RF, 2 layers"],
     "raj2017/table1-sorted-nys": ["sorted, Nystrom", "sorted, Nystrom, 2 layers"],
     "raj2017/table1-sorted-gp": ["sorted, GP"],
-    "raj2017/table1-random-coulomb": ["random Coulomb"],
-    "raj2017/table1-gicdf": ["GICDF"],
+    "raj2017/table1-random-coulomb": [f"random Coulomb, {r} numberings"],
+    "raj2017/table1-gicdf": [f"GICDF, {more_templates:,} templates"],
     "raj2017/table1-lgika-rf": ["LGIKA, RF", "LGIKA, RF, 2 layers"],
     "raj2017/table1-lgika-nys": ["LGIKA, Nystrom", "LGIKA, Nystrom, 2 layers"],
 }
@@ -366,7 +416,7 @@ for claim, names in PAIRS.items():
 # %%
 pairs = [
     ("sorted, RF", "LGIKA, RF"), ("sorted, Nystrom", "LGIKA, Nystrom"),
-    ("LGIKA, RF", "LGIKA, RF, 2 layers"), ("random Coulomb", "LGIKA, RF"), ("GICDF", "LGIKA, RF"),
+    ("LGIKA, RF", "LGIKA, RF, 2 layers"), (f"random Coulomb, {r} numberings", "LGIKA, RF"), (f"GICDF, {more_templates:,} templates", "LGIKA, RF"),
 ]
 gains = []
 for worse, better in pairs:

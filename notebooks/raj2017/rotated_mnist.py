@@ -71,8 +71,8 @@ print(f"{n_train} + {len(pixels) - n_train} images; {angular.shape[1]} coefficie
 # ## Features, then regularised least squares
 #
 # Templates: $s = 7000$ in the first layer and 17,000 in the second, a cosine and a sine each, the real and
-# imaginary part of equation (7). (With one cosine and a random phase a template the second layer's estimate of its
-# kernel is too noisy: on the test images it then loses what its limit gains.) The integral over rotations
+# imaginary part of equation (7). (One cosine with a random phase a template would be a noisier estimate of the same kernel.)
+# The integral over rotations
 # takes 32 nodes instead of the paper's $r = 100$ random angles: the cost notebook shows that 16
 # already err less. GICDF features are 25 bins of 1,000 templates.
 #

@@ -308,12 +308,10 @@ results = {name: row(name) for name in ROWS}
 # %% [markdown]
 # ## More numberings, more templates
 #
-# Some rows above are made with less than they could be: the random Coulomb kernel with 16 numberings of the second molecule, the
-# histogram features with 400 templates, the second layer of the local features with one cosine and a random phase a
-# template. (The paper gives no number of templates of the histograms; it took the random Coulomb error from Montavon et al.) Here they are with
-# more: as many numberings as the local features average over, bandwidth and noise chosen anew at the small scale; five times
-# the templates; a cosine and a sine a template in the second layer as in the first. These are the rows that the
-# claims are judged by.
+# Two rows above are made with less than they could be: the random Coulomb kernel with 16 numberings of the second molecule, the
+# histogram features with 400 templates. (The paper gives no number of templates; it took the former's error from Montavon
+# et al.) Here are both with more: as many numberings as the local features average over, its bandwidth and noise chosen anew at the
+# small scale, and five times the templates. These are the rows that the claims are judged by.
 
 # %%
 def random_coulomb_of(sigma, noise, rows, count):
@@ -342,20 +340,6 @@ def predictions_of_more(kind, sigma, noise, count):
     return found.predictions, found.chosen
 
 
-@run.cache
-def predictions_of_both(method, sigma, noise, second):
-    """As `test_predictions` for local features, with cosines and sines in the second layer."""
-    Z = first_layer(method, noise, "gaussian", sigma, slice(None), FULL).astype(np.float32)
-    gamma = second * median_gamma(Z, random_state=seed)
-    Z = OrbitFourier(n_components=s, form="cos_sin", gamma=gamma, random_state=seed + 1).fit_transform(Z)
-    gram = np.zeros((len(Z), len(Z)))
-    for some in np.array_split(np.arange(Z.shape[1]), 10):  # in double precision, a part of the features at a time
-        part = Z[:, some].astype(float)
-        gram += part @ part.T
-    found = nested_ridge(gram, energies, folds, LAMBDAS, n_inner=N_INNER)
-    return found.predictions, found.chosen
-
-
 more_templates = 5 * n_templates
 errors = {(sigma, noise): random_coulomb_errors(sigma, noise, r) for sigma in SIGMAS for noise in NOISES}
 chosen["random Coulomb, more"] = [[min(errors, key=lambda setting: errors[setting][k]) for k in range(len(folds))]]
@@ -365,9 +349,6 @@ more = {
 }
 for name, (kind, settings, count) in more.items():
     results[name] = errors_by_fold(settings, lambda setting, kind=kind, count=count: predictions_of_more(kind, *setting, count))
-both = {"rf": "LGIKA, RF, 2 layers, sines too", "nystrom": "LGIKA, Nystrom, 2 layers, sines too"}
-for method, name in both.items():
-    results[name] = errors_by_fold(chosen["LGIKA"][1], lambda setting, method=method: predictions_of_both(method, *setting))
 
 # %% [markdown]
 # ## Table 1
@@ -378,7 +359,7 @@ PAPER = {
     "original, Nystrom, 2 layers": 13.81, "original, GP": 13.48, "sorted, RF": 12.89,
     "sorted, RF, 2 layers": 12.49, "sorted, Nystrom": 12.83, "sorted, Nystrom, 2 layers": 12.51,
     "sorted, GP": 12.59, f"random Coulomb, {r} numberings": 11.40, f"GICDF, {more_templates:,} templates": 12.25, "LGIKA, RF": 10.82,
-    both["rf"]: 10.05, "LGIKA, Nystrom": 10.87, both["nystrom"]: 10.45,
+    "LGIKA, RF, 2 layers": 10.05, "LGIKA, Nystrom": 10.87, "LGIKA, Nystrom, 2 layers": 10.45,
 }
 table = []
 for name, (rmse, mae, settings, lambdas) in results.items():
@@ -404,7 +385,7 @@ ax.set(yticks=range(len(results)), yticklabels=list(results), xlabel="test RMSE 
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()
-run.figure(fig, "table1", alt="Test errors of twenty-three methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
+run.figure(fig, "table1", alt="Test errors of twenty-one methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
 
 # %%
 PAIRS = {
@@ -416,8 +397,8 @@ PAIRS = {
     "raj2017/table1-sorted-gp": ["sorted, GP"],
     "raj2017/table1-random-coulomb": [f"random Coulomb, {r} numberings"],
     "raj2017/table1-gicdf": [f"GICDF, {more_templates:,} templates"],
-    "raj2017/table1-lgika-rf": ["LGIKA, RF", both["rf"]],
-    "raj2017/table1-lgika-nys": ["LGIKA, Nystrom", both["nystrom"]],
+    "raj2017/table1-lgika-rf": ["LGIKA, RF", "LGIKA, RF, 2 layers"],
+    "raj2017/table1-lgika-nys": ["LGIKA, Nystrom", "LGIKA, Nystrom, 2 layers"],
 }
 for claim, names in PAIRS.items():
     # errors of made-up molecules say nothing about the paper's
@@ -435,10 +416,23 @@ for claim, names in PAIRS.items():
 # %%
 pairs = [
     ("sorted, RF", "LGIKA, RF"), ("sorted, Nystrom", "LGIKA, Nystrom"),
-    ("LGIKA, RF", both["rf"]), (f"random Coulomb, {r} numberings", "LGIKA, RF"), (f"GICDF, {more_templates:,} templates", "LGIKA, RF"),
+    ("LGIKA, RF", "LGIKA, RF, 2 layers"), (f"random Coulomb, {r} numberings", "LGIKA, RF"), (f"GICDF, {more_templates:,} templates", "LGIKA, RF"),
 ]
 gains = []
 for worse, better in pairs:
     gain = mean_se(results[worse][0] - results[better][0])
     gains.append({"from": worse, "to": better, "gain in RMSE": f"{gain.mean:.2f} ± {gain.se:.2f}"})
 run.table(gains, "gains", caption="Differences in test RMSE, paired by fold (kcal/mol).")
+
+# %% [markdown]
+# **Where we differ.** Almost every printed number lies within two standard errors of ours: one fold has a few molecules that are far
+# off, and the standard errors are large. The exceptions:
+#
+# - *Random Coulomb.* The paper quotes this number and did not compute it. Here inner validation wants the smallest noise, with 16
+#   numberings and with 70, which is all but the kernel of sorted matrices, and the error is that kernel's. More numberings do not
+#   help, so it is not their number that makes the difference.
+# - *Two layers of local features.* The second layer removes most of the large errors of the first fold, and most of
+#   the standard error with them: what is left of the difference is small and shows. Nystrom features with the same settings are
+#   within theirs.
+#
+# The Laplacian kernel of sorted matrices, which needs no invariance beyond sorting, is far better than every Gaussian row.

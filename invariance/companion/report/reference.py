@@ -88,12 +88,16 @@ def _entry(doc: pdoc.doc.Doc, prose: Prose, homes: dict[str, str]) -> Entry:
     summary, body = _rendered(doc.docstring, prose, doc.qualname, homes)
     members = []
     if doc.kind == "class":
-        members = [_entry(member, prose, homes) for member in _methods(doc)]
+        members = [_entry(member, prose, homes) for member in _methods(doc, homes)]
     return Entry(doc.name, doc.qualname, _signature(doc), summary, body, members)
 
 
-def _methods(cls: pdoc.doc.Class) -> Iterator[pdoc.doc.Doc]:
-    for member in cls.own_members:
+def _methods(cls: pdoc.doc.Class, homes: dict[str, str]) -> Iterator[pdoc.doc.Doc]:
+    """A class's own methods and properties, and those of bases that have no section to look at."""
+    for member in cls.members.values():
+        module, owner = member.taken_from[0], member.taken_from[1].split(".")[0]
+        if owner != cls.name and (not module.startswith("invariance.") or owner in homes):
+            continue
         if member.name.startswith("_") or _ROUTING.fullmatch(member.name) or not member.docstring:
             continue
         if member.kind == "function" or isinstance(getattr(cls.obj, member.name, None), property):

@@ -353,7 +353,7 @@ for claim, keys in CLAIMS.items():
 # %% [markdown]
 # **Where we differ.** The local features with one layer, and the histogram features once they have enough templates, reach the printed
 # numbers. The second layer of the local features does not add what it adds in the paper: the table of settings shows that leave-one-out on a
-# part of the training set found no gain in it either, and chose bandwidths at the wide end of its grid. Plain
+# part of the training set found no gain in it either, and chose bandwidths at or near the wide end of its grid. Plain
 # random features with a cosine a template fall short most: their kernel's own row, Original (RBF), is above the paper's,
 # so it is their number and not their kernel that limits them. The exact orbit kernel is above all random features, and a second layer adds
 # nothing to it.

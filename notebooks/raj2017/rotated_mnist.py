@@ -36,7 +36,7 @@ from invariance.companion import Run, colour, marker
 from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
-from invariance.kernels import CircleAverage, Gaussian
+from invariance.kernels import CircleAverage, Gaussian, Hyperkernel
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
 
 run = Run("raj2017/rotated_mnist", profile=profile, seed=seed)
@@ -276,16 +276,13 @@ def exact_second_layer(kappa, blur, gamma, seconds):
     norms = gram.diagonal().copy()
     distances = norms[:1000, None] + norms[:1000] - 2 * gram[:1000, :1000]
     unit = 1 / (2 * np.median(distances[np.triu_indices_from(distances, 1)]))
-
-    def on_top(values, left, second):
-        return np.exp(-second * unit * np.maximum(left[:, None] + norms - 2 * values, 0))
-
-    fits = [ridge_by_holdout(on_top(gram, norms, second), labels[:n_train], LAMBDAS, n_train // 6) for second in seconds]
+    tops = [Hyperkernel(k, second * unit) for second in seconds]
+    fits = [ridge_by_holdout(top.of_gram(gram, norms), labels[:n_train], LAMBDAS, n_train // 6) for top in tops]
     best = int(np.argmax([np.nanmax(fitted.accuracies) for fitted in fits]))
     predicted = []
     for start in range(n_train, len(angular), 5000):
         points = blurred(blur, start, start + 5000)
-        values = on_top(k(points, X), k.diag(points).astype(gram.dtype), seconds[best])
+        values = tops[best].of_gram(k(points, X), k.diag(points).astype(gram.dtype), norms)
         predicted.append((values @ fits[best].dual_coef.astype(gram.dtype) + fits[best].intercept).argmax(axis=1))
     return np.concatenate(predicted).astype(np.int8), seconds[best]
 

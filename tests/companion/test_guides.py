@@ -17,8 +17,8 @@ NAMES = [n for n in Paths(ROOT).all_notebooks() if n.startswith("guides/")]
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory) -> dict[str, Path]:
     """Output folders of the guides, run in a project that has only its outputs of its own."""
-    pytest.importorskip("distributed")
-    pytest.importorskip("ipywidgets")
+    pytest.importorskip("distributed", reason="needs the extra `guides` (Dask)")
+    pytest.importorskip("ipywidgets", reason="needs the extra `guides` (sliders)")
     project = Paths(tmp_path_factory.mktemp("project"))
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, NAMES, place=Here(2))

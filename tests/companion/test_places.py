@@ -11,7 +11,7 @@ from invariance.companion.places import Cluster, ClusterError, Here, connect
 from invariance.companion.processes import processes_of
 from invariance.companion.runner import run_notebooks, status_of
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed", reason="needs the extra `guides` (Dask)")
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def pitch_and_length(wave):
 @pytest.mark.parametrize("cents", [-400, 0, 250])
 @pytest.mark.parametrize("speed", [0.5, 1, 2])
 def test_pitch_and_speed_of_a_tone(cents, speed):
-    pytest.importorskip("pedalboard")
+    pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     wave = tone(500)
     (moved,) = PitchSpeed((8000,)).act([[cents, speed]], wave[None])[0]
     hertz, seconds = pitch_and_length(moved)
@@ -42,7 +42,7 @@ def test_pitch_and_speed_of_a_tone(cents, speed):
 
 
 def test_waves_longer_than_the_frame_are_cut_in_the_middle():
-    pytest.importorskip("pedalboard")
+    pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     wave = tone(500, seconds=0.25, n_samples=2000)
     moved = PitchSpeed((2000,), sample_rate=RATE).act([[0, 0.5]], wave[None].astype(np.float32))
     assert moved.shape == (1, 1, 2000) and moved.dtype == np.float32
@@ -101,7 +101,7 @@ def test_spectrogram_changes_follow_their_definition():
 
 
 def test_spectrograms_of_changed_waves_are_changed_spectrograms():
-    pytest.importorskip("pedalboard")
+    pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     vowels = make_vowels(n_speakers=2, repetitions=1, random_state=0)
     waves = np.zeros((7, 8000))
     for row, wave in zip(waves, vowels.data[::3], strict=True):

@@ -180,8 +180,8 @@ trials = {
 on = f" ({stand_in})" if stand_in else ""
 table = show(
     run, trials, NAMES, score=f"accuracy (%){on}", discrepancy="share of classes that change", higher_is_better=True,
-    alt="Averages over the whole circle and the best fit never change a class; local averages do, and baselines that know "
-    "nothing of rotations do so most of the time.",
+    alt="Averages over the whole circle and the best fit never change a class; local averages do so seldom, and baselines that know "
+    "nothing of rotations far more often.",
 )
 
 # %%

@@ -225,16 +225,15 @@ GRIDS = {
 
 
 def choose(name):
-    """For each test fold (sigma, matrices) of the first layer, and with the second's bandwidth."""
+    """For each test fold: (sigma, matrices) for one layer; (sigma, matrices, second bandwidth) for two."""
     kind, kernel, sigmas, matrices, seconds = GRIDS[name]
     errors = {
         (sigma, what): inner_errors(kind, kernel, sigma, what, tuple(seconds))
         for sigma in sigmas for what in matrices
     }
-    one = [min(errors, key=lambda setting: errors[setting][0][k]) for k in range(len(folds))]
-    if not seconds:
-        return [one]
-    return [one, [(*setting, seconds[int(errors[setting][1:, k].argmin())]) for k, setting in enumerate(one)]]
+    one = {setting: layers[0] for setting, layers in errors.items()}
+    two = {(*setting, second): layers[i] for setting, layers in errors.items() for i, second in enumerate(seconds, start=1)}
+    return [[min(grid, key=lambda setting: grid[setting][k]) for k in range(len(folds))] for grid in (one, two) if grid]
 
 
 chosen = {name: choose(name) for name in GRIDS}

@@ -296,7 +296,7 @@ axis.set(xscale="log", yscale="log", xlabel="gamma", ylabel="largest positive de
 axis.set_xticks(GAMMAS, [str(g) for g in GAMMAS])
 axis.set_yticks(ticks := (20, 50, 100, 200, 500, 1000), [f"{n:,}" for n in ticks])
 axis.minorticks_off()
-axis.legend()
+axis.legend(loc="center right", bbox_to_anchor=(1, 0.35))
 run.figure(
     fig, "gamma",
     alt="Largest number of samples with a positive definite Gram matrix against the factor gamma of the polynomial kernel: it rises "

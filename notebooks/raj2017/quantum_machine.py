@@ -307,10 +307,12 @@ results = {name: row(name) for name in ROWS}
 # %% [markdown]
 # ## More numberings, more templates
 #
-# Two rows above are made with less than they could be: the random Coulomb kernel with 16 numberings of the second molecule, the
-# histogram features with 400 templates. (The paper gives no number of templates; it took the former's error from Montavon
-# et al.) Here are both with more: as many numberings as the local features average over, its bandwidth and noise chosen anew at the
-# small scale, and five times the templates. These are the rows that the claims are judged by.
+# Some rows above are made with less than they could be: the random Coulomb kernel with 16 numberings of the second molecule, the
+# histogram features with 400 templates, the second layer of the local features with one cosine and a random phase a
+# template. (The paper gives no number of templates of the histograms; it took the random Coulomb error from Montavon et al.) Here they are with
+# more: as many numberings as the local features average over, bandwidth and noise chosen anew at the small scale; five times
+# the templates; a cosine and a sine a template in the second layer as in the first. These are the rows that the
+# claims are judged by.
 
 # %%
 def random_coulomb_of(sigma, noise, rows, count):
@@ -339,6 +341,20 @@ def predictions_of_more(kind, sigma, noise, count):
     return found.predictions, found.chosen
 
 
+@run.cache
+def predictions_of_both(method, sigma, noise, second):
+    """As `test_predictions` for local features, with cosines and sines in the second layer."""
+    Z = first_layer(method, noise, "gaussian", sigma, slice(None), FULL).astype(np.float32)
+    gamma = second * median_gamma(Z, random_state=seed)
+    Z = OrbitFourier(n_components=s, form="cos_sin", gamma=gamma, random_state=seed + 1).fit_transform(Z)
+    gram = np.zeros((len(Z), len(Z)))
+    for some in np.array_split(np.arange(Z.shape[1]), 10):  # in double precision, a part of the features at a time
+        part = Z[:, some].astype(float)
+        gram += part @ part.T
+    found = nested_ridge(gram, energies, folds, LAMBDAS, n_inner=N_INNER)
+    return found.predictions, found.chosen
+
+
 more_templates = 5 * n_templates
 errors = {(sigma, noise): random_coulomb_errors(sigma, noise, r) for sigma in SIGMAS for noise in NOISES}
 chosen["random Coulomb, more"] = [[min(errors, key=lambda setting: errors[setting][k]) for k in range(len(folds))]]
@@ -348,6 +364,43 @@ more = {
 }
 for name, (kind, settings, count) in more.items():
     results[name] = errors_by_fold(settings, lambda setting, kind=kind, count=count: predictions_of_more(kind, *setting, count))
+both = {"rf": "LGIKA, RF, 2 layers, sines too", "nystrom": "LGIKA, Nystrom, 2 layers, sines too"}
+for method, name in both.items():
+    results[name] = errors_by_fold(chosen["LGIKA"][1], lambda setting, method=method: predictions_of_both(method, *setting))
+
+# %% [markdown]
+# ## Beyond the paper: the averaged Laplacian kernel itself
+#
+# The best kernel of sorted matrices is a Laplacian, and Nystrom features with few landmarks lose more than averaging gains. So here is the
+# averaged kernel without landmarks, $\frac{1}{r^2} \sum_{ij} k(P_i x, P'_j z)$, with $r = 5$ noisy numberings of each molecule, and the
+# bandwidth and the noise chosen as in stage 1.
+
+# %%
+n_numberings = run.choose(quick=3, full=5)
+
+
+def averaged_laplacian(sigma, noise, rows):
+    kernel = Average(base("laplacian", sigma), orbit(noise), n_numberings, "both", random_state=seed)
+    return kernel(X[rows].reshape(len(X[rows]), -1).astype(float))
+
+
+@run.cache
+def averaged_errors(sigma, noise):
+    """As `inner_errors`."""
+    return nested_ridge(averaged_laplacian(sigma, noise, pool), energies[pool], pool_folds, LAMBDAS).inner.min(axis=1)
+
+
+@run.cache
+def averaged_predictions(sigma, noise):
+    """As `test_predictions`."""
+    gram = averaged_laplacian(sigma, noise, slice(None))
+    found = nested_ridge(gram, energies, folds, LAMBDAS, n_inner=N_INNER)
+    return found.predictions, found.chosen
+
+
+errors = {(sigma, noise): averaged_errors(sigma, noise) for sigma in L1_SIGMAS[1:] for noise in NOISES}
+settings = [min(errors, key=lambda setting: errors[setting][k]) for k in range(len(folds))]
+results["orbit, GP, Laplacian"] = errors_by_fold(settings, lambda setting: averaged_predictions(*setting))
 
 # %% [markdown]
 # ## Table 1
@@ -358,7 +411,7 @@ PAPER = {
     "original, Nystrom, 2 layers": 13.81, "original, GP": 13.48, "sorted, RF": 12.89,
     "sorted, RF, 2 layers": 12.49, "sorted, Nystrom": 12.83, "sorted, Nystrom, 2 layers": 12.51,
     "sorted, GP": 12.59, f"random Coulomb, {r} numberings": 11.40, f"GICDF, {more_templates:,} templates": 12.25, "LGIKA, RF": 10.82,
-    "LGIKA, RF, 2 layers": 10.05, "LGIKA, Nystrom": 10.87, "LGIKA, Nystrom, 2 layers": 10.45,
+    both["rf"]: 10.05, "LGIKA, Nystrom": 10.87, both["nystrom"]: 10.45,
 }
 table = []
 for name, (rmse, mae, settings, lambdas) in results.items():
@@ -384,7 +437,7 @@ ax.set(yticks=range(len(results)), yticklabels=list(results), xlabel="test RMSE 
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()
-run.figure(fig, "table1", alt="Test errors of twenty-one methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
+run.figure(fig, "table1", alt="Test errors of twenty-four methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
 
 # %%
 PAIRS = {
@@ -396,8 +449,8 @@ PAIRS = {
     "raj2017/table1-sorted-gp": ["sorted, GP"],
     "raj2017/table1-random-coulomb": [f"random Coulomb, {r} numberings"],
     "raj2017/table1-gicdf": [f"GICDF, {more_templates:,} templates"],
-    "raj2017/table1-lgika-rf": ["LGIKA, RF", "LGIKA, RF, 2 layers"],
-    "raj2017/table1-lgika-nys": ["LGIKA, Nystrom", "LGIKA, Nystrom, 2 layers"],
+    "raj2017/table1-lgika-rf": ["LGIKA, RF", both["rf"]],
+    "raj2017/table1-lgika-nys": ["LGIKA, Nystrom", both["nystrom"]],
 }
 for claim, names in PAIRS.items():
     # errors of made-up molecules say nothing about the paper's
@@ -415,7 +468,7 @@ for claim, names in PAIRS.items():
 # %%
 pairs = [
     ("sorted, RF", "LGIKA, RF"), ("sorted, Nystrom", "LGIKA, Nystrom"),
-    ("LGIKA, RF", "LGIKA, RF, 2 layers"), (f"random Coulomb, {r} numberings", "LGIKA, RF"), (f"GICDF, {more_templates:,} templates", "LGIKA, RF"),
+    ("sorted, GP, Laplacian", "orbit, GP, Laplacian"), ("LGIKA, RF", both["rf"]), (f"random Coulomb, {r} numberings", "LGIKA, RF"), (f"GICDF, {more_templates:,} templates", "LGIKA, RF"),
 ]
 gains = []
 for worse, better in pairs:
@@ -435,4 +488,6 @@ run.table(gains, "gains", caption="Differences in test RMSE, paired by fold (kca
 #   it nearer to the printed number than a random phase does, which is the error of the features and not of their kernel. Nystrom
 #   features with the same settings are within two standard errors of theirs.
 #
-# The Laplacian kernel of sorted matrices, which needs no invariance beyond sorting, is far better than every Gaussian row.
+# The Laplacian kernel of sorted matrices, which needs no invariance beyond sorting, is far better than every Gaussian row. Averaged over a
+# few noisy numberings of both molecules it is better still, by more than three standard errors of the paired difference: what the paper found for Gaussian
+# kernels holds for it too.

@@ -114,7 +114,7 @@ def template_cdf(template=3, shift=12, width=4.0):
     panels[0].set(title="signals", xlabel="position", ylabel="value")
     panels[1].set(title="projections on the orbit of t", xlabel="shift of the template", ylabel="inner product")
     panels[2].set(title="their CDF", xlabel="threshold τ", ylabel="share at or below")
-    panels[2].legend(loc="lower right")
+    panels[2].legend(loc="lower right", fontsize="small")
     return figure
 
 

@@ -210,7 +210,7 @@ right.set_xscale("log")
 right.set_xticks(sizes, map(str, sizes))
 right.minorticks_off()
 right.set(xlabel="training readings", ylabel="test accuracy (%)")
-right.legend(loc="center right", bbox_to_anchor=(1, 0.68))
+right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
 run.figure(
     fig, "dihedral",
     alt="Left: the orbit of one reading, one row a group element: stripes that run down to the right for the rotations, the mirrored pattern for the reflections. Right: accuracy against training size; the kernel averaged over rotations and reflections is best, over rotations only second, the plain one last.",

@@ -242,8 +242,8 @@ run.table(pd.DataFrame(settings), "settings", caption=f"Accuracies on {held:,} h
 # as exact: the Gaussian kernel of the embedded orbits, its width by held-out accuracy.
 
 # %%
-BLURS = run.choose(quick=(0.0, 0.5), full=(0.0, 0.5, 1.0))
-KAPPAS = run.choose(quick=(0.2, 1.0), full=(0.1, 0.2, 0.5))
+BLURS = run.choose(quick=(0.0, 0.5), full=(0.0, 0.5, 1.0, 1.5, 2.0))
+KAPPAS = run.choose(quick=(0.2, 1.0), full=(0.05, 0.1, 0.2, 0.5))
 
 
 def loo_error(gram):
@@ -365,3 +365,11 @@ for claim, keys in CLAIMS.items():
     # the bundled digits are another problem: their numbers say nothing about the paper's
     if stand_in is None:
         run.claim(claim, value=value, se=se)
+
+# %% [markdown]
+# **Where we differ.** Every row reaches its printed number or passes it; an earlier run of this notebook did not, and what changed says what
+# matters. Images at unit norm gain the local features some tenths of a point (table of scales), the original ones more. Bandwidths are chosen
+# at full size: leave-one-out on 2,000 images chose others. And the second layer's bandwidth is chosen by its random features, not by
+# the kernel that they approach: that one loses nothing as it narrows, but 17,000 templates no longer follow it (table of
+# settings). The set is rebuilt, so that some tenths of a point may be the data's; plain Gaussian kernels, Original (RBF), are above
+# the paper's here too. The exact orbit kernel is above all random features.

@@ -71,20 +71,19 @@ print(f"{n_train} + {len(pixels) - n_train} images; {angular.shape[1]} coefficie
 # ## Features, then regularised least squares
 #
 # Templates: $s = 7000$ in the first layer and 17,000 in the second, a cosine and a sine each, the real and
-# imaginary part of equation (7). (With one cosine and a random phase a template the second layer's estimate of its
-# kernel is too noisy: on the test images it then loses what its limit gains.) The integral over rotations
+# imaginary part of equation (7): both halve the noise that a random phase leaves. The integral over rotations
 # takes 32 nodes instead of the paper's $r = 100$ random angles: the cost notebook shows that 16
 # already err less. GICDF features are 25 bins a template; the paper gives no number of templates, and more are
 # better, so there are as many as fit into memory beside their Gram matrix (1,000), and a row with 300 to show the difference.
 #
 # Everything is chosen on the last sixth of the training set, by models that are fitted to the other
-# five sixths at full size: bandwidth, second layer, regularisation. (Choosing on 2,000 images with
-# templates in proportion asks for too wide a second layer, and costs it half a point.) So is the scale of
+# five sixths at full size: bandwidth, second layer, regularisation. So is the scale of
 # the images, of which the paper says nothing: as they are, or each divided by its norm, so that thick and thin strokes
-# weigh the same. Rotations keep norms. The local features of the first row decide that for all rows. As templates grow
+# weigh the same. Rotations keep norms. The local features of the first row decide that for all rows. The exact kernels below, which
+# take longer, choose by leave-one-out on 2,000 images. As templates grow
 # in number the second layer's features approach the Gaussian kernel of the first layer's features,
 # `Hyperkernel`; its accuracy is shown beside theirs, but the features themselves are what its bandwidth is chosen by: the
-# narrower the kernel, the more templates it takes. No test image is looked at before the end.
+# narrower the kernel, the more templates it takes.
 
 # %%
 s, s_second = run.choose(quick=(200, 300), full=(7000, 17_000))

@@ -71,7 +71,7 @@ print(f"{n_train} + {len(pixels) - n_train} images; {angular.shape[1]} coefficie
 # ## Features, then regularised least squares
 #
 # Templates: $s = 7000$ in the first layer and 17,000 in the second, a cosine and a sine each, the real and
-# imaginary part of equation (7): both halve the noise that a random phase leaves. The integral over rotations
+# imaginary part of equation (7), which leaves less noise than a random phase does. The integral over rotations
 # takes 32 nodes instead of the paper's $r = 100$ random angles: the cost notebook shows that 16
 # already err less. GICDF features are 25 bins a template; the paper gives no number of templates, and more are
 # better, so there are as many as fit into memory beside their Gram matrix (1,000), and a row with 300 to show the difference.

@@ -37,7 +37,8 @@ from invariance.companion import Run, colour, marker
 from invariance.datasets import load_cifar10
 from invariance.features import OrbitFourier, PatchPooling, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
-from invariance.linear import BlockRidgeClassifier, RLSClassifier
+from invariance.kernels import Gaussian
+from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
 
 run = Run("raj2017/cifar10", profile=profile, seed=seed)
 
@@ -257,7 +258,8 @@ patch_accuracy = test_accuracy(lambda a: patch_block(best_patch, a))
 # If the numbers below are not the paper's, is it the representation, the bandwidth, or the size? Held-out accuracies of the
 # original features, fitted to 20,000 training images and scored on 5,000 others: first by how many
 # principal components are kept, by how far they are whitened and by bandwidth, then by the numbers of images and
-# templates. Nothing here was used to choose a setting above.
+# templates. Beside them the Gaussian kernel itself, which the features approach as templates are added, on the first of these
+# representations. Nothing here was used to choose a setting above.
 
 # %%
 REPRESENTATIONS = run.choose(quick=((60, 0.0), (20, 0.5)), full=((400, 0.0), (200, 0.25), (100, 0.5), (60, 0.75)))
@@ -289,10 +291,27 @@ run.table(
 )
 best = max(tried, key=tried.get)
 sizes = [(n, templates) for n in (many // 5 + held, many // 2 + held, many) for templates in (several // 4, several // 2, several, 2 * several)]
+
+
+@run.cache
+def held_out_exact(width, lambdas, n):
+    """As `held_out_accuracy` for the Gaussian kernel, and the best lambda."""
+    Z = plain(0.0, 0, n)
+    gram = Gaussian(width * median_gamma(Z[:2000], random_state=seed))(Z)
+    accuracies = ridge_by_holdout(gram, labels[:n], lambdas, held).accuracies
+    return 100 * np.nanmax(accuracies), float(lambdas[int(np.nanargmax(accuracies))])
+
+
+counts = list(dict.fromkeys(n for n, _ in sizes))
+# Width and lambda at the smallest size; beyond it they are kept.
+exact_widths = {width: held_out_exact(width, (1e-6, 1e-5, 1e-4), counts[0]) for width in (1.0, 2.0, 4.0, 8.0)}
+exact_width = max(exact_widths, key=lambda width: exact_widths[width][0])
+exact = {n: held_out_exact(exact_width, (exact_widths[exact_width][1],), n)[0] for n in counts}
 run.table(
     [
         {"images": n} | {f"{templates:,} templates": f"{held_out_accuracy(*best, templates, n):.1f}" for m, templates in sizes if m == n}
-        for n in dict.fromkeys(n for n, _ in sizes)
+        | {"the Gaussian kernel itself": f"{exact[n]:.1f}"}
+        for n in counts
     ],
     "growth", caption=f"The same at the best of these, by the numbers of templates and of images ({held:,} of them held out).",
 )
@@ -334,3 +353,12 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
     # patches of two photographs are another problem
     if stand_in is None:
         run.claim(claim, value=results[kind], se=binomial_se(results[kind]))
+
+# %% [markdown]
+# **Where we differ.** Both rows lie below the printed ones, the original features by more than the local ones: averaging over
+# small rotations, shifts and scalings helps here as it does in the paper, from a lower start. The start is not a matter of
+# bandwidth, nor of how many principal components are kept or how far they are whitened: the table of representations
+# is nearly level. Four times the templates or the images give some points, not the distance. What is left is what "normalized
+# pixel intensities" are, which the paper does not say. The second layer's bandwidth was chosen on a part of the images, at the lower end of
+# its grid, and adds less than in the paper; its templates are half as many. Orbit statistics of patches, the paper's own
+# suggestion, are above all its rows.

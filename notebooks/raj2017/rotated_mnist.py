@@ -257,8 +257,11 @@ def blurred(blur, start, stop):
     return scaled(basis.transform(ndimage.gaussian_filter(images, (0, blur, blur)).reshape(len(images), -1)), unit)
 
 
+EXACT_MULTIPLES = (*MULTIPLES, 16.0)
+
+
 def bandwidths(blur):
-    return [c * median_gamma(blurred(blur, 0, part), random_state=seed) for c in (*MULTIPLES, 16.0)]
+    return [c * median_gamma(blurred(blur, 0, part), random_state=seed) for c in EXACT_MULTIPLES]
 
 
 def kernel(gamma, kappa):
@@ -307,7 +310,7 @@ for name, grid in {"rbf": [(None, 0.0)], "exact": [(kappa, blur) for kappa in KA
     predicted, second = exact_predictions(kappa, blur, bandwidths(blur)[best], seconds)
     for layer, classes in enumerate(predicted, start=1):
         results[name, layer] = accuracy(classes)
-    print(f"{name}: kappa = {kappa}, blur = {blur} pixels, bandwidth / median = {(*MULTIPLES, 16.0)[best]:g}, leave-one-out error {errors[kappa, blur][best]:.2%}, second layer / median = {second}")
+    print(f"{name}: kappa = {kappa}, blur = {blur} pixels, bandwidth / median = {EXACT_MULTIPLES[best]:g}, leave-one-out error {errors[kappa, blur][best]:.2%}, second layer / median = {second}")
 
 # %% [markdown]
 # ## Table 2

@@ -168,6 +168,10 @@ class SpectrumRepair(TransformerMixin, BaseEstimator):
 
     - "clip" sets negative eigenvalues to zero. New points have rows :math:`k V_+ V_+^T`, the
       Nystrom extension of the clipped matrix.
+    - "flip" takes absolute values, :math:`V |\Lambda| V^T`. New points have rows
+      :math:`k V \operatorname{sign}(\Lambda) V^T`. Nothing is discarded: where
+      :math:`K = S S^T - D D^T` with S and D orthogonal to each other, this is
+      :math:`S S^T + D D^T`.
     - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. New points differ
       from training points, hence their rows stay as they are.
     - "nystrom" takes the first ``n_landmarks`` samples, with a positive definite matrix
@@ -176,7 +180,7 @@ class SpectrumRepair(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : {"clip", "shift", "nystrom"}
+    method : {"clip", "flip", "shift", "nystrom"}
     n_landmarks : int or None
         None takes `largest_definite`.
 
@@ -222,8 +226,10 @@ class SpectrumRepair(TransformerMixin, BaseEstimator):
         return K if self._projection is None else K[:, : len(self._projection)] @ self._projection
 
     def _fit(self, K: ArrayLike) -> NDArray:
-        if self.method not in ("clip", "shift", "nystrom"):
-            raise ValueError(f"method must be 'clip', 'shift' or 'nystrom', got {self.method!r}")
+        if self.method not in ("clip", "flip", "shift", "nystrom"):
+            raise ValueError(
+                f"method must be 'clip', 'flip', 'shift' or 'nystrom', got {self.method!r}"
+            )
         K = _square(K)
         K = (K + K.T) / 2
         self.n_features_in_ = len(K)
@@ -235,6 +241,10 @@ class SpectrumRepair(TransformerMixin, BaseEstimator):
             kept = vectors[:, self.eigenvalues_ > 0]
             self._projection = kept @ kept.T
             repaired = (kept * self.eigenvalues_[self.eigenvalues_ > 0]) @ kept.T
+            return (repaired + repaired.T) / 2
+        if self.method == "flip":
+            self._projection = (vectors * np.sign(self.eigenvalues_)) @ vectors.T
+            repaired = (vectors * np.abs(self.eigenvalues_)) @ vectors.T
             return (repaired + repaired.T) / 2
         largest = largest_definite(K)
         m = largest if self.n_landmarks is None else self.n_landmarks

@@ -61,7 +61,7 @@ def test_report():
     assert gram_report(np.zeros((2, 2))).definite_up_to == 0
 
 
-@pytest.mark.parametrize("method", ["clip", "shift", "nystrom"])
+@pytest.mark.parametrize("method", ["clip", "flip", "shift", "nystrom"])
 @pytest.mark.parametrize("seed", range(5))
 def test_repaired_matrices_are_positive_semi_definite(method, seed):
     K = indefinite(25, seed)
@@ -73,7 +73,7 @@ def test_repaired_matrices_are_positive_semi_definite(method, seed):
 
 def test_a_definite_matrix_stays_as_it_is():
     K = Gaussian(0.5)(np.random.default_rng(0).standard_normal((15, 4)))
-    for method in ("clip", "shift", "nystrom"):
+    for method in ("clip", "flip", "shift", "nystrom"):
         repair = SpectrumRepair(method)
         assert_allclose(repair.fit_transform(K), K, atol=1e-9)
         assert_allclose(repair.transform(K[:3]), K[:3], atol=1e-9)
@@ -89,6 +89,19 @@ def test_clipping_is_the_nearest_and_shifting_the_least():
     shifted = SpectrumRepair("shift").fit_transform(K)
     assert_allclose(shifted - K, -values[0] * np.eye(20), atol=1e-12)
     assert_allclose(np.linalg.eigvalsh(shifted)[0], 0, atol=1e-12)
+
+
+def test_flipping_keeps_the_square_and_every_part():
+    K = indefinite(20, 3)
+    flip = SpectrumRepair("flip").fit(K)
+    repaired = flip.fit_transform(K)
+    assert_allclose(repaired @ repaired, K @ K, atol=1e-10)
+    assert_allclose(flip.transform(K), repaired, atol=1e-10)
+    # A difference of two kernels with orthogonal ranges becomes their sum.
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
+    S, D = basis[:, :4] * [1, 2, 3, 4], basis[:, 4:7] * [0.5, 1, 1.5]
+    sums = SpectrumRepair("flip").fit_transform(S @ S.T - D @ D.T)
+    assert_allclose(sums, S @ S.T + D @ D.T, atol=1e-12)
 
 
 def test_nystrom_keeps_the_landmarks():
@@ -112,7 +125,7 @@ def test_clear_errors():
         with pytest.raises(ValueError, match="a Gram matrix is square"):
             function(np.ones((3, 2)))
     with pytest.raises(ValueError, match="method must be"):
-        SpectrumRepair("flip").fit(np.eye(2))
+        SpectrumRepair("square").fit(np.eye(2))
     with pytest.raises(ValueError, match="between 1 and that many"):
         SpectrumRepair("nystrom", n_landmarks=3).fit([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(ValueError, match="fitted to 2 training points"):

@@ -343,7 +343,7 @@ def local_model(method, sigma, noise, seconds):
         for some in np.array_split(np.arange(features.shape[1]), 10):  # in double precision, a part of the features at a time
             part = features[:, some].astype(float)
             gram += part @ part.T
-        found = nested_ridge(gram, energies, folds, LOCAL_LAMBDAS, n_inner=N_INNER)
+        found = nested_ridge(gram, energies, folds, LOCAL_LAMBDAS)
         models.append((found.inner.min(axis=1), found.predictions, found.chosen))
     return models
 

@@ -28,6 +28,7 @@ second_templates: int = 15_000      # of the full profile; the paper takes 30,00
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy import linalg
 from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -302,17 +303,34 @@ def held_out_exact(width, lambdas, n):
     return 100 * np.nanmax(accuracies), float(lambdas[int(np.nanargmax(accuracies))])
 
 
+@run.cache
+def held_out_exact_of_all(width, lam):
+    """As `held_out_exact` with all training images but the last, in single precision: 8 GB, factorised in place."""
+    Z, m = plain(0.0, 0, n_train), n_train - held
+    kernel = Gaussian(width * median_gamma(Z[:2000], random_state=seed))
+    gram = np.empty((m, m), np.float32, order="F")
+    for start in range(0, m, 1000):
+        gram[:, start : start + 1000] = kernel(Z[:m], Z[start : min(start + 1000, m)])
+    gram[np.diag_indices(m)] += lam * m
+    factor = linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    targets = np.where(labels[:m, None] == classes, 1, -1).astype(np.float32)
+    dual = linalg.cho_solve((factor, True), targets - targets.mean(axis=0), check_finite=False)
+    scores = kernel(Z[m:n_train], Z[:m]) @ dual + targets.mean(axis=0)
+    return 100 * np.mean(classes[scores.argmax(axis=1)] == labels[m:n_train])
+
+
 counts = list(dict.fromkeys(n for n, _ in sizes))
 # Width and lambda at the smallest size; beyond it they are kept.
 exact_widths = {width: held_out_exact(width, (1e-6, 1e-5, 1e-4), counts[0]) for width in (1.0, 2.0, 4.0, 8.0)}
 exact_width = max(exact_widths, key=lambda width: exact_widths[width][0])
 exact = {n: held_out_exact(exact_width, (exact_widths[exact_width][1],), n)[0] for n in counts}
+exact_of_all = held_out_exact_of_all(exact_width, exact_widths[exact_width][1])
 run.table(
     [
         {"images": n} | {f"{templates:,} templates": f"{held_out_accuracy(*best, templates, n):.1f}" for m, templates in sizes if m == n}
         | {"the Gaussian kernel itself": f"{exact[n]:.1f}"}
         for n in counts
-    ],
+    ] + [{"images": n_train, "the Gaussian kernel itself": f"{exact_of_all:.1f}"}],
     "growth", caption=f"The same at the best of these, by the numbers of templates and of images ({held:,} of them held out).",
 )
 
@@ -354,8 +372,8 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
     if stand_in is None:
         run.claim(
             claim, value=results[kind], se=binomial_se(results[kind]),
-            note=f"on these pixels the Gaussian kernel itself, without random features, reaches {exact[counts[-1]]:.1f} held out from "
-            f"{counts[-1] - held:,} images" if kind == "original" else "",
+            note=f"on these pixels the Gaussian kernel itself, without random features, reaches {exact_of_all:.1f} held out from "
+            f"{n_train - held:,} images" if kind == "original" else "",
         )
 
 # %% [markdown]

@@ -380,8 +380,9 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
 # **Where we differ.** Both rows lie below the printed ones, the original features by more than the local ones: averaging over
 # small rotations, shifts and scalings helps here as it does in the paper, from a lower start. The start is not a matter of
 # bandwidth, nor of how many principal components are kept or how far they are whitened: the table of representations
-# is nearly level. Four times the templates or the images give some points, not the distance. Nor is it a matter of random features:
-# the Gaussian kernel that they approximate, with all images, stays below the number printed for 10,000 of them (last row of the table
-# of images and templates). What is left is what "normalized pixel intensities" are, which the paper does not say. The second layer's bandwidth was chosen on a part of the images, at the lower end of
-# its grid, and adds less than in the paper; its templates are half as many. Orbit statistics of patches, the paper's own
-# suggestion, are above all its rows.
+# is nearly level. Four times the templates or the images give some points, not the distance. The Gaussian kernel itself, at a width that
+# its features cannot follow, is points above them at every number of images: part of the distance is what random features lose. Yet with
+# all images it stays below the number printed for 10,000 features (last row of the table of images and templates), so no way
+# of drawing or fitting such features on these pixels would reach it. What is left is what "normalized pixel intensities" are, which
+# the paper does not say. The second layer's bandwidth was chosen on a part of the images, at the lower end of its grid, and adds less
+# than in the paper; its templates are half as many. Orbit statistics of patches, the paper's own suggestion, are above all its rows.

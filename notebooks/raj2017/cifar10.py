@@ -382,7 +382,7 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
 # bandwidth, nor of how many principal components are kept or how far they are whitened: the table of representations
 # is nearly level. Four times the templates or the images give some points, not the distance. The Gaussian kernel itself, at a width that
 # its features cannot follow, is points above them at every number of images: part of the distance is what random features lose. Yet with
-# all images it stays below the number printed for 10,000 features (last row of the table of images and templates), so no way
-# of drawing or fitting such features on these pixels would reach it. What is left is what "normalized pixel intensities" are, which
+# all images it stays below the number printed for 10,000 features (last row of the table of images and templates): more
+# features would not make up for the rest. What is left is what "normalized pixel intensities" are, which
 # the paper does not say. The second layer's bandwidth was chosen on a part of the images, at the lower end of its grid, and adds less
 # than in the paper; its templates are half as many. Orbit statistics of patches, the paper's own suggestion, are above all its rows.

@@ -198,10 +198,9 @@ def cdf_gram(noise, rows, n_templates):
 per = run.choose(quick=40, full=300)
 pool = np.concatenate([fold[:per] for fold in folds])
 pool_folds = list(np.arange(len(pool)).reshape(len(folds), -1))
-# templates, landmarks, numberings
-SMALL, FULL = run.choose(quick=(100, 60, 5), full=(1500, 300, 20)), (s, n_landmarks, r)
-# no matrix product helps with L1 distances
-SMALL_L1, FULL_L1 = run.choose(quick=SMALL, full=(0, 300, 8)), run.choose(quick=SMALL, full=(0, 1500, 8))
+# templates, landmarks, numberings; Laplacian kernels take few, for no matrix product helps with L1 distances
+SMALL = run.choose(quick=(100, 60, 5), full=(0, 300, 8))
+FULL, FULL_L1 = (s, n_landmarks, r), run.choose(quick=SMALL, full=(0, 1500, 8))
 N_INNER = run.choose(quick=None, full=2)
 
 
@@ -212,8 +211,7 @@ def small_gram(kind, kernel, sigma, matrices):
         return cdf_gram(matrices, pool, 100)
     if isinstance(matrices, str):
         return base(kernel, sigma)(representation(matrices, pool))
-    method, sizes = ("nystrom", SMALL_L1) if kernel == "laplacian" else ("rf", SMALL)
-    Z = first_layer(method, matrices, kernel, sigma, pool, sizes).astype(float)
+    Z = first_layer("nystrom", matrices, kernel, sigma, pool, SMALL).astype(float)
     return Z @ Z.T
 
 

@@ -348,21 +348,26 @@ def local_model(method, sigma, noise, seconds):
     return models
 
 
-fourier = {(sigma, noise): local_model("rf", sigma, noise, tuple(LOCAL_SECONDS)) for sigma in LOCAL_SIGMAS for noise in LOCAL_NOISES}
+def by_second(method, sigma, noise, seconds):
+    """The models of `local_model` by second bandwidth, None for one layer."""
+    return dict(zip((None, *seconds), local_model(method, sigma, noise, tuple(seconds)), strict=True))
+
+
+fourier = {setting: by_second("rf", *setting, LOCAL_SECONDS) for setting in product(LOCAL_SIGMAS, LOCAL_NOISES)}
 
 
 def local_choice(layer):
     """Setting with the smallest inner error for each test fold, of one layer or of two."""
     seconds = [None] if layer == 0 else LOCAL_SECONDS
-    candidates = {(*setting, second): models[[None, *LOCAL_SECONDS].index(second)][0] for setting, models in fourier.items() for second in seconds}
-    return [min(candidates, key=lambda setting: candidates[setting][k]) for k in range(len(folds))]
+    inner = {(*setting, second): models[second][0] for setting, models in fourier.items() for second in seconds}
+    return [min(inner, key=lambda setting: inner[setting][k]) for k in range(len(folds))]
 
 
 def local_predictions(method, sigma, noise, second):
     if method == "rf":
-        return fourier[sigma, noise][[None, *LOCAL_SECONDS].index(second)][1:]
+        return fourier[sigma, noise][second][1:]
     needed = sorted({setting[2] for setting in local_choice(1) if setting[:2] == (sigma, noise)})
-    return local_model(method, sigma, noise, tuple(needed))[[None, *needed].index(second)][1:]
+    return by_second(method, sigma, noise, needed)[second][1:]
 
 
 for method, label in (("rf", "RF"), ("nystrom", "Nystrom")):
@@ -372,8 +377,8 @@ for method, label in (("rf", "RF"), ("nystrom", "Nystrom")):
 run.table(
     [
         {"bandwidth": sigma, "noise": noise}
-        | {name: ", ".join(f"{error:.1f}" for error in model[0])
-           for name, model in zip(["one layer", *(f"second bandwidth {second:g}" for second in LOCAL_SECONDS)], models, strict=True)}
+        | {"one layer" if second is None else f"second bandwidth {second:g}": ", ".join(f"{error:.1f}" for error in inner)
+           for second, (inner, *_) in models.items()}
         for (sigma, noise), models in fourier.items()
     ],
     "local_settings", caption="Inner root mean square errors (kcal/mol) of random Fourier features for each of the five test folds, each at its best lambda.",

@@ -325,7 +325,7 @@ results = {name: row(name) for name in ROWS}
 # ## Local features
 #
 # One and two layers at full scale for each bandwidth and noise, regularised in half decades. `nested_ridge` gives the inner
-# errors of each setting and, apart from them, its predictions; of a setting that is not chosen the predictions are never looked at.
+# errors of each setting and, apart from them, its predictions; those of settings that are not chosen are not used.
 # Random Fourier features choose; Nystrom features of the same kernel take what they chose.
 
 # %%

@@ -27,7 +27,7 @@ from ..groups import (
 )
 from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
-from .correlation import ShiftCorrelation
+from .correlation import shift_correlation
 from .lift import Lift, lift_of
 from .quarter_turns import QuarterTurns, within_a_quarter
 
@@ -37,7 +37,10 @@ __all__ = ["BestFit"]
 _LINEAR = (Affine, OrthogonalMatrices, Rotations, Scalings, SignedPermutationGroup)
 
 #: Bytes of one thread's transforms of a block of rows.
-_ROWS_BYTES = 64 * 2**20
+_ROWS_BYTES = 128 * 2**20
+
+#: Bytes of the values that are computed from inner products at a time.
+_OUTER_BYTES = 2**20
 
 
 class BestFit(Kernel):
@@ -218,9 +221,12 @@ class BestFit(Kernel):
 
     def _plan(self, lift: Lift, shape, dtype, X: NDArray) -> _Plan:
         """Which transformations go by correlation, which are applied, and which are transposed."""
+        # Features that are zero for all first points, such as the empty border, count for nothing.
+        brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
+        support = lift.first(brightest).ravel() != 0
         settings = dict(
             lift=lift, shape=shape, dtype=np.dtype(dtype), block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs, support=support,
         )
         if self.n_transforms is None:
             chain = _chain(self.group)
@@ -238,27 +244,30 @@ class BestFit(Kernel):
                         **settings, pairs=pairs, cyclic=cyclic,
                         before=_compose(before), after=_compose(after),
                     )
-        # Features that are zero for all first points, such as the empty border, count for nothing.
-        brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
-        support = lift.first(brightest).ravel() != 0
         within = None if self.n_transforms is not None else within_a_quarter(self.group)
         if within is not None:
             return _TurnedProducts(
-                **settings, support=support, group=within, elements=within.elements()
+                **settings, group=within, elements=within.elements()
             )
         return _Products(
-            **settings, support=support, group=self.group, elements=self._elements()
+            **settings, group=self.group, elements=self._elements()
         )
 
     def _outer(self, lift: Lift, low, high, X, dtype) -> NDArray:
         """The kernel's values from the extreme inner products."""
-        points = X.astype(float, copy=False)
-        values = lift.outer(high.astype(float), points)
-        if low is not None:
-            others = lift.outer(low.astype(float), points)
-            self._warn_reversed(int((others > values).sum()), core=high)
-            np.maximum(values, others, out=values)
-        return values.astype(dtype, copy=False)
+        values = np.empty(high.shape, dtype)
+        n_reversed = 0
+        # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
+        for rows in row_blocks(len(X), 4 * high.itemsize * high.shape[1], _OUTER_BYTES):
+            points = X[rows].astype(float, copy=False)
+            largest = lift.outer(high[rows].astype(float), points)
+            if low is not None:
+                others = lift.outer(low[rows].astype(float), points)
+                n_reversed += int((others > largest).sum())
+                np.maximum(largest, others, out=largest)
+            values[rows] = largest
+        self._warn_reversed(n_reversed, core=high)
+        return values
 
     def _warn_reversed(self, reversed_pairs: int, core) -> None:
         if reversed_pairs:
@@ -369,6 +378,8 @@ class _Plan:
     dtype: np.dtype
     block_bytes: int
     n_jobs: int | None
+    #: Which lifted features may differ from zero in the first points.
+    support: NDArray
 
     def images(self, X: NDArray) -> NDArray:
         return X.reshape(len(X), *self.shape)
@@ -429,7 +440,6 @@ def _largest_norm(points: NDArray) -> float:
 class _Products(_Plan):
     """Every transformation applied, then one matrix product for a block of them."""
 
-    support: NDArray
     group: Transformations
     elements: NDArray
 
@@ -515,12 +525,23 @@ class _Correlations(_Plan):
         # Zeros beyond the frame turn the shifts that lose pixels into cyclic ones.
         self.margin = margin
         grid = (self.shape[0] + margin[0], self.shape[1] + margin[1])
-        self.correlation = ShiftCorrelation(grid, self.pairs, self.lift.n_channels, self.dtype)
+        self.correlation = shift_correlation(
+            grid, self.pairs, self.lift.n_channels, self.dtype, self._first_rows()
+        )
         self.elements = None if self.before is None else self.before.elements()
         self.transposes = None
         if self.after is not None:
             basis = np.eye(prod(self.shape), dtype=self.dtype)
             self.transposes = self.after.act(self.after.elements(), basis).swapaxes(1, 2)
+
+    def _first_rows(self) -> NDArray:
+        """Rows of pixels that may differ from zero in the first points, lifted and padded."""
+        rows = np.zeros(self.shape[0] + self.margin[0], dtype=bool)
+        # Transposes blur what is blank; half of |T z|^2 is a product with the whole frame.
+        whole = self.after is not None or self.lift.halved_norm
+        seen = self.support.reshape(self.lift.n_channels, *self.shape[:2]).any(axis=(0, 2))
+        rows[: self.shape[0]] = seen | whole
+        return rows
 
     def _n_elements(self) -> int:
         return 1 if self.elements is None else len(self.elements)
@@ -530,10 +551,10 @@ class _Correlations(_Plan):
         return -(-len(Y) * kept // (self.block_bytes * 3 // 4))
 
     def row_step(self, width: int) -> int:
-        per_row = 6 * self.dtype.itemsize * self.lift.n_channels * (
+        per_row = 4 * self.dtype.itemsize * self.lift.n_channels * (
             self.correlation.height * self.correlation.width
         )
-        return int(np.clip(_ROWS_BYTES // per_row, 8, 128))
+        return int(np.clip(_ROWS_BYTES // per_row, 8, self.correlation.n_first))
 
     def _pad(self, planes: NDArray) -> NDArray:
         """Zeros below and to the right of (n, channels, height, width)."""
@@ -560,7 +581,7 @@ class _Correlations(_Plan):
         )
         spectra = []
         for h in range(len(parts[0])):
-            spectra.append(np.concatenate([part[h] for part in parts], axis=-1))
+            spectra.append(np.concatenate([part[h] for part in parts], axis=1))
             for part in parts:
                 part[h] = None
         yield spectra, n_elements, *self._halved_norms(moved), _largest_norm(moved)
@@ -578,7 +599,7 @@ class _Correlations(_Plan):
             second = self.lift.second(self._padded_images(moved))
             halves, of_shifts = self._halved_norms(moved)
             if of_shifts is not None:
-                halves = np.stack([self._at(of_shifts, pair) for pair in self.pairs])
+                halves = np.stack([of_shifts[self.correlation.place(pair)] for pair in self.pairs])
             low = high = None
             for transpose in [None] if self.transposes is None else self.transposes:
                 own = X if transpose is None else X @ transpose
@@ -593,14 +614,6 @@ class _Correlations(_Plan):
             parts.append((xp.min(xp.reshape(low, shape), axis=1),
                           xp.max(xp.reshape(high, shape), axis=1)))
         return tuple(xp.concat(part, axis=1) for part in zip(*parts, strict=True))
-
-    def _at(self, every: NDArray, shift: NDArray) -> NDArray:
-        """Entries for one shift of an array (2, columns, rows, ...), see `ShiftCorrelation`."""
-        down, right = shift[0] % self.correlation.height, shift[1] % self.correlation.width
-        folded = min(right, self.correlation.width - right)
-        column = np.searchsorted(self.correlation.columns, folded)
-        row = np.searchsorted(self.correlation.rows, down)
-        return every[int(right != folded), column, row]
 
     def _halved_norms(self, moved: NDArray) -> tuple[NDArray | None, NDArray | None]:
         """Half of |T z|^2: for each point where shifts keep it, else for each shift as well."""
@@ -622,9 +635,10 @@ class _Correlations(_Plan):
             high, low = self.correlation.extremes(first, spectra, halves, self.lowest(own, norm))
             if half is not None:
                 high -= half
-            high = high.reshape(len(X), n_elements, -1).max(axis=1)
+            if n_elements > 1:
+                high = high.reshape(len(X), n_elements, -1).max(axis=1)
+                low = None if low is None else low.reshape(len(X), n_elements, -1).min(axis=1)
             largest = high if largest is None else np.maximum(largest, high, out=largest)
             if low is not None:
-                low = low.reshape(len(X), n_elements, -1).min(axis=1)
                 smallest = low if smallest is None else np.minimum(smallest, low, out=smallest)
         return smallest, largest

@@ -1,34 +1,44 @@
-"""`ShiftCorrelation`: the extreme inner products of images over a set of shifts.
+"""The extreme inner products of images over a set of shifts.
 
 Every cyclic shift of a pair comes out of one inverse Fourier transform. Only a small window of
-shifts is wanted as a rule, so that the inverse is partial: two small matrix products, the second
-of which never separates opposite shifts, whose values are E + O and E - O with maximum E + |O|.
+shifts is wanted as a rule, so that the inverse is partial: a product with a small matrix, which
+never separates opposite shifts, whose values are E + O and E - O with maximum E + |O|.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from math import gcd, prod
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-__all__ = ["ShiftCorrelation"]
+__all__ = ["FrequencyCorrelation", "RowCorrelation", "ShiftCorrelation", "shift_correlation"]
 
-#: Bytes of working arrays for one tile of pairs; chosen to stay in a processor's cache.
+#: Bytes of the arrays that one inverse transform reads and writes: a core's own cache. What it
+#: reads takes part in a few operations only, so that it must not come from further away.
+_CACHE_BYTES = 2**20
+
+#: Bytes of products over channels that are made before they are transformed.
 _TILE_BYTES = 32 * 2**20
 
 
-class ShiftCorrelation:
+def shift_correlation(grid, shifts, n_channels: int, dtype, first_rows=None) -> ShiftCorrelation:
+    """`RowCorrelation` or `FrequencyCorrelation`, whichever multiplies less; same arguments."""
+    by_rows = RowCorrelation(grid, shifts, n_channels, dtype, first_rows)
+    by_frequency = FrequencyCorrelation(grid, shifts, n_channels, dtype)
+    costs = [sum(way.operations().values()) for way in (by_rows, by_frequency)]
+    return by_rows if costs[0] <= costs[1] else by_frequency
+
+
+class ShiftCorrelation(ABC):
     r"""Largest and smallest :math:`\langle a, T b \rangle` over cyclic shifts T of the grid.
 
-    Two ways to the same numbers. By *rows*, only the horizontal axis is transformed and vertical
-    shifts are matrix products over rows of pixels; cheap for few channels. By *frequency*, both
-    axes are transformed, each frequency is one matrix product over channels, and only then are the
-    wanted vertical shifts recovered; for many channels this costs as many multiplications a pair
-    as there are pixels and channels, whatever the number of shifts. Where all shifts are multiples
-    of a step that divides the grid, the pixels of one phase only ever meet their own phase: phases
-    become channels of a coarser grid, whose transforms are smaller.
+    Two ways to the same numbers, `RowCorrelation` and `FrequencyCorrelation`. Where all shifts
+    are multiples of a step that divides the grid, the pixels of one phase only ever meet their own
+    phase: phases become channels of a coarser grid, whose transforms are smaller.
 
     Parameters
     ----------
@@ -38,18 +48,23 @@ class ShiftCorrelation:
     n_channels : int
     dtype : float32 or float64
         Of the images and of the computation.
-    method : {"auto", "rows", "frequency"}
 
     Examples
     --------
     >>> a, b = np.zeros((2, 1, 1, 4, 4))
     >>> a[0, 0, 2, 1] = b[0, 0, 1, 1] = 1                   # one row down
-    >>> pairs = ShiftCorrelation((4, 4), np.array([[0, 0], [1, 0]]), 1, float)
+    >>> pairs = shift_correlation((4, 4), np.array([[0, 0], [1, 0]]), 1, float)
     >>> pairs.extremes(a, pairs.spectra(b))[0].round(6)
     array([[1.]])
     """
 
-    def __init__(self, grid, shifts, n_channels: int, dtype, method: str = "auto"):
+    #: How many first images at once make the matrix products efficient.
+    n_first: int
+
+    #: Where the vertical shifts stand in (vertical shifts, second images, first images).
+    _row_axis: int
+
+    def __init__(self, grid, shifts, n_channels: int, dtype):
         shifts = np.asarray(shifts)
         self._steps = [
             gcd(int(side), *np.abs(column).tolist())
@@ -60,58 +75,45 @@ class ShiftCorrelation:
         )
         self.n_channels = int(n_channels) * prod(self._steps)
         self.dtype = np.dtype(dtype)
-        down = shifts[:, 0] // self._steps[0] % self.height
-        right = shifts[:, 1] // self._steps[1] % self.width
+        down, right = self._on_grid(shifts)
         self.rows = np.unique(down)
-        # A shift s and its opposite share a representative |s| <= width / 2.
-        folded = np.minimum(right, self.width - right)
-        self.columns = np.unique(folded)
-        wanted = np.zeros((2, len(self.columns), len(self.rows)), dtype=bool)
-        row_of, column_of = np.searchsorted(self.rows, down), np.searchsorted(self.columns, folded)
-        wanted[(right != folded).astype(int), column_of, row_of] = True
-        # Shifts by 0 and by half the width are their own opposites.
-        own = (2 * self.columns) % self.width == 0
-        wanted[1, own] |= wanted[0, own]
-        wanted[0, own] |= wanted[1, own]
-        self.wanted = wanted
-        self.symmetric = bool(wanted.all())
-        self._half = self.width // 2 + 1
-        if method not in ("auto", "rows", "frequency"):
-            raise ValueError(f"method must be 'auto', 'rows' or 'frequency', got {method!r}")
-        if method == "auto":
-            by_rows = len(self.rows) * self.height * self.n_channels
-            by_frequency = self.height * self.n_channels + 4 * self.height * len(self.rows)
-            method = "rows" if by_rows <= by_frequency else "frequency"
-        self.method = method
-        self._columns_out = self._column_transform()
-        self._rows_out = self._row_transform() if method == "frequency" else None
+        # A shift s and its opposite share a representative |s| <= width / 2; shifts by 0 and by
+        # half the width are their own opposites and come first.
+        folded = np.unique(np.minimum(right, self.width - right))
+        own = (2 * folded) % self.width == 0
+        self.columns = np.concatenate([folded[own], folded[~own]])
+        self.n_own = int(own.sum())
+        self.wanted = np.zeros((2, len(self.columns), len(self.rows)), dtype=bool)
+        for shift in shifts:
+            self.wanted[self.place(shift)] = True
+        self.wanted[:, : self.n_own] = self.wanted[:, : self.n_own].any(axis=0)
+        self.symmetric = bool(self.wanted.all())
+        # Horizontal frequencies: first those of real transforms, 0 and half the width.
+        frequencies = np.arange(self.width // 2 + 1)
+        real = (2 * frequencies) % self.width == 0
+        self.frequencies = np.concatenate([frequencies[real], frequencies[~real]])
+        self.n_real = int(real.sum())
+        self._even, self._odd = self._column_transform()
 
-    # -- the inverse transforms ----------------------------------------------------------------
+    def _on_grid(self, shifts: NDArray) -> tuple[NDArray, NDArray]:
+        down, right = np.asarray(shifts).T
+        return down // self._steps[0] % self.height, right // self._steps[1] % self.width
+
+    def place(self, shift: NDArray) -> tuple[int, int, int]:
+        """Where `every` has a shift (down, right): sign, column and row."""
+        down, right = self._on_grid(shift)
+        folded = min(right, self.width - right)
+        column = np.flatnonzero(self.columns == folded)[0]
+        return int(right != folded), int(column), int(np.searchsorted(self.rows, down))
 
     def _column_transform(self) -> tuple[NDArray, NDArray]:
-        """Matrices from half a row of frequencies to E and O at the representatives."""
-        frequency = np.arange(self._half)
-        twice = np.where((2 * frequency) % self.width == 0, 1, 2) / self.width
-        angle = 2 * np.pi * np.outer(self.columns, frequency) / self.width
-        even, odd = twice * np.cos(angle), -twice * np.sin(angle)
+        """Matrices from frequencies to E, and from those that are not real to O where it is not 0.
+        """
+        angle = 2 * np.pi * np.outer(self.columns, self.frequencies) / self.width
+        even = np.cos(angle) / self.width
+        even[:, self.n_real :] *= 2
+        odd = -2 * np.sin(angle[self.n_own :, self.n_real :]) / self.width
         return even.astype(self.dtype), odd.astype(self.dtype)
-
-    def _row_transform(self):
-        """Representatives of the vertical shifts, and matrices from E and O of frequencies."""
-        folded = np.minimum(self.rows, self.height - self.rows)
-        representatives = np.unique(folded)
-        half = self.height // 2 + 1
-        pairs = (self.height - 1) // 2
-        angle = 2 * np.pi * np.outer(representatives, np.arange(half)) / self.height
-        even = (np.cos(angle) / self.height).astype(self.dtype)
-        odd = (np.sin(angle[:, 1 : pairs + 1]) / self.height).astype(self.dtype)
-        place = np.searchsorted(representatives, folded)
-        sign = np.where(self.rows == folded, 1, -1).astype(self.dtype)
-        # At the two self-conjugate horizontal frequencies half the vertical ones suffice.
-        doubled = np.where((2 * np.arange(half)) % self.height == 0, 1, 2).astype(self.dtype)
-        return even, odd, place, sign, doubled
-
-    # -- forward transforms ----------------------------------------------------------------------
 
     def _phases(self, images: NDArray) -> NDArray:
         """(n, channels, height, width) with the phases of the step among the channels."""
@@ -122,17 +124,13 @@ class ShiftCorrelation:
         split = images.reshape(n, -1, self.height, down, self.width, right)
         return split.transpose(0, 1, 3, 5, 2, 4).reshape(n, -1, self.height, self.width)
 
-    def _edge(self, h: int) -> bool:
-        return (2 * h) % self.width == 0
-
+    @abstractmethod
     def spectrum_bytes(self) -> int:
         """Bytes that `spectra` keeps for one image."""
-        copies = len(self.rows) if self.method == "rows" else 1
-        size = 2 * self.dtype.itemsize * self._half * self.height
-        return size * self.n_channels * copies
 
+    @abstractmethod
     def spectra(self, images: NDArray) -> list[NDArray]:
-        """Transforms of the shifted side, one array a horizontal frequency.
+        """Transforms of the shifted side.
 
         Parameters
         ----------
@@ -140,89 +138,37 @@ class ShiftCorrelation:
 
         Returns
         -------
-        list of ndarray
-            By rows: (2 channels height, rows, m). By frequency: (height, 2 channels, m).
+        list of ndarray, each with m as its second axis
         """
-        m = len(images)
-        images = self._phases(images)
-        if self.method == "rows":
-            spectrum = fft.rfft(images, axis=3)
-            kept = []
-            for h in range(self._half):
-                # (channels, height, m), rolled down by every wanted shift
-                plane = spectrum[..., h].transpose(1, 2, 0)
-                parts = [plane.real] if self._edge(h) else [plane.real, plane.imag]
-                own = np.empty((len(parts), *plane.shape[:2], len(self.rows), m), self.dtype)
-                for target, part in zip(own, parts, strict=True):
-                    for k, down in enumerate(self.rows):
-                        target[:, :, k] = np.roll(part, int(down), axis=1)
-                kept.append(own.reshape(-1, len(self.rows), m))
-            return kept
-        # One transposing copy: reading a frequency at a time would pass over the spectrum h times.
-        spectrum = np.ascontiguousarray(fft.rfft2(images).transpose(3, 2, 1, 0))
-        kept = []
-        for h, plane in enumerate(spectrum):
-            if self._edge(h):
-                plane = plane[: self.height // 2 + 1]
-            kept.append(np.concatenate([plane.real, plane.imag], axis=1, dtype=self.dtype))
-        return kept
 
-    def _first_spectra(self, images: NDArray) -> tuple[list[NDArray], NDArray | None]:
-        """Transforms of the other side: what gives real parts, and what gives imaginary parts.
+    @abstractmethod
+    def _tiles(
+        self, first: NDArray, second: list[NDArray]
+    ) -> Iterator[tuple[slice, NDArray, NDArray]]:
+        """Some of the second images, and horizontal transforms of their correlations.
 
-        By rows, also which rows of pixels are not zero in all images: only these are kept.
+        Real parts at all frequencies, and imaginary parts at those that are not real, each of
+        shape (frequencies, ...) with vertical shifts, second and first images after `_row_axis`.
         """
-        n = len(images)
-        images = self._phases(images)
-        kept = []
-        if self.method == "rows":
-            alive = images.any(axis=(0, 3))
-            spectrum = fft.rfft(images[:, alive], axis=2)
-            for h in range(self._half):
-                plane = spectrum[..., h]
-                if self._edge(h):
-                    kept.append(np.ascontiguousarray(plane.real))
-                else:
-                    kept.append(_real_and_imaginary(plane, self.dtype).reshape(2 * n, -1))
-            return kept, np.flatnonzero(alive)
-        spectrum = np.ascontiguousarray(fft.rfft2(images).transpose(3, 2, 0, 1))
-        for h, plane in enumerate(spectrum):
-            if self._edge(h):
-                plane = plane[: self.height // 2 + 1]
-            kept.append(_real_and_imaginary(plane, self.dtype).reshape(len(plane), 2 * n, -1))
-        return kept, None
 
-    # -- correlations ----------------------------------------------------------------------------
-
+    @abstractmethod
     def operations(self) -> dict[str, int]:
         """Floating-point operations of `extremes` for a pair of images, by stage.
 
         "products" are over channels and rows of pixels, or over channels, "rows" and "columns"
         the partial inverse transforms; additions and comparisons are left out.
 
-        >>> ShiftCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
-        {'products': 6048, 'rows': 0, 'columns': 240}
+        >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
+        {'products': 6048, 'rows': 0, 'columns': 172}
         """
-        edges = sum(self._edge(h) for h in range(self._half))
-        others = self._half - edges
-        columns = 4 * len(self.columns) * self._half * len(self.rows)
-        if self.method == "rows":
-            each = 2 * len(self.rows) * self.height * self.n_channels
-            return {"products": (edges + 4 * others) * each, "rows": 0, "columns": columns}
-        even, odd, *_ = self._rows_out
-        half = self.height // 2 + 1
-        return {
-            "products": 8 * self.n_channels * (edges * half + others * self.height),
-            "rows": 2 * (even.size + odd.size) * (edges + 2 * others),
-            "columns": columns,
-        }
 
-    def tile(self) -> int:
-        """How many pairs are worked on at a time."""
-        per_pair = 2 * self._half * len(self.rows) + 2 * len(self.columns) * len(self.rows)
-        if self.method == "frequency":
-            per_pair += 4 * self.height
-        return max(256, _TILE_BYTES // (self.dtype.itemsize * per_pair))
+    def _column_operations(self) -> int:
+        return 2 * (self._even.size + self._odd.size) * len(self.rows)
+
+    def _bytes_a_pair(self) -> int:
+        """Bytes that the inverse transform along columns reads and writes."""
+        planes = 2 * len(self.frequencies) + 2 * len(self.columns)
+        return self.dtype.itemsize * planes * len(self.rows)
 
     def extremes(
         self,
@@ -238,9 +184,8 @@ class ShiftCorrelation:
         first : ndarray of shape (n, n_channels, height, width)
         second : list of ndarray
             From `spectra`, of m images.
-        offsets : ndarray of shape (s, m) or None
-            Subtracted before the maximum, for shifts in the order (rows, columns, signs) of
-            `every`.
+        offsets : ndarray of shape (2, columns, rows, m) or None
+            Subtracted before the maximum, in the order of `every`.
         minimum : bool
             Whether the minimum is wanted too.
 
@@ -249,107 +194,249 @@ class ShiftCorrelation:
         maximum : ndarray of shape (n, m)
         minimum : ndarray of shape (n, m) or None
         """
-        n = len(first)
-        m = second[0].shape[-1]
-        highest = np.empty((n, m), self.dtype)
-        lowest = np.empty((n, m), self.dtype) if minimum else None
-        prepared = self._first_spectra(first)
-        step = max(1, min(m, self.tile() // max(n, 1)))
-        space = _Workspace(self.dtype)
-        for start in range(0, m, step):
-            some = slice(start, min(start + step, m))
-            even, odd = self._even_odd(prepared, second, some, n, space)
+        shape = len(first), second[0].shape[1]
+        highest = np.empty(shape, self.dtype)
+        lowest = np.empty(shape, self.dtype) if minimum else None
+        space = Workspace(self.dtype)
+        for some, real, imaginary in self._tiles(first, second):
+            even, odd = self._even_odd(real, imaginary, space)
             if self.symmetric and offsets is None:
                 np.abs(odd, out=odd)
                 if minimum:
-                    lowest[:, some] = _reduce(even - odd, np.minimum)
-                even += odd
-                highest[:, some] = _reduce(even, np.maximum)
+                    below = even.copy()
+                    below[self.n_own :] -= odd
+                    lowest[:, some] = self._reduce(below, np.minimum).T
+                even[self.n_own :] += odd
+                highest[:, some] = self._reduce(even, np.maximum).T
                 continue
-            for sign in (0, 1):
-                values = even + odd if sign == 0 else even - odd
-                if offsets is not None:
-                    values -= offsets[sign][:, :, None, some]
-                missing = ~self.wanted[sign]
-                parts = []
-                for reduce, fill in ((np.maximum, -np.inf), (np.minimum, np.inf)):
-                    if reduce is np.minimum and not minimum:
-                        continue
-                    if missing.any():
-                        values[missing] = fill
-                    parts.append(_reduce(values, reduce))
-                for target, part, reduce in zip(
-                    (highest, lowest), parts, (np.maximum, np.minimum), strict=False
-                ):
-                    if sign == 0:
-                        target[:, some] = part
-                    else:
-                        reduce(target[:, some], part, out=target[:, some])
+            values = [even.copy(), even]
+            values[0][self.n_own :] += odd
+            values[1][self.n_own :] -= odd
+            if offsets is not None:
+                for value, offset in zip(values, offsets, strict=True):
+                    self._rows_first(value)[:] -= offset[:, :, some, None]
+            highest[:, some] = self._over_wanted(values, np.maximum, -np.inf).T
+            if minimum:
+                lowest[:, some] = self._over_wanted(values, np.minimum, np.inf).T
         return highest, lowest
 
     def every(self, first: NDArray, second: list[NDArray]) -> NDArray:
         """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
-        n = len(first)
-        m = second[0].shape[-1]
-        space = _Workspace(self.dtype)
-        even, odd = self._even_odd(self._first_spectra(first), second, slice(0, m), n, space)
-        return np.stack([even + odd, even - odd])
+        shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
+        out = np.empty(shape, self.dtype)
+        space = Workspace(self.dtype)
+        for some, real, imaginary in self._tiles(first, second):
+            even, odd = (
+                self._rows_first(part).swapaxes(2, 3)
+                for part in self._even_odd(real, imaginary, space)
+            )
+            out[..., some] = even
+            out[0, self.n_own :, ..., some] += odd
+            out[1, self.n_own :, ..., some] -= odd
+        return out
 
     def _even_odd(
-        self, prepared, second, some: slice, n: int, space: _Workspace
+        self, real: NDArray, imaginary: NDArray, space: Workspace
     ) -> tuple[NDArray, NDArray]:
-        """E and O of shape (columns, rows, n, tile)."""
-        prepared, alive = prepared
-        rows, width = len(self.rows), some.stop - some.start
-        # One matrix product gives all rows, which then lie inside the points; or rows come first.
-        inside = self.method == "rows"
-        layout = (n, rows, width) if inside else (rows, n, width)
-        both = space.array("both", self._half, 2, *layout)
-        for h in range(self._half):
-            chosen = second[h][..., some]
-            planes = 1 if self._edge(h) else 2
-            both[h, planes:] = 0
-            if inside:
-                chosen = chosen.reshape(planes, -1, rows, width)[:, alive]
-                np.matmul(
-                    prepared[h], chosen.reshape(-1, rows * width),
-                    out=both[h, :planes].reshape(planes * n, rows * width),
-                )
-            else:
-                self._by_frequency(self._edge(h), prepared[h], chosen, *both[h], space)
         parts = []
-        for k, (name, matrix) in enumerate(zip(("even", "odd"), self._columns_out, strict=True)):
-            out = space.array(name, len(self.columns), *layout)
-            values = both.reshape(self._half, 2, -1)[:, k]
-            np.matmul(matrix, values, out=out.reshape(len(self.columns), -1))
-            parts.append(out.swapaxes(1, 2) if inside else out)
+        for name, matrix, values in (("even", self._even, real), ("odd", self._odd, imaginary)):
+            part = space.array(name, len(matrix), *values.shape[1:])
+            np.matmul(
+                matrix, values.reshape(len(values), prod(values.shape[1:])),
+                out=part.reshape(len(matrix), prod(values.shape[1:])),
+            )
+            parts.append(part)
         return parts[0], parts[1]
 
-    def _by_frequency(self, edge, first, second, real, imaginary, space) -> None:
-        even, odd, place, sign, doubled = self._rows_out
-        _, n, width = real.shape
-        n_pairs, half, size = odd.shape[1], even.shape[1], n * width
-        product = space.array("product", len(first), 2 * n, width)
-        np.matmul(first, second, out=product)
-        flat = product.reshape(-1, 2, size)
-        if edge:
-            cosines = np.matmul(even * doubled, flat[:, 0])
-            sines = np.matmul(2 * odd, flat[1 : n_pairs + 1, 1])
-            _combine(cosines, sines, real, place, -sign)
-            return
-        differences = space.array("differences", n_pairs, 2, size)
-        opposite = flat[: -n_pairs - 1 : -1]
-        np.subtract(flat[1 : n_pairs + 1], opposite, out=differences)
-        flat[1 : n_pairs + 1] += opposite
-        cosines = space.array("cosines", len(even), 2, size)
-        np.matmul(even, flat[:half].reshape(half, 2 * size), out=cosines.reshape(-1, 2 * size))
-        sines = space.array("sines", len(odd), 2, size)
-        np.matmul(odd, differences.reshape(n_pairs, 2 * size), out=sines.reshape(-1, 2 * size))
-        _combine(cosines[:, 0], sines[:, 1], real, place, -sign)
-        _combine(cosines[:, 1], sines[:, 0], imaginary, place, sign)
+    def _rows_first(self, values: NDArray) -> NDArray:
+        """A view of shape (columns, rows, m, n)."""
+        return np.moveaxis(values, 1 + self._row_axis, 1)
+
+    def _reduce(self, values: NDArray, reduce) -> NDArray:
+        """Over columns and rows of shifts, shape (m, n)."""
+        return reduce.reduce(reduce.reduce(values, axis=0), axis=self._row_axis)
+
+    def _over_wanted(self, values: list[NDArray], reduce, fill: float) -> NDArray:
+        parts = []
+        for value, wanted in zip(values, self.wanted, strict=True):
+            if not wanted.all():
+                self._rows_first(value)[~wanted] = fill
+            parts.append(self._reduce(value, reduce))
+        return reduce(*parts)
 
 
-class _Workspace:
+class RowCorrelation(ShiftCorrelation):
+    """Only the horizontal axis is transformed; vertical shifts are products over rows of pixels.
+
+    Cheap for few channels.
+
+    Parameters
+    ----------
+    grid, shifts, n_channels, dtype
+        See `ShiftCorrelation`.
+    first_rows : ndarray of bool, shape (height,), or None
+        Rows of pixels outside which all first images are zero; None for all rows.
+    """
+
+    n_first = 64
+    _row_axis = 1
+
+    def __init__(self, grid, shifts, n_channels: int, dtype, first_rows: NDArray | None = None):
+        super().__init__(grid, shifts, n_channels, dtype)
+        alive = np.ones(grid[0], dtype=bool) if first_rows is None else first_rows
+        self._alive = np.flatnonzero(alive.reshape(self.height, -1).any(axis=1))
+
+    def spectrum_bytes(self) -> int:
+        numbers = 2 * len(self.frequencies) * len(self._alive) * self.n_channels * len(self.rows)
+        return self.dtype.itemsize * numbers
+
+    def spectra(self, images: NDArray) -> list[NDArray]:
+        m = len(images)
+        spectrum = fft.rfft(self._phases(images), axis=3)
+        # Rolled down by every wanted shift, only the rows that meet some of the first images.
+        rolled = (self._alive - self.rows[:, None]) % self.height
+        kept = []
+        for some, parts in self._real_and_other():
+            own = np.empty(
+                (len(some), m, len(self.rows), parts, self.n_channels, len(self._alive)), self.dtype
+            )
+            for target, h in zip(own, some, strict=True):
+                plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 1, 3)
+                target[:, :, 0] = plane.real
+                if parts == 2:
+                    target[:, :, 1] = plane.imag
+            kept.append(own.reshape(*own.shape[:3], parts * self.n_channels * len(self._alive)))
+        return kept
+
+    def _real_and_other(self):
+        """The horizontal frequencies, and how many numbers there are at each."""
+        return (self.frequencies[: self.n_real], 1), (self.frequencies[self.n_real :], 2)
+
+    def _tiles(self, first, second):
+        n, m = len(first), second[0].shape[1]
+        images = self._phases(first)[:, :, self._alive]
+        spectrum = fft.rfft(images, axis=3).transpose(3, 1, 2, 0)
+        size = self.n_channels * len(self._alive)
+        real = spectrum[self.frequencies[: self.n_real]].real.reshape(self.n_real, size, n)
+        others = spectrum[self.frequencies[self.n_real :]]
+        # Times [Re y, Im y]: the real and the imaginary part of x conj(y).
+        both = [
+            np.concatenate(parts, axis=1).reshape(self._odd.shape[1], 2 * size, n)
+            for parts in ((others.real, others.imag), (others.imag, -others.real))
+        ]
+        space = Workspace(self.dtype)
+        rows = len(self.rows)
+        step = max(1, _CACHE_BYTES // (self._bytes_a_pair() * max(n, 1)))
+        for start in range(0, m, step):
+            some = slice(start, min(start + step, m))
+            width = some.stop - some.start
+            shape = width * rows, n
+            in_phase = space.array("real", len(self.frequencies), *shape)
+            out_of_phase = space.array("imaginary", self._odd.shape[1], *shape)
+            at_real, others = (
+                part[:, some].reshape(len(part), width * rows, part.shape[3]) for part in second
+            )
+            np.matmul(at_real, real, out=in_phase[: self.n_real])
+            np.matmul(others, both[0], out=in_phase[self.n_real :])
+            np.matmul(others, both[1], out=out_of_phase)
+            yield some, *(
+                part.reshape(len(part), width, rows, n) for part in (in_phase, out_of_phase)
+            )
+
+    def operations(self) -> dict[str, int]:
+        others = len(self.frequencies) - self.n_real
+        each = 2 * len(self.rows) * len(self._alive) * self.n_channels
+        products = (self.n_real + 4 * others) * each
+        return {"products": products, "rows": 0, "columns": self._column_operations()}
+
+
+class FrequencyCorrelation(ShiftCorrelation):
+    """Both axes are transformed, and each frequency is one matrix product over channels.
+
+    Only then are the wanted vertical shifts recovered. For many channels this costs as many
+    multiplications a pair as there are pixels and channels, whatever the number of shifts.
+    """
+
+    n_first = 128
+    _row_axis = 0
+
+    def __init__(self, grid, shifts, n_channels: int, dtype):
+        super().__init__(grid, shifts, n_channels, dtype)
+        self._complex = np.result_type(self.dtype, np.complex64)
+        self._rows_of_real, self._rows_of_others = self._row_transforms()
+
+    def _row_transforms(self) -> tuple[NDArray, NDArray]:
+        """Matrices from vertical frequencies to vertical shifts.
+
+        At real horizontal frequencies results are real, and half of the vertical ones suffice.
+        """
+        frequencies = np.arange(self.height)
+        angle = 2 * np.pi * np.outer(self.rows, frequencies) / self.height
+        whole = (np.exp(1j * angle) / self.height).astype(self._complex)
+        half = frequencies[: self.height // 2 + 1]
+        return whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2), whole
+
+    def spectrum_bytes(self) -> int:
+        numbers = len(self.frequencies) * self.height * self.n_channels
+        return self._complex.itemsize * numbers
+
+    def _planes(self, images: NDArray, *axes: int) -> list[NDArray]:
+        """Transforms by horizontal frequency, each of shape (vertical frequency, *axes)."""
+        # One transposing copy: reading a frequency at a time would pass over the spectrum h times.
+        spectrum = np.ascontiguousarray(fft.rfft2(self._phases(images)).transpose(3, 2, *axes))
+        half = self.height // 2 + 1
+        return [
+            spectrum[h, :half] if k < self.n_real else spectrum[h]
+            for k, h in enumerate(self.frequencies)
+        ]
+
+    def spectra(self, images: NDArray) -> list[NDArray]:
+        return [np.conj(plane) for plane in self._planes(images, 0, 1)]
+
+    def _tiles(self, first, second):
+        n, m = len(first), second[0].shape[1]
+        prepared = self._planes(first, 1, 0)
+        space, products = Workspace(self.dtype), Workspace(self._complex)
+        rows = len(self.rows)
+        fits = max(1, _CACHE_BYTES // (self._bytes_a_pair() * max(n, 1)))
+        kept = self._complex.itemsize * (rows * len(self.frequencies) + self.height)
+        step = max(1, _TILE_BYTES // (kept * max(n, 1)))
+        for start in range(0, m, step):
+            width = min(step, m - start)
+            parts = [slice(a, min(a + fits, width)) for a in range(0, width, fits)]
+            both = [
+                space.array(f"both {a}", 2, len(self.frequencies), rows, part.stop - part.start, n)
+                for a, part in enumerate(parts)
+            ]
+            for k, (own, other) in enumerate(zip(prepared, second, strict=True)):
+                product = products.array("product", len(own), width, n)
+                np.matmul(other[:, start : start + width], own, out=product)
+                matrix = self._rows_of_others if k >= self.n_real else self._rows_of_real
+                for part, target in zip(parts, both, strict=True):
+                    values = product[:, part]
+                    shifted = products.array("shifted", *target.shape[2:])
+                    np.matmul(
+                        matrix, values.reshape(len(values), prod(values.shape[1:])),
+                        out=shifted.reshape(rows, prod(values.shape[1:])),
+                    )
+                    target[0, k] = shifted.real
+                    if k >= self.n_real:
+                        target[1, k] = shifted.imag
+            for part, (real, imaginary) in zip(parts, both, strict=True):
+                some = slice(start + part.start, start + part.stop)
+                yield some, real, imaginary[self.n_real :]
+
+    def operations(self) -> dict[str, int]:
+        others = len(self.frequencies) - self.n_real
+        numbers = self.n_real * (self.height // 2 + 1) + others * self.height
+        return {
+            "products": 8 * self.n_channels * numbers,
+            "rows": 8 * len(self.rows) * numbers,
+            "columns": self._column_operations(),
+        }
+
+
+class Workspace:
     """Arrays that are used again for every tile: fresh memory costs a page fault a page."""
 
     def __init__(self, dtype):
@@ -361,24 +448,3 @@ class _Workspace:
         if name not in self.buffers or self.buffers[name].size < size:
             self.buffers[name] = np.empty(size, self.dtype)
         return self.buffers[name][:size].reshape(shape)
-
-
-def _combine(cosines: NDArray, sines: NDArray, target: NDArray, place, sign) -> None:
-    """``target[k] = cosines[place[k]] + sign[k] sines[place[k]]``."""
-    for row, p, s in zip(target.reshape(len(target), -1), place, sign, strict=True):
-        (np.add if s > 0 else np.subtract)(cosines[p], sines[p], out=row)
-
-
-def _reduce(values: NDArray, reduce) -> NDArray:
-    """Over the columns and rows of shifts."""
-    return reduce.reduce(values, axis=(0, 1))
-
-
-def _real_and_imaginary(plane: NDArray, dtype) -> NDArray:
-    """[Re, Im] and [Im, -Re], (..., 2, n, 2 size): times [Re, Im] of y, the parts of x conj(y)."""
-    *lead, n, size = plane.shape
-    both = np.empty((*lead, 2, n, 2 * size), dtype)
-    both[..., 0, :, :size] = both[..., 1, :, size:] = plane.real
-    both[..., 0, :, size:] = both[..., 1, :, :size] = plane.imag
-    np.negative(both[..., 1, :, size:], out=both[..., 1, :, size:])
-    return both

@@ -48,7 +48,7 @@ from invariance.companion import Run
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
-from invariance.kernels.correlation import ShiftCorrelation
+from invariance.kernels.correlation import shift_correlation
 
 run = Run("liu2022/cost", profile=profile, seed=seed)
 data = load_digits_images() if run.quick else load_mnist()
@@ -190,46 +190,54 @@ run.table(table, "time", caption=f"{n_train} training and {n_test:,} test images
 # %% [markdown]
 # ## What bounds it
 #
-# Operations of every stage, counted, and the time that this machine's matrix product (square matrices, one thread) would take for as many. Products of
-# small matrices, which the partial inverse transforms consist of, run at a lower rate, measured here at their own sizes: each number that they read
-# from memory takes part in a few operations only.
+# Operations of every stage, counted, and the time that this machine's matrix product (square matrices, one thread) would take for as many. Products
+# with small matrices, which the partial inverse transforms consist of, run at a lower rate, measured here at their own sizes: each number that they
+# read takes part in a few operations only. So it must not come from far away: pairs are worked off a few hundred at a time, whose transforms fit a
+# core's own cache, and the table of rates shows what larger batches would cost.
 
 # %%
 generator = np.random.default_rng(seed)
 
 
 def rate(dtype, m, k, n):
-    """Operations a second of a matrix product."""
+    """Operations a second of a matrix product; a complex multiplication counts as four."""
     one, other = generator.standard_normal((m, k)).astype(dtype), generator.standard_normal((k, n)).astype(dtype)
     out, best = np.empty((m, n), dtype), np.inf
+    operations = (8 if np.iscomplexobj(out) else 2) * m * k * n
+    repeats = 1 + int(2e8 // operations)
     for _ in range(5):
         start = time.process_time()
-        np.matmul(one, other, out=out)
-        best = min(best, time.process_time() - start)
-    return 2 * m * k * n / best
+        for _ in range(repeats):
+            np.matmul(one, other, out=out)
+        best = min(best, (time.process_time() - start) / repeats)
+    return operations / best
 
 
 size = run.choose(quick=800, full=2000)
 pairs = n_train * n_test
 with threadpool_limits(1, "blas"):
     single, double = rate(np.float32, size, size, size), rate(np.float64, size, size, size)
-    small_products = rate(np.float32, 6, 15, 200_000)
-print(f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision; 6 x 15 times 15 x n: "
-      f"{small_products / 1e9:.0f}")
+    transform_rates = {"rows": rate(np.complex64, 15, 28, 372), "columns": rate(np.float32, 6, 15, 5_632)}
+    batches = [{"stage": "columns, 6 x 15 times 15 x n", "n": f"{n:,}", "Gflop/s": f"{rate(np.float32, 6, 15, n) / 1e9:.0f}"}
+               for n in (5_632, 50_000, 500_000)]
+    batches += [{"stage": "rows, 15 x 28 times 28 x n, complex", "n": f"{n:,}", "Gflop/s": f"{rate(np.complex64, 15, 28, n) / 1e9:.0f}"}
+                for n in (372, 3_720, 37_200)]
+run.table(batches, "rates", caption="Rates of products with the small matrices of the inverse transforms: first at the size used, then in larger batches.")
+print(f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision")
 channels = local.lift().n_channels
 STAGES = {
-    "TI": (ShiftCorrelation(shape, small.elements(), 1, np.float32).operations(), 1),
+    "TI": (shift_correlation(shape, small.elements(), 1, np.float32).operations(), 1),
     "RI": ({"products": 2 * 784, "rows": 0, "columns": 0}, 20),
-    "TI-RI": (ShiftCorrelation(shape, shifts.elements(), 1, np.float32).operations(), 20),
-    "L-TI": (ShiftCorrelation(shape, shifts.elements(), channels, np.float32).operations(), 1),
-    "L-TI-RI": (ShiftCorrelation(shape, shifts.elements(), channels, np.float32).operations(), 11),
+    "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), 20),
+    "L-TI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 1),
+    "L-TI-RI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 11),
 }
 bounds = []
 for name, (stages, times) in STAGES.items():
     plain_time, ours = measured[name]
     inverse = stages["rows"] + stages["columns"]
     bare = times * pairs * (stages["products"] + inverse) / single
-    expected = times * pairs * (stages["products"] / single + inverse / small_products)
+    expected = times * pairs * (stages["products"] / single + sum(stages[stage] / each for stage, each in transform_rates.items()))
     bounds.append(
         {"kernel": name}
         | {f"{stage}, flop a pair": f"{times * count:,}" for stage, count in stages.items()}
@@ -281,7 +289,7 @@ run.table(
 # thread. For L-TI-RI the transforms of all rotated training images would take the number below if kept at once; they are worked off in blocks.
 
 # %%
-correlation = ShiftCorrelation(shape, shifts.elements(), channels, np.float32)
+correlation = shift_correlation(shape, shifts.elements(), channels, np.float32)
 print(f"transforms: {correlation.spectrum_bytes() / 2**20:.2f} MiB an image, "
       f"{correlation.spectrum_bytes() * n_train * few_turns.order / 2**30:.2f} GiB for all")
 

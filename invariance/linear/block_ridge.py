@@ -20,7 +20,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \lambda \lVert W \rVert^2` over centred
     features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
     features need never exist, more points may be added later, and every lambda costs one Cholesky
-    factorisation. Products of float32 blocks run in float32 and are summed in float64.
+    factorisation. Products of float32 blocks run in float32 and are summed in float64. Memory is
+    that of two p x p arrays.
 
     Parameters
     ----------
@@ -89,7 +90,9 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self.classes_ = classes
         self.n_seen_ = 0
         targets = 1 if len(classes) == 2 else len(classes)
-        self._squares = np.zeros((p, p), dtype=self.dtype)
+        # Only the lower triangle counts. LAPACK's order of storage, so that sums of squares and
+        # Cholesky factors are made in place.
+        self._squares = np.zeros((p, p), dtype=self.dtype, order="F")
         self._cross = np.zeros((p, targets))
         self._sum = np.zeros(p)
         self._targets_sum = np.zeros(targets)
@@ -100,7 +103,13 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
         shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         Y = np.where(y[:, None] == shown, 1.0, -1.0)
-        self._squares += X.T @ X
+        if X.dtype == self._squares.dtype:
+            syrk = linalg.get_blas_funcs("syrk", (self._squares,))
+            self._squares = syrk(
+                1, np.ascontiguousarray(X).T, beta=1, c=self._squares, lower=True, overwrite_c=True
+            )
+        else:
+            self._squares += X.T @ X
         self._cross += X.T @ Y.astype(X.dtype)
         self._sum += X.sum(axis=0, dtype=np.float64)
         self._targets_sum += Y.sum(axis=0)
@@ -112,8 +121,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         mean, target = self._sum / n, self._targets_sum / n
         covariance = self._squares / n
         for start in range(0, len(mean), 4096):
-            rows = slice(start, start + 4096)
-            covariance[rows] -= np.outer(mean[rows], mean).astype(covariance.dtype)
+            columns = slice(start, start + 4096)
+            covariance[:, columns] -= np.outer(mean, mean[columns]).astype(covariance.dtype)
         covariance.flat[:: len(covariance) + 1] += lam
         cross = self._cross / n - np.outer(mean, target)
         try:

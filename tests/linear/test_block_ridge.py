@@ -1,5 +1,7 @@
 """BlockRidgeClassifier against RLSClassifier, whole and in blocks."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -67,6 +69,20 @@ def test_float32():
     assert np.isnan(broken.scores(twins, y, [1e-30])[0])
     with pytest.raises(ValueError, match="not positive definite .* raise lam or use float64"):
         broken.set_params(lam=1e-30).fit(twins, y)
+
+
+def test_sums_in_place_and_one_copy_for_the_factor():
+    X, y = np.random.default_rng(0).standard_normal((20, 1500)), np.arange(20) % 2
+    model = BlockRidgeClassifier().partial_fit(X, y, classes=[0, 1])
+    square = model._squares.nbytes
+    tracemalloc.start()
+    model.partial_fit(X, y)
+    assert tracemalloc.get_traced_memory()[1] < square / 4
+    tracemalloc.reset_peak()
+    model.decision_function(X)
+    # the covariance, which the factor replaces, and the outer product of means
+    assert tracemalloc.get_traced_memory()[1] < 2.5 * square
+    tracemalloc.stop()
 
 
 def test_bad_input_is_named():

@@ -120,9 +120,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         n = self.n_seen_
         mean, target = self._sum / n, self._targets_sum / n
         covariance = self._squares / n
-        for start in range(0, len(mean), 4096):
-            columns = slice(start, start + 4096)
-            covariance[:, columns] -= np.outer(mean, mean[columns]).astype(covariance.dtype)
+        syr = linalg.get_blas_funcs("syr", (covariance,))
+        covariance = syr(-1, mean, a=covariance, lower=True, overwrite_a=True)
         covariance.flat[:: len(covariance) + 1] += lam
         cross = self._cross / n - np.outer(mean, target)
         try:

@@ -221,12 +221,9 @@ class BestFit(Kernel):
 
     def _plan(self, lift: Lift, shape, dtype, X: NDArray) -> _Plan:
         """Which transformations go by correlation, which are applied, and which are transposed."""
-        # Features that are zero for all first points, such as the empty border, count for nothing.
-        brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
-        support = lift.first(brightest).ravel() != 0
         settings = dict(
             lift=lift, shape=shape, dtype=np.dtype(dtype), block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs, support=support,
+            n_jobs=self.n_jobs,
         )
         if self.n_transforms is None:
             chain = _chain(self.group)
@@ -244,13 +241,16 @@ class BestFit(Kernel):
                         **settings, pairs=pairs, cyclic=cyclic,
                         before=_compose(before), after=_compose(after),
                     )
+        # Features that are zero for all first points, such as the empty border, count for nothing.
+        brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
+        support = lift.first(brightest).ravel() != 0
         within = None if self.n_transforms is not None else within_a_quarter(self.group)
         if within is not None:
             return _TurnedProducts(
-                **settings, group=within, elements=within.elements()
+                **settings, support=support, group=within, elements=within.elements()
             )
         return _Products(
-            **settings, group=self.group, elements=self._elements()
+            **settings, support=support, group=self.group, elements=self._elements()
         )
 
     def _outer(self, lift: Lift, low, high, X, dtype) -> NDArray:
@@ -378,8 +378,6 @@ class _Plan:
     dtype: np.dtype
     block_bytes: int
     n_jobs: int | None
-    #: Which lifted features may differ from zero in the first points.
-    support: NDArray
 
     def images(self, X: NDArray) -> NDArray:
         return X.reshape(len(X), *self.shape)
@@ -440,6 +438,7 @@ def _largest_norm(points: NDArray) -> float:
 class _Products(_Plan):
     """Every transformation applied, then one matrix product for a block of them."""
 
+    support: NDArray
     group: Transformations
     elements: NDArray
 
@@ -525,23 +524,12 @@ class _Correlations(_Plan):
         # Zeros beyond the frame turn the shifts that lose pixels into cyclic ones.
         self.margin = margin
         grid = (self.shape[0] + margin[0], self.shape[1] + margin[1])
-        self.correlation = shift_correlation(
-            grid, self.pairs, self.lift.n_channels, self.dtype, self._first_rows()
-        )
+        self.correlation = shift_correlation(grid, self.pairs, self.lift.n_channels, self.dtype)
         self.elements = None if self.before is None else self.before.elements()
         self.transposes = None
         if self.after is not None:
             basis = np.eye(prod(self.shape), dtype=self.dtype)
             self.transposes = self.after.act(self.after.elements(), basis).swapaxes(1, 2)
-
-    def _first_rows(self) -> NDArray:
-        """Rows of pixels that may differ from zero in the first points, lifted and padded."""
-        rows = np.zeros(self.shape[0] + self.margin[0], dtype=bool)
-        # Transposes blur what is blank; half of |T z|^2 is a product with the whole frame.
-        whole = self.after is not None or self.lift.halved_norm
-        seen = self.support.reshape(self.lift.n_channels, *self.shape[:2]).any(axis=(0, 2))
-        rows[: self.shape[0]] = seen | whole
-        return rows
 
     def _n_elements(self) -> int:
         return 1 if self.elements is None else len(self.elements)

@@ -25,12 +25,10 @@ _CACHE_BYTES = 2**20
 _TILE_BYTES = 32 * 2**20
 
 
-def shift_correlation(grid, shifts, n_channels: int, dtype, first_rows=None) -> ShiftCorrelation:
+def shift_correlation(grid, shifts, n_channels: int, dtype) -> ShiftCorrelation:
     """`RowCorrelation` or `FrequencyCorrelation`, whichever multiplies less; same arguments."""
-    by_rows = RowCorrelation(grid, shifts, n_channels, dtype, first_rows)
-    by_frequency = FrequencyCorrelation(grid, shifts, n_channels, dtype)
-    costs = [sum(way.operations().values()) for way in (by_rows, by_frequency)]
-    return by_rows if costs[0] <= costs[1] else by_frequency
+    ways = [way(grid, shifts, n_channels, dtype) for way in (RowCorrelation, FrequencyCorrelation)]
+    return min(ways, key=lambda way: sum(way.operations().values()))
 
 
 class ShiftCorrelation(ABC):
@@ -269,83 +267,74 @@ class RowCorrelation(ShiftCorrelation):
     """Only the horizontal axis is transformed; vertical shifts are products over rows of pixels.
 
     Cheap for few channels.
-
-    Parameters
-    ----------
-    grid, shifts, n_channels, dtype
-        See `ShiftCorrelation`.
-    first_rows : ndarray of bool, shape (height,), or None
-        Rows of pixels outside which all first images are zero; None for all rows.
     """
 
     n_first = 64
     _row_axis = 1
 
-    def __init__(self, grid, shifts, n_channels: int, dtype, first_rows: NDArray | None = None):
-        super().__init__(grid, shifts, n_channels, dtype)
-        alive = np.ones(grid[0], dtype=bool) if first_rows is None else first_rows
-        self._alive = np.flatnonzero(alive.reshape(self.height, -1).any(axis=1))
+    def _real_and_other(self) -> tuple[tuple[NDArray, int], tuple[NDArray, int]]:
+        """The horizontal frequencies, and how many numbers there are at each."""
+        return (self.frequencies[: self.n_real], 1), (self.frequencies[self.n_real :], 2)
 
     def spectrum_bytes(self) -> int:
-        numbers = 2 * len(self.frequencies) * len(self._alive) * self.n_channels * len(self.rows)
+        numbers = 2 * len(self.frequencies) * self.height * self.n_channels * len(self.rows)
         return self.dtype.itemsize * numbers
 
     def spectra(self, images: NDArray) -> list[NDArray]:
         m = len(images)
         spectrum = fft.rfft(self._phases(images), axis=3)
-        # Rolled down by every wanted shift, only the rows that meet some of the first images.
-        rolled = (self._alive - self.rows[:, None]) % self.height
+        rolled = (np.arange(self.height) - self.rows[:, None]) % self.height
         kept = []
         for some, parts in self._real_and_other():
-            own = np.empty(
-                (len(some), m, len(self.rows), parts, self.n_channels, len(self._alive)), self.dtype
-            )
+            # Rows of pixels outermost, so that a range of them is a slice.
+            shape = len(some), m, len(self.rows), self.height, parts, self.n_channels
+            own = np.empty(shape, self.dtype)
             for target, h in zip(own, some, strict=True):
-                plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 1, 3)
-                target[:, :, 0] = plane.real
+                plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 3, 1)
+                target[:, :, :, 0] = plane.real
                 if parts == 2:
-                    target[:, :, 1] = plane.imag
-            kept.append(own.reshape(*own.shape[:3], parts * self.n_channels * len(self._alive)))
+                    target[:, :, :, 1] = plane.imag
+            kept.append(own.reshape(*shape[:3], prod(shape[3:])))
         return kept
 
-    def _real_and_other(self):
-        """The horizontal frequencies, and how many numbers there are at each."""
-        return (self.frequencies[: self.n_real], 1), (self.frequencies[self.n_real :], 2)
-
     def _tiles(self, first, second):
-        n, m = len(first), second[0].shape[1]
-        images = self._phases(first)[:, :, self._alive]
-        spectrum = fft.rfft(images, axis=3).transpose(3, 1, 2, 0)
-        size = self.n_channels * len(self._alive)
+        n, m, rows = len(first), second[0].shape[1], len(self.rows)
+        images = self._phases(first)
+        # The first images meet nothing where all are blank: only products with the other rows.
+        seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
+        top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
+        spectrum = fft.rfft(images[:, :, top:bottom], axis=3).transpose(3, 2, 1, 0)
+        size = (bottom - top) * self.n_channels
         real = spectrum[self.frequencies[: self.n_real]].real.reshape(self.n_real, size, n)
         others = spectrum[self.frequencies[self.n_real :]]
         # Times [Re y, Im y]: the real and the imaginary part of x conj(y).
         both = [
-            np.concatenate(parts, axis=1).reshape(self._odd.shape[1], 2 * size, n)
+            np.stack(parts, axis=2).reshape(self._odd.shape[1], 2 * size, n)
             for parts in ((others.real, others.imag), (others.imag, -others.real))
         ]
         space = Workspace(self.dtype)
-        rows = len(self.rows)
         step = max(1, _CACHE_BYTES // (self._bytes_a_pair() * max(n, 1)))
         for start in range(0, m, step):
             some = slice(start, min(start + step, m))
             width = some.stop - some.start
-            shape = width * rows, n
-            in_phase = space.array("real", len(self.frequencies), *shape)
-            out_of_phase = space.array("imaginary", self._odd.shape[1], *shape)
-            at_real, others = (
-                part[:, some].reshape(len(part), width * rows, part.shape[3]) for part in second
+            at_real, at_others = (
+                part[:, some].reshape(len(part), width * rows, part.shape[3])[
+                    :, :, parts * self.n_channels * top : parts * self.n_channels * bottom
+                ]
+                for part, (_, parts) in zip(second, self._real_and_other(), strict=True)
             )
+            in_phase = space.array("real", len(self.frequencies), width * rows, n)
+            out_of_phase = space.array("imaginary", self._odd.shape[1], width * rows, n)
             np.matmul(at_real, real, out=in_phase[: self.n_real])
-            np.matmul(others, both[0], out=in_phase[self.n_real :])
-            np.matmul(others, both[1], out=out_of_phase)
+            np.matmul(at_others, both[0], out=in_phase[self.n_real :])
+            np.matmul(at_others, both[1], out=out_of_phase)
             yield some, *(
                 part.reshape(len(part), width, rows, n) for part in (in_phase, out_of_phase)
             )
 
     def operations(self) -> dict[str, int]:
         others = len(self.frequencies) - self.n_real
-        each = 2 * len(self.rows) * len(self._alive) * self.n_channels
+        each = 2 * len(self.rows) * self.height * self.n_channels
         products = (self.n_real + 4 * others) * each
         return {"products": products, "rows": 0, "columns": self._column_operations()}
 

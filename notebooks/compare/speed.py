@@ -19,14 +19,14 @@
 # - the **definition**, transformation by transformation, as the papers print it;
 # - **ours**;
 # - the **best public alternative** that installs from PyPI and does the same job: scikit-learn's samplers and kernels on the
-#   transformed data, invariantkernels (GPyTorch), GeometricKernels, kymatio. The last three are optional: where one is not installed it is
-#   left out, and the run says so;
-# - **ours on PyTorch tensors**, on the same core, where PyTorch is installed: the same code through the array API standard. What it
-#   does on a GPU was not measured here;
+#   transformed data, invariantkernels (GPyTorch), GeometricKernels, kymatio;
+# - **ours on PyTorch tensors**, on the same core: the same code through the array API standard. What it does on a GPU was not
+#   measured here;
 # - the **bare matrix product** of the same size, which no way can beat that has to look at every inner product. Where
 #   ours does, structure has saved it from that.
 #
-# CPU seconds on one core, the smallest of several measurements taken in turns. The images are the bundled digits, 28 × 28, in
+# `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out what is not there, and says so; the full
+# one wants them all. CPU seconds on one core, the smallest of several measurements taken in turns. The images are the bundled digits, 28 × 28, in
 # single precision; the group of the image panels is the 49 cyclic shifts by up to three pixels.
 
 # %% tags=["parameters"]
@@ -36,6 +36,8 @@ seed: int = 0
 # %%
 import importlib
 import time
+from importlib.metadata import version
+from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,23 +61,32 @@ GAMMA = np.float32(0.01)
 
 
 def optional(name, why):
-    """A module, or None with the reason printed."""
+    """A module; in the quick profile None where it is missing, with the reason printed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        print(f"{name} is left out ({why}): {error}; pip install it to see it here")
+        if not run.quick:
+            raise ImportError(f'{name} is missing ({why}); pip install "invariance[speed]"') from error
+        print(f"{name} is left out ({why}): {error}")
         return None
 
 
-# kymatio 0.3.0 asks SciPy for a function that newer releases no longer have; images do not need it.
+# kymatio 0.3.0 and GeometricKernels 0.4.1 import functions that newer releases of SciPy and NumPy no longer have.
 import scipy.special
 
 if not hasattr(scipy.special, "sph_harm"):
-    scipy.special.sph_harm = None
+    scipy.special.sph_harm = None       # images do not need it
+if not hasattr(np, "trapz"):
+    np.trapz = np.trapezoid  # noqa: NPY201
 kymatio = optional("kymatio.numpy", "scattering")
 geometric = optional("geometric_kernels.spaces", "kernels of the sphere")
 invariant = optional("invariantkernels", "averaged kernel")
 torch = optional("torch", "the same code on PyTorch tensors")
+run.table(
+    [{"package": name, "version": version(name)} for name in ("scikit-learn", "kymatio", "geometric_kernels", "invariantkernels", "gpytorch", "torch")
+     if find_spec(name.replace("scikit-learn", "sklearn"))],
+    "versions", caption="Packages compared with.",
+)
 if torch is not None:
     torch.set_num_threads(1)
 if invariant is not None:

@@ -37,7 +37,7 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
-    assert set(extras) <= set(EXTRAS)
+    assert set(EXTRAS) - set(extras) == {"speed", "torch"}, "PyTorch is for those who ask for it"
     assert len(pip) == 2, "versions belong into constraints.txt alone"
 
 
@@ -45,6 +45,11 @@ def test_the_version_is_stated_once():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PROJECT["version"] == version("invariance")
     assert len(citation["references"]) == 4
+
+
+def test_the_readme_names_every_extra():
+    said = re.search(r"The extras\s+are (.*?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    assert sorted(re.findall(r"`(\w+)`", said)) == sorted(EXTRAS)
 
 
 def test_what_a_newcomer_types_exists():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from invariance.groups import CyclicShifts
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
@@ -51,5 +53,14 @@ def test_a_kernel_that_scikit_learn_takes_as_it_is():
     assert np.array_equal(model.predict(shifted), model.predict(X_train))
 
 
+def test_tensors_go_in_and_come_out():
+    torch = pytest.importorskip("torch")
+    names = {"CyclicShifts": CyclicShifts}  # imported two blocks above
+    exec(BLOCKS[2], names)
+    assert isinstance(names["Z"], torch.Tensor) and names["Z"].device == names["X"].device
+    on_host = names["features"].transform(names["X"].cpu().numpy())
+    np.testing.assert_allclose(names["Z"].cpu().numpy(), on_host, atol=1e-4)
+
+
 def test_every_block_is_run_here():
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3

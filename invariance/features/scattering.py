@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import fft
+from scipy import fft, linalg
 
 from .base import FeatureMap
 
@@ -69,7 +69,10 @@ class Scattering(FeatureMap):
         # A block on each side, and up to the next multiple.
         self._pads = [(block, block + -side % block) for side in self.shape_]
         grid = tuple(side + sum(pad) for side, pad in zip(self.shape_, self._pads, strict=True))
-        self._low = _filter(grid, 0.8 * 2 ** (self.scales - 1), 0.0, 0.0, 1.0)
+        # The average is separable and wanted at a few places only: two small matrices.
+        self._down, self._across = (
+            _average(side, 0.8 * 2 ** (self.scales - 1), block) for side in grid
+        )
         self._bands = [
             [
                 _filter(grid, 0.8 * 2**j, 3 * np.pi / 4 / 2**j, np.pi * k / self.orientations,
@@ -90,28 +93,37 @@ class Scattering(FeatureMap):
         ])
 
     def _batch(self, X: NDArray) -> NDArray:
-        block = 2**self.scales
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")
 
-        def averaged(spectrum: NDArray) -> NDArray:
-            smooth = fft.ifft2(spectrum * self._low).real
-            return smooth[:, block:-block:block, block:-block:block].reshape(len(X), -1)
+        def averaged(image: NDArray) -> NDArray:
+            down, across = (matrix.astype(image.dtype) for matrix in (self._down, self._across))
+            return (down @ image @ across.T).reshape(len(X), -1)
+
+        def modulus(spectrum: NDArray, band: NDArray) -> NDArray:
+            return np.abs(fft.ifft2(spectrum * band.astype(spectrum.dtype), overwrite_x=True))
 
         spectrum = fft.fft2(images)
-        parts = [averaged(spectrum)]
+        parts = [averaged(images)]
         for j, bands in enumerate(self._bands):
+            finer = [wave for later in self._bands[j + 1 :] for wave in later]
             for band in bands:
-                first = fft.fft2(np.abs(fft.ifft2(spectrum * band)))
+                first = modulus(spectrum, band)
                 parts.append(averaged(first))
-                for later in self._bands[j + 1 :]:
-                    parts.extend(
-                        averaged(fft.fft2(np.abs(fft.ifft2(first * wave)))) for wave in later
-                    )
+                if finer:
+                    of_first = fft.fft2(first)
+                    parts.extend(averaged(modulus(of_first, wave)) for wave in finer)
         return np.concatenate(parts, axis=1).astype(X.dtype, copy=False)
 
 
+def _average(side: int, width: float, step: int) -> NDArray:
+    """Periodic Gaussian averages of ``side`` samples at every ``step``-th, a step off both ends."""
+    window = np.exp(-(np.arange(-3 * side, 3 * side) ** 2) / (2 * width**2))
+    folded = window.reshape(6, side).sum(axis=0) / window.sum()
+    return linalg.circulant(folded)[step:-step:step]
+
+
 def _filter(grid, width: float, frequency: float, angle: float, slant: float) -> NDArray:
-    """Fourier transform of a Morlet wavelet (or, at frequency 0, a Gaussian) on a torus."""
+    """Fourier transform of a Morlet wavelet on a torus."""
     rows, columns = (
         np.arange(-3 * side, 3 * side).reshape(shape)
         for side, shape in zip(grid, ((-1, 1), (1, -1)), strict=True)
@@ -125,8 +137,6 @@ def _filter(grid, width: float, frequency: float, angle: float, slant: float) ->
         return fft.fft2(folded / window.sum())
 
     gaussian = periodic(window)
-    if frequency == 0:
-        return gaussian
     wave = periodic(window * np.exp(1j * frequency * along))
     # The Gaussian part is taken off so that a constant image gives exactly nothing.
     return wave - wave[0, 0] / gaussian[0, 0] * gaussian

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -34,6 +36,16 @@ def _check_it_travels(function: Callable[[NDArray], NDArray]) -> None:
         ) from error
 
 
+def _check_array(what: str, array: Any) -> None:
+    if not isinstance(array, np.ndarray) or array.ndim == 0:
+        single = " of shape ()" if isinstance(array, np.ndarray) else ""
+        raise TypeError(
+            f"by_rows: {what} must be a NumPy array of rows, got {type(array).__module__}."
+            f"{type(array).__qualname__}{single}; convert it, a tensor of PyTorch by "
+            "tensor.numpy(force=True)"
+        )
+
+
 def by_rows(
     function: Callable[[NDArray], NDArray],
     X: NDArray,
@@ -58,8 +70,8 @@ def by_rows(
     block_rows : int
         Rows of a block: a worker needs memory for what `function` makes of that many.
     out : ndarray of n rows, optional
-        Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk; default:
-        a new array.
+        Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk;
+        float32 will do for a result in float64. Default: a new array.
     n_jobs : int or None
         As everywhere in joblib.
     timeout : float, optional
@@ -72,9 +84,11 @@ def by_rows(
     Raises
     ------
     ValueError
-        For ``block_rows < 1``, no rows, or a function that does not give one row for each.
+        For `block_rows` that is no whole number or below 1, no rows, a function that does not give
+        one row for each, or an `out` that does not fit the result.
     TypeError
-        For a function that cannot be sent to the processes that shall compute it.
+        For arrays of other libraries than NumPy, which no function may give either, or a function
+        that cannot be sent to the processes that shall compute it.
     TimeoutError
         If the next block does not come within `timeout`.
 
@@ -87,10 +101,19 @@ def by_rows(
     >>> bool(np.allclose(by_rows(partial(kernel, Y=X), X, block_rows=30), kernel(X)))
     True
     """
-    if block_rows < 1:
-        raise ValueError(f"by_rows needs block_rows >= 1, got {block_rows!r}")
+    if not isinstance(block_rows, Integral) or block_rows < 1:
+        raise ValueError(f"by_rows needs a whole number block_rows >= 1, got {block_rows!r}")
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    _check_array("X", X)
     if len(X) == 0:
         raise ValueError("by_rows needs at least one row, got none")
+    if out is not None:
+        _check_array("out", out)
+        if len(out) != len(X):
+            raise ValueError(
+                f"by_rows: out is of shape {out.shape}, which is {len(out)} rows for the {len(X)} "
+                f"of X; give one of {len(X)} rows"
+            )
     alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
     if not alone and hasattr(get_active_backend()[0], "client"):  # of Dask; others say it at once
         _check_it_travels(function)
@@ -104,6 +127,7 @@ def by_rows(
     done = 0
     try:
         for block, part in zip(blocks, parts, strict=True):
+            _check_array(f"what {function!r} makes of rows", part)
             if len(part) != block.stop - block.start:
                 raise ValueError(
                     f"by_rows: {function!r} made {len(part)} rows of {block.stop - block.start}; "
@@ -111,6 +135,15 @@ def by_rows(
                 )
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
+            # NumPy would repeat a single column, and cut off fractions and imaginary parts
+            if part.shape[1:] != out.shape[1:] or not np.can_cast(
+                part.dtype, out.dtype, "same_kind"
+            ):
+                raise ValueError(
+                    f"by_rows: {function!r} made rows of shape {part.shape[1:]} and {part.dtype}, "
+                    f"which do not fit into a result of shape {out.shape} and {out.dtype}; give "
+                    f"an out of shape {(len(X), *part.shape[1:])} and {part.dtype}"
+                )
             out[block] = part
             done = block.stop
     except JoblibTimeout as error:

@@ -137,7 +137,59 @@ def test_result_may_lie_on_disk(tmp_path):
 def test_what_is_no_map_of_rows_is_refused():
     with pytest.raises(ValueError, match="1 rows of 40"):
         by_rows(lambda rows: rows[:1], X, block_rows=40)
-    with pytest.raises(ValueError, match="block_rows >= 1, got 0"):
-        by_rows(FUNCTIONS["Average"], X, block_rows=0)
+    with pytest.raises(TypeError, match="makes of rows must be a NumPy array .* got builtins.list"):
+        by_rows(lambda rows: rows.tolist(), X, block_rows=40)
+    with pytest.raises(ValueError, match=r"rows of shape \(30,\) .* a result of shape \(150, 40\)"):
+        by_rows(lambda rows: rows @ rows.T, X, block_rows=40)
     with pytest.raises(ValueError, match="at least one row"):
         by_rows(FUNCTIONS["Average"], X[:0])
+    with pytest.raises(TypeError, match="X must be a NumPy array of rows, got builtins.NoneType"):
+        by_rows(FUNCTIONS["Average"], None)
+    with pytest.raises(TypeError, match=r"got numpy.ndarray of shape \(\)"):
+        by_rows(FUNCTIONS["Average"], np.array(3.0))
+
+
+@pytest.mark.parametrize("block_rows", [0, -1, 2.5, 40.0, "40", None])
+def test_block_rows_must_be_a_whole_number(block_rows):
+    with pytest.raises(ValueError, match=f"whole number block_rows >= 1, got {block_rows!r}"):
+        by_rows(FUNCTIONS["Average"], X, block_rows=block_rows)
+
+
+def test_lists_and_integers_of_numpy_will_do():
+    found = by_rows(np.sin, X.tolist(), block_rows=np.int64(40))
+    assert np.array_equal(found, np.sin(X))
+
+
+@pytest.mark.parametrize("rows", [149, 151])
+def test_out_must_have_as_many_rows(rows):
+    with pytest.raises(ValueError, match=rf"shape \({rows}, 8\), .* give one of 150 rows"):
+        by_rows(np.sin, X, block_rows=40, out=np.empty((rows, 8)))
+
+
+@pytest.mark.parametrize("shape", [(150,), (150, 9), (150, 1, 8)])
+def test_out_must_have_the_shape_of_the_result(shape):
+    with pytest.raises(ValueError, match=r"rows of shape \(8,\) .* out of shape \(150, 8\)"):
+        by_rows(np.sin, X, block_rows=40, out=np.empty(shape))
+    with pytest.raises(ValueError, match=r"rows of shape \(1,\) .* out of shape \(150, 1\)"):
+        by_rows(lambda rows: rows[:, :1], X, block_rows=40, out=np.empty(shape))
+
+
+def test_out_loses_precision_but_no_parts_of_numbers():
+    out = by_rows(np.sin, X, block_rows=40, out=np.empty(X.shape, dtype=np.float32))
+    assert np.array_equal(out, np.sin(X).astype(np.float32))
+    with pytest.raises(ValueError, match=r"float64, .* and int64; give .* \(150, 8\) and float64"):
+        by_rows(np.sin, X, block_rows=40, out=np.empty(X.shape, dtype=np.int64))
+    with pytest.raises(ValueError, match=r"complex128, .* float64; give .* and complex128"):
+        by_rows(np.emath.sqrt, X, block_rows=40, out=np.empty(X.shape))
+
+
+def test_tensors_are_refused_and_told_how_to_get_in():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensors, remedy = torch.asarray(X), r"got torch.Tensor; .*tensor.numpy\(force=True\)"
+    with pytest.raises(TypeError, match=f"X must be a NumPy array of rows, {remedy}"):
+        by_rows(torch.sin, tensors, block_rows=40)
+    with pytest.raises(TypeError, match=f"out must be a NumPy array of rows, {remedy}"):
+        by_rows(np.sin, X, block_rows=40, out=tensors)
+    with pytest.raises(TypeError, match=f"makes of rows must be a NumPy array of rows, {remedy}"):
+        by_rows(torch.asarray, X, block_rows=40)
+    assert np.allclose(by_rows(np.sin, tensors.numpy(force=True), block_rows=40), np.sin(X))

@@ -5,6 +5,7 @@ have the same environment installed. Everything that a notebook writes goes to t
 that only its exit code has to travel.
 """
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -24,6 +25,9 @@ __all__ = ["Cluster", "ClusterError", "Here", "Place", "Process", "connect"]
 
 # seconds between two looks at a notebook's process, and patience with one that shall end
 _GLANCE, _PATIENCE = 0.1, 20.0
+
+# seconds for whoever has accepted a connection at the last moment to say what it is
+_GREETING = 1.0
 
 
 class ClusterError(CompanionError, OSError):
@@ -187,6 +191,25 @@ def _sees(path: str) -> bool:
     return Path(path).is_file()
 
 
+async def _identity(address: str, timeout: float) -> dict[str, Any]:
+    """What the Dask process at an address says of itself."""
+    from distributed import Security, rpc
+
+    arguments = Security().get_connection_args("client")
+    async with (
+        asyncio.timeout(timeout + _GREETING),
+        rpc(address, timeout=timeout, connection_args=arguments) as process,
+    ):
+        return await process.identity()
+
+
+def _stranger(address: str, what: str = "something") -> ClusterError:
+    return ClusterError(
+        f"{what} answers at {address!r}, but no Dask scheduler: give the address that "
+        "'dask scheduler' prints for itself, such as 'tcp://10.0.0.1:8786', not its dashboard's"
+    )
+
+
 def connect(address: str, timeout: float = 10.0) -> Any:
     """A client of the Dask scheduler at an address.
 
@@ -195,7 +218,7 @@ def connect(address: str, timeout: float = 10.0) -> Any:
     address : str
         Such as ``"tcp://10.0.0.1:8786"``.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for somebody to accept the connection, and one more to say who it is.
 
     Returns
     -------
@@ -204,27 +227,36 @@ def connect(address: str, timeout: float = 10.0) -> Any:
     Raises
     ------
     ClusterError
-        If Dask is not installed, no scheduler answers there, or it has no workers.
+        If Dask is not installed, no scheduler answers there, something else does, or the scheduler
+        has no workers.
     """
     try:
         from distributed import Client
+        from distributed.comm import CommClosedError
+        from distributed.utils import LoopRunner
     except ImportError as error:
         raise ClusterError(
             "running on a cluster needs Dask, which is not installed here: "
             "pip install 'invariance[guides]'"
         ) from error
+    # A client waits without end for the greeting of whoever accepts its connection, and nothing
+    # ends it from outside. Hence a question first, in an event loop that goes away with it.
     try:
-        client = Client(address, timeout=timeout, set_as_default=False)
-    except (OSError, ValueError) as error:
+        answer = LoopRunner().run_sync(_identity, address, timeout)
+    # silence; a line cut; another language, whose first letters are read as a message's length
+    except (TimeoutError, CommClosedError, MemoryError, AssertionError) as error:
+        raise _stranger(address) from error
+    except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address!r} within {timeout:g} s "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): start one "
-            "with 'dask scheduler', and give the address that it prints"
+            "with 'dask scheduler', and give the address that it prints, not its dashboard's"
         ) from error
-    if not client.ncores():
-        client.close()
+    if "workers" not in answer:
+        raise _stranger(address, f"a Dask {answer['type'].lower()}")
+    if not answer["workers"]:
         raise ClusterError(
             f"the Dask scheduler at {address!r} has no workers: start some with "
             f"'dask worker {address}' on each machine"
         )
-    return client
+    return Client(address, timeout=timeout, set_as_default=False)

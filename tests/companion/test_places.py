@@ -1,7 +1,9 @@
 """Notebooks on the workers of a Dask cluster: same results, clear errors, nothing left running."""
 
 import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
@@ -86,13 +88,61 @@ def test_a_cluster_that_cannot_be_reached_is_named(project, address):
     assert repr(address) in str(caught.value) and "dask scheduler" in str(caught.value)
 
 
-def test_command_line_says_so_and_runs_nothing(project, monkeypatch):
+class _Silent(BaseHTTPRequestHandler):
+    """Waits for the end of a line that Dask does not send, as the dashboard does."""
+
+    def log_message(self, *_):
+        pass
+
+
+class _Hasty(_Silent):
+    """Answers before it is asked."""
+
+    def handle(self):
+        self.send_error(408)
+
+
+class _Closing(_Silent):
+    def handle(self):
+        pass
+
+
+@pytest.fixture(params=[_Silent, _Hasty, _Closing])
+def stranger(request):
+    """The address of an HTTP server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), request.param) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"tcp://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_what_answers_and_is_no_scheduler_is_named_in_time(stranger):
+    loops = {thread for thread in threading.enumerate() if thread.name == "IO loop"}
+    start = time.monotonic()
+    with pytest.raises(ClusterError, match="something answers at .*dashboard") as caught:
+        connect(stranger, timeout=0.5)
+    assert time.monotonic() - start < 5
+    assert repr(stranger) in str(caught.value)
+    assert {thread for thread in threading.enumerate() if thread.name == "IO loop"} <= loops
+
+
+def test_a_worker_is_no_scheduler(cluster):
+    address = cluster.workers[0].worker_address
+    with pytest.raises(ClusterError, match=f"a Dask worker answers at '{address}', but no Dask"):
+        connect(address)
+
+
+def test_command_line_says_so_and_runs_nothing(project, stranger, monkeypatch):
     project.write("p/a")
     monkeypatch.setattr("invariance.companion.cli.connect", lambda a: connect(a, timeout=0.5))
-    result = CliRunner().invoke(main, ["run", "--scheduler", "tcp://127.0.0.1:9"])
-    assert result.exit_code == 2
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.output
-    assert not project.build.exists()
+    for address, found in [("tcp://127.0.0.1:9", "no Dask scheduler"), (stranger, "something")]:
+        result = CliRunner().invoke(main, ["run", "--scheduler", address])
+        assert result.exit_code == 2
+        assert f"Error: {found} answers at '{address}'" in result.output
+        assert not project.build.exists()
 
 
 def test_workers_that_do_not_see_the_project_are_named(cluster, tmp_path):

@@ -75,8 +75,8 @@ if not run.quick:
 #
 # Shifts of up to 3 pixels after an affine map about the centre: rotations, then also scalings, then also shears. The largest set has
 # $49 \times 5 \times 3 \times 3 = 2{,}205$ elements. Each set holds the one before it, so that only what it adds is computed and the minimum is
-# carried over. The width $\gamma$, the cost $C$ and *which set* are chosen by five-fold cross-validation on the training samples alone. Below 50
-# samples, where folds would lack classes, the rule is fixed: the largest set, $1/\gamma$ the median squared distance to the nearest neighbour, $C = 10$.
+# carried over. The width $\gamma$, the cost $C$ and *which set* are chosen by cross-validation on the training samples alone, five-fold or as many folds as the
+# rarest class has samples. Below 50 samples, or where a class has a single one, folds would lack classes and the rule is fixed: the largest set, $1/\gamma$ the median squared distance to the nearest neighbour, $C = 10$.
 #
 # A scaled image of $z$ may fit $x$ better than any scaled image of $x$ fits $z$: the matrix of the training images is not quite symmetric, and
 # LIBSVM, which expects it to be, may then circle for ever. For training images both directions are at hand and the better one is taken. What remains is

@@ -123,5 +123,5 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# Move $X_2$ to $(5, 4)$: near the axis of symmetry the two boundaries come closer. At $(4, 4)$, a point that translation
+# Move $X_2$ to $(5, 4)$: near the axis of symmetry the two boundaries coincide. At $(4, 4)$, a point that translation
 # leaves where it is, the best-fit boundary still bends.

@@ -45,8 +45,8 @@ def test_guides_run_and_record_no_claim(outputs):
 def test_broken_groups_are_named(outputs):
     said = {r["class"]: r["what check_group says"] for r in _rows(outputs["guides/own_group"],
                                                                     "broken")}  # fmt: skip
-    assert "(gh)x = g(hx) fails" in said["ForgetsTheSign"] and "[[" in said["ForgetsTheSign"]
-    assert "unitary is claimed" in said["LosesEnergy"] and "for [1 " in said["LosesEnergy"]
+    assert "(gh)x = g(hx) fails" in said["ForgetsTheSign"] and "], [" in said["ForgetsTheSign"]
+    assert "unitary is claimed" in said["LosesEnergy"] and "for [ 1 13]" in said["LosesEnergy"]
     assert "order says 16" in said["Miscounts"]
 
 

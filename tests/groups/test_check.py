@@ -1,0 +1,304 @@
+"""`check_group` lets every set of the package pass and names what is wrong with a broken one."""
+
+import numpy as np
+import pytest
+
+from invariance.groups import (
+    Affine,
+    AtomPermutations,
+    CircleAction,
+    CyclicShifts,
+    CyclicTranslations,
+    FiniteGroup,
+    GeneratedPermutations,
+    LinearMaps,
+    LogNormal,
+    Negation,
+    Normal,
+    OrthogonalMatrices,
+    Permutations,
+    Projected,
+    Rotations,
+    Scalings,
+    SignedPermutations,
+    SignFlips,
+    SpectrogramPitchSpeed,
+    Transformations,
+    Translations,
+    VonMises,
+    affine_maps,
+    check_group,
+)
+
+ROTATED = [0, 1, 1, 2, 2]
+CORRECT = [
+    AtomPermutations(5),
+    CircleAction(ROTATED),
+    CircleAction(ROTATED, VonMises(2.0, loc=0.5)),
+    CircleAction(ROTATED, Normal(0.3)),
+    CircleAction(ROTATED, n_nodes=32),
+    CircleAction(ROTATED, VonMises(2.0), n_nodes=32),
+    CircleAction(ROTATED, VonMises(2.0, loc=0.5), n_nodes=500),
+    CircleAction([0, 0], n_nodes=4),                 # all elements act alike
+    CyclicShifts(64),
+    CyclicTranslations((28, 28)),
+    CyclicTranslations((64, 64)),
+    GeneratedPermutations([np.roll(np.arange(20), 1), [1, 0, *range(2, 20)]]),
+    LinearMaps(np.arange(6.0).reshape(3, 1, 2)),
+    OrthogonalMatrices([np.roll(np.eye(3), 1, axis=0), np.diag([-1.0, -1, 1])]),
+    Permutations(6),
+    Permutations(30),
+    Projected(CyclicShifts(3), np.eye(3)[:2]),
+    SignFlips(10),
+    SignFlips(100),
+    SignedPermutations(8),
+    Affine((8, 8)),                                  # only ever draws the identity
+    Affine((8, 8), rotation=VonMises(9), scale=LogNormal(0.3)),
+    Affine((8, 8), maps=affine_maps(degrees=[0, 20, 50])),
+    Rotations((8, 8), density=VonMises(2.0)),
+    Rotations((8, 8), degrees=range(-10, 10), density=VonMises(2.0)),
+    Rotations((8, 8), degrees=[0, 90, 360]),         # one of them twice
+    Scalings((8, 8)),
+    Scalings((8, 8), scales=[0.5, 1, 2], density=LogNormal(0.3)),
+    SpectrogramPitchSpeed((10, 6)),
+    Translations((8, 8), 2, boundary="zero"),
+    Translations((9, 9), 3, density=Normal(0.5)),
+    Rotations((8, 8), degrees=range(-5, 6)).then(Translations((8, 8), 2)),
+    CyclicShifts(50).then(CyclicShifts(50)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("group", CORRECT, ids=lambda g: " ".join(repr(g).split())[:60])
+def test_correct_sets_pass(group):
+    check_group(group)
+
+
+@pytest.mark.parametrize("group", [
+    CyclicShifts(2), Permutations(4), CircleAction(ROTATED), SignFlips(12),
+    Translations((9, 9), 3, density=Normal(0.5)),
+])
+def test_no_seed_calls_a_correct_sample_wrong(group):
+    for seed in range(12):
+        check_group(group, random_state=seed)
+
+
+class OneWeakElement(CyclicShifts):
+    """One of the shifts loses energy."""
+
+    def _act(self, elements, X):
+        weak = elements[:, 0] == 18
+        return np.where(weak[:, None, None], 0.9, 1.0) * super()._act(elements, X)
+
+
+class OneWrongInverse(CyclicShifts):
+    def inverse(self, elements):
+        return np.where(elements[:, :1] == 18, elements, super().inverse(elements))
+
+
+class OneWrongProduct(CyclicShifts):
+    def compose(self, first, second):
+        product = super().compose(first, second)
+        return np.where(product[:, :1] == 18, self.identity(), product)
+
+
+class ListsOneTwice(CyclicShifts):
+    def elements(self):
+        listed = super().elements()
+        listed[18] = listed[19]
+        return listed
+
+
+class GeneratesHalf(CyclicShifts):
+    def generators(self):
+        return np.roll(self.identity(), 2, axis=1)
+
+
+class Overstated(CyclicShifts):
+    order = 5000
+
+    def elements(self):
+        return super().elements()[: self.n]
+
+
+class Bent(CyclicShifts):
+    unitary = False
+
+    def _act(self, elements, X):
+        return super()._act(elements, X) ** 3
+
+
+class DividesByZero(CyclicShifts):
+    def _act(self, elements, X):
+        return np.where(elements[:, :1, None] == 18, np.nan, super()._act(elements, X))
+
+
+class NeverReduces(FiniteGroup):
+    """Shifts whose sums grow for ever."""
+
+    order = 16
+    shape = (16,)
+
+    def identity(self):
+        return np.array([[0]])
+
+    def generators(self):
+        return np.array([[1]])
+
+    def compose(self, first, second):
+        return first + second
+
+    def inverse(self, elements):
+        return -elements
+
+    def _act(self, elements, X):
+        return np.stack([np.roll(X, int(s), axis=1) for s in elements[:, 0]])
+
+
+@pytest.mark.parametrize(("group", "message"), [
+    (OneWeakElement(64), r"unitary is claimed, .* for \[18 19"),
+    (OneWrongInverse(64), r"inverse: g\^-1 \(g x\) = x fails by .* for \[18 19"),
+    (OneWrongProduct(64), r"\(gh\)x = g\(hx\) fails by .* for \["),
+    (ListsOneTwice(64), r"only 63 elements act differently.* for \["),
+    (GeneratesHalf(64), r"order says 64, but the generators give only 32 elements.* for \["),
+    (Overstated(64), "of 2000 draws of sample only 64 differ, .* 5000 elements are equally likely"),
+    (Bent(64), "linearity of the action fails"),
+    (DividesByZero(64), r"nan or infinite values for \[18 19"),
+    (NeverReduces(), r"g\^16 = \[16\], not the identity \[0\] .* written in one way"),
+])  # fmt: skip
+def test_one_wrong_element_is_named(group, message):
+    with pytest.raises(AssertionError, match=f"(?s){message}"):
+        check_group(group)
+
+
+def sampling(group, sample, **attributes):
+    """The group with another `sample`."""
+    kind = type("Sampling", (type(group),), {"sample": sample, **attributes})
+    return kind(**group.get_params(deep=False))
+
+
+def only_the_identity(self, n_samples, random_state=None):
+    return np.repeat(self.identity(), n_samples, axis=0)
+
+
+def one_draw_repeated(self, n_samples, random_state=None):
+    return np.repeat(type(self).mro()[1].sample(self, 1, random_state), n_samples, axis=0)
+
+
+def first_half(self, n_samples, random_state=None):
+    listed = self.elements()[: self.order // 2]
+    return listed[np.random.RandomState(0).randint(len(listed), size=n_samples)]
+
+
+def all_but_the_last(self, n_samples, random_state=None):
+    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
+    return self.elements()[rng.randint(self.order - 1, size=n_samples)]
+
+
+def near_the_identity(self, n_samples, random_state=None):
+    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
+    return rng.normal(size=n_samples)
+
+
+def quarter_turns(self, n_samples, random_state=None):
+    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
+    return rng.randint(4, size=n_samples) * np.pi / 2
+
+
+def few_flips(self, n_samples, random_state=None):
+    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
+    return self.identity() * np.where(rng.random_sample((n_samples, self.n)) < 0.1, -1, 1)
+
+
+SMALL, LARGE, CIRCLE = CyclicShifts(64), Permutations(30), CircleAction(ROTATED)
+NODES = CircleAction(ROTATED, n_nodes=8)
+UNFOLLOWED = "does not follow the weights: of"
+
+
+@pytest.mark.parametrize(("group", "sample", "message"), [
+    (SMALL, only_the_identity, rf"{UNFOLLOWED} 1920 draws 1920 instead of 30 .* for \[ 1  2"),
+    (SMALL, one_draw_repeated, UNFOLLOWED),
+    (SMALL, first_half, rf"{UNFOLLOWED} 1920 draws \d+ instead of 30"),
+    (SMALL, all_but_the_last, rf"{UNFOLLOWED} 1920 draws 0 instead of 30 .* for \[ 2  3"),
+    (NODES, only_the_identity, f"{UNFOLLOWED} 1000 draws 1000 instead of 125 .* for 0"),
+    (NODES, near_the_identity, "sample draws what elements.. does not list"),
+    (Translations((8, 8), 1), lambda self, n, random_state=None: np.zeros((n, 2), int), UNFOLLOWED),
+    (LARGE, only_the_identity, r"only 1 differ, .* for \[ 1  2"),
+    (LARGE, one_draw_repeated, "only 1 differ"),
+    (SignFlips(40), few_flips, "not the Haar measure"),
+    (CIRCLE, only_the_identity, "only 1 differ"),
+    (CIRCLE, quarter_turns, "only 4 differ"),
+    (CIRCLE, near_the_identity, "not the Haar measure: .* attribute density"),
+])  # fmt: skip
+def test_a_sample_from_another_measure_is_found(group, sample, message):
+    with pytest.raises(AssertionError, match=f"(?s){message}"):
+        check_group(sampling(group, sample))
+
+
+def test_a_measure_that_is_announced_may_be_any():
+    check_group(sampling(CircleAction(ROTATED, Normal()), near_the_identity))
+    check_group(sampling(CIRCLE, near_the_identity, symmetric=False))
+
+
+@pytest.mark.parametrize(("weights", "message"), [
+    (np.full(4, 0.3), "which sum to one; they sum to 1.2"),
+    (np.array([1.2, -0.2, 0, 0]), "4 probabilities; the least is -0.2"),
+    (np.array([1.0, np.nan, 0, 0]), "4 probabilities; the least is nan"),
+    (np.full(5, 0.2), r"4 probabilities; got shape \(5,\)"),
+    ([0.25, 0.25, 0.25, 0.25], r"4 probabilities; got \[0.25"),
+    (np.array([0.7, 0.1, 0.1, 0.1]), UNFOLLOWED),
+])  # fmt: skip
+def test_weights_must_be_the_probabilities_of_sample(weights, message):
+    kind = type("Weighted", (CyclicShifts,), {"weights": lambda self: weights})
+    with pytest.raises(AssertionError, match=message):
+        check_group(kind(4))
+
+
+def test_a_measure_that_is_not_symmetric():
+    weights = np.array([0.7, 0.2, 0.1])
+
+    def sample(self, n_samples, random_state=None):
+        rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
+        return self.elements()[rng.choice(3, size=n_samples, p=weights)]
+
+    parts = {"weights": lambda self: weights, "sample": sample}
+    with pytest.raises(AssertionError, match=r"weights 0.2 and, of the inverse, 0.1 differ for"):
+        check_group(type("Weighted", (CyclicShifts,), parts)(3))
+    check_group(type("Weighted", (CyclicShifts,), {**parts, "symmetric": False})(3))
+
+
+def returning(value):
+    return lambda self, *args, **kwargs: value
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    ({"generators": returning([[2, 3, 1]])},
+     r"generators\(\) must return an array of elements, one a row, here of shape \(k, 3\); got "
+     r"\[\[2, 3, 1\]\] \(return np.array"),
+    ({"generators": returning(np.array([2, 3, 1]))}, r"generators\(\) must .* got shape \(3,\)"),
+    ({"compose": returning(None)}, r"compose\(first, second\) must return .* \(2, 3\); got None"),
+    ({"compose": returning(np.array([[1, 2, 3]]))}, r"compose\(first, .* got shape \(1, 3\)"),
+    ({"inverse": returning(None)}, r"inverse\(elements\) must return an array .* got None"),
+    ({"identity": returning([1, 2, 3])}, r"identity\(\) must return an array .* got \[1, 2, 3\]"),
+    ({"identity": returning(np.array([[1, "2", 3]]))}, r"identity\(\) .* of numbers; got dtype <U"),
+    ({"sample": returning([[1, 2, 3]] * 4)}, r"sample\(4\) must return an array .* got \[\["),
+    ({"sample": returning(np.ones((1, 3)))}, r"sample\(4\) .* shape \(4, 3\); got shape \(1, 3\)"),
+    ({"elements": returning(None)}, r"elements\(\) must return an array .* got None"),
+    ({"elements": Transformations.elements}, r"order says 3, but elements\(\) is missing"),
+    ({"elements": returning(np.array([[1, 2, 3]]))}, r"order says 3, but elements\(\) lists 1"),
+    ({"_act": returning(None)}, r"_act\(elements, X\) must return an array of .* got None"),
+    ({"order": returning(3)}, "order must be a property: an integer .* got <bound method"),
+    ({"order": None}, "order must be a property: an integer .* got None"),
+    ({"shape": 3}, "shape must be a property: a tuple of integers or None; got 3"),
+])  # fmt: skip
+def test_methods_that_return_the_wrong_kind_are_named(parts, message):
+    with pytest.raises(AssertionError, match=f"(?s)^Wrong.n=3.: {message}"):
+        check_group(type("Wrong", (CyclicShifts,), parts)(3))
+
+
+@pytest.mark.parametrize(("group", "message"), [
+    (Negation, r"takes an instance, got the class Negation: pass Negation\(...\)"),
+    (3, "an instance of Transformations, Group or FiniteGroup, got 3"),
+])
+def test_what_is_no_group_at_all(group, message):
+    with pytest.raises(TypeError, match=message):
+        check_group(group)

@@ -505,7 +505,7 @@ run.table(gains, "gains", caption="Differences in test RMSE, paired by fold (kca
 
 # %% [markdown]
 # **Where we differ.** The Nystrom rows have 4,000 landmarks where the paper has 10,000 templates: there are 7,165 molecules in all. The
-# local features chose the largest noise and, with one layer, the smallest bandwidth of their grids in every fold: wider grids might do better.
+# local features chose the largest noise and, with one layer, the smallest bandwidth of their grids in nearly every fold: wider grids might do better.
 # The table of gains compares rows as they stand: the local ones were chosen with more care than the sorted ones (at full size, by all inner folds, with
 # cosine and sine of each template), so that its first lines hold invariance *and* care. Rows called GP are ridge regression with the kernel,
 # which is a Gaussian process's mean; its noise is chosen by inner validation. Sorted features and GICDF lie one to two standard errors above their

@@ -25,6 +25,7 @@ from ..groups import (
     Transformations,
     Translations,
 )
+from ..groups.translations import image_shape
 from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import shift_correlation
@@ -235,7 +236,9 @@ class BestFit(Kernel):
                 place = places[-1]
                 before, after = chain[:place], chain[place + 1 :]
                 transposable = lift.linear and all(isinstance(part, _LINEAR) for part in after)
-                if not after or transposable:
+                # Shifts of the flattened points are none of the images that the base kernel sees.
+                same_images = (*image_shape(chain[place].shape), 1)[:3] == shape
+                if same_images and (not after or transposable):
                     pairs, cyclic = _shifts(chain[place])
                     return _Correlations(
                         **settings, pairs=pairs, cyclic=cyclic,

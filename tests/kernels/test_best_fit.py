@@ -209,6 +209,22 @@ def test_colour_images():
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
 
 
+@pytest.mark.parametrize(
+    "group",
+    [
+        Translations((1, 42), max_shift=(0, 2)),
+        Translations((1, 42), max_shift=(0, 2), boundary="zero"),
+        CyclicTranslations((1, 42)),
+        Translations((1, 42), max_shift=(0, 1)).then(Translations((1, 42), shifts=[[0, 0], [0, 4]])),
+    ],
+    ids=repr,
+)
+def test_shifts_of_flattened_points_are_no_shifts_of_images(group):
+    X, Z = points(4), points(3, seed=1)
+    for base in (Locality(SHAPE, window=3), Locality((42,), window=3), Gaussian(0.1)):
+        assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
+
+
 def test_sampled_transformations():
     X, Z = points(4), points(3, seed=1)
     turns = Rotations(SHAPE)

@@ -30,6 +30,7 @@ from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import shift_correlation
 from .lift import Lift, lift_of
+from .orbit import drawn
 from .quarter_turns import QuarterTurns, within_a_quarter
 
 __all__ = ["BestFit"]
@@ -80,14 +81,15 @@ class BestFit(Kernel):
         Bound on the arrays that are kept for a block of points.
     n_jobs : int or None
         Threads over blocks of rows.
-    random_state : int, RandomState or None
-        For ``n_transforms``.
+    random_state : int
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
+        fitting and predicting must draw the same ones.
 
     Raises
     ------
     ValueError
-        For an empty or infinite set, points or a base kernel of another shape, or
-        ``symmetric=True`` where the kernel is not symmetric.
+        For an empty or infinite set, ``n_transforms`` without an integer ``random_state``, points
+        or a base kernel of another shape, or ``symmetric=True`` where the kernel is not symmetric.
 
     Warns
     -----
@@ -147,8 +149,6 @@ class BestFit(Kernel):
                 raise ValueError(
                     f"{name} must be {options[0]!r} or {options[1]!r}, got {getattr(self, name)!r}"
                 )
-        if self.n_transforms is not None and self.n_transforms < 1:
-            raise ValueError(f"BestFit needs n_transforms >= 1, got {self.n_transforms}")
         if self.n_transforms is None and self.group.order == 0:
             raise ValueError(f"{self.group!r} is empty: there is nothing to maximise over")
         for part in (self.group, self.base):
@@ -180,7 +180,7 @@ class BestFit(Kernel):
 
     def _elements(self) -> NDArray:
         if self.n_transforms is not None:
-            return self.group.sample(self.n_transforms, self.random_state)
+            return drawn(self)
         return self.group.elements()
 
     def _second_side(self, X: NDArray, Y: NDArray, symmetric: bool) -> NDArray:

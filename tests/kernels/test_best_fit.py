@@ -20,7 +20,7 @@ from invariance.groups import (
     Translations,
     affine_maps,
 )
-from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
 from invariance.kernels.correlation import (
     FrequencyCorrelation,
     RowCorrelation,
@@ -215,7 +215,9 @@ def test_colour_images():
         Translations((1, 42), max_shift=(0, 2)),
         Translations((1, 42), max_shift=(0, 2), boundary="zero"),
         CyclicTranslations((1, 42)),
-        Translations((1, 42), max_shift=(0, 1)).then(Translations((1, 42), shifts=[[0, 0], [0, 4]])),
+        Translations((1, 42), max_shift=(0, 1)).then(
+            Translations((1, 42), shifts=[[0, 0], [0, 4]])
+        ),
     ],
     ids=repr,
 )
@@ -231,6 +233,16 @@ def test_sampled_transformations():
     kernel = BestFit(Gaussian(0.1), turns, n_transforms=9, random_state=3)
     moved = turns.act(turns.sample(9, 3), Z)
     assert_allclose(kernel(X, Z), np.max([Gaussian(0.1)(X, m) for m in moved], axis=0))
+
+
+@pytest.mark.parametrize("family", [BestFit, Average])
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0), np.random.default_rng(0), 1.5])
+def test_sampled_transformations_are_the_same_at_every_call(family, seed):
+    with pytest.raises(ValueError, match="fit and predict would use two kernels; give an integer"):
+        family(Gaussian(0.1), TURNS, n_transforms=2, random_state=seed)(points(3))
+    family(Gaussian(0.1), TURNS, random_state=seed)(points(3))      # draws nothing
+    kernel = family(Gaussian(0.1), TURNS, n_transforms=2, random_state=np.int64(1))
+    assert_array_equal(kernel(points(3)), kernel(points(3)))
 
 
 def test_support_vector_machine_takes_the_kernel():
@@ -251,7 +263,9 @@ def test_support_vector_machine_takes_the_kernel():
         (BestFit(Linear(), CYCLIC, side="left"), "side must be"),
         (BestFit(Linear(), CYCLIC, method="quick"), "method must be"),
         (BestFit(Linear(), CYCLIC, precision="half"), "precision must be"),
-        (BestFit(Linear(), CYCLIC, n_transforms=0), "n_transforms >= 1"),
+        (BestFit(Linear(), CYCLIC, n_transforms=0), "integer n_transforms >= 1"),
+        (BestFit(Linear(), CYCLIC, n_transforms=1.5), "integer n_transforms >= 1, got 1.5"),
+        (BestFit(Linear(), CYCLIC, n_transforms="3"), "integer n_transforms >= 1, got '3'"),
         (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),

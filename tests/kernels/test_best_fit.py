@@ -21,11 +21,6 @@ from invariance.groups import (
     affine_maps,
 )
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.kernels.correlation import (
-    FrequencyCorrelation,
-    RowCorrelation,
-    shift_correlation,
-)
 
 SHAPE = (7, 6)
 CYCLIC = Translations(SHAPE, max_shift=2)
@@ -101,60 +96,6 @@ def test_single_precision_blocks_and_threads(base, group):
     threads = clone(single).set_params(n_jobs=3)
     with threadpool_limits(1, "blas"):  # as many as each of the three threads has
         assert_array_equal(threads(X, Z), single(X, Z))
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(1, 3), st.data(),
-    st.sampled_from([RowCorrelation, FrequencyCorrelation, shift_correlation]),
-)
-def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, data, way):
-    n_shifts = data.draw(st.integers(1, 8))
-    shifts = np.array(data.draw(st.lists(
-        st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
-    )))
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    a, b = rng.standard_normal((3, n_channels, *grid)), rng.standard_normal((4, n_channels, *grid))
-    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
-    pairs = way(grid, shifts, n_channels, float)
-    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
-    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
-    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
-
-
-@pytest.mark.parametrize("way", [RowCorrelation, FrequencyCorrelation])
-@pytest.mark.parametrize("steps", [(2, 3), (4, 1), (1, 6), (4, 6)])
-def test_shifts_by_multiples_of_a_step(steps, way):
-    grid = (8, 12)
-    shifts = np.stack(np.meshgrid([0, 1, -1, 2], [0, -1, 1], indexing="ij"), -1).reshape(-1, 2)
-    shifts = shifts * steps
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
-    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
-    pairs = way(grid, shifts, 2, float)
-    assert pairs.height * pairs.width * np.prod(steps) <= np.prod(grid)
-    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
-    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
-    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
-
-
-@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
-@pytest.mark.parametrize("way", [RowCorrelation, FrequencyCorrelation])
-def test_operations_are_those_of_the_matrix_products(grid, way, monkeypatch):
-    shifts = np.array([[0, 0], [1, 2], [-1, 1]])
-    pairs = way(grid, shifts, 3, float)
-    a, b = np.random.default_rng(0).standard_normal((2, 4, 3, *grid))
-    spectra, done, matmul = pairs.spectra(b), [], np.matmul
-
-    def counted(one, other, out=None):
-        product = matmul(one, other, out=out)
-        each = 8 if np.iscomplexobj(product) else 2  # a complex product is four real ones
-        done.append(each * product.size * one.shape[-1])
-        return product
-
-    monkeypatch.setattr(np, "matmul", counted)
-    pairs.extremes(a, spectra)
-    assert sum(done) == 16 * sum(pairs.operations().values())
 
 
 @settings(max_examples=30, deadline=None)

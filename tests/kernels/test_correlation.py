@@ -129,3 +129,33 @@ def test_offsets_are_subtracted_before_the_extremes(way, shifts):
     high, low = pairs.extremes(a, pairs.spectra(b), offsets, minimum=True)
     assert_allclose(high, expected.max(axis=0), atol=1e-12)
     assert_allclose(low, expected.min(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shifts", [[[0, 0], [1, 1]], [[0, 0], [2, 4]]], ids=["plain", "steps"])
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0)])
+def test_no_images(way, shifts, n, m):
+    pairs = way((6, 8), np.array(shifts), 2, float)
+    spectra = pairs.spectra(np.ones((m, 2, 6, 8)))
+    first = np.ones((n, 2, 6, 8))
+    high, low = pairs.extremes(first, spectra, minimum=True)
+    assert high.shape == low.shape == pairs.every(first, spectra).shape[3:] == (n, m)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_clear_errors(way):
+    for shifts in ([], np.empty((0, 2), int), [1, 2], [[1, 2, 3]]):
+        with pytest.raises(ValueError, match=r"rows \(down, right\), at least one"):
+            way((6, 8), shifts, 2, float)
+    pairs = way((6, 8), [[0, 0], [2, -2]], 2, float)
+    assert pairs.n_channels == 2
+    assert pairs.place([-4, 6]) == pairs.place([2, -2])
+    for absent in ([4, 0], [1, 0], [0, 1], [0, 4]):
+        with pytest.raises(ValueError, match="is none of the correlation's"):
+            pairs.place(absent)
+    spectra = pairs.spectra(np.ones((3, 2, 6, 8)))
+    for shape in ((3, 1, 6, 8), (3, 4, 6, 8), (3, 2, 8, 6)):
+        with pytest.raises(ValueError, match=r"shape \(n, 2, 6, 8\) for 2 channels"):
+            pairs.spectra(np.ones(shape))
+        with pytest.raises(ValueError, match=r"shape \(n, 2, 6, 8\) for 2 channels"):
+            pairs.extremes(np.ones(shape), spectra)

@@ -529,10 +529,23 @@ class _Correlations(_Plan):
         grid = (self.shape[0] + margin[0], self.shape[1] + margin[1])
         self.correlation = shift_correlation(grid, self.pairs, self.lift.n_channels, self.dtype)
         self.elements = None if self.before is None else self.before.elements()
-        self.transposes = None
+        self.kept_transposes = None
         if self.after is not None:
-            basis = np.eye(prod(self.shape), dtype=self.dtype)
-            self.transposes = self.after.act(self.after.elements(), basis).swapaxes(1, 2)
+            self.after_elements = self.after.elements()
+            kept = len(self.after_elements) * self.dtype.itemsize * prod(self.shape) ** 2
+            if kept <= self.block_bytes:
+                self.kept_transposes = list(self._made_transposes())
+
+    def transposes(self):
+        """Matrices that carry the transposes of `after` to the first points; None for none."""
+        if self.after is None:
+            return [None]
+        return self._made_transposes() if self.kept_transposes is None else self.kept_transposes
+
+    def _made_transposes(self):
+        basis = np.eye(prod(self.shape), dtype=self.dtype)
+        for i in range(len(self.after_elements)):
+            yield self.after.act(self.after_elements[i : i + 1], basis)[0].T
 
     def _n_elements(self) -> int:
         return 1 if self.elements is None else len(self.elements)
@@ -592,7 +605,7 @@ class _Correlations(_Plan):
             if of_shifts is not None:
                 halves = np.stack([of_shifts[self.correlation.place(pair)] for pair in self.pairs])
             low = high = None
-            for transpose in [None] if self.transposes is None else self.transposes:
+            for transpose in self.transposes():
                 own = X if transpose is None else X @ transpose
                 smallest, largest = shift_extremes(
                     xp, like_this, self._pad(self.lift.first(self.images(own))), second,
@@ -618,9 +631,8 @@ class _Correlations(_Plan):
 
     def block(self, X: NDArray, second) -> tuple[NDArray | None, NDArray]:
         spectra, n_elements, half, halves, norm = second
-        copies = [None] if self.transposes is None else self.transposes
         smallest = largest = None
-        for transpose in copies:
+        for transpose in self.transposes():
             own = X if transpose is None else X @ transpose
             first = self._pad(self.lift.first(self.images(own)))
             high, low = self.correlation.extremes(first, spectra, halves, self.lowest(own, norm))

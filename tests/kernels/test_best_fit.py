@@ -1,5 +1,6 @@
 """Best-fit kernels against their definition: one base-kernel evaluation a transformation."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -166,6 +167,20 @@ def test_shifts_of_flattened_points_are_no_shifts_of_images(group):
     X, Z = points(4), points(3, seed=1)
     for base in (Locality(SHAPE, window=3), Locality((42,), window=3), Gaussian(0.1)):
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
+
+
+def test_memory_of_transposed_transformations_is_bounded():
+    shape, X = (16, 16), points(8, shape=(16, 16))
+    group = Translations(shape, max_shift=1).then(Rotations(shape, degrees=range(0, 180, 5)))
+    peaks, values = [], []
+    for block_bytes in (2**30, 2**21):
+        tracemalloc.start()
+        values.append(BestFit(Linear(), group, block_bytes=block_bytes)(X))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert_array_equal(*values)
+    every = len(range(0, 180, 5)) * 256**2 * 8
+    assert peaks[0] > every and peaks[1] < every / 4
 
 
 def test_sampled_transformations():

@@ -18,8 +18,18 @@ from invariance.groups import (
     Permutations,
     SignedPermutations,
     SignFlips,
+    Translations,
 )
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Locality,
+    Polynomial,
+)
 
 BASES = [Linear(), Polynomial(3, scale=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
 TURN = OrthogonalMatrices([np.kron(np.eye(3), [[0.0, -1.0], [1.0, 0.0]])])
@@ -160,6 +170,30 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
 def test_clear_errors(kernel, message):
     with pytest.raises(ValueError, match=message):
         kernel(points(3))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Locality((28, 28), 7),
+        Locality((28, 28), 7, degrees=(2, 2, 4)),
+        Polynomial(8, 1.0),
+        BestFit(Locality((28, 28), 7), Translations((28, 28), max_shift=1)),
+        BestFit(Polynomial(8, 1.0), Translations((28, 28), max_shift=1)),
+        BestFit(Polynomial(8, 1.0), Translations((28, 28), max_shift=1), method="definition"),
+        Average(Polynomial(8, 1.0), Negation()),
+    ],
+    ids=repr,
+)
+def test_pixels_that_overflow_single_precision(kernel):
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 784)).astype(np.float32)
+    pixels[0, 0] = 255
+    for call in (kernel, kernel.diag):
+        with pytest.raises(ValueError, match=r"beyond float32.*is 255: .*divide by 255"):
+            call(pixels)
+        assert np.isfinite(call(pixels.astype(float))).all()
+    assert np.isfinite(kernel(pixels / np.float32(2550))).all()
 
 
 def test_bad_points():

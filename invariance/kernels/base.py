@@ -161,7 +161,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
 def _positive(kernel: Kernel, name: str) -> float:
     value = getattr(kernel, name)
-    if not np.isreal(value) or not value > 0:
+    if np.ndim(value) or np.asarray(value).dtype.kind not in "fiu" or not value > 0:
         raise ValueError(f"{type(kernel).__name__} needs {name} > 0, got {value!r}")
     return value
 

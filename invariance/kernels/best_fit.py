@@ -30,7 +30,7 @@ from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import shift_correlation
 from .lift import Lift, lift_of
-from .orbit import drawn
+from .orbit import check_parts, drawn
 from .quarter_turns import QuarterTurns, within_a_quarter
 
 __all__ = ["BestFit"]
@@ -87,6 +87,8 @@ class BestFit(Kernel):
 
     Raises
     ------
+    TypeError
+        For a base that is no kernel, or a group that is none.
     ValueError
         For an empty or infinite set, ``n_transforms`` without an integer ``random_state``, points
         or a base kernel of another shape, or ``symmetric=True`` where the kernel is not symmetric.
@@ -140,6 +142,7 @@ class BestFit(Kernel):
         return self._second_side(X, Y, symmetric)
 
     def _check(self, n_features: int) -> None:
+        check_parts(self)
         for name, options in (
             ("side", ("second", "first")),
             ("method", ("auto", "definition")),
@@ -160,16 +163,17 @@ class BestFit(Kernel):
                 )
 
     def _is_symmetric(self) -> bool:
+        base_invariant = getattr(self.base, "unitary_invariant", False)
         known = (
             self.n_transforms is None
             and self.group.unitary
             and self.group.symmetric
-            and self.base.unitary_invariant
+            and base_invariant
         )
         if self.symmetric and not known:
             reason = (
                 f"{self.base!r} changes when both arguments are transformed alike"
-                if not self.base.unitary_invariant
+                if not base_invariant
                 else f"{self.group!r} is not a set of unitary maps that holds its inverses"
             )
             raise ValueError(

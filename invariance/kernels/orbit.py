@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, is_integer, row_blocks
+from .base import BLOCK_BYTES, Kernel, _positive, is_integer, row_blocks
 
 __all__ = ["Average"]
+
+
+def check_parts(kernel) -> None:
+    """Refuse what is no base kernel or no group, and a bound on memory that is none."""
+    if not isinstance(kernel.base, GaussianProcessKernel):
+        raise TypeError(
+            f"{type(kernel).__name__} needs a kernel as base, such as Gaussian(gamma=0.1), got "
+            f"{kernel.base!r}"
+        )
+    if not isinstance(kernel.group, Transformations):
+        raise TypeError(
+            f"{type(kernel).__name__} needs transformations as group, such as "
+            f"Translations((28, 28)), got {kernel.group!r}"
+        )
+    _positive(kernel, "block_bytes")
 
 
 def drawn(kernel) -> NDArray:
@@ -53,6 +69,8 @@ class Average(Kernel):
 
     Raises
     ------
+    TypeError
+        For a base that is no kernel, or a group that is none.
     ValueError
         For an infinite group without ``n_transforms``, ``n_transforms < 1``, ``n_transforms``
         without an integer ``random_state``, or unknown ``sides``.
@@ -105,10 +123,11 @@ class Average(Kernel):
             and self.group.is_group
             and self.group.weights() is None
             and self.group.unitary
-            and self.base.unitary_invariant
+            and getattr(self.base, "unitary_invariant", False)
         )
 
     def _gram(self, X, Y):
+        check_parts(self)
         elements, weights = self.transforms()
         Y = X if Y is None else Y
         gram = np.zeros((len(X), len(Y)), dtype=np.result_type(X, Y))

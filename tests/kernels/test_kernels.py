@@ -160,7 +160,13 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
         (Polynomial(degree=1.5), "degree >= 1"),
         (CDF(epsilon=-1), "epsilon > 0"),
         (CDF(templates="cube"), "'gaussian' or 'sphere'"),
+        (Gaussian(None), "gamma > 0, got None"),
+        (Gaussian("scale"), "gamma > 0, got 'scale'"),
         (Average(Linear(), CyclicShifts(6), n_transforms=0), "n_transforms >= 1"),
+        (Average(Linear(), CyclicShifts(6), n_transforms=1.5), "integer n_transforms"),
+        (Average("rbf", CyclicShifts(6)), "needs a kernel as base.*got 'rbf'"),
+        (Average(Linear(), None), "needs transformations as group.*got None"),
+        (Average(Linear(), CyclicShifts(6), block_bytes=-1), "block_bytes > 0, got -1"),
         (Average(Linear(), CyclicShifts(6), sides="left"), "sides must be"),
         (Average(Linear(), CyclicShifts(5)), "acts on arrays of shape"),
         (Average(Linear(), Permutations(12, block=1)), "draw some with sample"),
@@ -168,8 +174,16 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
     ids=repr,
 )
 def test_clear_errors(kernel, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         kernel(points(3))
+
+
+def test_sums_of_kernels_are_base_kernels():
+    X, group = points(4), CyclicShifts(6)
+    total, parts = Linear() + Gaussian(0.3), (Linear(), Gaussian(0.3))
+    assert_allclose(Average(total, group)(X), sum(Average(base, group)(X) for base in parts))
+    moved = [total(X, g) for g in group.act(group.elements(), X)]
+    assert_allclose(BestFit(total, group)(X), np.max(moved, axis=0))
 
 
 @pytest.mark.filterwarnings("error")
@@ -202,3 +216,8 @@ def test_bad_points():
     for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6)):
         with pytest.raises(ValueError):
             Average(Linear(), CyclicShifts(6))(X)
+    for kernel in BASES:
+        with pytest.raises(ValueError, match="not all of one shape"):
+            kernel.diag([np.ones(6), np.ones(5)])
+        with pytest.raises(ValueError, match="flattened points"):
+            kernel.diag(np.ones((2, 3, 2)))

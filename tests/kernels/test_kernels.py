@@ -1,14 +1,21 @@
 """Base kernels and orbit averages: definitions, symmetry, invariance, definiteness."""
 
+import pickle
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from invariance.groups import (
@@ -133,6 +140,59 @@ def test_parameters_reach_inside():
     twin = clone(K)
     assert twin is not K and twin.base.gamma == 0.7
     assert repr(twin) == repr(K)
+
+
+IMAGES = Translations((4, 5), max_shift=1)
+COMPOSED = [
+    Average(Gaussian(0.3), IMAGES),
+    Average(Gaussian(0.3), IMAGES, n_transforms=3),
+    BestFit(Polynomial(2, 0.1), IMAGES),
+    BestFit(Gaussian(0.3), IMAGES, n_transforms=3),
+    BestFit(Locality((4, 5), window=3), IMAGES),
+    Locality((4, 5), window=3),
+]
+
+
+@pytest.mark.parametrize("kernel", COMPOSED, ids=repr)
+def test_pipelines_take_the_kernel(kernel):
+    X, y = points(30, 20), np.arange(30) % 3
+    model = make_pipeline(MinMaxScaler(), SVC(kernel=kernel)).fit(X, y)
+    scaler = MinMaxScaler().fit(X)
+    scaled, new = scaler.transform(X), points(7, 20, seed=1)
+    by_gram = SVC(kernel="precomputed").fit(kernel(scaled, scaled), y)
+    expected = by_gram.predict(kernel(scaler.transform(new), scaled))
+    assert_array_equal(model.predict(new), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), expected)
+
+
+@pytest.mark.parametrize("kernel", [*BASES, *COMPOSED], ids=repr)
+def test_a_kernel_is_pickled_and_takes_data_frames(kernel):
+    X, Z = points(5, 20), points(4, 20, seed=1)
+    twin = pickle.loads(pickle.dumps(kernel))
+    assert repr(twin) == repr(kernel)
+    assert_array_equal(twin(X, Z), kernel(X, Z))
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(20)])
+    # Frames keep columns together, arrays rows: equal up to rounding.
+    assert_allclose(kernel(frame, Z), kernel(X, Z), rtol=1e-12, atol=1e-12)
+    assert_allclose(kernel(frame), kernel(X), rtol=1e-12, atol=1e-12)
+    assert_allclose(kernel.diag(frame), kernel.diag(X), rtol=1e-12)
+
+
+def test_grid_search_over_parameters_of_the_base_and_of_the_group():
+    X, y = points(30, 20), np.arange(30) % 2
+    model = make_pipeline(MinMaxScaler(), SVC(kernel=BestFit(Polynomial(2, 0.1), IMAGES)))
+    grid = {"svc__kernel__base__degree": [1, 4], "svc__kernel__group__max_shift": [0, 1]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
+    scores = []
+    for degree, max_shift in product((1, 4), (0, 1)):
+        kernel = BestFit(Polynomial(degree, 0.1), Translations((4, 5), max_shift=max_shift))
+        by_hand = make_pipeline(MinMaxScaler(), SVC(kernel=kernel))
+        scores.append(cross_val_score(by_hand, X, y, cv=3).mean())
+    assert len(set(scores)) > 1
+    assert_allclose(search.cv_results_["mean_test_score"], scores)
+    best = search.best_estimator_["svc"].kernel
+    assert best.base.degree == search.best_params_["svc__kernel__base__degree"]
+    assert best.group.max_shift == search.best_params_["svc__kernel__group__max_shift"]
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 40])

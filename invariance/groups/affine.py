@@ -405,7 +405,14 @@ class Affine(_Jacobian):
     def _checked(maps: ArrayLike) -> NDArray:
         maps = np.asarray(maps, dtype=float)
         if maps.ndim != 3 or maps.shape[1:] != (2, 3) or not len(maps):
-            raise ValueError(f"affine maps must have shape (r, 2, 3), got {maps.shape}")
+            raise ValueError(
+                f"affine maps must have shape (r, 2, 3), at least one, got {maps.shape}: "
+                "affine_maps writes them, and maps=None draws from the densities"
+            )
+        if not np.isfinite(maps).all():
+            raise ValueError(
+                f"affine maps must be finite numbers, got {maps[~np.isfinite(maps)][0]}"
+            )
         if not np.all(np.abs(np.linalg.det(maps[:, :, :2])) > 1e-12):
             raise ValueError("an affine map squeezes the plane into a line; it has no inverse")
         return maps

@@ -35,6 +35,11 @@ def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: int = BLOCK_BYTES
         yield slice(start, min(start + step, n_rows))
 
 
+def is_integer(value) -> bool:
+    """Whether a parameter is a whole number, which True and 3.0 are not."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _points(X: ArrayLike, name: str) -> NDArray:
     """X as a matrix of real numbers, one point a row."""
     if getattr(X, "ndim", 2) > 2:
@@ -51,6 +56,18 @@ def _points(X: ArrayLike, name: str) -> NDArray:
             f"{name}: the points are not all of one shape, so they are no rows of a matrix (n, d): "
             "crop or pad images to one rectangle first"
         ) from error
+
+
+def _check_finite(name: str, values: NDArray, *points: NDArray) -> None:
+    """Refuse values that overflowed; the points are finite."""
+    # The extremes are infinite or NaN where any value is, and need no array of their own.
+    if not np.isfinite(values.min()) or not np.isfinite(values.max()):
+        largest = max(float(max(X.max(), -X.min())) for X in points)
+        raise ValueError(
+            f"{name}: values beyond {values.dtype} or not a number; the largest absolute feature "
+            f"of the points is {largest:g}: scale the points down (divide by 255 where they are "
+            "pixels from 0 to 255), or take smaller degrees or scales"
+        )
 
 
 class Kernel(BaseEstimator, GaussianProcessKernel):
@@ -98,7 +115,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                     f"{type(self).__name__}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
                     "both must be points of the same space"
                 )
-        gram = self._gram(X, Y)
+        # Overflow is refused below, in the user's terms.
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = self._gram(X, Y)
+        _check_finite(type(self).__name__, gram, *((X,) if Y is None else (X, Y)))
         if eval_gradient:
             return gram, np.empty((*gram.shape, 0))
         return gram
@@ -121,7 +141,13 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def diag(self, X: ArrayLike) -> NDArray:
         """k(x_i, x_i) for each row, shape (n,)."""
-        X = check_array(X, dtype=(np.float64, np.float32))
+        X = _points(X, type(self).__name__)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._diag(X)
+        _check_finite(type(self).__name__, values, X)
+        return values
+
+    def _diag(self, X: NDArray) -> NDArray:
         return np.array([self._gram(x[None], None)[0, 0] for x in X])
 
     def is_stationary(self) -> bool:
@@ -135,7 +161,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
 def _positive(kernel: Kernel, name: str) -> float:
     value = getattr(kernel, name)
-    if not np.isreal(value) or not value > 0:
+    if np.ndim(value) or np.asarray(value).dtype.kind not in "fiu" or not value > 0:
         raise ValueError(f"{type(kernel).__name__} needs {name} > 0, got {value!r}")
     return value
 
@@ -155,7 +181,7 @@ class Linear(Kernel):
     def _gram_arrays(self, xp, X, Y):
         return X @ Y.T
 
-    def diag(self, X):
+    def _diag(self, X):
         return np.einsum("nd,nd->n", X, X)
 
 
@@ -185,7 +211,7 @@ class Polynomial(Kernel):
     def _gram_arrays(self, xp, X, Y):
         return self.of_inner_products(X @ Y.T)
 
-    def diag(self, X):
+    def _diag(self, X):
         return self.of_inner_products(np.einsum("nd,nd->n", X, X))
 
 
@@ -211,7 +237,7 @@ class Gaussian(Kernel):
     def _gram_arrays(self, xp, X, Y):
         return xp.exp(-_positive(self, "gamma") * squared_distances_arrays(xp, X, Y))
 
-    def diag(self, X):
+    def _diag(self, X):
         return np.ones(len(X))
 
     def is_stationary(self) -> bool:
@@ -231,7 +257,7 @@ class Laplacian(Kernel):
     def _gram(self, X, Y):
         return np.exp(-_positive(self, "gamma") * manhattan_distances(X, Y))
 
-    def diag(self, X):
+    def _diag(self, X):
         return np.ones(len(X))
 
     def is_stationary(self) -> bool:

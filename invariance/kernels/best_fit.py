@@ -25,10 +25,12 @@ from ..groups import (
     Transformations,
     Translations,
 )
+from ..groups.translations import image_shape
 from .arrays import orbit_extremes, product_extremes, shift_extremes
 from .base import Kernel, row_blocks
 from .correlation import shift_correlation
 from .lift import Lift, lift_of
+from .orbit import check_parts, drawn
 from .quarter_turns import QuarterTurns, within_a_quarter
 
 __all__ = ["BestFit"]
@@ -79,14 +81,17 @@ class BestFit(Kernel):
         Bound on the arrays that are kept for a block of points.
     n_jobs : int or None
         Threads over blocks of rows.
-    random_state : int, RandomState or None
-        For ``n_transforms``.
+    random_state : int
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
+        fitting and predicting must draw the same ones.
 
     Raises
     ------
+    TypeError
+        For a base that is no kernel, or a group that is none.
     ValueError
-        For an empty or infinite set, points or a base kernel of another shape, or
-        ``symmetric=True`` where the kernel is not symmetric.
+        For an empty or infinite set, ``n_transforms`` without an integer ``random_state``, points
+        or a base kernel of another shape, or ``symmetric=True`` where the kernel is not symmetric.
 
     Warns
     -----
@@ -137,6 +142,7 @@ class BestFit(Kernel):
         return self._second_side(X, Y, symmetric)
 
     def _check(self, n_features: int) -> None:
+        check_parts(self)
         for name, options in (
             ("side", ("second", "first")),
             ("method", ("auto", "definition")),
@@ -146,8 +152,6 @@ class BestFit(Kernel):
                 raise ValueError(
                     f"{name} must be {options[0]!r} or {options[1]!r}, got {getattr(self, name)!r}"
                 )
-        if self.n_transforms is not None and self.n_transforms < 1:
-            raise ValueError(f"BestFit needs n_transforms >= 1, got {self.n_transforms}")
         if self.n_transforms is None and self.group.order == 0:
             raise ValueError(f"{self.group!r} is empty: there is nothing to maximise over")
         for part in (self.group, self.base):
@@ -159,16 +163,17 @@ class BestFit(Kernel):
                 )
 
     def _is_symmetric(self) -> bool:
+        base_invariant = getattr(self.base, "unitary_invariant", False)
         known = (
             self.n_transforms is None
             and self.group.unitary
             and self.group.symmetric
-            and self.base.unitary_invariant
+            and base_invariant
         )
         if self.symmetric and not known:
             reason = (
                 f"{self.base!r} changes when both arguments are transformed alike"
-                if not self.base.unitary_invariant
+                if not base_invariant
                 else f"{self.group!r} is not a set of unitary maps that holds its inverses"
             )
             raise ValueError(
@@ -179,7 +184,7 @@ class BestFit(Kernel):
 
     def _elements(self) -> NDArray:
         if self.n_transforms is not None:
-            return self.group.sample(self.n_transforms, self.random_state)
+            return drawn(self)
         return self.group.elements()
 
     def _second_side(self, X: NDArray, Y: NDArray, symmetric: bool) -> NDArray:
@@ -235,7 +240,9 @@ class BestFit(Kernel):
                 place = places[-1]
                 before, after = chain[:place], chain[place + 1 :]
                 transposable = lift.linear and all(isinstance(part, _LINEAR) for part in after)
-                if not after or transposable:
+                # Shifts of the flattened points are none of the images that the base kernel sees.
+                same_images = (*image_shape(chain[place].shape), 1)[:3] == shape
+                if same_images and (not after or transposable):
                     pairs, cyclic = _shifts(chain[place])
                     return _Correlations(
                         **settings, pairs=pairs, cyclic=cyclic,
@@ -526,10 +533,23 @@ class _Correlations(_Plan):
         grid = (self.shape[0] + margin[0], self.shape[1] + margin[1])
         self.correlation = shift_correlation(grid, self.pairs, self.lift.n_channels, self.dtype)
         self.elements = None if self.before is None else self.before.elements()
-        self.transposes = None
+        self.kept_transposes = None
         if self.after is not None:
-            basis = np.eye(prod(self.shape), dtype=self.dtype)
-            self.transposes = self.after.act(self.after.elements(), basis).swapaxes(1, 2)
+            self.after_elements = self.after.elements()
+            kept = len(self.after_elements) * self.dtype.itemsize * prod(self.shape) ** 2
+            if kept <= self.block_bytes:
+                self.kept_transposes = list(self._made_transposes())
+
+    def transposes(self):
+        """Matrices that carry the transposes of `after` to the first points; None for none."""
+        if self.after is None:
+            return [None]
+        return self._made_transposes() if self.kept_transposes is None else self.kept_transposes
+
+    def _made_transposes(self):
+        basis = np.eye(prod(self.shape), dtype=self.dtype)
+        for i in range(len(self.after_elements)):
+            yield self.after.act(self.after_elements[i : i + 1], basis)[0].T
 
     def _n_elements(self) -> int:
         return 1 if self.elements is None else len(self.elements)
@@ -589,7 +609,7 @@ class _Correlations(_Plan):
             if of_shifts is not None:
                 halves = np.stack([of_shifts[self.correlation.place(pair)] for pair in self.pairs])
             low = high = None
-            for transpose in [None] if self.transposes is None else self.transposes:
+            for transpose in self.transposes():
                 own = X if transpose is None else X @ transpose
                 smallest, largest = shift_extremes(
                     xp, like_this, self._pad(self.lift.first(self.images(own))), second,
@@ -615,9 +635,8 @@ class _Correlations(_Plan):
 
     def block(self, X: NDArray, second) -> tuple[NDArray | None, NDArray]:
         spectra, n_elements, half, halves, norm = second
-        copies = [None] if self.transposes is None else self.transposes
         smallest = largest = None
-        for transpose in copies:
+        for transpose in self.transposes():
             own = X if transpose is None else X @ transpose
             first = self._pad(self.lift.first(self.images(own)))
             high, low = self.correlation.extremes(first, spectra, halves, self.lowest(own, norm))

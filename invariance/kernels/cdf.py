@@ -84,5 +84,5 @@ class CDF(Kernel):
         constant, slope = self.coefficients(X.shape[1])
         return constant - slope * xp.sqrt(squared_distances_arrays(xp, X, Y))
 
-    def diag(self, X: NDArray) -> NDArray:
-        return np.full(len(X), self.coefficients(np.shape(X)[1])[0])
+    def _diag(self, X: NDArray) -> NDArray:
+        return np.full(len(X), self.coefficients(X.shape[1])[0])

@@ -143,9 +143,8 @@ class CircleAverage(Kernel):
                 _mirror(gram)
         return grams
 
-    def diag(self, X: ArrayLike) -> NDArray:
-        """k(x_i, x_i), shape (n,), by blocks on the diagonal."""
-        X = check_array(X, dtype=(np.float64, np.float32))
+    def _diag(self, X: NDArray) -> NDArray:
+        # By blocks on the diagonal.
         blocks = [np.diag(self._gram(X[a : a + 32], None)) for a in range(0, len(X), 32)]
         return np.concatenate(blocks)
 

@@ -64,14 +64,22 @@ class ShiftCorrelation(ABC):
 
     def __init__(self, grid, shifts, n_channels: int, dtype):
         shifts = np.asarray(shifts)
+        if shifts.ndim != 2 or shifts.shape[1] != 2 or not len(shifts):
+            raise ValueError(
+                "shifts must be rows (down, right), at least one, got an array of shape "
+                f"{shifts.shape}"
+            )
+        self.n_channels = int(n_channels)
+        self.grid = tuple(int(side) for side in grid)
         self._steps = [
-            gcd(int(side), *np.abs(column).tolist())
-            for side, column in zip(grid, shifts.T, strict=True)
+            gcd(side, *np.abs(column).tolist())
+            for side, column in zip(self.grid, shifts.T, strict=True)
         ]
         self.height, self.width = (
-            int(side) // step for side, step in zip(grid, self._steps, strict=True)
+            side // step for side, step in zip(self.grid, self._steps, strict=True)
         )
-        self.n_channels = int(n_channels) * prod(self._steps)
+        # Channels of the coarser grid: every phase of every channel.
+        self._n_planes = self.n_channels * prod(self._steps)
         self.dtype = np.dtype(dtype)
         down, right = self._on_grid(shifts)
         self.rows = np.unique(down)
@@ -101,8 +109,13 @@ class ShiftCorrelation(ABC):
         """Where `every` has a shift (down, right): sign, column and row."""
         down, right = self._on_grid(shift)
         folded = min(right, self.width - right)
-        column = np.flatnonzero(self.columns == folded)[0]
-        return int(right != folded), int(column), int(np.searchsorted(self.rows, down))
+        column, row = np.flatnonzero(self.columns == folded), np.flatnonzero(self.rows == down)
+        if np.any(np.asarray(shift) % self._steps) or not (len(column) and len(row)):
+            raise ValueError(
+                f"the shift {tuple(int(s) for s in shift)} is none of the correlation's: give it "
+                "among its `shifts`"
+            )
+        return int(right != folded), int(column[0]), int(row[0])
 
     def _column_transform(self) -> tuple[NDArray, NDArray]:
         """Matrices from frequencies to E, and from those that are not real to O where it is not 0.
@@ -115,12 +128,18 @@ class ShiftCorrelation(ABC):
 
     def _phases(self, images: NDArray) -> NDArray:
         """(n, channels, height, width) with the phases of the step among the channels."""
+        if images.shape[1:] != (self.n_channels, *self.grid):
+            raise ValueError(
+                f"images must have shape (n, {self.n_channels}, {self.grid[0]}, {self.grid[1]}) "
+                f"for {self.n_channels} channels on this grid, got {images.shape}"
+            )
         down, right = self._steps
         if down == right == 1:
             return images
         n = len(images)
-        split = images.reshape(n, -1, self.height, down, self.width, right)
-        return split.transpose(0, 1, 3, 5, 2, 4).reshape(n, -1, self.height, self.width)
+        split = images.reshape(n, self.n_channels, self.height, down, self.width, right)
+        phases = split.transpose(0, 1, 3, 5, 2, 4)
+        return phases.reshape(n, self._n_planes, self.height, self.width)
 
     @abstractmethod
     def spectrum_bytes(self) -> int:
@@ -151,10 +170,11 @@ class ShiftCorrelation(ABC):
 
     @abstractmethod
     def operations(self) -> dict[str, int]:
-        """Floating-point operations of `extremes` for a pair of images, by stage.
+        """Floating-point operations of `extremes` for a pair of images, by stage, at most.
 
         "products" are over channels and rows of pixels, or over channels, "rows" and "columns"
-        the partial inverse transforms; additions and comparisons are left out.
+        the partial inverse transforms; additions and comparisons are left out. `RowCorrelation`
+        does less where rows of pixels are blank in all first images.
 
         >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
         {'products': 6048, 'rows': 0, 'columns': 172}
@@ -266,7 +286,8 @@ class ShiftCorrelation(ABC):
 class RowCorrelation(ShiftCorrelation):
     """Only the horizontal axis is transformed; vertical shifts are products over rows of pixels.
 
-    Cheap for few channels.
+    Cheap for few channels. Rows of pixels above and below everything that the first images show
+    are skipped.
     """
 
     n_first = 64
@@ -277,7 +298,7 @@ class RowCorrelation(ShiftCorrelation):
         return (self.frequencies[: self.n_real], 1), (self.frequencies[self.n_real :], 2)
 
     def spectrum_bytes(self) -> int:
-        numbers = 2 * len(self.frequencies) * self.height * self.n_channels * len(self.rows)
+        numbers = 2 * len(self.frequencies) * self.height * self._n_planes * len(self.rows)
         return self.dtype.itemsize * numbers
 
     def spectra(self, images: NDArray) -> list[NDArray]:
@@ -287,7 +308,7 @@ class RowCorrelation(ShiftCorrelation):
         kept = []
         for some, parts in self._real_and_other():
             # Rows of pixels outermost, so that a range of them is a slice.
-            shape = len(some), m, len(self.rows), self.height, parts, self.n_channels
+            shape = len(some), m, len(self.rows), self.height, parts, self._n_planes
             own = np.empty(shape, self.dtype)
             for target, h in zip(own, some, strict=True):
                 plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 3, 1)
@@ -304,7 +325,7 @@ class RowCorrelation(ShiftCorrelation):
         seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
         top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
         spectrum = fft.rfft(images[:, :, top:bottom], axis=3).transpose(3, 2, 1, 0)
-        size = (bottom - top) * self.n_channels
+        size = (bottom - top) * self._n_planes
         real = spectrum[self.frequencies[: self.n_real]].real.reshape(self.n_real, size, n)
         others = spectrum[self.frequencies[self.n_real :]]
         # Times [Re y, Im y]: the real and the imaginary part of x conj(y).
@@ -319,7 +340,7 @@ class RowCorrelation(ShiftCorrelation):
             width = some.stop - some.start
             at_real, at_others = (
                 part[:, some].reshape(len(part), width * rows, part.shape[3])[
-                    :, :, parts * self.n_channels * top : parts * self.n_channels * bottom
+                    :, :, parts * self._n_planes * top : parts * self._n_planes * bottom
                 ]
                 for part, (_, parts) in zip(second, self._real_and_other(), strict=True)
             )
@@ -334,7 +355,7 @@ class RowCorrelation(ShiftCorrelation):
 
     def operations(self) -> dict[str, int]:
         others = len(self.frequencies) - self.n_real
-        each = 2 * len(self.rows) * self.height * self.n_channels
+        each = 2 * len(self.rows) * self.height * self._n_planes
         products = (self.n_real + 4 * others) * each
         return {"products": products, "rows": 0, "columns": self._column_operations()}
 
@@ -366,7 +387,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         return whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2), whole
 
     def spectrum_bytes(self) -> int:
-        numbers = len(self.frequencies) * self.height * self.n_channels
+        numbers = len(self.frequencies) * self.height * self._n_planes
         return self._complex.itemsize * numbers
 
     def _planes(self, images: NDArray, *axes: int) -> list[NDArray]:
@@ -419,7 +440,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         others = len(self.frequencies) - self.n_real
         numbers = self.n_real * (self.height // 2 + 1) + others * self.height
         return {
-            "products": 8 * self.n_channels * numbers,
+            "products": 8 * self._n_planes * numbers,
             "rows": 8 * len(self.rows) * numbers,
             "columns": self._column_operations(),
         }

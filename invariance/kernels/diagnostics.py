@@ -163,7 +163,8 @@ def gram_report(gram: ArrayLike) -> GramReport:
 class SpectrumRepair(TransformerMixin, BaseEstimator):
     r"""Make a precomputed kernel positive semi-definite, on training and on new points alike.
 
-    Put it before ``SVC(kernel="precomputed")``. It works on the symmetric part of the training
+    Put it before ``SVC(kernel="precomputed")``; cross-validation of that pipeline on a Gram matrix
+    takes the rows and the columns of each fold. It works on the symmetric part of the training
     matrix :math:`K = V \Lambda V^T`.
 
     - "clip" sets negative eigenvalues to zero. New points have rows :math:`k V_+ V_+^T`, the
@@ -224,6 +225,12 @@ class SpectrumRepair(TransformerMixin, BaseEstimator):
                 "training points"
             )
         return K if self._projection is None else K[:, : len(self._projection)] @ self._projection
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Cross-validation then takes the training columns as well; a pipeline passes this on.
+        tags.input_tags.pairwise = True
+        return tags
 
     def _fit(self, K: ArrayLike) -> NDArray:
         if self.method not in ("clip", "flip", "shift", "nystrom"):

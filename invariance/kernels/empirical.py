@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, row_blocks
+from .base import BLOCK_BYTES, Kernel, is_integer, row_blocks
 from .orbit import Average
 
 __all__ = ["EmpiricalAverage"]
@@ -30,7 +30,8 @@ class EmpiricalAverage(Kernel):
         r, at least 2 for the U-statistic.
     statistic : {"V", "U"}
     block_bytes : int
-    random_state : int, RandomState or None
+    random_state : int
+        The elements are drawn anew, from the same seed, at every call.
 
     Examples
     --------
@@ -63,9 +64,9 @@ class EmpiricalAverage(Kernel):
         if self.statistic not in ("U", "V"):
             raise ValueError(f"statistic must be 'U' or 'V', got {self.statistic!r}")
         least = 2 if self.statistic == "U" else 1
-        if self.n_transforms < least:
+        if not is_integer(self.n_transforms) or self.n_transforms < least:
             raise ValueError(
-                f"a {self.statistic}-statistic needs n_transforms >= {least}, got "
+                f"a {self.statistic}-statistic needs an integer n_transforms >= {least}, got "
                 f"{self.n_transforms!r}"
             )
         average = Average(

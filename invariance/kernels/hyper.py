@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from .base import Kernel
 
@@ -71,6 +71,5 @@ class Hyperkernel(Kernel):
             return self.of_gram(gram, gram.diagonal())
         return self.of_gram(gram, *(self.base.diag(A).astype(gram.dtype) for A in (X, Y)))
 
-    def diag(self, X: ArrayLike) -> NDArray:
-        """Ones."""
+    def _diag(self, X: NDArray) -> NDArray:
         return np.ones(len(X))

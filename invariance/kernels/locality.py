@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..array_api import like, on_host
 from .arrays import lifted_products
-from .base import BLOCK_BYTES, Kernel, row_blocks
+from .base import BLOCK_BYTES, Kernel, _positive, is_integer, row_blocks
 from .lift import Lift
 
 __all__ = ["Locality"]
@@ -109,7 +109,7 @@ class Locality(Kernel):
     def _per_layer(self, name: str) -> list:
         """A layer's own value, for every local layer."""
         value, count = getattr(self, name), len(self._degrees()) - 1
-        values = [value] * count if isinstance(value, (int, np.integer, str)) else list(value)
+        values = [value] * count if np.ndim(value) == 0 else list(value)
         if len(values) != count:
             raise ValueError(
                 f"{name}={value!r} has {len(values)} entries for {count} local layers "
@@ -127,6 +127,11 @@ class Locality(Kernel):
             )
         return (1, int(sizes[0])) if len(sizes) == 1 else (int(sizes[0]), int(sizes[1]))
 
+    def _n_channels(self) -> int:
+        if not is_integer(self.channels) or self.channels < 1:
+            raise ValueError(f"channels must be a positive integer, got {self.channels!r}")
+        return int(self.channels)
+
     def _windows(self) -> list[tuple[tuple[int, int, int], ...]]:
         """Side, padding and stride of the windows, for each local layer and both axes."""
         layers = []
@@ -135,12 +140,18 @@ class Locality(Kernel):
             strict=True,
         )
         for window, padding, stride in settings:
-            if not isinstance(window, (int, np.integer)) or window < 1 or window % 2 == 0:
+            if not is_integer(window) or window < 1:
                 raise ValueError(f"window must be a positive odd integer, got {window!r}")
-            if not isinstance(stride, (int, np.integer)) or stride < 1:
+            if window % 2 == 0:
+                raise ValueError(
+                    f"window must be odd, to have a pixel at its centre, got {window!r}: take "
+                    f"{window - 1} or {window + 1}"
+                )
+            if not is_integer(stride) or stride < 1:
                 raise ValueError(f"stride must be a positive integer, got {stride!r}")
-            padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
-            if not isinstance(padding, (int, np.integer)) or not 0 <= padding < window:
+            if isinstance(padding, str):
+                padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
+            if not is_integer(padding) or not 0 <= padding < window:
                 raise ValueError(
                     "padding must be 'same', 'valid' or a number of pixels below the window's "
                     f"{window}, got {padding!r}"
@@ -180,12 +191,12 @@ class Locality(Kernel):
                 )
             return scales
         own = [1.0 / prod(side for side, _, _ in axes) for axes in self._windows()]
-        return [*own, 1 / (self.channels * int(np.atleast_1d(self.shape)[0]))]
+        return [*own, 1 / (self._n_channels() * int(np.atleast_1d(self.shape)[0]))]
 
     @property
     def n_features(self) -> int:
         """Length of the points: pixels times channels."""
-        return prod(self._sizes()) * self.channels
+        return prod(self._sizes()) * self._n_channels()
 
     def images(self, X: NDArray) -> NDArray:
         """Points (n, d) as images (n, height, width, channels)."""
@@ -221,6 +232,7 @@ class Locality(Kernel):
     # -- values ----------------------------------------------------------------------------------
 
     def _gram(self, X, Y):
+        _positive(self, "block_bytes")
         same = Y is None or Y is X
         Y = X if same else Y
         if self.storage not in ("layers", "last"):

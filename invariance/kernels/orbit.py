@@ -4,11 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, row_blocks
+from .base import BLOCK_BYTES, Kernel, _positive, is_integer, row_blocks
 
 __all__ = ["Average"]
+
+
+def check_parts(kernel) -> None:
+    """Refuse what is no base kernel or no group, and a bound on memory that is none."""
+    if not isinstance(kernel.base, GaussianProcessKernel):
+        raise TypeError(
+            f"{type(kernel).__name__} needs a kernel as base, such as Gaussian(gamma=0.1), got "
+            f"{kernel.base!r}"
+        )
+    if not isinstance(kernel.group, Transformations):
+        raise TypeError(
+            f"{type(kernel).__name__} needs transformations as group, such as "
+            f"Translations((28, 28)), got {kernel.group!r}"
+        )
+    _positive(kernel, "block_bytes")
+
+
+def drawn(kernel) -> NDArray:
+    """The ``n_transforms`` elements that a kernel draws from its group, the same at every call."""
+    name, n, seed = type(kernel).__name__, kernel.n_transforms, kernel.random_state
+    if not is_integer(n) or n < 1:
+        raise ValueError(f"{name} needs an integer n_transforms >= 1, got {n!r}")
+    if not is_integer(seed):
+        raise ValueError(
+            f"{name}: random_state={seed!r} draws other transformations at every call, so that "
+            "fit and predict would use two kernels; give an integer seed, such as random_state=0"
+        )
+    return kernel.group.sample(n, seed)
 
 
 class Average(Kernel):
@@ -34,13 +63,17 @@ class Average(Kernel):
         Liu et al. 2022, section 2.3); "auto" is "both", shortened to "second" where that is equal.
     block_bytes : int
         Bound on temporary arrays.
-    random_state : int, RandomState or None
-        For ``n_transforms``; the elements are drawn anew, from the same seed, at every call.
+    random_state : int
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
+        fitting and predicting must draw the same ones.
 
     Raises
     ------
+    TypeError
+        For a base that is no kernel, or a group that is none.
     ValueError
-        For an infinite group without ``n_transforms``, ``n_transforms < 1`` or unknown ``sides``.
+        For an infinite group without ``n_transforms``, ``n_transforms < 1``, ``n_transforms``
+        without an integer ``random_state``, or unknown ``sides``.
 
     Examples
     --------
@@ -73,10 +106,8 @@ class Average(Kernel):
         if self.n_transforms is None:
             elements = self.group.elements()
             weights = self.group.weights()
-        elif self.n_transforms < 1:
-            raise ValueError(f"Average needs n_transforms >= 1, got {self.n_transforms}")
         else:
-            elements = self.group.sample(self.n_transforms, self.random_state)
+            elements = drawn(self)
             weights = None
         if weights is None:
             weights = np.full(len(elements), 1 / len(elements))
@@ -92,10 +123,11 @@ class Average(Kernel):
             and self.group.is_group
             and self.group.weights() is None
             and self.group.unitary
-            and self.base.unitary_invariant
+            and getattr(self.base, "unitary_invariant", False)
         )
 
     def _gram(self, X, Y):
+        check_parts(self)
         elements, weights = self.transforms()
         Y = X if Y is None else Y
         gram = np.zeros((len(X), len(Y)), dtype=np.result_type(X, Y))

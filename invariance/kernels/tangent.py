@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array
 
-from .base import BLOCK_BYTES, row_blocks
+from .base import BLOCK_BYTES, _points, _positive, row_blocks
 
 __all__ = ["TANGENTS", "TangentDistance"]
 
@@ -55,7 +56,7 @@ class TangentDistance(BaseEstimator):
     Raises
     ------
     ValueError
-        For unknown vectors or sides, or points that do not match ``shape``.
+        For unknown vectors or sides, a negative ``ridge``, or points that do not match ``shape``.
 
     Examples
     --------
@@ -114,6 +115,9 @@ class TangentDistance(BaseEstimator):
         """
         if self.sides not in ("both", "first", "second"):
             raise ValueError(f"sides must be 'both', 'first' or 'second', got {self.sides!r}")
+        if not 0 <= self.ridge < np.inf:
+            raise ValueError(f"ridge must be >= 0, got {self.ridge!r}")
+        _positive(self, "block_bytes")
         X = self._points(X)
         Y = X if Y is None else self._points(Y)
         squared = np.empty((len(X), len(Y)), np.result_type(X, Y))
@@ -127,8 +131,14 @@ class TangentDistance(BaseEstimator):
         return np.sqrt(np.maximum(squared, 0, out=squared))
 
     def _points(self, X: ArrayLike) -> NDArray:
-        X = check_array(X, dtype=(np.float64, np.float32))
-        if len(self.shape) != 2 or X.shape[1] != self.shape[0] * self.shape[1]:
+        X = _points(X, type(self).__name__)
+        sizes = np.asarray(self.shape)
+        if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or np.any(sizes < 2):
+            raise ValueError(
+                "shape must be (height, width), at least two pixels each since images are "
+                f"differentiated both ways, got {self.shape!r}"
+            )
+        if X.shape[1] != prod(self.shape):
             raise ValueError(
                 f"points have {X.shape[1]} features, which do not make images of shape {self.shape}"
             )

@@ -1,5 +1,6 @@
 """Best-fit kernels against their definition: one base-kernel evaluation a transformation."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -20,12 +21,7 @@ from invariance.groups import (
     Translations,
     affine_maps,
 )
-from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.kernels.correlation import (
-    FrequencyCorrelation,
-    RowCorrelation,
-    shift_correlation,
-)
+from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
 
 SHAPE = (7, 6)
 CYCLIC = Translations(SHAPE, max_shift=2)
@@ -103,60 +99,6 @@ def test_single_precision_blocks_and_threads(base, group):
         assert_array_equal(threads(X, Z), single(X, Z))
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(1, 3), st.data(),
-    st.sampled_from([RowCorrelation, FrequencyCorrelation, shift_correlation]),
-)
-def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, data, way):
-    n_shifts = data.draw(st.integers(1, 8))
-    shifts = np.array(data.draw(st.lists(
-        st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
-    )))
-    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    a, b = rng.standard_normal((3, n_channels, *grid)), rng.standard_normal((4, n_channels, *grid))
-    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
-    pairs = way(grid, shifts, n_channels, float)
-    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
-    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
-    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
-
-
-@pytest.mark.parametrize("way", [RowCorrelation, FrequencyCorrelation])
-@pytest.mark.parametrize("steps", [(2, 3), (4, 1), (1, 6), (4, 6)])
-def test_shifts_by_multiples_of_a_step(steps, way):
-    grid = (8, 12)
-    shifts = np.stack(np.meshgrid([0, 1, -1, 2], [0, -1, 1], indexing="ij"), -1).reshape(-1, 2)
-    shifts = shifts * steps
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
-    every = [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
-    pairs = way(grid, shifts, 2, float)
-    assert pairs.height * pairs.width * np.prod(steps) <= np.prod(grid)
-    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
-    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
-    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
-
-
-@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
-@pytest.mark.parametrize("way", [RowCorrelation, FrequencyCorrelation])
-def test_operations_are_those_of_the_matrix_products(grid, way, monkeypatch):
-    shifts = np.array([[0, 0], [1, 2], [-1, 1]])
-    pairs = way(grid, shifts, 3, float)
-    a, b = np.random.default_rng(0).standard_normal((2, 4, 3, *grid))
-    spectra, done, matmul = pairs.spectra(b), [], np.matmul
-
-    def counted(one, other, out=None):
-        product = matmul(one, other, out=out)
-        each = 8 if np.iscomplexobj(product) else 2  # a complex product is four real ones
-        done.append(each * product.size * one.shape[-1])
-        return product
-
-    monkeypatch.setattr(np, "matmul", counted)
-    pairs.extremes(a, spectra)
-    assert sum(done) == 16 * sum(pairs.operations().values())
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
        st.sampled_from([CyclicTranslations((4, 3)), CyclicTranslations((4, 3), axes=(0,)),
@@ -209,12 +151,54 @@ def test_colour_images():
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
 
 
+@pytest.mark.parametrize(
+    "group",
+    [
+        Translations((1, 42), max_shift=(0, 2)),
+        Translations((1, 42), max_shift=(0, 2), boundary="zero"),
+        CyclicTranslations((1, 42)),
+        Translations((1, 42), max_shift=(0, 1)).then(
+            Translations((1, 42), shifts=[[0, 0], [0, 4]])
+        ),
+    ],
+    ids=repr,
+)
+def test_shifts_of_flattened_points_are_no_shifts_of_images(group):
+    X, Z = points(4), points(3, seed=1)
+    for base in (Locality(SHAPE, window=3), Locality((42,), window=3), Gaussian(0.1)):
+        assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
+
+
+def test_memory_of_transposed_transformations_is_bounded():
+    shape, X = (16, 16), points(8, shape=(16, 16))
+    group = Translations(shape, max_shift=1).then(Rotations(shape, degrees=range(0, 180, 5)))
+    peaks, values = [], []
+    for block_bytes in (2**30, 2**21):
+        tracemalloc.start()
+        values.append(BestFit(Linear(), group, block_bytes=block_bytes)(X))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert_array_equal(*values)
+    every = len(range(0, 180, 5)) * 256**2 * 8
+    assert peaks[0] > every and peaks[1] < every / 4
+
+
 def test_sampled_transformations():
     X, Z = points(4), points(3, seed=1)
     turns = Rotations(SHAPE)
     kernel = BestFit(Gaussian(0.1), turns, n_transforms=9, random_state=3)
     moved = turns.act(turns.sample(9, 3), Z)
     assert_allclose(kernel(X, Z), np.max([Gaussian(0.1)(X, m) for m in moved], axis=0))
+
+
+@pytest.mark.parametrize("family", [BestFit, Average])
+@pytest.mark.parametrize("seed", [None, np.random.RandomState(0), np.random.default_rng(0), 1.5])
+def test_sampled_transformations_are_the_same_at_every_call(family, seed):
+    with pytest.raises(ValueError, match="fit and predict would use two kernels; give an integer"):
+        family(Gaussian(0.1), TURNS, n_transforms=2, random_state=seed)(points(3))
+    family(Gaussian(0.1), TURNS, random_state=seed)(points(3))      # draws nothing
+    kernel = family(Gaussian(0.1), TURNS, n_transforms=2, random_state=np.int64(1))
+    assert_array_equal(kernel(points(3)), kernel(points(3)))
 
 
 def test_support_vector_machine_takes_the_kernel():
@@ -235,7 +219,9 @@ def test_support_vector_machine_takes_the_kernel():
         (BestFit(Linear(), CYCLIC, side="left"), "side must be"),
         (BestFit(Linear(), CYCLIC, method="quick"), "method must be"),
         (BestFit(Linear(), CYCLIC, precision="half"), "precision must be"),
-        (BestFit(Linear(), CYCLIC, n_transforms=0), "n_transforms >= 1"),
+        (BestFit(Linear(), CYCLIC, n_transforms=0), "integer n_transforms >= 1"),
+        (BestFit(Linear(), CYCLIC, n_transforms=1.5), "integer n_transforms >= 1, got 1.5"),
+        (BestFit(Linear(), CYCLIC, n_transforms="3"), "integer n_transforms >= 1, got '3'"),
         (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),
@@ -245,7 +231,15 @@ def test_support_vector_machine_takes_the_kernel():
         (BestFit(BASES["locality"], CYCLIC, symmetric=True), "changes when both"),
         (BestFit(Locality((6, 7), 3), CYCLIC), "must agree"),
         (BestFit(Locality(SHAPE, window=9), CYCLIC), "larger than its input"),
-        (BestFit(Locality(SHAPE, window=4), CYCLIC), "odd"),
+        (BestFit(Locality(SHAPE, window=4), CYCLIC), "odd.*take 3 or 5"),
+        (BestFit("rbf", CYCLIC), "needs a kernel as base.*got 'rbf'"),
+        (BestFit(None, CYCLIC), "needs a kernel as base.*got None"),
+        (BestFit(Linear(), None), "needs transformations as group.*got None"),
+        (BestFit(Linear(), [CYCLIC]), "needs transformations as group"),
+        (BestFit(Linear(), CYCLIC, block_bytes=0), "block_bytes > 0, got 0"),
+        (BestFit(Linear(), CYCLIC, block_bytes=None), "block_bytes > 0, got None"),
+        (BestFit(Linear(), Affine(SHAPE, maps=[])), "at least one"),
+        (BestFit(Linear(), Affine(SHAPE, maps=[[[1, 0, np.nan], [0, 1, 0]]])), "finite.*got nan"),
     ],
     ids=repr,
 )

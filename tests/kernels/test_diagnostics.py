@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -130,3 +131,15 @@ def test_clear_errors():
         SpectrumRepair("nystrom", n_landmarks=3).fit([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(ValueError, match="fitted to 2 training points"):
         SpectrumRepair().fit(np.eye(2)).transform(np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("method", ["clip", "flip", "shift", "nystrom"])
+def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
+    K, y = indefinite(60, 0), np.arange(60) % 2
+    model, folds = make_pipeline(SpectrumRepair(method), SVC(kernel="precomputed")), []
+    for train, test in StratifiedKFold(3).split(K, y):
+        model.fit(K[np.ix_(train, train)], y[train])
+        folds.append(model.score(K[np.ix_(test, train)], y[test]))
+    assert_allclose(cross_val_score(model, K, y, cv=3), folds)
+    search = GridSearchCV(model, {"spectrumrepair__method": [method]}, cv=3).fit(K, y)
+    assert_allclose(search.best_score_, np.mean(folds))

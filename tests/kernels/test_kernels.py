@@ -1,14 +1,21 @@
 """Base kernels and orbit averages: definitions, symmetry, invariance, definiteness."""
 
+import pickle
+from itertools import product
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
 from invariance.groups import (
@@ -18,8 +25,18 @@ from invariance.groups import (
     Permutations,
     SignedPermutations,
     SignFlips,
+    Translations,
 )
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Locality,
+    Polynomial,
+)
 
 BASES = [Linear(), Polynomial(3, scale=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
 TURN = OrthogonalMatrices([np.kron(np.eye(3), [[0.0, -1.0], [1.0, 0.0]])])
@@ -125,6 +142,59 @@ def test_parameters_reach_inside():
     assert repr(twin) == repr(K)
 
 
+IMAGES = Translations((4, 5), max_shift=1)
+COMPOSED = [
+    Average(Gaussian(0.3), IMAGES),
+    Average(Gaussian(0.3), IMAGES, n_transforms=3),
+    BestFit(Polynomial(2, 0.1), IMAGES),
+    BestFit(Gaussian(0.3), IMAGES, n_transforms=3),
+    BestFit(Locality((4, 5), window=3), IMAGES),
+    Locality((4, 5), window=3),
+]
+
+
+@pytest.mark.parametrize("kernel", COMPOSED, ids=repr)
+def test_pipelines_take_the_kernel(kernel):
+    X, y = points(30, 20), np.arange(30) % 3
+    model = make_pipeline(MinMaxScaler(), SVC(kernel=kernel)).fit(X, y)
+    scaler = MinMaxScaler().fit(X)
+    scaled, new = scaler.transform(X), points(7, 20, seed=1)
+    by_gram = SVC(kernel="precomputed").fit(kernel(scaled, scaled), y)
+    expected = by_gram.predict(kernel(scaler.transform(new), scaled))
+    assert_array_equal(model.predict(new), expected)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict(new), expected)
+
+
+@pytest.mark.parametrize("kernel", [*BASES, *COMPOSED], ids=repr)
+def test_a_kernel_is_pickled_and_takes_data_frames(kernel):
+    X, Z = points(5, 20), points(4, 20, seed=1)
+    twin = pickle.loads(pickle.dumps(kernel))
+    assert repr(twin) == repr(kernel)
+    assert_array_equal(twin(X, Z), kernel(X, Z))
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(20)])
+    # Frames keep columns together, arrays rows: equal up to rounding.
+    assert_allclose(kernel(frame, Z), kernel(X, Z), rtol=1e-12, atol=1e-12)
+    assert_allclose(kernel(frame), kernel(X), rtol=1e-12, atol=1e-12)
+    assert_allclose(kernel.diag(frame), kernel.diag(X), rtol=1e-12)
+
+
+def test_grid_search_over_parameters_of_the_base_and_of_the_group():
+    X, y = points(30, 20), np.arange(30) % 2
+    model = make_pipeline(MinMaxScaler(), SVC(kernel=BestFit(Polynomial(2, 0.1), IMAGES)))
+    grid = {"svc__kernel__base__degree": [1, 4], "svc__kernel__group__max_shift": [0, 1]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
+    scores = []
+    for degree, max_shift in product((1, 4), (0, 1)):
+        kernel = BestFit(Polynomial(degree, 0.1), Translations((4, 5), max_shift=max_shift))
+        by_hand = make_pipeline(MinMaxScaler(), SVC(kernel=kernel))
+        scores.append(cross_val_score(by_hand, X, y, cv=3).mean())
+    assert len(set(scores)) > 1
+    assert_allclose(search.cv_results_["mean_test_score"], scores)
+    best = search.best_estimator_["svc"].kernel
+    assert best.base.degree == search.best_params_["svc__kernel__base__degree"]
+    assert best.group.max_shift == search.best_params_["svc__kernel__group__max_shift"]
+
+
 @pytest.mark.parametrize("d", [1, 2, 5, 40])
 def test_cdf_kernel_is_the_expectation_over_templates(d):
     """s P - c |x - z| against the average of s - max(<x, t>, <z, t>) over accepted templates."""
@@ -150,7 +220,13 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
         (Polynomial(degree=1.5), "degree >= 1"),
         (CDF(epsilon=-1), "epsilon > 0"),
         (CDF(templates="cube"), "'gaussian' or 'sphere'"),
+        (Gaussian(None), "gamma > 0, got None"),
+        (Gaussian("scale"), "gamma > 0, got 'scale'"),
         (Average(Linear(), CyclicShifts(6), n_transforms=0), "n_transforms >= 1"),
+        (Average(Linear(), CyclicShifts(6), n_transforms=1.5), "integer n_transforms"),
+        (Average("rbf", CyclicShifts(6)), "needs a kernel as base.*got 'rbf'"),
+        (Average(Linear(), None), "needs transformations as group.*got None"),
+        (Average(Linear(), CyclicShifts(6), block_bytes=-1), "block_bytes > 0, got -1"),
         (Average(Linear(), CyclicShifts(6), sides="left"), "sides must be"),
         (Average(Linear(), CyclicShifts(5)), "acts on arrays of shape"),
         (Average(Linear(), Permutations(12, block=1)), "draw some with sample"),
@@ -158,8 +234,40 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
     ids=repr,
 )
 def test_clear_errors(kernel, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         kernel(points(3))
+
+
+def test_sums_of_kernels_are_base_kernels():
+    X, group = points(4), CyclicShifts(6)
+    total, parts = Linear() + Gaussian(0.3), (Linear(), Gaussian(0.3))
+    assert_allclose(Average(total, group)(X), sum(Average(base, group)(X) for base in parts))
+    moved = [total(X, g) for g in group.act(group.elements(), X)]
+    assert_allclose(BestFit(total, group)(X), np.max(moved, axis=0))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Locality((28, 28), 7),
+        Locality((28, 28), 7, degrees=(2, 2, 4)),
+        Polynomial(8, 1.0),
+        BestFit(Locality((28, 28), 7), Translations((28, 28), max_shift=1)),
+        BestFit(Polynomial(8, 1.0), Translations((28, 28), max_shift=1)),
+        BestFit(Polynomial(8, 1.0), Translations((28, 28), max_shift=1), method="definition"),
+        Average(Polynomial(8, 1.0), Negation()),
+    ],
+    ids=repr,
+)
+def test_pixels_that_overflow_single_precision(kernel):
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 784)).astype(np.float32)
+    pixels[0, 0] = 255
+    for call in (kernel, kernel.diag):
+        with pytest.raises(ValueError, match=r"beyond float32.*is 255: .*divide by 255"):
+            call(pixels)
+        assert np.isfinite(call(pixels.astype(float))).all()
+    assert np.isfinite(kernel(pixels / np.float32(2550))).all()
 
 
 def test_bad_points():
@@ -168,3 +276,8 @@ def test_bad_points():
     for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6)):
         with pytest.raises(ValueError):
             Average(Linear(), CyclicShifts(6))(X)
+    for kernel in BASES:
+        with pytest.raises(ValueError, match="not all of one shape"):
+            kernel.diag([np.ones(6), np.ones(5)])
+        with pytest.raises(ValueError, match="flattened points"):
+            kernel.diag(np.ones((2, 3, 2)))

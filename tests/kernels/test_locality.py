@@ -136,7 +136,17 @@ def test_blocks_do_not_change_the_kernel():
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Locality((6, 6), window=4), "positive odd integer"),
+        (Locality((6, 6), window=4), "odd.*got 4: take 3 or 5"),
+        (Locality((6, 6), window=3.0), "positive odd integer, got 3.0"),
+        (Locality((6, 6), window=None), "positive odd integer, got None"),
+        (Locality((6, 6), window=True), "positive odd integer, got True"),
+        (Locality((6, 6), window=-1), "positive odd integer, got -1"),
+        (Locality((6, 6), window=3, stride=1.5), "stride must be a positive integer, got 1.5"),
+        (Locality((6, 6), window=3, stride=None), "stride must be a positive integer, got None"),
+        (Locality((6, 6), window=3, padding=1.0), "padding must be.*got 1.0"),
+        (Locality((6, 6), window=3, channels=0), "channels must be a positive integer, got 0"),
+        (Locality((6, 6), window=3, channels=1.0), "channels must be a positive integer, got 1.0"),
+        (Locality((6, 6), window=3, block_bytes=0), "block_bytes > 0, got 0"),
         (Locality((6, 6), window=7), "larger than its input"),
         (Locality((9, 4), window=(3, 5), degrees=(2, 2, 2), padding="valid"), "larger than its"),
         (Locality((6, 6), window=3, degrees=(2,)), "at least two"),

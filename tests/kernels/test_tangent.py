@@ -89,9 +89,23 @@ def test_an_empty_image_has_no_tangents():
         (TangentDistance((8, 8), sides="none"), "sides must be"),
         (TangentDistance((8, 9)), "do not make images"),
         (TangentDistance((8, 8), smoothing=-1), "smoothing must be"),
+        (TangentDistance(64), "two pixels each.*got 64"),
+        (TangentDistance((1, 64)), r"two pixels each.*got \(1, 64\)"),
+        (TangentDistance((8.0, 8.0)), "two pixels each"),
+        (TangentDistance((8, 8), ridge=-1), "ridge must be >= 0, got -1"),
+        (TangentDistance((8, 8), ridge=np.nan), "ridge must be >= 0, got nan"),
+        (TangentDistance((8, 8), block_bytes=0), "block_bytes > 0, got 0"),
     ],
     ids=repr,
 )
 def test_clear_errors(distance, message):
     with pytest.raises(ValueError, match=message):
         distance(np.ones((2, 64)))
+
+
+def test_images_that_are_no_rows_of_a_matrix():
+    distance = TangentDistance((8, 8))
+    with pytest.raises(ValueError, match="TangentDistance: the points are not all of one shape"):
+        distance([np.ones(64), np.ones(63)])
+    with pytest.raises(ValueError, match=r"flattened points.*got an array of shape \(3, 8, 8\)"):
+        distance(np.ones((2, 64)), np.ones((3, 8, 8)))

@@ -11,16 +11,24 @@ What is linear in the number of points (drawing templates, group actions, lifts 
 by NumPy on the host. What is a product of sizes (inner products, Fourier transforms of pairs,
 nonlinearities, pooling) runs in the library and on the device of the arrays that are handed over,
 in their precision. NumPy arrays never come here, and no library is imported for them.
+
+PyTorch's gradients pass through what runs in the library: `Linear`, `Polynomial`, `Gaussian`,
+`CDF`, and ``transform`` of an `OrbitFourier` whose templates are transformed (``side_`` says so).
+Points that would leave for NumPy while their gradient is asked for are refused, so that it is never
+silently wrong: pass ``X.detach()``, or work under ``torch.no_grad()``. That holds for every
+``fit``, for `OrbitNystroem`, for `OrbitFourier` where points are transformed, for `Locality`, and
+for `BestFit`, of which ``method="definition"`` spares the argument that is not transformed; and for
+`GroupCDF`, which counts.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_arrays", "is_foreign", "like", "on_host"]
+__all__ = ["check_arrays", "is_foreign", "like", "numpy_only", "on_host", "refuse_gradient"]
 
 
 def is_foreign(X: Any) -> bool:
@@ -65,20 +73,27 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     Raises
     ------
     TypeError
-        When the arrays come from two libraries, or are not float32 or float64.
+        When the arrays come from two libraries, are sparse, or are not float32 or float64.
     ValueError
-        When they are on two devices, not points of one space, empty, or not finite.
+        When they are on two devices or on one without values, not points of one space, empty, or
+        not finite.
     """
-    arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
-    if Y is not None and _library(X) != _library(Y):
-        foreign = "X" if is_foreign(X) else "Y"
-        other = "Y" if foreign == "X" else "X"
-        raise TypeError(
-            f"{owner}: X comes from {_library(X)} and Y from {_library(Y)}; give both in one "
-            f"library, for instance {_library(arrays[foreign])}.asarray({other}, "
-            f"dtype={foreign}.dtype, device={foreign}.device)"
-        )
     compat = _compat()
+    arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
+    for name, array in arrays.items():
+        if compat.is_torch_array(array):
+            _check_values(owner, name, array)
+    if Y is not None and _library(X) != _library(Y):
+        foreign, other = ("X", "Y") if is_foreign(X) else ("Y", "X")
+        given = arrays[other]
+        known = is_foreign(given) or isinstance(given, np.ndarray)
+        raise TypeError(
+            f"{owner}: {foreign} comes from {_library(arrays[foreign])} and {other} "
+            + (f"from {_library(given)}" if known else f"is a {type(given).__name__}")
+            + f"; give both in one library, for instance {_library(arrays[foreign])}.asarray("
+            f"{other if known else f'numpy.asarray({other})'}, dtype={foreign}.dtype, "
+            f"device={foreign}.device)"
+        )
     xp = compat.array_namespace(*arrays.values())
     for name, array in arrays.items():
         if array.dtype not in (xp.float32, xp.float64):
@@ -108,8 +123,55 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     return xp
 
 
-def on_host(X: Any) -> NDArray:
-    """A copy for NumPy (or a view where the memory is the host's)."""
+def _check_values(owner: str, name: str, X: Any) -> None:
+    """Make sure that a tensor of PyTorch is dense and has values."""
+    import torch
+
+    if X.layout != torch.strided:
+        raise TypeError(
+            f"{owner}: {name} is of layout {X.layout}, where a dense tensor is due; pass "
+            f"{name}.to_dense()"
+        )
+    if X.device.type == "meta":
+        raise ValueError(
+            f"{owner}: {name} is on device meta, which keeps shapes and no values; make it where "
+            "its values are, for instance with device='cpu'"
+        )
+
+
+def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
+    """Refuse arrays of which at least one is foreign, with the way to convert them."""
+    foreign = {name: array for name, array in (("X", X), ("Y", Y)) if is_foreign(array)}
+    libraries = {_library(array) for array in foreign.values()}
+    ways = (
+        f"{name}.detach().cpu().numpy()" if _library(array) == "torch" else f"numpy.asarray({name})"
+        for name, array in foreign.items()
+    )
+    raise TypeError(
+        f"{owner} takes NumPy arrays only, got one of {' and '.join(sorted(libraries))}; pass "
+        f"{' and '.join(ways)}, or {alternative}"
+    )
+
+
+def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
+    """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
+    if not _compat().is_torch_array(X):
+        return
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    backward = X.requires_grad and torch.is_grad_enabled()
+    # derivatives in forward mode go with the tensor itself, whatever it requires
+    if backward or unpack_dual(X).tangent is not None:
+        raise ValueError(
+            f"{owner} {reason} and has no gradient, but points were given that require one; "
+            "detach them: pass X.detach()"
+        )
+
+
+def on_host(X: Any, owner: str = "on_host") -> NDArray:
+    """A copy for NumPy (or a view where the memory is the host's); see `refuse_gradient`."""
+    refuse_gradient(owner, X)
     if _compat().is_torch_array(X):
         return X.detach().cpu().numpy()
     if _compat().is_cupy_array(X):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from invariance.array_api import is_foreign, like, on_host
+from invariance.array_api import is_foreign, on_host
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import (
     CircleAction,
@@ -21,7 +21,16 @@ from invariance.groups import (
     Translations,
     VonMises,
 )
-from invariance.kernels import CDF, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Locality,
+    Polynomial,
+)
 
 LIBRARIES = ["array_api_strict", "torch"]
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
@@ -29,6 +38,12 @@ RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((23, 12))
 IMAGES, OTHERS = RNG.random((9, 48)), RNG.random((7, 48))
 ANGULAR = [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
+
+
+@pytest.fixture
+def torch():
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    return pytest.importorskip("torch", reason="torch is not installed")
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -173,6 +188,80 @@ def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library)
     same(found, expected, library.asarray(X))
 
 
+# -- gradients -------------------------------------------------------------------------------------
+
+BY_TEMPLATES = [name for name in FEATURES if name.startswith("fourier") and "points" not in name]
+
+
+@pytest.mark.parametrize("name", BY_TEMPLATES)
+@pytest.mark.parametrize("blocked", [False, True])
+def test_gradients_of_features_are_those_of_finite_differences(torch, name, blocked):
+    model = FEATURES[name](block_bytes=block_of(blocked)).fit(POINTS)
+    given = torch.tensor(POINTS[:2], requires_grad=True)
+    assert torch.autograd.gradcheck(model.transform, given, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("name", ["linear", "polynomial", "gaussian", "cdf"])
+def test_gradients_of_kernels_are_those_of_finite_differences(torch, name):
+    kernel = KERNELS[name]
+    X = torch.tensor(POINTS[:3, :4], requires_grad=True)
+    Y = torch.tensor(POINTS[3:5, :4], requires_grad=True)
+    assert torch.autograd.gradcheck(kernel, (X, Y), check_forward_ad=True)
+    assert torch.autograd.gradcheck(kernel, X, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("side", ["second", "first"])
+@pytest.mark.parametrize("base", [Gaussian(0.1), CDF(radius=8.0)], ids=["Gaussian", "CDF"])
+def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torch, side, base):
+    kernel = BestFit(base, CyclicShifts(12), side, method="definition")
+    given, others = torch.tensor(POINTS[:3], requires_grad=True), torch.tensor(POINTS[3:5])
+
+    def of_fixed(A):
+        return kernel(A, others) if side == "second" else kernel(others, A)
+
+    assert torch.autograd.gradcheck(of_fixed, given, check_forward_ad=True)
+    with pytest.raises(ValueError, match=r"BestFit .*NumPy and has no gradient.*X\.detach\(\)"):
+        kernel(others, given) if side == "second" else kernel(given, others)
+    with pytest.raises(ValueError, match="BestFit .*has no gradient"):
+        kernel(given)
+
+
+#: What leaves for NumPy, or counts, of tensors (n, 48), or of any (n, 12) where it is fitted.
+WITHOUT_GRADIENT = {
+    **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, (BestFit, Locality))},
+    "best fit, one axis": BestFit(Gaussian(0.1), CyclicShifts(48)),
+    **{name: lambda X, make=make: make().fit(POINTS).transform(X[:, :12])
+       for name, make in FEATURES.items() if name not in BY_TEMPLATES},
+    "cdf features": lambda X: GroupCDF(None, 5, random_state=0).fit(IMAGES).transform(X),
+    **{f"{model.__name__}.fit": lambda X, model=model: model(None, 5, random_state=0).fit(X)
+       for model in (OrbitFourier, OrbitNystroem, GroupCDF)},
+    "fit_transform": lambda X: OrbitFourier(None, 5, random_state=0).fit_transform(X),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_GRADIENT)
+def test_a_gradient_that_would_be_lost_is_refused(torch, name):
+    taker, message = WITHOUT_GRADIENT[name], r"has no gradient.*pass X\.detach\(\)"
+    given = torch.tensor(IMAGES, requires_grad=True)
+    with pytest.raises(ValueError, match=message):
+        taker(given)
+    # those that torch.func and forward mode ask for are not announced by requires_grad
+    with pytest.raises(ValueError, match=message):
+        torch.func.grad(taker)(given.detach())
+    with pytest.raises(ValueError, match=message):
+        torch.func.jvp(taker, (given.detach(),), (torch.ones_like(given),))
+    if isinstance(taker, BestFit) and taker.method == "auto":
+        others = torch.tensor(OTHERS)
+        for points in ((given, others), (others, given)):
+            with pytest.raises(ValueError, match=message):
+                taker(*points)
+    taker(given.detach())
+    with torch.no_grad():
+        taker(given)
+    with torch.inference_mode():
+        taker(given)
+
+
 # -- errors ----------------------------------------------------------------------------------------
 
 TAKERS = {
@@ -218,23 +307,74 @@ def test_two_libraries_are_refused(library):
         BestFit(Linear(), CyclicShifts(12))(POINTS, given)
 
 
+def test_a_list_beside_an_array_is_refused_with_the_way_to_convert_it(library):
+    given, plain = library.asarray(POINTS), POINTS.tolist()
+    message = rf"Y is a list; .*{library.__name__}\.asarray\(numpy\.asarray\(Y\), dtype=X"
+    with pytest.raises(TypeError, match=message):
+        Gaussian(0.1)(given, plain)
+    with pytest.raises(TypeError, match=r"X is a list; .*numpy\.asarray\(X\), dtype=Y"):
+        Gaussian(0.1)(plain, given)
+    # what the message says
+    remedy = library.asarray(np.asarray(plain), dtype=given.dtype, device=given.device)
+    same(Gaussian(0.1)(given, remedy), Gaussian(0.1)(POINTS, plain), given)
+
+
 def test_two_devices_are_refused(library):
-    here = library.asarray(POINTS)
     if library.__name__ == "torch":
-        there = here.to("meta")
+        if not library.cuda.is_available():
+            pytest.skip("PyTorch has one device here")
+        device = "cuda"
     else:
-        there = library.asarray(POINTS, device=library.Device("device1"))
-    with pytest.raises(ValueError, match="Gaussian: X is on device .*and Y on .*(meta|device1)"):
+        device = library.Device("device1")
+    here, there = library.asarray(POINTS), library.asarray(POINTS, device=device)
+    with pytest.raises(ValueError, match="Gaussian: X is on device .*and Y on .*(cuda|device1)"):
         Gaussian(0.1)(here, there)
 
 
-def test_kernels_that_need_numpy_say_so(library):
+@pytest.mark.parametrize("name", TAKERS)
+def test_tensors_must_be_dense_and_have_values(torch, name):
+    given = torch.asarray(POINTS)
+    for sparse in (given.to_sparse(), given.to_sparse_csr()):
+        message = rf"{name}: X is of layout {sparse.layout}, .*pass X\.to_dense\(\)"
+        with pytest.raises(TypeError, match=message):
+            TAKERS[name](sparse)
+    with pytest.raises(ValueError, match=rf"{name}: X is on device meta.*device='cpu'"):
+        TAKERS[name](given.to("meta"))
+
+
+def test_the_second_points_must_be_dense_and_have_values(torch):
+    given = torch.asarray(POINTS)
+    with pytest.raises(TypeError, match=r"Gaussian: Y is of layout .*pass Y\.to_dense\(\)"):
+        Gaussian(0.1)(given, given.to_sparse())
+    with pytest.raises(ValueError, match="Gaussian: Y is on device meta"):
+        Gaussian(0.1)(given, given.to("meta"))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Laplacian(0.1), Average(Gaussian(0.1), CyclicShifts(12)),
+     BestFit(Laplacian(0.1), CyclicShifts(12))],
+    ids=["Laplacian", "Average", "BestFit"],
+)
+def test_kernels_that_need_numpy_say_so_whatever_the_arrays(library, kernel):
     given = library.asarray(POINTS)
-    with pytest.raises(TypeError, match="Laplacian takes NumPy arrays only"):
-        Laplacian(0.1)(given)
+    for points in ([given], [library.asarray(np.arange(24).reshape(2, 12))], [given, POINTS],
+                   [POINTS, given], [POINTS.tolist(), given], [given, given]):
+        with pytest.raises(TypeError, match="takes NumPy arrays only") as refusal:
+            kernel(*points)
+        for name, array in zip("XY", points, strict=False):
+            ways = (f"{name}.detach().cpu().numpy()", f"numpy.asarray({name})")
+            named = any(way in str(refusal.value) for way in ways)
+            assert named == is_foreign(array), refusal.value
+
+
+def test_features_that_need_numpy_say_so(library):
+    given = library.asarray(POINTS)
     model = OrbitNystroem(None, 5, kernel="laplacian", gamma=0.1, random_state=0).fit(given)
-    with pytest.raises(TypeError, match="hand over NumPy arrays"):
-        model.transform(given)
+    for points in (given, library.asarray(np.arange(24).reshape(2, 12))):
+        message = r"OrbitNystroem with Laplacian.* takes NumPy arrays only.*(numpy\(\)|asarray)"
+        with pytest.raises(TypeError, match=message):
+            model.transform(points)
 
 
 def test_results_stay_on_a_device_that_is_not_the_first():
@@ -255,16 +395,6 @@ def test_what_numpy_converts_is_not_foreign():
     pandas = pytest.importorskip("pandas")
     for X in (POINTS, [[1.0]], ((1.0,),), np.float64(1), None, pandas.DataFrame(POINTS), "name"):
         assert not is_foreign(X)
-
-
-def test_torch_gradients_do_not_get_in_the_way():
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("array_api_compat")
-    given = torch.tensor(POINTS, requires_grad=True)
-    model = OrbitFourier(None, 5, gamma=0.1, random_state=0).fit(given)
-    with torch.no_grad():
-        assert_allclose(on_host(model.transform(given)), model.transform(POINTS), atol=1e-10)
-    assert like(POINTS, given).dtype == torch.float64
 
 
 def test_without_other_libraries_nothing_is_imported():

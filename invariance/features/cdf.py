@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..array_api import like
+from ..array_api import like, refuse_gradient
 from ..groups import Transformations
 from .orbit import OrbitFeatures
 from .pooling import row_slices
@@ -179,6 +179,7 @@ class GroupCDF(OrbitFeatures):
         return features.reshape(len(X), -1)
 
     def _transform_arrays(self, xp, X):
+        refuse_gradient("GroupCDF", X, "counts projections")
         in_bins = X * (self.n_bins / self.s_)
         scale = float(np.sqrt(self.s_ / (self.n_bins * self.n_templates)) / self._n_elements)
         # About three arrays of a tile of products, and the transformed templates themselves.

@@ -25,7 +25,7 @@ class OrbitFeatures(FeatureMap, ABC):
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         if is_foreign(X):
             check_arrays(type(self).__name__, X)
-            X = on_host(X)
+            X = on_host(X, f"{type(self).__name__}.fit")
         return super()._points_to_fit(X)
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -35,9 +35,13 @@ class OrbitFeatures(FeatureMap, ABC):
         """
         check_is_fitted(self)
         if is_foreign(X):
+            self._check_takes(X)
             xp = check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
             return self._transform_arrays(xp, X)
         return self._transform(self._points_to_transform(X))
+
+    def _check_takes(self, X: Any) -> None:
+        """Refuse points of another library where what was fitted takes NumPy arrays only."""
 
     @abstractmethod
     def _transform(self, X: NDArray) -> NDArray:

@@ -279,7 +279,8 @@ class OrbitFourier(OrbitFeatures):
             templates = like(self._extended(self.templates_, self.phases_), X)
             row_bytes = 2 * len(self.weights_) * templates.shape[1] * self.templates_.itemsize
             for which in row_slices(X.shape[0], row_bytes, self.block_bytes // 2):
-                moved = like(self._with_one(self._moved(on_host(X[which, :]))), X)
+                points = on_host(X[which, :], "OrbitFourier with side_='points'")
+                moved = like(self._with_one(self._moved(points)), X)
                 pooled = pool_arrays(
                     xp, templates, moved, weights, activations, self.block_bytes
                 )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from ..array_api import like, on_host
+from ..array_api import like, numpy_only, on_host
 from ..groups import CircleProducts, SignedPermutationGroup, Transformations
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .bandwidth import resolve_gamma
@@ -267,14 +267,16 @@ class OrbitNystroem(OrbitFeatures):
             pool(fixed, orbit, self.weights_, outputs=[part], **how)
         return pooled @ self.whitener_.astype(X.dtype, copy=False).T
 
+    def _check_takes(self, X):
+        if not isinstance(self.kernel_, (Gaussian, Linear, Polynomial)):
+            numpy_only(
+                f"OrbitNystroem with {self.kernel_!r}",
+                "take one of the kernels for other libraries: Gaussian, Linear and Polynomial",
+                X,
+            )
+
     def _transform_arrays(self, xp, X):
         gaussian = isinstance(self.kernel_, Gaussian)
-        if not gaussian and not isinstance(self.kernel_, (Linear, Polynomial)):
-            raise TypeError(
-                f"OrbitNystroem: arrays of {type(X).__module__.split('.')[0]} can be transformed "
-                f"with Gaussian, Linear and Polynomial kernels, not with {self.kernel_!r}; hand "
-                "over NumPy arrays"
-            )
         activation = xp.exp if gaussian else lambda values: values
         if isinstance(self.kernel_, Polynomial):
             activation = self.kernel_.of_inner_products
@@ -282,7 +284,7 @@ class OrbitNystroem(OrbitFeatures):
             (self._as_point, self._as_template) if gaussian else (np.asarray, np.asarray)
         )
         # Points are extended on the host: the squared norms are theirs as NumPy computes them.
-        points, landmarks = on_host(X), self.landmarks_
+        points, landmarks = on_host(X, "OrbitNystroem"), self.landmarks_
         on_templates = self.side_ == "templates"
         turned, fixed = (landmarks, points) if on_templates else (points, landmarks)
         fixed, weights = like(as_point(fixed), X), like(self.weights_, X)

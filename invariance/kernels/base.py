@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
-from ..array_api import check_arrays, is_foreign
+from ..array_api import check_arrays, is_foreign, numpy_only
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "row_blocks"]
 
@@ -85,6 +85,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     unitary_invariant: bool = False
 
+    #: ``_gram_arrays(xp, X, Y)`` is `_gram` in another library; None takes NumPy's arrays only.
+    _gram_arrays = None
+
     @abstractmethod
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
@@ -125,19 +128,22 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def _of_arrays(self, X, Y):
         """The kernel matrix of points given in another library than NumPy."""
-        name = type(self).__name__
-        xp = check_arrays(name, X, Y)
+        self._check_takes(X, Y)
+        xp = check_arrays(type(self).__name__, X, Y)
         if Y is None:
             return self._gram_arrays(xp, X, X)
         dtype = xp.result_type(X, Y)
         return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
 
-    def _gram_arrays(self, xp, X, Y):
-        raise TypeError(
-            f"{type(self).__name__} takes NumPy arrays only, got one of "
-            f"{type(X).__module__.split('.')[0]}; the kernels for other libraries are BestFit, "
-            "CDF, Gaussian, Linear, Locality and Polynomial"
-        )
+    def _check_takes(self, X, Y) -> None:
+        """Refuse other libraries than NumPy before asking for any conversion within them."""
+        if self._gram_arrays is None:
+            numpy_only(
+                type(self).__name__,
+                "take one of the kernels for other libraries: BestFit, CDF, Gaussian, Linear, "
+                "Locality and Polynomial",
+                X, Y,
+            )
 
     def diag(self, X: ArrayLike) -> NDArray:
         """k(x_i, x_i) for each row, shape (n,)."""

@@ -286,6 +286,9 @@ class BestFit(Kernel):
                 stacklevel=6,
             )
 
+    def _check_takes(self, X, Y):
+        self.base._check_takes(X, Y)
+
     def _gram_arrays(self, xp, X, Y):
         self._check(X.shape[1])
         self._is_symmetric()        # refuses symmetric=True where it does not hold
@@ -300,7 +303,7 @@ class BestFit(Kernel):
         if self.method == "definition" or lift is None:
             return self._by_definition_arrays(xp, X, Y)
         inner = xp.astype(X, xp.float32) if self.precision == "single" else X
-        first, second = on_host(inner), on_host(Y)
+        first, second = on_host(inner, "BestFit"), on_host(Y, "BestFit")
         second = second.astype(first.dtype, copy=False)
         plan = self._plan(lift, shape, first.dtype, first)
         if isinstance(plan, _Correlations):
@@ -326,7 +329,7 @@ class BestFit(Kernel):
         return xp.astype(values, X.dtype)
 
     def _by_definition_arrays(self, xp, X, Y):
-        elements, second = self._elements(), on_host(Y)
+        elements, second = self._elements(), on_host(Y, "BestFit")
         per_element = second.itemsize * (Y.shape[1] + 3 * X.shape[0])
         parts = []
         for columns in row_blocks(len(second), per_element, self.block_bytes):

@@ -82,7 +82,11 @@ class CDF(Kernel):
 
     def _gram_arrays(self, xp, X, Y):
         constant, slope = self.coefficients(X.shape[1])
-        return constant - slope * xp.sqrt(squared_distances_arrays(xp, X, Y))
+        squared = squared_distances_arrays(xp, X, Y)
+        # The root has no derivative at zero: coinciding points keep out of it.
+        apart = squared > 0
+        roots = xp.sqrt(xp.where(apart, squared, xp.ones_like(squared)))
+        return constant - slope * xp.where(apart, roots, squared)
 
     def _diag(self, X: NDArray) -> NDArray:
         return np.full(len(X), self.coefficients(X.shape[1])[0])

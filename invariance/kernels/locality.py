@@ -258,7 +258,7 @@ class Locality(Kernel):
         return values
 
     def _gram_arrays(self, xp, X, Y):
-        points = [on_host(X), on_host(Y)]
+        points = [on_host(X, "Locality"), on_host(Y, "Locality")]
         if self.storage not in ("layers", "last"):
             raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
         lift = self.lift()

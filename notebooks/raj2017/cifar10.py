@@ -428,6 +428,7 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
 # is nearly level. Four times the templates or the images give some points, not the distance. The Gaussian kernel itself, at a width that
 # its features cannot follow, is points above them at every number of images: part of the distance is what random features lose. Yet with
 # all images it stays below the number printed for 10,000 features (last row of the table of images and templates): more
-# features would not make up for the rest. What is left is what "normalized pixel intensities" are, which
-# the paper does not say. The second layer's bandwidth was chosen on a part of the images, at the lower end of its grid, and adds less
-# than in the paper; its templates are half as many. Orbit statistics of patches, the paper's own suggestion, are above all its rows.
+# features would not make up for the rest. Nor does any of the usual normalisations (last table before the result): what "normalized
+# pixel intensities" are the paper does not say, and none of these is worth the missing points. The second layer adds one point to plain features and
+# two to local ones, in the paper two and three; its bandwidth was chosen on a part of the images, inside its grid. Translations are taken in
+# pixels, for which the paper gives no unit. Orbit statistics of patches, the paper's own suggestion, are above all its rows.

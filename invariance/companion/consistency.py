@@ -30,8 +30,8 @@ def problems(paths: Paths) -> list[str]:
         About the form of the notebooks (parameters cell, what they read of others, kernelspec,
         name given to ``Run``, outputs kept in the tree), claims that the ledger does not know or
         that two notebooks record, stored results (unreadable, files missing, a verdict that does
-        not follow from its numbers), and a scoreboard in ``README.md`` that differs from what they
-        give.
+        not follow from its numbers, one that falls short at full scale and does not say why), and
+        a scoreboard in ``README.md`` that differs from what they give.
     """
     try:
         ledger = load_ledger(paths.ledger)
@@ -157,5 +157,14 @@ def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) 
             found.append(
                 f"{where}: the verdict on {claim_id} does not follow from its numbers and the "
                 "ledger; run the notebook again (--resume suffices)"
+            )
+        elif (
+            entry["verdict"] in ("short", "violated")
+            and results["profile"] == "full"
+            and not entry.get("note")
+        ):
+            found.append(
+                f"{where}: {claim_id} is {entry['verdict']}, and no note says why; pass the "
+                "measured reason as note= to run.claim"
             )
     return found

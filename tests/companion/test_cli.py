@@ -103,9 +103,14 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     run.claim("demo/number", value=98.0)
     run.table([{"x": 1}], "numbers")
     assert consistency.problems(project) == []
-
     stored = folder / "results.json"
+    stored.write_text(stored.read_text().replace('"profile": "quick"', '"profile": "full"'))
+    assert "demo/number is short, and no note says why" in "\n".join(consistency.problems(project))
     content = json.loads(stored.read_text())
+    content["claims"]["demo/number"]["note"] = "half as many samples"
+    stored.write_text(json.dumps(content))
+    assert consistency.problems(project) == []
+
     content["claims"]["demo/number"]["verdict"] = "matched"
     stored.write_text(json.dumps(content))
     (folder / "numbers.csv").unlink()

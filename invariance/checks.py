@@ -1,0 +1,60 @@
+"""Checks of arrays and parameters shared by the parts of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["check_count", "check_finite", "check_number", "check_positive", "is_number"]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is one finite real number: no bool, text or array."""
+    if isinstance(value, (bool, np.bool_)) or np.ndim(value) or not np.isreal(value):
+        return False
+    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
+
+
+def check_finite(what: str, array: NDArray) -> None:
+    """Refuse NaN and infinity, naming the first such entry.
+
+    >>> check_finite("the Gram matrix", np.array([[1.0, np.nan]]))
+    Traceback (most recent call last):
+    ValueError: the Gram matrix must be finite, but entry (0, 1) is nan
+    """
+    # A row at a time: the array may fill the memory.
+    for i, row in enumerate(array):
+        finite = np.isfinite(row)
+        if not finite.all():
+            index = (i, *(int(j) for j in np.argwhere(~finite)[0]))
+            entry = f"({', '.join(map(str, index))})" if len(index) > 1 else str(i)
+            raise ValueError(f"{what} must be finite, but entry {entry} is {array[index]}")
+
+
+def check_number(owner: str, **values: Any) -> None:
+    """Refuse parameters that are not finite real numbers, by name."""
+    for name, value in values.items():
+        if not is_number(value):
+            raise ValueError(f"{owner} needs a finite number for {name}, got {value!r}")
+
+
+def check_positive(owner: str, **values: Any) -> None:
+    """Refuse parameters that are not positive finite numbers, by name.
+
+    >>> check_positive("Gaussian", gamma=float("inf"))
+    Traceback (most recent call last):
+    ValueError: Gaussian needs a finite gamma > 0, got inf
+    """
+    for name, value in values.items():
+        if not is_number(value) or not value > 0:
+            raise ValueError(f"{owner} needs a finite {name} > 0, got {value!r}")
+
+
+def check_count(owner: str, least: int = 1, **values: Any) -> None:
+    """Refuse parameters that are not integers of at least ``least``, by name."""
+    for name, value in values.items():
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise ValueError(f"{owner} needs {name} >= {least} as an integer, got {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,7 @@ __all__ = ["check_count", "check_finite", "check_number", "check_positive", "is_
 
 def is_number(value: Any) -> bool:
     """Whether a parameter is one finite real number: no bool, text or array."""
-    if isinstance(value, (bool, np.bool_)) or np.ndim(value) or not np.isreal(value):
-        return False
-    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def check_finite(what: str, array: NDArray) -> None:
@@ -24,12 +23,13 @@ def check_finite(what: str, array: NDArray) -> None:
     Traceback (most recent call last):
     ValueError: the Gram matrix must be finite, but entry (0, 1) is nan
     """
-    # A row at a time: the array may fill the memory.
-    for i, row in enumerate(array):
-        finite = np.isfinite(row)
-        if not finite.all():
-            index = (i, *(int(j) for j in np.argwhere(~finite)[0]))
-            entry = f"({', '.join(map(str, index))})" if len(index) > 1 else str(i)
+    step = max(1, 2**20 // max(array[:1].size, 1))     # the array may fill the memory
+    for start in range(0, len(array), step):
+        broken = ~np.isfinite(array[start : start + step])
+        if broken.any():
+            first, *rest = (int(i) for i in np.argwhere(broken)[0])
+            index = (start + first, *rest)
+            entry = f"({', '.join(map(str, index))})" if len(index) > 1 else str(index[0])
             raise ValueError(f"{what} must be finite, but entry {entry} is {array[index]}")
 
 

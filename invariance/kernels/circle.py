@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from ..checks import check_positive
 from ..groups import CircleAction, CircleProducts
 from .base import Gaussian, Kernel, Linear, Polynomial
 
@@ -79,6 +80,8 @@ class CircleAverage(Kernel):
         -------
         ndarray of shape (q, n, m)
         """
+        for gamma in gammas:
+            check_positive("CircleAverage", gamma=gamma)
         X = check_array(X, dtype=(np.float64, np.float32))
         Y = None if Y is None else check_array(Y, dtype=(np.float64, np.float32))
 

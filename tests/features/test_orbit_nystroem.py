@@ -187,8 +187,10 @@ def test_molecules_take_their_landmarks_from_the_orbits():
     [
         ({"n_components": 0}, "n_components >= 1"),
         ({"n_transforms": 0}, "n_transforms >= 1"),
-        ({"gamma": "mean"}, "gamma must be positive or 'median'"),
-        ({"gamma": -1.0}, "gamma > 0"),
+        ({"gamma": "mean"}, "gamma must be a finite number > 0 or 'median'"),
+        ({"gamma": -1.0}, "gamma must be a finite number > 0 or 'median', got -1.0"),
+        ({"gamma": np.inf}, "gamma must be a finite number > 0 or 'median', got inf"),
+        ({"gamma": None}, "gamma must be a finite number > 0 or 'median', got None"),
         ({"landmarks": "corners"}, "landmarks must be"),
         ({"landmarks": np.ones((2, 2))}, r"landmarks must have shape .* = \(3, 6\), got \(2, 2\)"),
         ({"kernel": "cosine"}, "kernel must be a Kernel"),

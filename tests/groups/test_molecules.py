@@ -118,7 +118,7 @@ def test_triangle_coordinates_of_the_action():
         (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
         (np.ones((2, 5)), "must be square: rows of 5 entries"),
         (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric .* use \(C \+ C.T\)"),
-        ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must be finite, but entry \(0, 1\) is nan"),
+        ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must .* \(0, 1\) is nan"),
         (np.full((1, 4), np.inf), r"matrix 0 of 1 must be finite, but entry \(0, 0\) is inf"),
         (np.eye(23), r"rows of 23 entries .* use C\[None\] for a single matrix"),
         (np.ones((3, 0)), r"expected shape \(n, a, a\), got \(3, 0\)"),

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import check_count
+
 __all__ = ["FeatureMap"]
 
 
@@ -27,11 +29,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_counts(self, *names: str) -> None:
         for name in names:
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(
-                    f"{type(self).__name__} needs {name} >= 1 as an integer, got {value!r}"
-                )
+            check_count(type(self).__name__, **{name: getattr(self, name)})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

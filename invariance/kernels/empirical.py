@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import check_count
 from ..groups import Transformations
 from .base import BLOCK_BYTES, Kernel, row_blocks
 from .orbit import Average
@@ -63,11 +64,7 @@ class EmpiricalAverage(Kernel):
         if self.statistic not in ("U", "V"):
             raise ValueError(f"statistic must be 'U' or 'V', got {self.statistic!r}")
         least = 2 if self.statistic == "U" else 1
-        if self.n_transforms < least:
-            raise ValueError(
-                f"a {self.statistic}-statistic needs n_transforms >= {least}, got "
-                f"{self.n_transforms!r}"
-            )
+        check_count(f"a {self.statistic}-statistic", least, n_transforms=self.n_transforms)
         average = Average(
             self.base, self.group, self.n_transforms, "both", self.block_bytes, self.random_state
         )

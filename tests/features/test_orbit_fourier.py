@@ -277,6 +277,7 @@ def test_the_unfit_side_is_refused_or_measured():
     [
         ({"n_components": 0}, "n_components >= 1"),
         ({"n_components": 2.5}, "n_components >= 1"),
+        ({"n_components": True}, "n_components >= 1 as an integer, got True"),
         ({"n_transforms": 0}, "n_transforms >= 1"),
         ({"n_transforms": -3}, "n_transforms >= 1"),
         ({"gamma": 0.0}, "gamma must be a finite number > 0 or 'median', got 0.0"),

@@ -146,3 +146,11 @@ def test_jacobian_factor_and_bandwidth():
 def test_impossible_parameters_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("statistic, least", [("U", 2), ("V", 1)])
+@pytest.mark.parametrize("count", [0, 2.5, "3", np.nan, None, True])
+def test_empirical_averages_count_in_integers(statistic, least, count):
+    kernel = EmpiricalAverage(Gaussian(), SignFlips(2), count, statistic)
+    with pytest.raises(ValueError, match=f"a {statistic}-statistic needs n_transforms >= {least}"):
+        kernel(np.ones((2, 2)))

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ..checks import check_number, check_positive
 
-__all__ = ["Density", "LogNormal", "Normal", "Uniform", "VonMises"]
+__all__ = ["Density", "LogNormal", "Normal", "Uniform", "VonMises", "own_density"]
 
 #: Concentrations above which a von Mises density is its normal limit to ten digits.
 _NORMAL_ABOVE = 1e9
@@ -158,3 +158,14 @@ class LogNormal(Density):
     def _distribution(self):
         check_positive("LogNormal", sigma=self.sigma, median=self.median)
         return stats.lognorm(self.sigma, scale=self.median)
+
+
+def own_density(group: BaseEstimator, name: str = "density") -> Density | None:
+    """A group's parameter that is a density or None, checked."""
+    density = getattr(group, name)
+    if density is not None and not isinstance(density, Density):
+        raise TypeError(
+            f"{type(group).__name__} needs a density for {name}, such as Normal(0.2), or None, got "
+            f"{density!r}"
+        )
+    return density

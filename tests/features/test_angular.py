@@ -214,6 +214,10 @@ def test_nystroem_takes_the_fast_path_too():
         ({"radius": -1.0}, "radius > 0"),
         ({"bandwidth": 4.0}, "bandwidth <= pi"),
         ({"concentration": 1.0}, "concentration < 1"),
+        ({"radius": np.nan}, "radius > 0, .* got nan"),
+        ({"radius": np.inf}, "radius > 0, .* got inf"),
+        ({"max_frequency": -1}, "max_frequency >= 0 as an integer, got -1"),
+        ({"max_frequency": 2.5}, "max_frequency >= 0 as an integer, got 2.5"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from invariance.groups import LogNormal, Normal, Uniform, VonMises
+from invariance.groups import (
+    Affine,
+    CircleAction,
+    LogNormal,
+    Normal,
+    Rotations,
+    Scalings,
+    Translations,
+    Uniform,
+    VonMises,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +57,23 @@ def test_large_concentrations_are_normal_around_the_circle(kappa):
             expected = np.sqrt(kappa / (2 * np.pi))
             assert_allclose(density.pdf(centre), expected, rtol=1e-3)
     assert_allclose(density.fourier_coefficients([0, 1]), [1, np.exp(7j)], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "group, name",
+    [
+        (Rotations((4, 4), density=0.2), "density"),
+        (Rotations((4, 4), [0, 90], 0.2), "density"),
+        (Scalings((4, 4), density=0.2), "density"),
+        (Translations((4, 4), 1, density=0.2), "density"),
+        (CircleAction([0, 1, 1], 0.2), "density"),
+        (CircleAction([0, 1, 1], 0.2, n_nodes=4), "density"),
+        (Affine((4, 4), shear=0.2), "shear"),
+    ],
+)
+def test_a_number_is_no_density(group, name):
+    message = f"needs a density for {name}, such as Normal.* got 0.2"
+    with pytest.raises(TypeError, match=message):
+        group.sample(2, 0)
+    with pytest.raises(TypeError, match=message):
+        _ = group.symmetric

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_count", "check_finite", "check_number", "check_positive", "is_number"]
+__all__ = [
+    "check_count",
+    "check_finite",
+    "check_number",
+    "check_positive",
+    "check_rows",
+    "is_number",
+]
 
 
 def is_number(value: Any) -> bool:
@@ -58,3 +65,13 @@ def check_count(owner: str, least: int = 1, **values: Any) -> None:
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < least:
             raise ValueError(f"{owner} needs {name} >= {least} as an integer, got {value!r}")
+
+
+def check_rows(owner: str, X: Any) -> None:
+    """Refuse arrays of images, which are to be given as rows of pixels."""
+    shape = tuple(getattr(X, "shape", ()))
+    if len(shape) > 2:
+        raise ValueError(
+            f"{owner} expects points as rows of shape (n, d), got shape {shape}; use "
+            "X.reshape(len(X), -1)"
+        )

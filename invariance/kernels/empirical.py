@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..checks import check_count
 from ..groups import Transformations
+from ..groups.base import check_transformations
 from .base import BLOCK_BYTES, Kernel, row_blocks
 from .orbit import Average
 
@@ -65,6 +66,7 @@ class EmpiricalAverage(Kernel):
             raise ValueError(f"statistic must be 'U' or 'V', got {self.statistic!r}")
         least = 2 if self.statistic == "U" else 1
         check_count(f"a {self.statistic}-statistic", least, n_transforms=self.n_transforms)
+        check_transformations("EmpiricalAverage", self.group)
         average = Average(
             self.base, self.group, self.n_transforms, "both", self.block_bytes, self.random_state
         )

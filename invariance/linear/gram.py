@@ -1,12 +1,13 @@
-"""`check_gram`: what every learner asks of a Gram matrix."""
+"""`check_gram`, `check_lambdas`: what learners ask of a Gram matrix and of a grid."""
 
 from __future__ import annotations
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks import check_finite
 
-__all__ = ["check_gram"]
+__all__ = ["check_gram", "check_lambdas"]
 
 
 def check_gram(gram: NDArray, targets: NDArray, called: str = "label") -> None:
@@ -18,3 +19,11 @@ def check_gram(gram: NDArray, targets: NDArray, called: str = "label") -> None:
             f"{targets.shape}"
         )
     check_finite("the Gram matrix", gram)
+
+
+def check_lambdas(lambdas: ArrayLike) -> NDArray:
+    """A grid of lambdas as a row of floats: finite, none below zero, at least one."""
+    grid = np.atleast_1d(np.asarray(lambdas, dtype=float))
+    if grid.ndim != 1 or not grid.size or not np.all((grid >= 0) & (grid < np.inf)):
+        raise ValueError(f"lambdas must be finite numbers >= 0, at least one, got {lambdas!r}")
+    return grid

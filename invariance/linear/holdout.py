@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from .gram import check_gram
+from .gram import check_gram, check_lambdas
 from .ridge import ridge_dual
 
 __all__ = ["HoldoutRidge", "ridge_by_holdout"]
@@ -70,7 +70,7 @@ def ridge_by_holdout(
     n = len(labels)
     if not 1 <= n_held_out < n:
         raise ValueError(f"n_held_out must lie between 1 and n - 1 = {n - 1}, got {n_held_out}")
-    lambdas = np.atleast_1d(np.asarray(lambdas, dtype=float))
+    lambdas = check_lambdas(lambdas)
     classes, index = np.unique(labels, return_inverse=True)
     targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
     kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ..checks import check_finite
-from .gram import check_gram
+from .gram import check_gram, check_lambdas
 from .ridge import ridge_dual
 
 __all__ = ["NestedRidge", "nested_ridge"]
@@ -113,7 +113,7 @@ def nested_ridge(
     (array([1.e-08, 1.e-08, 1.e-08]), True)
     """
     gram, y = np.asarray(gram, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    lambdas = np.atleast_1d(np.asarray(lambdas, dtype=float))
+    lambdas = check_lambdas(lambdas)
     check_gram(gram, y, "target")
     check_finite("y", y)
     if len(folds) < 3:

@@ -67,6 +67,8 @@ def test_indefinite_matrices_need_larger_lambdas():
         nested_ridge(gram, y, folds, [1e-10, 1e-9])
     found = nested_ridge(gram, y, folds, [1e-10, 1e-1])
     assert np.all(found.chosen == 1e-1) and np.isfinite(found.predictions).all()
+    with pytest.raises(ValueError, match=r"lambdas must be finite numbers >= 0.* got \[nan\]"):
+        nested_ridge(gram, y, folds, [np.nan])
     with pytest.raises(ValueError, match="at least 3 folds, got 2"):
         nested_ridge(gram, y, folds[:2], [1.0])
     with pytest.raises(ValueError, match="n_inner must be even and between 2 and k - 1 = 2, got 1"):

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.utils.validation import check_array
 
+from ..checks import check_count, is_number
 from ..groups import CircleAction, Density
 from .base import FeatureMap
 
@@ -129,11 +130,14 @@ def angular_functions(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Basis functions at the pixels (d, k), their frequencies and concentrations (k,)."""
     radius = min(shape) / 2 if radius is None else radius
-    if not (radius > 0 and 0 < bandwidth <= np.pi and 0 < concentration < 1):
+    numbers = all(is_number(value) for value in (radius, bandwidth, concentration))
+    if not (numbers and radius > 0 and 0 < bandwidth <= np.pi and 0 < concentration < 1):
         raise ValueError(
             "AngularBasis needs radius > 0, 0 < bandwidth <= pi and 0 < concentration < 1, got "
             f"{radius!r}, {bandwidth!r} and {concentration!r}"
         )
+    if max_frequency is not None:
+        check_count("AngularBasis", 0, max_frequency=max_frequency)
     # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
     rows, columns = np.indices(shape)
     up, right = (shape[0] - 1) / 2 - rows.ravel(), columns.ravel() - (shape[1] - 1) / 2

@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
+from ..checks import check_finite, is_number
+
 __all__ = ["median_gamma", "resolve_gamma"]
 
 
@@ -29,12 +31,18 @@ def median_gamma(
     float
         1.0 where all points coincide.
 
+    Raises
+    ------
+    ValueError
+        For points that are not finite, or whose distances overflow.
+
     Examples
     --------
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
     X = np.asarray(X)
+    check_finite("X", X)
     rng = check_random_state(random_state)
     if len(X) > max_points:
         X = X[rng.choice(len(X), max_points, replace=False)]
@@ -42,15 +50,23 @@ def median_gamma(
         return 1.0
     if kernel == "laplacian":
         median = float(np.median(pdist(X, "cityblock")))
-        return 1 / median if median > 0 else 1.0
-    median = float(np.median(pdist(X, "sqeuclidean")))
-    return 1 / (2 * median) if median > 0 else 1.0
+    else:
+        median = 2 * float(np.median(pdist(X, "sqeuclidean")))
+    if median == 0:
+        return 1.0
+    gamma = 1 / median
+    if not 0 < gamma < np.inf:
+        raise ValueError(
+            f"the points are too {'far apart' if gamma == 0 else 'close'} for a bandwidth from "
+            "their median distance: rescale X, or give gamma as a number"
+        )
+    return gamma
 
 
 def resolve_gamma(gamma: float | str, X: ArrayLike, kernel: str, random_state) -> float:
     """``gamma`` itself, or `median_gamma` of X where it is "median"."""
-    if not isinstance(gamma, str):
-        return gamma
-    if gamma != "median":
-        raise ValueError(f"gamma must be positive or 'median', got {gamma!r}")
-    return median_gamma(X, kernel, random_state=random_state)
+    if isinstance(gamma, str) and gamma == "median":
+        return median_gamma(X, kernel, random_state=random_state)
+    if not is_number(gamma) or not gamma > 0:
+        raise ValueError(f"gamma must be a finite number > 0 or 'median', got {gamma!r}")
+    return gamma

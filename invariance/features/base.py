@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import check_count, check_rows
+
 __all__ = ["FeatureMap"]
 
 
@@ -18,20 +20,18 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision; its d is remembered."""
+        check_rows(type(self).__name__, X)
         return validate_data(self, X, dtype=(np.float64, np.float32))
 
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision, with the d of the fitted points."""
         check_is_fitted(self)
+        check_rows(type(self).__name__, X)
         return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
 
     def _check_counts(self, *names: str) -> None:
         for name in names:
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(
-                    f"{type(self).__name__} needs {name} >= 1 as an integer, got {value!r}"
-                )
+            check_count(type(self).__name__, **{name: getattr(self, name)})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -119,13 +119,13 @@ class GroupCDF(OrbitFeatures):
             self.templates, self.n_templates, X.shape[1], epsilon, self.rejection, rng
         ).astype(X.dtype)
         self.rejected_ = np.isnan(self.templates_[:, 0])
+        self.elements_, weights = self._draw_transforms(rng)
         if self.group is not None and self.n_transforms is None:
             if self.group.weights() is not None:
                 raise ValueError(
                     f"{self.group!r} weighs its elements unequally; give n_transforms to draw "
                     "from its measure"
                 )
-        self.elements_, weights = self._draw_transforms(rng)
         self._n_elements = len(weights)
         self._n_features_out = self.n_templates * (2 * self.n_bins + 1)
         orbit_bytes = self.templates_.nbytes * self._n_elements

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..array_api import check_arrays, is_foreign, on_host
+from ..groups.base import check_transformations
 from .base import FeatureMap
 
 __all__ = ["OrbitFeatures"]
@@ -65,6 +66,7 @@ class OrbitFeatures(FeatureMap, ABC):
             self._check_counts("n_transforms")
         if self.group is None:
             return None, np.ones(1)
+        check_transformations(type(self).__name__, self.group)
         if self.n_transforms is None:
             elements, weights = self.group.elements(), self.group.weights()
         else:

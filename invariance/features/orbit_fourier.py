@@ -9,6 +9,7 @@ from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from ..array_api import like, on_host
+from ..checks import check_count, check_positive
 from ..groups import CircleProducts, Transformations
 from .bandwidth import resolve_gamma
 from .orbit import OrbitFeatures
@@ -53,8 +54,8 @@ def draw_frequencies(
     rng = check_random_state(random_state)
     if kernel not in ("gaussian", "laplacian"):
         raise ValueError(f"kernel must be 'gaussian' or 'laplacian', got {kernel!r}")
-    if not np.isreal(gamma) or not gamma > 0:
-        raise ValueError(f"gamma must be positive or 'median', got {gamma!r}")
+    check_positive("draw_frequencies", gamma=gamma)
+    check_count("draw_frequencies", n_components=n_components, n_features=n_features)
     shape = (n_components, n_features)
     if sampling == "monte_carlo":
         if kernel == "laplacian":

@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from ..array_api import like, numpy_only, on_host
+from ..checks import check_count, check_finite, check_positive, is_number
 from ..groups import CircleProducts, SignedPermutationGroup, Transformations
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .bandwidth import resolve_gamma
@@ -27,7 +28,7 @@ __all__ = ["OrbitNystroem", "leverage_scores"]
 
 
 def leverage_scores(
-    X: NDArray, kernel: Kernel, ridge: float, n_landmarks: int, random_state=None
+    X: ArrayLike, kernel: Kernel, ridge: float, n_landmarks: int, random_state=None
 ) -> NDArray:
     r"""Ridge leverage scores diag(K (K + ridge I)^-1), shape (n,).
 
@@ -39,6 +40,9 @@ def leverage_scores(
     >>> leverage_scores(X, Gaussian(1.0), 1.0, 3, 0).round(3)
     array([0.333, 0.333, 0.5  ])
     """
+    check_positive("leverage_scores", ridge=ridge)
+    check_count("leverage_scores", n_landmarks=n_landmarks)
+    X = check_array(X, dtype=(np.float64, np.float32))
     rng = check_random_state(random_state)
     chosen = rng.choice(len(X), min(n_landmarks, len(X)), replace=False)
     gram = kernel(X[chosen])
@@ -48,13 +52,25 @@ def leverage_scores(
     return np.clip((kernel.diag(X) - explained) / ridge, 0, 1)
 
 
-def _whitener(gram: NDArray, rcond: float | None) -> NDArray:
-    """L of shape (rank, s) with L^T L the pseudo-inverse of the Gram matrix."""
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+def _whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
+    """L of shape (rank, s) with L^T L the pseudo-inverse of the Gram matrix, for points of a type.
+
+    Computed in the Gram matrix's precision, which is to be double: the small eigenvalues are lost
+    to rounding in single.
+    """
     if rcond is None:
-        rcond = len(gram) * np.finfo(gram.dtype).eps
+        rcond = len(gram) * np.finfo(dtype).eps
+    elif not is_number(rcond) or not 0 <= rcond < 1:
+        raise ValueError(f"OrbitNystroem needs 0 <= rcond < 1 or None, got {rcond!r}")
+    check_finite("the landmarks' Gram matrix", gram)
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
-    return (vectors[:, keep] / np.sqrt(values[keep])).T
+    if not keep.any():
+        raise ValueError(
+            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue, so there are no "
+            "features; is the kernel zero at all landmarks?"
+        )
+    return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
 
 
 class OrbitNystroem(OrbitFeatures):
@@ -87,7 +103,8 @@ class OrbitNystroem(OrbitFeatures):
     rcond : float or None
         Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero: a rank-deficient
         Gram matrix gives ``rank_`` < s features instead of noise. None is s machine epsilons of
-        X's type.
+        X's type; in single precision a smaller one, down to 1e-9, keeps more of the kernel at
+        features good to about three digits.
     block_bytes, n_jobs, random_state : as in `OrbitFourier`
 
     Attributes
@@ -167,7 +184,8 @@ class OrbitNystroem(OrbitFeatures):
                     f"{self.group!r} turns {X.shape[1]} features into {width}, but the landmarks "
                     f"have {self.landmarks_.shape[1]}; use from_orbit=True"
                 )
-        self.whitener_ = _whitener(self.kernel_(self.landmarks_), self.rcond).astype(X.dtype)
+        gram = self.kernel_(self.landmarks_.astype(np.float64))
+        self.whitener_ = _whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
         self._frequencies = None
         if self.side_ == "templates" and isinstance(self.kernel_, Gaussian):
@@ -234,8 +252,15 @@ class OrbitNystroem(OrbitFeatures):
         else:
             # The ridge at which s landmarks can do justice to the kernel's effective dimension.
             ridge = float(np.sum(self.kernel_.diag(candidates))) / s
-            scores = leverage_scores(candidates, self.kernel_, ridge, 2 * s, rng)
-            chosen = rng.choice(n, s, replace=False, p=scores / scores.sum())
+            scores = np.zeros(n)
+            if ridge > 0:
+                scores = leverage_scores(candidates, self.kernel_, ridge, 2 * s, rng)
+            useful = np.flatnonzero(scores)
+            if len(useful) < s:
+                rest = rng.choice(np.flatnonzero(scores == 0), s - len(useful), replace=False)
+                chosen = np.concatenate([useful, rest])
+            else:
+                chosen = rng.choice(n, s, replace=False, p=scores / scores.sum())
         return candidates[chosen]
 
     def _transform(self, X: NDArray) -> NDArray:

@@ -11,7 +11,7 @@ from scipy import special
 from sklearn.utils import check_random_state
 
 from .base import Transformations
-from .densities import Density, LogNormal, Uniform
+from .densities import Density, LogNormal, Uniform, own_density
 from .interpolation import ORDERS, resample
 from .translations import image_shape
 
@@ -118,7 +118,8 @@ class Rotations(_Resampled):
 
     @property
     def symmetric(self) -> bool:
-        if self.density is not None and not self.density.symmetric:
+        density = own_density(self)
+        if density is not None and not density.symmetric:
             return False
         if self.degrees is None:
             return True
@@ -136,18 +137,19 @@ class Rotations(_Resampled):
         return _listed(self.degrees, "degrees")
 
     def weights(self) -> NDArray | None:
-        if self.degrees is None or self.density is None:
+        density = own_density(self)
+        if self.degrees is None or density is None:
             return None
         # Densities on the circle are written on (-pi, pi].
         radians = np.deg2rad(-((180 - self.elements()) % 360 - 180))
-        return _normalised(self.density.pdf(radians), self.density)
+        return _normalised(density.pdf(radians), density)
 
     def sample(self, n_samples: int, random_state=None) -> NDArray:
         rng = check_random_state(random_state)
         if self.degrees is not None:
             angles = self.elements()
             return angles[rng.choice(len(angles), size=n_samples, p=self.weights())]
-        density = Uniform() if self.density is None else self.density
+        density = own_density(self) or Uniform()
         return np.rad2deg(density.sample(n_samples, rng))
 
     def inverse(self, elements: ArrayLike) -> NDArray:
@@ -211,9 +213,10 @@ class Scalings(_Jacobian):
 
     @property
     def symmetric(self) -> bool:
+        density = own_density(self)
         if self.scales is None:
-            return self.density is None or self.density.symmetric
-        if self.density is not None:
+            return density is None or density.symmetric
+        if density is not None:
             weights = dict(zip(self.elements(), self.weights(), strict=True))
         else:
             weights = dict.fromkeys(self.elements(), 1.0)
@@ -231,17 +234,18 @@ class Scalings(_Jacobian):
         return super().elements() if self.scales is None else _listed(self.scales, "scales")
 
     def weights(self) -> NDArray | None:
-        if self.scales is None or self.density is None:
+        density = own_density(self)
+        if self.scales is None or density is None:
             return None
         factors = self.elements()
-        return _normalised(self.density.pdf(factors) * factors, self.density)
+        return _normalised(density.pdf(factors) * factors, density)
 
     def sample(self, n_samples: int, random_state=None) -> NDArray:
         rng = check_random_state(random_state)
         if self.scales is not None:
             factors = self.elements()
             return factors[rng.choice(len(factors), size=n_samples, p=self.weights())]
-        density = LogNormal(0.3) if self.density is None else self.density
+        density = own_density(self) or LogNormal(0.3)
         return density.sample(n_samples, rng)
 
     def inverse(self, elements: ArrayLike) -> NDArray:
@@ -357,7 +361,7 @@ class Affine(_Jacobian):
         used = {
             name: density
             for name in ("rotation", "scale", "shear", "translation")
-            if (density := getattr(self, name)) is not None
+            if (density := own_density(self, name)) is not None
         }
         # Rotations and isotropic scalings commute; any other pair does not, so that the inverse
         # runs through the parts in the other order.
@@ -377,15 +381,15 @@ class Affine(_Jacobian):
             maps = self.elements()
             return maps[rng.randint(len(maps), size=n_samples)]
 
-        def draw(density: Density | None, default: float, *more: int) -> NDArray:
-            size = (n_samples, *more)
+        def draw(name: str, default: float, *more: int) -> NDArray:
+            density, size = own_density(self, name), (n_samples, *more)
             return np.full(size, default) if density is None else density.sample(size, rng)
 
         return affine_maps(
-            np.rad2deg(draw(self.rotation, 0.0)),
-            draw(self.scale, 1.0),
-            draw(self.shear, 0.0),
-            draw(self.translation, 0.0, 2),
+            np.rad2deg(draw("rotation", 0.0)),
+            draw("scale", 1.0),
+            draw("shear", 0.0),
+            draw("translation", 0.0, 2),
         )
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:

@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-__all__ = ["ENUMERATION_LIMIT", "FiniteGroup", "Group", "Transformations"]
+__all__ = [
+    "ENUMERATION_LIMIT",
+    "FiniteGroup",
+    "Group",
+    "Transformations",
+    "check_transformations",
+]
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
@@ -224,3 +230,17 @@ class FiniteGroup(Group):
         if np.issubdtype(element.dtype, np.floating):
             element = np.round(element, 6) + 0.0
         return element.tobytes()
+
+
+def check_transformations(owner: str, group: object) -> None:
+    """Refuse what is no set of transformations, such as a class in place of its instance."""
+    if isinstance(group, type):
+        raise TypeError(
+            f"{owner}: group is the class {group.__name__}; make an instance of it, "
+            f"{group.__name__}(...)"
+        )
+    if not isinstance(group, Transformations):
+        raise TypeError(
+            f"{owner}: group must be a group or other Transformations, such as CyclicShifts(8), "
+            f"got {group!r}"
+        )

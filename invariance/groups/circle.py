@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from .base import Group
-from .densities import Density
+from .densities import Density, own_density
 
 __all__ = ["CircleAction", "CircleProducts"]
 
@@ -90,7 +90,8 @@ class CircleAction(Group):
 
     @property
     def symmetric(self) -> bool:
-        return self.density is None or self.density.symmetric
+        density = own_density(self)
+        return density is None or density.symmetric
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -113,14 +114,15 @@ class CircleAction(Group):
 
     def weights(self) -> NDArray | None:
         """The density at the nodes, normalised to sum to one; None when uniform."""
-        if self.density is None or self.n_nodes is None:
+        density = own_density(self)
+        if density is None or self.n_nodes is None:
             return None
         # Densities on the line (a normal, say) see the angle of least size.
         angles = (self.elements() + np.pi) % (2 * np.pi) - np.pi
-        values = self.density.pdf(angles)
+        values = density.pdf(angles)
         if not values.sum() > 0:
             raise ValueError(
-                f"{self.density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
+                f"{density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
             )
         return values / values.sum()
 
@@ -129,9 +131,10 @@ class CircleAction(Group):
         rng = check_random_state(random_state)
         if self.n_nodes is not None:
             return rng.choice(self.elements(), size=n_samples, p=self.weights())
-        if self.density is None:
+        density = own_density(self)
+        if density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
-        return self.density.sample(n_samples, rng)
+        return density.sample(n_samples, rng)
 
     def identity(self) -> NDArray:
         return np.zeros(1)

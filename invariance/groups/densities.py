@@ -10,7 +10,12 @@ from scipy import special, stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-__all__ = ["Density", "LogNormal", "Normal", "Uniform", "VonMises"]
+from ..checks import check_number, check_positive
+
+__all__ = ["Density", "LogNormal", "Normal", "Uniform", "VonMises", "own_density"]
+
+#: Concentrations above which a von Mises density is its normal limit to ten digits.
+_NORMAL_ABOVE = 1e9
 
 
 class Density(BaseEstimator, ABC):
@@ -56,6 +61,7 @@ class Uniform(Density):
         return bool(np.isclose(self.low, -self.high))
 
     def _distribution(self):
+        check_number("Uniform", low=self.low, high=self.high)
         if not self.high > self.low:
             raise ValueError(f"Uniform needs low < high, got low={self.low}, high={self.high}")
         return stats.uniform(self.low, self.high - self.low)
@@ -65,7 +71,7 @@ class VonMises(Density):
     """Von Mises density on angles in radians, exp(kappa cos(x - loc)) / (2 pi I_0(kappa)).
 
     ``kappa = 0`` is the uniform (Haar) density on the circle; large ``kappa`` concentrates on
-    ``loc`` with standard deviation about kappa^(-1/2).
+    ``loc`` with standard deviation about kappa^(-1/2): above 1e9 its normal limit is taken.
 
     >>> float(VonMises(kappa=0.0).pdf(1.0).round(4))
     0.1592
@@ -80,16 +86,33 @@ class VonMises(Density):
         return self.loc == 0
 
     def _distribution(self):
+        check_number("VonMises", kappa=self.kappa, loc=self.loc)
         if not self.kappa >= 0:
             raise ValueError(f"VonMises needs kappa >= 0, got {self.kappa}")
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
+        if self.kappa > _NORMAL_ABOVE:
+            return stats.norm(self._wrapped(self.loc), self.kappa**-0.5)
         return stats.vonmises(self.kappa, loc=self.loc)
+
+    @staticmethod
+    def _wrapped(angle: ArrayLike) -> NDArray:
+        return (np.asarray(angle, dtype=float) + np.pi) % (2 * np.pi) - np.pi
+
+    def pdf(self, x: ArrayLike) -> NDArray:
+        """The density at each angle."""
+        distribution = self._distribution()
+        if self.kappa > _NORMAL_ABOVE:
+            x = self._wrapped(self.loc) + self._wrapped(np.asarray(x, dtype=float) - self.loc)
+        return distribution.pdf(x)
 
     def fourier_coefficients(self, orders: ArrayLike) -> NDArray:
         """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
         orders = np.asarray(orders)
-        ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
+        if self.kappa > _NORMAL_ABOVE:
+            ratio = np.exp(-(orders**2) / (2 * self.kappa))
+        else:
+            ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
         return ratio * np.exp(1j * orders * self.loc)
 
 
@@ -109,8 +132,8 @@ class Normal(Density):
         return self.loc == 0
 
     def _distribution(self):
-        if not self.scale > 0:
-            raise ValueError(f"Normal needs scale > 0, got {self.scale}")
+        check_positive("Normal", scale=self.scale)
+        check_number("Normal", loc=self.loc)
         return stats.norm(self.loc, self.scale)
 
 
@@ -133,8 +156,16 @@ class LogNormal(Density):
         return self.median == 1
 
     def _distribution(self):
-        if not (self.sigma > 0 and self.median > 0):
-            raise ValueError(
-                f"LogNormal needs sigma > 0 and median > 0, got {self.sigma} and {self.median}"
-            )
+        check_positive("LogNormal", sigma=self.sigma, median=self.median)
         return stats.lognorm(self.sigma, scale=self.median)
+
+
+def own_density(group: BaseEstimator, name: str = "density") -> Density | None:
+    """A group's parameter that is a density or None, checked."""
+    density = getattr(group, name)
+    if density is not None and not isinstance(density, Density):
+        raise TypeError(
+            f"{type(group).__name__} needs a density for {name}, such as Normal(0.2), or None, got "
+            f"{density!r}"
+        )
+    return density

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..checks import check_count, check_finite
 from .base import Transformations
 
 __all__ = ["Departure", "departure_from_unitary"]
@@ -53,6 +54,8 @@ def departure_from_unitary(
     True
     """
     X = np.asarray(X, dtype=float)
+    check_count("departure_from_unitary", n_samples=n_samples)
+    check_finite("X", X)
     flat = X.reshape(len(X), -1)
     norms = np.linalg.norm(flat, axis=1)
     if not np.all(norms > 0):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ..checks import check_number
 from .base import Transformations
 from .signed import SymmetricGroup, at_least_one
 
@@ -34,7 +35,7 @@ def check_coulomb(matrices: ArrayLike) -> NDArray:
     Raises
     ------
     ValueError
-        When a matrix is not square or not symmetric; the first offender is named.
+        When a matrix is not square, not finite or not symmetric; the first offender is named.
 
     Examples
     --------
@@ -44,17 +45,27 @@ def check_coulomb(matrices: ArrayLike) -> NDArray:
     matrices = np.asarray(matrices)
     if not np.issubdtype(matrices.dtype, np.floating):
         matrices = matrices.astype(np.float64)
-    if matrices.ndim == 2:
+    if matrices.ndim == 2 and matrices.shape[1]:
         atoms = round(np.sqrt(matrices.shape[1]))
         if atoms**2 != matrices.shape[1]:
+            single = matrices.shape[0] == matrices.shape[1]
             raise ValueError(
                 f"Coulomb matrices must be square: rows of {matrices.shape[1]} entries are not "
-                "flattened a x a matrices"
+                "flattened a x a matrices" + ("; use C[None] for a single matrix" if single else "")
             )
         matrices = matrices.reshape(-1, atoms, atoms)
-    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
+    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not matrices.shape[1]:
         raise ValueError(
             f"Coulomb matrices must be square: expected shape (n, a, a), got {matrices.shape}"
+        )
+    n = len(matrices)
+    broken = ~np.isfinite(matrices).all(axis=(1, 2))
+    if broken.any():
+        worst = int(broken.argmax())
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(matrices[worst]))[0])
+        raise ValueError(
+            f"Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
+            f"{matrices[worst, row, column]}"
         )
     gaps = np.abs(matrices - matrices.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
     sizes = np.abs(matrices).max(axis=(1, 2), initial=0)
@@ -62,8 +73,9 @@ def check_coulomb(matrices: ArrayLike) -> NDArray:
     if asymmetric.any():
         worst = int(asymmetric.argmax())
         raise ValueError(
-            f"Coulomb matrix {worst} is not symmetric (largest difference {gaps[worst]:.3g}); "
-            "use (C + C.T) / 2 if that is rounding, else check the order of the atoms"
+            f"Coulomb matrix {worst} of {n} is not symmetric (largest difference "
+            f"{gaps[worst]:.3g}); use (C + C.T) / 2 if that is rounding, else check the order of "
+            "the atoms"
         )
     return matrices
 
@@ -116,6 +128,8 @@ def coulomb_triangle(matrices: ArrayLike) -> NDArray:
 
 class AtomPermutations(SymmetricGroup):
     """All renumberings of ``n_atoms`` atoms, conjugating flattened Coulomb matrices (S_a).
+
+    The action is linear and takes any a x a matrices: these need not be symmetric.
 
     >>> group = AtomPermutations(2)
     >>> group.act(group.generators(), [[1.0, 2.0, 2.0, 5.0]])[0]
@@ -176,17 +190,18 @@ class SortedNoise(Transformations):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (self.n_atoms, self.n_atoms)
+        return (at_least_one(self, "n_atoms"),) * 2
 
     @property
     def order(self) -> float:
         return np.inf
 
     def sample(self, n_samples: int, random_state=None) -> NDArray:
-        if not self.noise >= 0:
+        check_number("SortedNoise", noise=self.noise)
+        if self.noise < 0:
             raise ValueError(f"SortedNoise needs noise >= 0, got {self.noise!r}")
         rng = check_random_state(random_state)
-        return self.noise * rng.standard_normal((n_samples, self.n_atoms))
+        return self.noise * rng.standard_normal((n_samples, self.shape[0]))
 
     def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
         if not self.triangle:
@@ -195,7 +210,13 @@ class SortedNoise(Transformations):
 
     def _act(self, elements: NDArray, X: NDArray) -> NDArray:
         # Sorting first makes the noise meet the same atom in every numbering of the molecule.
-        matrices = sort_coulomb(X)
+        try:
+            matrices = sort_coulomb(X)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}. Kernels and features hand over some points at a time: check_coulomb(X) "
+                "counts through all of X"
+            ) from None
         norms = np.linalg.norm(matrices, axis=2)
         entry = np.triu_indices(self.n_atoms) if self.triangle else None
         scale = None if entry is None else np.where(entry[0] == entry[1], 1, np.sqrt(2))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ..checks import check_count
 from .base import FiniteGroup
 from .schreier_sims import permutation_group, sample_permutations
 
@@ -267,6 +268,5 @@ class Negation(FiniteGroup):
 def at_least_one(group: FiniteGroup, name: str) -> int:
     """A parameter of a group, checked."""
     value = getattr(group, name)
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{type(group).__name__} needs {name} >= 1 as an integer, got {value!r}")
+    check_count(type(group).__name__, **{name: value})
     return int(value)

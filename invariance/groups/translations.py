@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from .base import Transformations
 from .cyclic import CyclicProduct
-from .densities import Density
+from .densities import Density, own_density
 
 __all__ = ["CyclicTranslations", "Translations", "image_shape"]
 
@@ -157,7 +157,8 @@ class Translations(Transformations):
 
     @property
     def symmetric(self) -> bool:
-        if self.density is not None and not self.density.symmetric:
+        density = own_density(self)
+        if density is not None and not density.symmetric:
             return False
         return self._known(-self._pairs())
 
@@ -170,11 +171,12 @@ class Translations(Transformations):
         return self._pairs()
 
     def weights(self) -> NDArray | None:
-        if self.density is None:
+        density = own_density(self)
+        if density is None:
             return None
-        weights = self.density.pdf(self._pairs()).prod(axis=1)
+        weights = density.pdf(self._pairs()).prod(axis=1)
         if not weights.sum() > 0:
-            raise ValueError(f"{self.density!r} gives none of the shifts a positive weight")
+            raise ValueError(f"{density!r} gives none of the shifts a positive weight")
         return weights / weights.sum()
 
     def sample(self, n_samples: int, random_state=None) -> NDArray:

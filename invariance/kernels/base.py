@@ -35,11 +35,6 @@ def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: int = BLOCK_BYTES
         yield slice(start, min(start + step, n_rows))
 
 
-def is_integer(value) -> bool:
-    """Whether a parameter is a whole number, which True and 3.0 are not."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def _points(X: ArrayLike, name: str) -> NDArray:
     """X as a matrix of real numbers, one point a row."""
     if getattr(X, "ndim", 2) > 2:

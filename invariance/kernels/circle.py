@@ -9,7 +9,9 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
+from ..checks import check_positive
 from ..groups import CircleAction, CircleProducts
+from ..groups.base import check_transformations
 from .base import Gaussian, Kernel, Linear, Polynomial
 
 __all__ = ["CircleAverage"]
@@ -56,6 +58,11 @@ class CircleAverage(Kernel):
 
     def relative_weights(self) -> NDArray:
         """w: the circular autocorrelation of the density's values at the nodes, sums to one."""
+        check_transformations("CircleAverage", self.group)
+        if not isinstance(self.group, CircleAction):
+            raise TypeError(
+                f"CircleAverage needs a CircleAction, got {self.group!r}; Average takes any group"
+            )
         if self.group.n_nodes is None:
             raise ValueError("CircleAverage integrates over nodes: give the group n_nodes (say 64)")
         n = self.group.order
@@ -79,6 +86,8 @@ class CircleAverage(Kernel):
         -------
         ndarray of shape (q, n, m)
         """
+        for gamma in gammas:
+            check_positive("CircleAverage", gamma=gamma)
         X = check_array(X, dtype=(np.float64, np.float32))
         Y = None if Y is None else check_array(Y, dtype=(np.float64, np.float32))
 

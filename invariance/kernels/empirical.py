@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import check_count
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, is_integer, row_blocks
+from ..groups.base import check_transformations
+from .base import BLOCK_BYTES, Kernel, row_blocks
 from .orbit import Average
 
 __all__ = ["EmpiricalAverage"]
@@ -64,11 +66,8 @@ class EmpiricalAverage(Kernel):
         if self.statistic not in ("U", "V"):
             raise ValueError(f"statistic must be 'U' or 'V', got {self.statistic!r}")
         least = 2 if self.statistic == "U" else 1
-        if not is_integer(self.n_transforms) or self.n_transforms < least:
-            raise ValueError(
-                f"a {self.statistic}-statistic needs an integer n_transforms >= {least}, got "
-                f"{self.n_transforms!r}"
-            )
+        check_count(f"a {self.statistic}-statistic", least, n_transforms=self.n_transforms)
+        check_transformations("EmpiricalAverage", self.group)
         average = Average(
             self.base, self.group, self.n_transforms, "both", self.block_bytes, self.random_state
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import check_positive
 from .base import Kernel
 
 __all__ = ["Hyperkernel"]
@@ -29,7 +30,7 @@ class Hyperkernel(Kernel):
     Raises
     ------
     ValueError
-        When gamma is not positive.
+        When gamma is not positive and finite.
 
     Examples
     --------
@@ -56,8 +57,7 @@ class Hyperkernel(Kernel):
         -------
         ndarray of shape (n, m)
         """
-        if self.gamma <= 0:
-            raise ValueError(f"gamma must be positive, got {self.gamma}")
+        check_positive("Hyperkernel", gamma=self.gamma)
         values = -2 * gram
         values += left[:, None]
         values += left if right is None else right

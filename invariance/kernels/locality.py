@@ -10,8 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..array_api import like, on_host
+from ..checks import is_integer
 from .arrays import lifted_products
-from .base import BLOCK_BYTES, Kernel, _positive, is_integer, row_blocks
+from .base import BLOCK_BYTES, Kernel, _positive, row_blocks
 from .lift import Lift
 
 __all__ = ["Locality"]

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
+from ..checks import is_integer
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, _positive, is_integer, row_blocks
+from .base import BLOCK_BYTES, Kernel, _positive, row_blocks
 
 __all__ = ["Average"]
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import check_count, check_positive
 from .classes import OneVsRest, check_two_classes
 
 __all__ = ["BlockRidgeClassifier"]
@@ -58,6 +59,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> BlockRidgeClassifier:
         """Fit features of shape (N, p) to labels of shape (N,)."""
+        check_count("BlockRidgeClassifier", block_rows=self.block_rows)
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         check_classification_targets(y)
         self._start(X.shape[1], np.unique(y))
@@ -82,8 +84,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         return self
 
     def _start(self, p: int, classes: NDArray) -> None:
-        if not self.lam > 0:
-            raise ValueError(f"BlockRidgeClassifier needs lam > 0, got {self.lam!r}")
+        check_positive("BlockRidgeClassifier", lam=self.lam)
         if self.dtype not in ("float64", "float32"):
             raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
         check_two_classes(classes)
@@ -148,15 +149,21 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         """
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        y = np.asarray(y)
+        if y.shape != (len(X),):
+            raise ValueError(
+                f"expected one label a row: {len(X)} rows, but labels of shape {y.shape}"
+            )
         found = []
         for lam in np.atleast_1d(lambdas):
+            check_positive("BlockRidgeClassifier.scores", lam=lam)
             try:
                 coef, intercept = self._weights(float(lam))
             except ValueError:
                 found.append(np.nan)
                 continue
             decided = X @ coef.T.astype(X.dtype) + intercept
-            found.append(np.mean(self._labels(decided) == np.asarray(y)))
+            found.append(np.mean(self._labels(decided) == y))
         return np.array(found)
 
     def _decide(self, X: ArrayLike) -> NDArray:

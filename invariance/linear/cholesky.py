@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from .classes import check_two_classes, misclassification
+from .gram import check_gram
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
@@ -72,8 +73,8 @@ def rls_by_cholesky(
     Raises
     ------
     ValueError
-        For a Gram matrix that is not square, other than one label a row, a single class, or a
-        matrix that is not positive definite even with ``start`` added.
+        For a Gram matrix that is not square or not finite, other than one label a row, a single
+        class, or a matrix that is not positive definite even with ``start`` added.
 
     Examples
     --------
@@ -86,12 +87,7 @@ def rls_by_cholesky(
     if not np.issubdtype(gram.dtype, np.floating):
         gram = gram.astype(np.float64)
     labels = np.asarray(labels)
-    n = len(gram)
-    if gram.shape != (n, n) or labels.shape != (n,):
-        raise ValueError(
-            f"expected a square Gram matrix and one label a row, got shapes {gram.shape} and "
-            f"{labels.shape}"
-        )
+    check_gram(gram, labels)
     classes, index = np.unique(labels, return_inverse=True)
     check_two_classes(classes)
     if not (start > 0 and step > 1 and max_steps >= 1):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from .gram import check_gram, check_lambdas
 from .ridge import ridge_dual
 
 __all__ = ["HoldoutRidge", "ridge_by_holdout"]
@@ -54,7 +55,8 @@ def ridge_by_holdout(
     Raises
     ------
     ValueError
-        When no lambda makes the Gram matrix positive definite.
+        For a Gram matrix that is not square or not finite, or when no lambda makes it positive
+        definite.
 
     Examples
     --------
@@ -64,15 +66,11 @@ def ridge_by_holdout(
     (True, (60, 2))
     """
     gram, labels = np.asarray(gram), np.asarray(labels)
+    check_gram(gram, labels)
     n = len(labels)
-    if gram.shape != (n, n):
-        raise ValueError(
-            f"expected a square Gram matrix and one label a row, got shapes {gram.shape} and "
-            f"{labels.shape}"
-        )
     if not 1 <= n_held_out < n:
         raise ValueError(f"n_held_out must lie between 1 and n - 1 = {n - 1}, got {n_held_out}")
-    lambdas = np.atleast_1d(np.asarray(lambdas, dtype=float))
+    lambdas = check_lambdas(lambdas)
     classes, index = np.unique(labels, return_inverse=True)
     targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
     kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)

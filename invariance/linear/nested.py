@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from ..checks import check_finite
+from .gram import check_gram, check_lambdas
 from .ridge import ridge_dual
 
 __all__ = ["NestedRidge", "nested_ridge"]
@@ -45,6 +47,27 @@ def _predict(gram, y, train, test, lam) -> NDArray:
     return y[train].mean() + gram[np.ix_(test, train)] @ dual
 
 
+def _check_folds(folds: list[NDArray], n: int) -> None:
+    """Refuse folds that are empty, reach beyond the points or share one."""
+    owner = np.full(n, -1)
+    for a, fold in enumerate(folds):
+        fold = np.asarray(fold)
+        if fold.ndim != 1 or not fold.size or not np.issubdtype(fold.dtype, np.integer):
+            raise ValueError(
+                f"each fold must be a row of at least one index, but fold {a} is {fold!r}"
+            )
+        outside = fold[(fold < 0) | (fold >= n)]
+        if outside.size:
+            raise ValueError(f"fold {a} has index {outside[0]}, outside 0 .. {n - 1}")
+        for point in fold:
+            if owner[point] >= 0:
+                raise ValueError(
+                    f"folds must be disjoint, but point {point} is in fold {owner[point]} and "
+                    f"again in fold {a}"
+                )
+            owner[point] = a
+
+
 def nested_ridge(
     gram: ArrayLike,
     y: ArrayLike,
@@ -76,7 +99,8 @@ def nested_ridge(
     Raises
     ------
     ValueError
-        For fewer than three folds, ``n_inner`` that is not even or not between 2 and k - 1, or
+        For a Gram matrix or targets that are not finite, fewer than three folds, folds that are
+        empty or not disjoint, ``n_inner`` that is not even or not between 2 and k - 1, or
         when no lambda keeps the Gram matrix positive definite.
 
     Examples
@@ -89,9 +113,12 @@ def nested_ridge(
     (array([1.e-08, 1.e-08, 1.e-08]), True)
     """
     gram, y = np.asarray(gram, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    lambdas = np.atleast_1d(np.asarray(lambdas, dtype=float))
+    lambdas = check_lambdas(lambdas)
+    check_gram(gram, y, "target")
+    check_finite("y", y)
     if len(folds) < 3:
         raise ValueError(f"nested cross-validation needs at least 3 folds, got {len(folds)}")
+    _check_folds(folds, len(y))
     k = len(folds)
     if n_inner is not None and (n_inner % 2 or not 2 <= n_inner < k):
         raise ValueError(f"n_inner must be even and between 2 and k - 1 = {k - 1}, got {n_inner!r}")

@@ -13,6 +13,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..groups import FiniteGroup
+from ..groups.base import check_transformations
 from ..theory import soleymani2025 as theory
 from .base import Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
@@ -147,6 +148,8 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
                 f"estimator must be one of {ESTIMATORS} or a linear regressor, "
                 f"got {self.estimator!r}"
             )
+        if self.group is not None:
+            check_transformations(type(self).__name__, self.group)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = y.astype(float)
         manifold = Torus(X.shape[1]) if self.basis is None else self.basis

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .checks import positive, probability
+from ..checks import check_finite
+from .checks import finite, positive, probability
 
 __all__ = [
     "approximation_error",
@@ -43,6 +44,7 @@ def gamma_of_bandwidth(sigma: float) -> float:
     0.5
     """
     positive(sigma=sigma)
+    finite(sigma=sigma)
     return 1 / (2 * sigma**2)
 
 
@@ -52,7 +54,11 @@ def jacobian_factor(matrix: ArrayLike) -> float:
     >>> jacobian_factor([[2.0, 0.0], [0.0, 2.0]])
     0.5
     """
-    determinant = abs(float(np.linalg.det(np.asarray(matrix, dtype=float))))
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"expected the square matrix A of x -> A x + b, got shape {matrix.shape}")
+    check_finite("the matrix", matrix)
+    determinant = abs(float(np.linalg.det(matrix)))
     if not determinant > 0:
         raise ValueError("an affine map that squeezes the plane into a line has no inverse")
     return determinant**-0.5
@@ -91,6 +97,7 @@ def statistics_gap(r: int) -> float:
     0.02
     """
     positive(r=r)
+    finite(r=r)
     return 1 / r
 
 
@@ -113,6 +120,7 @@ def uniform_failure(
     True
     """
     positive(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
+    finite(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
     group = _GROUP_PUBLISHED if published else _GROUP
     log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
     log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
@@ -122,8 +130,8 @@ def uniform_failure(
 
 
 def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> float:
-    """Smallest n with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
-    return (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2)
+    """Smallest n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
+    return max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2))
 
 
 def templates(eps: float, d: int, diameter: float, delta: float) -> int:
@@ -133,6 +141,7 @@ def templates(eps: float, d: int, diameter: float, delta: float) -> int:
     40564
     """
     positive(eps=eps, d=d, diameter=diameter)
+    finite(eps=eps, d=d, diameter=diameter)
     probability(delta=delta)
     return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
 
@@ -146,6 +155,7 @@ def group_samples(
     634
     """
     positive(eps=eps, d=d, diameter=diameter)
+    finite(eps=eps, d=d, diameter=diameter)
     probability(delta=delta)
     rate = _GROUP_PUBLISHED if published else _GROUP
     return int(np.ceil(_enough(rate, eps, d, diameter, delta)))
@@ -172,6 +182,7 @@ def approximation_error(s: ArrayLike, r: ArrayLike, C: float, delta: float) -> N
     >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
     0.472
     """
+    positive(s=s, r=r, C=C)
     return hilbert_average_bound(s, C, delta) + hilbert_average_bound(r, C, delta)
 
 
@@ -202,9 +213,11 @@ def excess_risk_bound(
     >>> float(excess_risk_bound(1e6, 1e4, 1e4, C=1.0, delta=0.1).round(3))
     0.077
     """
-    positive(n=n, C=C, lipschitz=lipschitz)
+    positive(n=n, s=s, r=r, C=C, lipschitz=lipschitz)
+    probability(delta=delta)
+    finite(lipschitz=lipschitz, loss_at_zero=loss_at_zero)
     n = np.asarray(n, dtype=float)
-    LC = lipschitz * C
-    estimation = (4 * LC + 2 * loss_at_zero) / np.sqrt(n)
+    LC = lipschitz * np.asarray(C, dtype=float)
+    estimation = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n)
     estimation = estimation + LC * np.sqrt(np.log(1 / delta) / (2 * n))
     return 2 * estimation + lipschitz * approximation_error(s, r, C, delta)

@@ -192,6 +192,9 @@ def test_circle_average_refuses_what_it_does_not_know():
         CircleAverage(Laplacian(), CircleAction([0, 1, 1], n_nodes=4))(X)
     with pytest.raises(ValueError, match="give the group n_nodes"):
         CircleAverage(Gaussian(), CircleAction([0, 1, 1]))(X)
+    for gamma in (-1.0, 0.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"a finite gamma > 0, got {gamma}"):
+            CircleAverage(Gaussian(), CircleAction([0, 1, 1], n_nodes=4)).grams(X, None, [gamma])
     with pytest.raises(ValueError, match="vectors of length 3, got 4"):
         CircleAverage(Gaussian(), CircleAction([0, 1, 1], n_nodes=4))(np.ones((2, 4)))
 
@@ -211,6 +214,10 @@ def test_nystroem_takes_the_fast_path_too():
         ({"radius": -1.0}, "radius > 0"),
         ({"bandwidth": 4.0}, "bandwidth <= pi"),
         ({"concentration": 1.0}, "concentration < 1"),
+        ({"radius": np.nan}, "radius > 0, .* got nan"),
+        ({"radius": np.inf}, "radius > 0, .* got inf"),
+        ({"max_frequency": -1}, "max_frequency >= 0 as an integer, got -1"),
+        ({"max_frequency": 2.5}, "max_frequency >= 0 as an integer, got 2.5"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

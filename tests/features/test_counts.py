@@ -1,15 +1,16 @@
-"""Feature maps ask for at least one template and one transformation."""
+"""Feature maps ask for templates, transformations, a group that is one, and points as rows."""
 
 import numpy as np
 import pytest
 
-from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
-from invariance.groups import CyclicShifts
+from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem
+from invariance.groups import CircleAction, CyclicShifts
+from invariance.kernels import CircleAverage, EmpiricalAverage, Gaussian
 
 X = np.random.default_rng(0).standard_normal((8, 4))
 
 
-@pytest.mark.parametrize("count", [0, -3, 2.5])
+@pytest.mark.parametrize("count", [0, -3, 2.5, True])
 @pytest.mark.parametrize(
     ("features", "name"),
     [(OrbitFourier, "n_components"), (OrbitNystroem, "n_components"), (GroupCDF, "n_templates")],
@@ -26,3 +27,39 @@ def test_transformations(features, count):
     model = features(CyclicShifts(4), 3, n_transforms=count)
     with pytest.raises(ValueError, match=f"{features.__name__} needs n_transforms >= 1.*{count}"):
         model.fit(X)
+
+
+@pytest.mark.parametrize("features", [OrbitFourier, OrbitNystroem, GroupCDF])
+@pytest.mark.parametrize(
+    "group, message",
+    [
+        (CyclicShifts, r"group is the class CyclicShifts; make an instance .* CyclicShifts\(...\)"),
+        ("shifts", "group must be a group or other Transformations.* got 'shifts'"),
+    ],
+)
+def test_groups(features, group, message):
+    with pytest.raises(TypeError, match=f"{features.__name__}: {message}"):
+        features(group, 3).fit(X)
+    with pytest.raises(TypeError, match=f"EmpiricalAverage: {message}"):
+        EmpiricalAverage(Gaussian(), group)(X)
+    with pytest.raises(TypeError, match=f"CircleAverage: {message}"):
+        CircleAverage(Gaussian(), group)(X)
+
+
+def test_circle_averages_take_the_circle_alone():
+    with pytest.raises(TypeError, match=r"needs a CircleAction, got CyclicShifts\(n=4\)"):
+        CircleAverage(Gaussian(), CyclicShifts(4))(X)
+    assert CircleAverage(Gaussian(), CircleAction([1, 1, 2, 2], n_nodes=3))(X).shape == (8, 8)
+
+
+@pytest.mark.parametrize("features", [OrbitFourier(), OrbitNystroem(), GroupCDF(), AngularBasis()])
+def test_images_are_given_as_rows(features):
+    message = (
+        rf"{type(features).__name__} expects points as rows of shape \(n, d\), got shape "
+        r"\(8, 2, 2\); use X.reshape\(len\(X\), -1\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        features.fit(X.reshape(8, 2, 2))
+    if not isinstance(features, OrbitNystroem):      # which would warn of too few points
+        with pytest.raises(ValueError, match=message):
+            features.fit(X).transform(X.reshape(8, 2, 2))

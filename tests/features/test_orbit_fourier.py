@@ -222,6 +222,21 @@ def test_median_heuristic():
     assert median_gamma(np.ones((4, 2))) == 1.0
     fitted = OrbitFourier(n_components=3, random_state=0).fit(X)
     assert fitted.gamma_ == pytest.approx(1 / 8)
+    with pytest.raises(ValueError, match=r"X must be finite, but entry \(1, 0\) is nan"):
+        median_gamma([[0.0], [np.nan]])
+    with pytest.raises(ValueError, match="too far apart .* rescale X"):
+        median_gamma([[0.0], [1e200]])
+    with pytest.raises(ValueError, match="too close .* rescale X"):
+        median_gamma([[0.0], [1e-160]])
+
+
+@pytest.mark.parametrize("sampling", ["monte_carlo", "quasi", "orthogonal"])
+def test_frequencies_of_nothing_are_refused(sampling):
+    for n_components, n_features in [(0, 3), (2.0, 3), (True, 3), (2, 0)]:
+        with pytest.raises(ValueError, match=">= 1 as an integer"):
+            draw_frequencies("gaussian", 1.0, n_components, n_features, sampling)
+    with pytest.raises(ValueError, match="a finite gamma > 0, got inf"):
+        draw_frequencies("gaussian", np.inf, 2, 3, sampling)
 
 
 def test_a_second_layer_is_a_pipeline_step():
@@ -262,10 +277,14 @@ def test_the_unfit_side_is_refused_or_measured():
     [
         ({"n_components": 0}, "n_components >= 1"),
         ({"n_components": 2.5}, "n_components >= 1"),
+        ({"n_components": True}, "n_components >= 1 as an integer, got True"),
         ({"n_transforms": 0}, "n_transforms >= 1"),
         ({"n_transforms": -3}, "n_transforms >= 1"),
-        ({"gamma": 0.0}, "gamma must be positive"),
-        ({"gamma": "mean"}, "gamma must be positive or 'median', got 'mean'"),
+        ({"gamma": 0.0}, "gamma must be a finite number > 0 or 'median', got 0.0"),
+        ({"gamma": "mean"}, "gamma must be a finite number > 0 or 'median', got 'mean'"),
+        ({"gamma": np.inf}, "gamma must be a finite number > 0 or 'median', got inf"),
+        ({"gamma": np.nan}, "gamma must be a finite number > 0 or 'median', got nan"),
+        ({"gamma": None}, "gamma must be a finite number > 0 or 'median', got None"),
         ({"form": "sine"}, "form must be 'phase' or 'cos_sin', got 'sine'"),
         ({"side": "left"}, "side must be"),
         ({"kernel": "cosine"}, "kernel must be"),

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from invariance.groups import (
     SortedNoise,
     VonMises,
 )
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Polynomial
+from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
 
 
 @pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
@@ -187,11 +188,16 @@ def test_molecules_take_their_landmarks_from_the_orbits():
     [
         ({"n_components": 0}, "n_components >= 1"),
         ({"n_transforms": 0}, "n_transforms >= 1"),
-        ({"gamma": "mean"}, "gamma must be positive or 'median'"),
-        ({"gamma": -1.0}, "gamma > 0"),
+        ({"gamma": "mean"}, "gamma must be a finite number > 0 or 'median'"),
+        ({"gamma": -1.0}, "gamma must be a finite number > 0 or 'median', got -1.0"),
+        ({"gamma": np.inf}, "gamma must be a finite number > 0 or 'median', got inf"),
+        ({"gamma": None}, "gamma must be a finite number > 0 or 'median', got None"),
         ({"landmarks": "corners"}, "landmarks must be"),
         ({"landmarks": np.ones((2, 2))}, r"landmarks must have shape .* = \(3, 6\), got \(2, 2\)"),
         ({"kernel": "cosine"}, "kernel must be a Kernel"),
+        ({"rcond": 1}, "0 <= rcond < 1 or None, got 1"),
+        ({"rcond": np.nan}, "0 <= rcond < 1 or None, got nan"),
+        ({"kernel": Linear(), "landmarks": np.zeros((3, 6))}, "no positive eigenvalue"),
         ({"side": "left"}, "side must be"),
     ],
 )
@@ -210,3 +216,41 @@ def test_seeds_threads_pickles_and_types():
     single = model.fit(X.astype(np.float32)).transform(X.astype(np.float32))
     assert single.dtype == np.float32
     assert_allclose(single @ single.T, Z @ Z.T, atol=1e-3)
+
+
+def test_leverage_fills_up_with_points_that_score_nothing():
+    X = np.zeros((30, 3))
+    X[4], X[17] = 1, [1, -2, 0]
+    options = {"n_components": 5, "kernel": Linear(), "landmarks": "leverage", "random_state": 0}
+    model = OrbitNystroem(**options).fit(X)
+    assert model.landmarks_.shape == (5, 3) and model.rank_ == 2
+    assert_allclose(model.transform(X) @ model.transform(X).T, X @ X.T, atol=1e-12)
+    with pytest.raises(ValueError, match="is the kernel zero at all landmarks"):
+        OrbitNystroem(**options).fit(np.zeros((30, 3)))
+
+
+def test_leverage_scores_of_lists_and_of_bad_ridges():
+    points = [[0.0], [0.0], [9.0]]
+    expected = leverage_scores(np.array(points), Gaussian(1.0), 1.0, 3, 0)
+    assert_allclose(leverage_scores(points, Gaussian(1.0), 1.0, 3, 0), expected)
+    assert_allclose(leverage_scores(pd.DataFrame(points), Gaussian(1.0), 1.0, 3, 0), expected)
+    for ridge in (0, -1.0, np.nan):
+        with pytest.raises(ValueError, match=f"needs a finite ridge > 0, got {ridge}"):
+            leverage_scores(points, Gaussian(1.0), ridge, 3)
+    with pytest.raises(ValueError, match="n_landmarks >= 1 as an integer, got 0"):
+        leverage_scores(points, Gaussian(1.0), 1.0, 0)
+
+
+def test_single_precision_keeps_most_of_the_rank():
+    X = np.random.default_rng(0).standard_normal((500, 2))
+    double = OrbitNystroem(n_components=200, kernel=Gaussian(0.1), random_state=0).fit(X)
+    single = clone(double).set_params(rcond=1e-9).fit(X.astype(np.float32))
+    assert 0.5 * double.rank_ < single.rank_ <= double.rank_
+    features = single.transform(X.astype(np.float32))
+    assert features.dtype == single.whitener_.dtype == np.float32
+    exact = Gaussian(0.1)(X)
+    assert_allclose(features @ features.T, exact, atol=5e-3)
+    # what single precision loses is rounding alone
+    whole = clone(double).set_params(rcond=1e-9).fit(X)
+    assert whole.rank_ == single.rank_
+    assert_allclose(np.abs(features).max(axis=0), np.abs(whole.transform(X)).max(axis=0), atol=5e-3)

@@ -287,6 +287,8 @@ class Cropping(Transformations):
     (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
     (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
     (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
+    (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "is nan"),
+    (lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), 0), "n_samples >= 1"),
 ])
 def test_bad_input_is_named(call, message):
     with pytest.raises((TypeError, ValueError), match=message):

@@ -117,8 +117,11 @@ def test_triangle_coordinates_of_the_action():
     [
         (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
         (np.ones((2, 5)), "must be square: rows of 5 entries"),
-        (np.arange(18.0).reshape(2, 3, 3), "Coulomb matrix 0 is not symmetric"),
-        (np.stack([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]]), "Coulomb matrix 1 is not symmetric"),
+        (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric .* use \(C \+ C.T\)"),
+        ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must .* \(0, 1\) is nan"),
+        (np.full((1, 4), np.inf), r"matrix 0 of 1 must be finite, but entry \(0, 0\) is inf"),
+        (np.eye(23), r"rows of 23 entries .* use C\[None\] for a single matrix"),
+        (np.ones((3, 0)), r"expected shape \(n, a, a\), got \(3, 0\)"),
     ],
 )
 def test_bad_matrices_are_named(bad, message):
@@ -132,6 +135,17 @@ def test_bad_parameters():
         AtomPermutations(0).generators()
     with pytest.raises(ValueError, match="noise >= 0"):
         SortedNoise(3, noise=-1.0).sample(2)
+    for noise in (None, "1", np.inf, np.nan):
+        with pytest.raises(ValueError, match=f"SortedNoise needs a finite number .* got {noise!r}"):
+            SortedNoise(3, noise=noise).sample(2)
+    for n_atoms in (5.0, 0):
+        with pytest.raises(ValueError, match=f"n_atoms >= 1 as an integer, got {n_atoms}"):
+            SortedNoise(n_atoms).sample(2)
+        with pytest.raises(ValueError, match=f"n_atoms >= 1 as an integer, got {n_atoms}"):
+            SortedNoise(n_atoms).act(np.ones((1, 5)), np.ones((1, 25)))
+    with pytest.raises(ValueError, match=r"matrix 1 of 2 must be .* check_coulomb\(X\) counts"):
+        density = SortedNoise(2)
+        density.act(density.sample(1), [[1.0, 0.0, 0.0, 1.0], [1.0, np.nan, np.nan, 1.0]])
     with pytest.raises(ValueError, match="acts on arrays of shape"):
         density = SortedNoise(3)
         density.act(density.sample(1), np.ones((2, 4, 4)))

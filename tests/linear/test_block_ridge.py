@@ -95,3 +95,14 @@ def test_bad_input_is_named():
         BlockRidgeClassifier(lam=0).fit(X, y)
     with pytest.raises(ValueError, match="dtype must be"):
         BlockRidgeClassifier(dtype="float16").fit(X, y)
+    with pytest.raises(ValueError, match="a finite lam > 0, got nan"):
+        BlockRidgeClassifier(lam=np.nan).fit(X, y)
+    for block_rows in (-1, 0, 2.5, None):
+        with pytest.raises(ValueError, match=f"block_rows >= 1 as an integer, got {block_rows}"):
+            BlockRidgeClassifier(block_rows=block_rows).fit(X, y)
+    model = BlockRidgeClassifier().fit(X, y)
+    for lam in (np.nan, -1.0):
+        with pytest.raises(ValueError, match="scores needs a finite lam > 0"):
+            model.scores(X, y, [1e-3, lam])
+    with pytest.raises(ValueError, match="one label a row: 150 rows, but labels of shape \\(3,\\)"):
+        model.scores(X, y[:3], [1e-3])

@@ -77,6 +77,7 @@ def test_the_search_stays_above_rounding():
 @pytest.mark.parametrize(("gram", "labels", "options", "message"), [
     (np.eye(4)[:3], [0, 1, 0], {}, "square"),
     (np.eye(3), [0, 1], {}, "one label a row"),
+    (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
     (np.eye(3), [1, 1, 1], {}, "two classes"),
     (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
     (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),

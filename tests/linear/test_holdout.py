@@ -59,3 +59,10 @@ def test_bad_input_is_named(digits):
         ridge_by_holdout(gram, y, [1.0], 400)
     with pytest.raises(ValueError, match="expected a square Gram matrix"):
         ridge_by_holdout(gram[:10], y, [1.0], 100)
+    for lambdas in ([1e-3, np.nan], [-1.0], [np.inf], []):
+        with pytest.raises(ValueError, match="lambdas must be finite numbers >= 0, at least one"):
+            ridge_by_holdout(gram, y, lambdas, 100)
+    holed = gram.copy()
+    holed[3, 7] = holed[7, 3] = np.nan
+    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry \(3, 7\) is nan"):
+        ridge_by_holdout(holed, y, [1.0], 100)

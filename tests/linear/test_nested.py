@@ -67,7 +67,28 @@ def test_indefinite_matrices_need_larger_lambdas():
         nested_ridge(gram, y, folds, [1e-10, 1e-9])
     found = nested_ridge(gram, y, folds, [1e-10, 1e-1])
     assert np.all(found.chosen == 1e-1) and np.isfinite(found.predictions).all()
+    with pytest.raises(ValueError, match=r"lambdas must be finite numbers >= 0.* got \[nan\]"):
+        nested_ridge(gram, y, folds, [np.nan])
     with pytest.raises(ValueError, match="at least 3 folds, got 2"):
         nested_ridge(gram, y, folds[:2], [1.0])
     with pytest.raises(ValueError, match="n_inner must be even and between 2 and k - 1 = 2, got 1"):
         nested_ridge(gram, y, folds, [1.0], n_inner=1)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"gram": np.eye(9) * np.nan}, r"Gram matrix must be finite, but entry \(0, 0\) is nan"),
+        ({"gram": np.ones((9, 8))}, r"square Gram matrix .* shapes \(9, 8\) and \(9,\)"),
+        ({"y": np.ones(8)}, r"one target a row, got shapes \(9, 9\) and \(8,\)"),
+        ({"y": np.append(np.ones(8), np.inf)}, "y must be finite, but entry 8 is inf"),
+        ({"folds": [[0, 1, 2], [2, 3], [4, 5]]}, "point 2 is in fold 0 and again in fold 1"),
+        ({"folds": [[0, 0], [2, 3], [4, 5]]}, "point 0 is in fold 0 and again in fold 0"),
+        ({"folds": [[0, 1], [], [4, 5]]}, "at least one index, but fold 1 is"),
+        ({"folds": [[0, 1], [2, 3], [4, 9]]}, "fold 2 has index 9, outside 0 .. 8"),
+    ],
+)
+def test_bad_input_is_named(changes, message):
+    good = {"gram": np.eye(9), "y": np.arange(9.0), "folds": list(np.arange(9).reshape(3, 3))}
+    with pytest.raises(ValueError, match=message):
+        nested_ridge(**{**good, **changes}, lambdas=[1.0])

@@ -291,6 +291,11 @@ def test_bad_input_is_named(model, X, message):
         model.fit(X, X[:, 0])
 
 
+def test_a_class_is_no_group():
+    with pytest.raises(TypeError, match=r"SpectralAveraging: group is the class Permutations"):
+        SpectralAveraging(Sphere(3), Permutations).fit(SPHERE, SPHERE[:, 0])
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -140,9 +140,32 @@ def test_jacobian_factor_and_bandwidth():
         (lambda: raj2017.uniform_failure(1, 0, 1, 1, 1, 1), "r must be positive"),
         (lambda: raj2017.statistics_gap(0), "r must be positive"),
         (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
+        (lambda: raj2017.jacobian_factor(2.0), r"square matrix A .* got shape \(\)"),
+        (lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)), "matrix must be finite"),
+        (lambda: raj2017.gamma_of_bandwidth("1"), "sigma must be positive, got '1'"),
+        (lambda: raj2017.templates(0.1, np.inf, 1.0, 0.1), "d must be one finite number, got inf"),
+        (lambda: raj2017.templates([0.1], 2, 1.0, 0.1), r"eps must be one finite .* got \[0.1\]"),
+        (lambda: raj2017.group_samples(0.1, 2, 1.0, None), "delta is a probability"),
+        (lambda: raj2017.approximation_error(1, 0, 1.0, 0.1), "r must be positive, got 0"),
+        (lambda: raj2017.excess_risk_bound(1, 1, 1, 1.0, 0), "delta is a probability"),
+        (lambda: raj2017.excess_risk_bound(1, 1, 1, 1, 0.1, 1, np.nan), "loss_at_zero must be one"),
         (lambda: raj2017.excess_risk_bound(1, 1, 1, -1.0, 0.1), "C must be positive"),
     ],
 )
 def test_impossible_parameters_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_small_sets_need_one_sample_and_losses_count_by_size():
+    assert raj2017.templates(0.9, 2, 1e-9, 0.5) == raj2017.group_samples(0.9, 2, 1e-9, 0.5) == 1
+    one, other = (raj2017.excess_risk_bound(9, 9, 9, 1.0, 0.1, 1.0, v) for v in (-1.0, 1.0))
+    assert one == other
+
+
+@pytest.mark.parametrize("statistic, least", [("U", 2), ("V", 1)])
+@pytest.mark.parametrize("count", [0, 2.5, "3", np.nan, None, True])
+def test_empirical_averages_count_in_integers(statistic, least, count):
+    kernel = EmpiricalAverage(Gaussian(), SignFlips(2), count, statistic)
+    with pytest.raises(ValueError, match=f"a {statistic}-statistic needs n_transforms >= {least}"):
+        kernel(np.ones((2, 2)))

@@ -189,3 +189,21 @@ table = show(
 # %%
 accuracy = table.pivot(index="n", columns="method", values="score")
 print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
+
+# %% [markdown]
+# ## What it shows
+#
+# At full scale (accuracies with one standard error):
+#
+# - With one image a class the best fit leads, 53.8 ± 3.4 % beside 45.2 ± 3.4 % of the plain kernel; scattering and the best fit of
+#   the locality kernel are level with it. From 100 images on it is scattering and CDF pooling, at a thousand 97.9 ± 0.4 and
+#   97.0 ± 0.4 % beside 93.0 ± 0.3 %. These two look at parts of the image, windows or wavelets; what averages whole images
+#   (averaged kernel, orbit features) stays between 95.4 and 96.1 %.
+# - The best fit changes its answer least, for 8 % of the moved images at a thousand samples; scattering and CDF pooling do for
+#   14 %, the plain kernel for 40 %. The most accurate is not the most invariant: the set of transformations is no group, and no method
+#   is exactly invariant under it.
+# - Augmentation gains nothing up to 30 images, at most 3.4 points over the plain kernel (at 100), and at a thousand takes 8 seconds and
+#   428 MiB, more than anything but the best fit of the locality kernel.
+# - Two methods lie *below* the plain kernel at every number of images: the locality kernel alone (91.9 % at a thousand) and the tangent
+#   distance (92.4 %), which is followed by neighbours and not by least squares. With ten images orbit Nystrom does too, 43.0 ± 2.2 % from
+#   ten landmarks.

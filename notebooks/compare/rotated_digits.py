@@ -187,3 +187,19 @@ table = show(
 # %%
 accuracy = table.pivot(index="n", columns="method", values="score")
 print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
+
+# %% [markdown]
+# ## What it shows
+#
+# At full scale (accuracies with one standard error):
+#
+# - *Does exact invariance help where few angles were seen?* Most of all there. With one image a class the best fit over the circle has
+#   42.5 ± 1.4 %, the Haar average 32.0 ± 1.7 %, augmentation 24.4 ± 1.8 % and the plain kernel 20.1 ± 1.5 %. At a thousand images
+#   both averages have passed the best fit (92.2, 92.1 and 91.1 %), and the plain kernel is at 72.2 %.
+# - *Whole circle or local?* It makes no difference here: at no number of images are Haar and local average further apart than a
+#   point. The local one changes 18 % of its answers with ten images and 2 to 6 % from 30 on, the whole circle none. That a six
+#   becomes a nine costs too little to be seen here.
+# - Scattering knows small shifts and deformations, but no large rotations: 20.4 % with ten images, no more than the plain kernel, and
+#   86.3 ± 0.6 % with a thousand. Tangent distance, which knows small rotations, has 74.3 %, the locality kernel 66.8 %.
+# - Explicit features lose a little: at a thousand images 89.8 % (orbit random Fourier), 89.1 % (orbit Nystrom) and 88.6 % (CDF pooling) beside
+#   92.1 % of the Haar average, which takes no more time (1.0 CPU seconds) because its sums over the circle go by angular frequency.

@@ -633,3 +633,33 @@ def test_guides_have_a_section_of_their_own(tmp_path):
     assert "guides/own" in section["text"] and "xperm" not in section["text"]
     page = (tmp_path / "report/guides/own.html").read_text()
     assert "An interactive element stands here" in page and "interactive(children" not in page
+
+
+def test_names_of_notebooks_lead_to_their_pages(tmp_path):
+    project = make_project(tmp_path / "project")
+    table = (
+        "<table><tr><td>mroueh2015/xperm, accuracy</td><td>liu2022/few_samples, gram</td>"
+        "<td>mroueh2015/xperm, elsewhere</td><td>no/notebook, accuracy</td>"
+        "<td>guides/all</td></tr></table>"
+    )
+    cells = [
+        new_markdown_cell("# All\n\nSee `mroueh2015/xperm` and [`liu2022/few_samples`](#a)."),
+        new_code_cell("x", outputs=[_display({"text/html": table})]),
+    ]
+    folder = project / "build/quick/guides/all"
+    folder.mkdir(parents=True)
+    _results(folder, "guides/all", "quick", {}, [])
+    _status(folder, "guides/all", "ok")
+    nbformat.write(new_notebook(cells=cells), folder / "executed.ipynb")
+    _build(project, tmp_path / "report")
+    page = (tmp_path / "report/guides/all.html").read_text()
+    article = page.partition("<article>")[2].partition("</article>")[0]
+    links = re.findall(r'<a href="([^"]*)">(.*?)</a>', article)
+    assert links == [
+        ("../mroueh2015/xperm.html", "mroueh2015/xperm"),
+        ("#a", "<code>liu2022/few_samples</code>"),
+        ("../mroueh2015/xperm.html#figure-accuracy", "mroueh2015/xperm, accuracy"),
+        ("../liu2022/few_samples.html#figure-gram", "liu2022/few_samples, gram"),
+        ("../mroueh2015/xperm.html", "mroueh2015/xperm, elsewhere"),
+    ]  # fmt: skip
+    assert "<td>no/notebook, accuracy</td>" in article and "<td>guides/all</td>" in article

@@ -102,7 +102,7 @@ class _NotebookPage:
             node = read_notebook(source)
             title = node.metadata.get("title") or title
             cells = self._cells()
-            body = cells.html(node)
+            body = self._linked(cells.html(node))
             placed = cells.placed
         recorded = notebook.recorded()
         rows = [row for row in self.material.rows if row.claim.id in recorded]
@@ -154,6 +154,27 @@ class _NotebookPage:
             ),
         )
 
+    def _linked(self, body: str) -> str:
+        """Names of other notebooks, in `code` or as a table's cell, lead to their pages.
+
+        In a table ``<paper>/<name>, <figure>`` leads to the figure there.
+        """
+        known = {n.name: n for n in self.material.notebooks if n is not self.notebook}
+
+        def link(match: re.Match[str]) -> str:
+            tag, name, figure = match["tag"], match["name"], match["figure"]
+            if name not in known:
+                return match[0]
+            anchor = _figure_anchor(known[name], figure) if figure else None
+            address = f"../{known[name].page}" + (f"#{anchor}" if anchor else "")
+            shown = name + (f", {figure}" if figure else "")
+            return f'<{tag}><a href="{address}">{shown}</a></{tag}>'
+
+        # what is a link already stays as it is
+        name = r"(?P<name>[\w.-]+/[\w.-]+)(?:, (?P<figure>[\w-]+))?"
+        pattern = rf"<a\b.*?</a>|<(?P<tag>td|code)>{name}</(?P=tag)>"
+        return re.sub(pattern, link, body, flags=re.DOTALL)
+
     def _caption(self, caption: str) -> str:
         return rich(caption, self.prose, "a caption")
 
@@ -186,6 +207,16 @@ class _NotebookPage:
         for figure in published.figures:
             anchor = f"figure-{figure.name}"
             yield self._figure(figure, f"full-{anchor}" if self.outcome else anchor, "full")
+
+
+def _figure_anchor(notebook: Notebook, name: str) -> str | None:
+    """Where a figure stands on a notebook's page: at full scale, if there is such a run."""
+    shown = notebook.attempt if notebook.partial is not None else notebook.run
+    if notebook.published and name in {f.name for f in notebook.published.figures}:
+        return f"full-figure-{name}" if shown else f"figure-{name}"
+    if shown and name in {f.name for f in shown.figures}:
+        return f"figure-{name}"
+    return None
 
 
 def _drawn(figure: Figure) -> Picture | None:

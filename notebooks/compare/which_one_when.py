@@ -186,7 +186,7 @@ UNITS = {"digits": " %", "rotated_digits": " %", "molecules": " kcal/mol", "toru
 def spoken(task, value, se):
     """An error with its standard error, to two digits of the latter."""
     scale = 1000 if task in ("torus", "sphere") else 1
-    digits = max(0, 1 - int(np.floor(np.log10(scale * se)))) if se > 0 else 2
+    digits = max(0, 1 - int(f"{scale * se:.1e}".partition("e")[2])) if se > 0 else 2
     return f"{scale * value:.{digits}f} ± {scale * se:.{digits}f}{UNITS[task]}"
 
 
@@ -205,7 +205,7 @@ for task, title in TASKS.items():
         rows.append({
             "task": title, "samples": f"{answer.n:,}", "take": PUBLIC[answer.quickest],
             "error": spoken(task, taken.error, taken.se), "discrepancy": changes,
-            "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}", "MiB": f"{taken.peak_mb:.0f}",
+            "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}", "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
             "level with it": "; ".join(
                 PUBLIC[m] for m in [answer.best, *answer.level.split(", ")] if m and m != answer.quickest
             ),

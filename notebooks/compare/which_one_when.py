@@ -177,7 +177,7 @@ run.table(pd.DataFrame(rows), "pairs", caption="Ratios of errors with the fewest
 #
 # For every task and number of samples: of the best method and of those that are level with it (within two standard
 # errors of the difference, paired by draw, and an error at most a quarter larger) the quickest, and what it gives and costs. Each line rests on
-# the figure `curves` of the comparison that it names.
+# the figure `curves` of the comparison in its first column.
 
 # %%
 UNITS = {"digits": "%", "rotated_digits": "%", "molecules": "kcal/mol", "torus": "10⁻³", "sphere": "10⁻³"}
@@ -196,9 +196,9 @@ def short(method):
 
 
 rows = []
-for task, title in TASKS.items():
+for task in TASKS:
     if task not in found:
-        rows.append({"task": title, "samples": "", "take": "not measured yet", "figure": f"compare/{task}"})
+        rows.append({"task, figure": f"compare/{task}", "samples": "", "take": "not measured yet"})
         continue
     scores, answers = found[task]
     scores = scores.assign(error=100 - scores["score"] if task in ACCURACIES else scores["score"]).set_index(["method", "n"])
@@ -208,16 +208,15 @@ for task, title in TASKS.items():
         (base,) = [scores.loc[m, answer.n] for m in plain if (m, answer.n) in scores.index]
         changes = f"{100 * taken.discrepancy:.0f} %" if task in ACCURACIES else f"{taken.discrepancy:.0e}"
         rows.append({
-            "task": f"{title} ({UNITS[task]})", "samples": f"{answer.n:,}", "take": short(answer.quickest),
-            "error": spoken(task, taken.error, taken.se), "discrepancy": changes,
+            "task, figure": f"compare/{task}, curves", "samples": f"{answer.n:,}", "take": short(answer.quickest), "unit": UNITS[task],
+            "error": spoken(task, taken.error, taken.se), "plain kernel": spoken(task, base.error, base.se), "discrepancy": changes,
             "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}", "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
             "level with it": "; ".join(
                 short(m) for m in [answer.best, *answer.level.split(", ")] if m and m != answer.quickest
             ),
-            "plain kernel": spoken(task, base.error, base.se), "figure": f"compare/{task}, curves",
         })
 run.table(pd.DataFrame(rows).fillna(""), "answer", caption=(
     "Errors with their standard error: share of test images in %, mean absolute error in kcal/mol, mean squared error in thousandths. Discrepancy: "
     "share of classes that change under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) "
-    "and to predict; peak memory; the plain kernel's error; the figure behind the answer."
+    "and to predict; peak memory."
 ))

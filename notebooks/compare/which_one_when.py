@@ -177,23 +177,28 @@ run.table(pd.DataFrame(rows), "pairs", caption="Ratios of errors with the fewest
 #
 # For every task and number of samples: of the best method and of those that are level with it (within two standard
 # errors of the difference, paired by draw, and an error at most a quarter larger) the quickest, and what it gives and costs. Each line rests on
-# the figure `curves` of the comparison that it names.
+# the figure `curves` of the comparison in its first column.
 
 # %%
-UNITS = {"digits": " %", "rotated_digits": " %", "molecules": " kcal/mol", "torus": " × 10⁻³", "sphere": " × 10⁻³"}
+UNITS = {"digits": "%", "rotated_digits": "%", "molecules": "kcal/mol", "torus": "10⁻³", "sphere": "10⁻³"}
 
 
 def spoken(task, value, se):
-    """An error with its standard error, to two digits of the latter."""
-    scale = 1000 if task in ("torus", "sphere") else 1
+    """An error with its standard error, to two digits of the latter; spaces that do not break."""
+    scale = 1000 if UNITS[task] == "10⁻³" else 1
     digits = max(0, 1 - int(f"{scale * se:.1e}".partition("e")[2])) if se > 0 else 2
-    return f"{scale * value:.{digits}f} ± {scale * se:.{digits}f}{UNITS[task]}"
+    return f"{scale * value:.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{scale * se:.{digits}f}"
+
+
+def short(method):
+    """Name of a method without its authors."""
+    return PUBLIC[method].partition(" (")[0]
 
 
 rows = []
-for task, title in TASKS.items():
+for task in TASKS:
     if task not in found:
-        rows.append({"task": title, "samples": "", "take": "not measured yet", "figure": f"compare/{task}"})
+        rows.append({"task, figure": f"compare/{task}", "samples": "", "take": "not measured yet"})
         continue
     scores, answers = found[task]
     scores = scores.assign(error=100 - scores["score"] if task in ACCURACIES else scores["score"]).set_index(["method", "n"])
@@ -201,17 +206,17 @@ for task, title in TASKS.items():
     for answer in answers.itertuples():
         taken = scores.loc[answer.quickest, answer.n]
         (base,) = [scores.loc[m, answer.n] for m in plain if (m, answer.n) in scores.index]
-        changes = f"{100 * taken.discrepancy:.0f} % of classes" if task in ACCURACIES else f"{taken.discrepancy:.0e}"
+        changes = f"{100 * taken.discrepancy:.0f} %" if task in ACCURACIES else f"{taken.discrepancy:.0e}"
         rows.append({
-            "task": title, "samples": f"{answer.n:,}", "take": PUBLIC[answer.quickest],
-            "error": spoken(task, taken.error, taken.se), "discrepancy": changes,
+            "task, figure": f"compare/{task}, curves", "samples": f"{answer.n:,}", "take": short(answer.quickest), "unit": UNITS[task],
+            "error": spoken(task, taken.error, taken.se), "plain kernel": spoken(task, base.error, base.se), "discrepancy": changes,
             "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}", "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
             "level with it": "; ".join(
-                PUBLIC[m] for m in [answer.best, *answer.level.split(", ")] if m and m != answer.quickest
+                short(m) for m in [answer.best, *answer.level.split(", ")] if m and m != answer.quickest
             ),
-            "plain kernel": spoken(task, base.error, base.se), "figure": f"compare/{task}, curves",
         })
 run.table(pd.DataFrame(rows).fillna(""), "answer", caption=(
-    "Errors with their standard error: share of test images, mean absolute error, mean squared error. Discrepancy: how many classes change "
-    "under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) and to predict; peak memory."
+    "Errors with their standard error: share of test images in %, mean absolute error in kcal/mol, mean squared error in thousandths. Discrepancy: "
+    "share of classes that change under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) "
+    "and to predict; peak memory."
 ))

@@ -184,10 +184,10 @@ UNITS = {"digits": "%", "rotated_digits": "%", "molecules": "kcal/mol", "torus":
 
 
 def spoken(task, value, se):
-    """An error with its standard error, to two digits of the latter; spaces that do not break."""
+    """An error with its standard error, to two digits of the latter."""
     scale = 1000 if UNITS[task] == "10⁻³" else 1
     digits = max(0, 1 - int(f"{scale * se:.1e}".partition("e")[2])) if se > 0 else 2
-    return f"{scale * value:.{digits}f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{scale * se:.{digits}f}"
+    return f"{scale * value:.{digits}f} ± {scale * se:.{digits}f}"
 
 
 def short(method):

@@ -162,8 +162,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
 def _positive(kernel: Kernel, name: str) -> float:
     value = getattr(kernel, name)
-    if np.ndim(value) or np.asarray(value).dtype.kind not in "fiu" or not value > 0:
-        raise ValueError(f"{type(kernel).__name__} needs {name} > 0, got {value!r}")
+    if np.ndim(value) or np.asarray(value).dtype.kind not in "fiu" or not 0 < value < np.inf:
+        raise ValueError(f"{type(kernel).__name__} needs a finite {name} > 0, got {value!r}")
     return value
 
 

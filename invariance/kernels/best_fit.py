@@ -228,7 +228,7 @@ class BestFit(Kernel):
         """Which transformations go by correlation, which are applied, and which are transposed."""
         settings = dict(
             lift=lift, shape=shape, dtype=np.dtype(dtype), block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs,
+            n_jobs=self.n_jobs, boxes=_bounding_boxes(X.reshape(len(X), *shape)),
         )
         if self.n_transforms is None:
             chain = _chain(self.group)
@@ -250,7 +250,7 @@ class BestFit(Kernel):
                     )
         # Features that are zero for all first points, such as the empty border, count for nothing.
         brightest = np.abs(X).max(axis=0, initial=0).reshape(1, *shape)
-        support = lift.first(brightest).ravel() != 0
+        support = lift.first(brightest)[0] != 0
         within = None if self.n_transforms is not None else within_a_quarter(self.group)
         if within is not None:
             return _TurnedProducts(
@@ -379,15 +379,46 @@ def _shifts(group: Translations | CyclicTranslations) -> tuple[NDArray, bool]:
     return pairs, True
 
 
+def _bounding_boxes(images: NDArray) -> NDArray:
+    """For rows, then columns: the first that is not blank, and the one after the last.
+
+    >>> image = np.zeros((1, 3, 5, 1))
+    >>> image[0, 1, 1:4] = 1
+    >>> _bounding_boxes(image)[0].tolist()
+    [[1, 2], [1, 4]]
+    """
+    shown = images.any(axis=3)
+    boxes = np.empty((len(images), 2, 2), dtype=np.intp)
+    for axis in (0, 1):
+        along = shown.any(axis=2 - axis)
+        boxes[:, axis, 0] = along.argmax(axis=1)
+        boxes[:, axis, 1] = along.shape[1] - along[:, ::-1].argmax(axis=1)
+    return boxes
+
+
 @dataclass
 class _Plan:
-    """Extreme inner products of lifted points over a set of transformations of the second."""
+    """Extreme inner products of lifted points over a set of transformations of the second.
+
+    What is blank in all first points of a block need not be multiplied. So they are taken in the
+    order of their bounding boxes, first along the axis by which a plan skips (`skips`).
+    """
 
     lift: Lift
     shape: tuple[int, int, int]
     dtype: np.dtype
     block_bytes: int
     n_jobs: int | None
+    boxes: NDArray
+
+    def shown(self) -> NDArray:
+        """Mean numbers of rows and of columns that are not blank."""
+        return (self.boxes[:, :, 1] - self.boxes[:, :, 0]).mean(axis=0)
+
+    def order(self) -> NDArray:
+        axis = self.skips
+        keys = [self.boxes[:, a, end] for a in (1 - axis, axis) for end in (1, 0)]
+        return np.lexsort(keys)
 
     def images(self, X: NDArray) -> NDArray:
         return X.reshape(len(X), *self.shape)
@@ -404,6 +435,7 @@ class _Plan:
         pieces = max(self.pieces(Y), min(8, len(Y) // 64) if symmetric else 1, 1)
         pieces = min(pieces, len(Y))
         bounds = np.linspace(0, len(Y), pieces + 1).astype(int)
+        order = np.arange(len(X)) if symmetric else self.order()
         with threadpool_limits(1 if threads > 1 else None, "blas"), Parallel(
             threads, prefer="threads"
         ) as pool:
@@ -411,16 +443,14 @@ class _Plan:
                 rows = stop if symmetric else len(X)
                 # The same blocks whatever the number of threads, for the same rounding.
                 step = min(self.row_step(stop - start), max(32, -(-rows // 16)))
-                blocks = [slice(a, min(a + step, rows)) for a in range(0, rows, step)]
+                blocks = [order[a : min(a + step, rows)] for a in range(0, rows, step)]
                 for second in self.seconds(Y[start:stop], pool):
                     parts = pool(delayed(self.block)(X[b], second) for b in blocks)
                     for b, (smallest, largest) in zip(blocks, parts, strict=True):
-                        tile = high[b, start:stop]
-                        np.maximum(tile, largest, out=tile)
+                        high[b, start:stop] = np.maximum(high[b, start:stop], largest)
                         if smallest is not None:
                             needed = True
-                            tile = low[b, start:stop]
-                            np.minimum(tile, smallest, out=tile)
+                            low[b, start:stop] = np.minimum(low[b, start:stop], smallest)
         if needed:
             # Blocks whose points are too short to reach the turning point have no minimum.
             low = np.where(np.isinf(low), high, low)
@@ -448,12 +478,20 @@ def _largest_norm(points: NDArray) -> float:
 class _Products(_Plan):
     """Every transformation applied, then one matrix product for a block of them."""
 
-    support: NDArray
+    support: NDArray    # (channels, height, width)
     group: Transformations
     elements: NDArray
 
     #: Bytes in use for each that `lifted` returns.
     overhead = 2
+
+    def __post_init__(self) -> None:
+        self.skips = int(np.argmin(self.shown() / self.shape[:2]))
+        # Features along that axis, so that those of a range of rows or columns are a slice.
+        features = np.arange(self.support.size).reshape(self.support.shape)
+        features, support = (np.moveaxis(a, 1 + self.skips, 0) for a in (features, self.support))
+        # Leaving features out costs a copy, which a few of them do not repay.
+        self.features = features[support] if support.mean() < 0.9 else None
 
     def _lifted_bytes(self) -> int:
         return self.dtype.itemsize * self.lift.n_channels * self.shape[0] * self.shape[1]
@@ -474,8 +512,7 @@ class _Products(_Plan):
 
     def _kept(self, lifted: NDArray) -> NDArray:
         lifted = lifted.reshape(len(lifted), -1)
-        # Leaving features out costs a copy, which a few of them do not repay.
-        return lifted[:, self.support] if self.support.mean() < 0.9 else lifted
+        return lifted if self.features is None else lifted[:, self.features]
 
     def lifted(self, Y: NDArray):
         """What `cores` needs of transformed points."""
@@ -483,7 +520,12 @@ class _Products(_Plan):
 
     def cores(self, X: NDArray, lifted) -> tuple[NDArray, NDArray]:
         """Largest and smallest inner products over what has not been applied yet: nothing."""
-        core = self._kept(self.lift.first(self.images(X))) @ lifted.T
+        first = self._kept(self.lift.first(self.images(X)))
+        if self.features is not None:
+            seen = np.flatnonzero(first.any(axis=0))
+            some = slice(seen[0], seen[-1] + 1) if len(seen) else slice(0)
+            first, lifted = first[:, some], lifted[:, some]
+        core = first @ lifted.T
         return core, core
 
     def seconds(self, Y: NDArray, pool):
@@ -511,7 +553,8 @@ class _TurnedProducts(_Products):
     overhead = 4 / 3
 
     def __post_init__(self) -> None:
-        self.turns = QuarterTurns(self.lift, self.shape, self.support)
+        super().__post_init__()
+        self.turns = QuarterTurns(self.lift, self.shape, self.support.ravel())
 
     def lifted(self, Y: NDArray):
         return self.turns.second(Y)
@@ -534,7 +577,10 @@ class _Correlations(_Plan):
         # Zeros beyond the frame turn the shifts that lose pixels into cyclic ones.
         self.margin = margin
         grid = (self.shape[0] + margin[0], self.shape[1] + margin[1])
-        self.correlation = shift_correlation(grid, self.pairs, self.lift.n_channels, self.dtype)
+        self.correlation = shift_correlation(
+            grid, self.pairs, self.lift.n_channels, self.dtype, shown=tuple(self.shown() / grid)
+        )
+        self.skips = 1 if self.correlation.transposed else 0
         self.elements = None if self.before is None else self.before.elements()
         self.kept_transposes = None
         if self.after is not None:

@@ -84,6 +84,25 @@ def test_rows_of_pixels_that_are_blank_in_all_first_images(name, base):
     assert_allclose(BestFit(base, SETS[name])(X, Z), expected, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("base", [Polynomial(3, 0.1), Gaussian(0.1),
+                                  Locality(SHAPE, window=3, degrees=(2, 3))], ids=repr)
+@pytest.mark.parametrize("name", ["cyclic", "zero", "shift, turn", "turns"])
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_points_are_worked_off_in_the_order_of_what_they_show(name, base, narrow):
+    """Each block leaves out what is blank in it; the rows of the matrix stay where they were."""
+    rng, group = np.random.default_rng(narrow), SETS[name]
+    X = np.zeros((60, *SHAPE))
+    for image in np.moveaxis(X, 1 + narrow, 1):
+        start = rng.integers(image.shape[0])
+        image[start : start + rng.integers(3)] = rng.random()
+    X, Z = X.reshape(60, -1), points(7, seed=1)
+    expected = definition(base, group, X, Z)
+    for block_bytes in (20_000, 2**30):
+        values = BestFit(base, group, block_bytes=block_bytes)(X, Z)
+        assert_allclose(values, expected, rtol=1e-9, atol=1e-11)
+    assert_allclose(BestFit(base, group)(X), definition(base, group, X, X), rtol=1e-9, atol=1e-11)
+
+
 @pytest.mark.parametrize("base", [Polynomial(8, scale=1 / 42), Gaussian(0.1),
                                   Locality(SHAPE, window=3, degrees=(2, 4))], ids=repr)
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)

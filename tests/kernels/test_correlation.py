@@ -1,5 +1,7 @@
 """Correlations over shifts against inner products with every shifted image."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,12 @@ from invariance.kernels.correlation import (
     shift_correlation,
 )
 
-WAYS = [RowCorrelation, FrequencyCorrelation]
+WAYS = [
+    RowCorrelation,
+    partial(RowCorrelation, transposed=True),
+    FrequencyCorrelation,
+    partial(FrequencyCorrelation, transposed=True),
+]
 
 
 def by_shift(a, b, shifts):
@@ -59,11 +66,15 @@ def test_shifts_by_multiples_of_a_step(steps, way):
 
 
 @pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
+@pytest.mark.parametrize("blank", [0, 2])
 @pytest.mark.parametrize("way", WAYS)
-def test_operations_are_those_of_the_matrix_products(grid, way, monkeypatch):
+def test_operations_are_those_of_the_matrix_products(grid, blank, way, monkeypatch):
     shifts = np.array([[0, 0], [1, 2], [-1, 1]])
     pairs = way(grid, shifts, 3, float)
     a, b = np.random.default_rng(0).standard_normal((2, 4, 3, *grid))
+    axis = 1 if pairs.transposed else 0
+    shown = 1 - blank / grid[axis]
+    np.moveaxis(a, 2 + axis, 0)[:blank] = 0
     spectra, done, matmul = pairs.spectra(b), [], np.matmul
 
     def counted(one, other, out=None):
@@ -74,7 +85,15 @@ def test_operations_are_those_of_the_matrix_products(grid, way, monkeypatch):
 
     monkeypatch.setattr(np, "matmul", counted)
     pairs.extremes(a, spectra)
-    assert sum(done) == 16 * sum(pairs.operations().values())
+    assert sum(done) == 16 * sum(pairs.operations(shown).values())
+
+
+def test_the_way_that_multiplies_least():
+    shifts = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1]), -1).reshape(-1, 2)
+    tall, wide = (shift_correlation((28, 28), shifts, 1, float, shown=shown)
+                  for shown in [(1.0, 0.5), (0.5, 1.0)])
+    assert tall.transposed and not wide.transposed
+    assert isinstance(shift_correlation((28, 28), shifts, 90, float), FrequencyCorrelation)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -150,7 +169,8 @@ def test_clear_errors(way):
     pairs = way((6, 8), [[0, 0], [2, -2]], 2, float)
     assert pairs.n_channels == 2
     assert pairs.place([-4, 6]) == pairs.place([2, -2])
-    for absent in ([4, 0], [1, 0], [0, 1], [0, 4]):
+    # Along the axis that is transformed a shift and its opposite are both known.
+    for absent in ([1, 0], [0, 1], [0, 4], [0, 2] if pairs.transposed else [4, 0]):
         with pytest.raises(ValueError, match="is none of the correlation's"):
             pairs.place(absent)
     spectra = pairs.spectra(np.ones((3, 2, 6, 8)))

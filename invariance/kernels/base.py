@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
 from ..array_api import check_arrays, is_foreign, numpy_only
+from ..checks import check_positive
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "row_blocks"]
 
@@ -160,13 +161,6 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         return []
 
 
-def _positive(kernel: Kernel, name: str) -> float:
-    value = getattr(kernel, name)
-    if np.ndim(value) or np.asarray(value).dtype.kind not in "fiu" or not 0 < value < np.inf:
-        raise ValueError(f"{type(kernel).__name__} needs a finite {name} > 0, got {value!r}")
-    return value
-
-
 class Linear(Kernel):
     """k(x, z) = <x, z>.
 
@@ -230,13 +224,15 @@ class Gaussian(Kernel):
 
     def of_squared_distances(self, squared: NDArray) -> NDArray:
         """The kernel as a function of |x - z|^2."""
-        return np.exp(-_positive(self, "gamma") * squared)
+        check_positive(type(self).__name__, gamma=self.gamma)
+        return np.exp(-self.gamma * squared)
 
     def _gram(self, X, Y):
         return self.of_squared_distances(squared_distances(X, Y))
 
     def _gram_arrays(self, xp, X, Y):
-        return xp.exp(-_positive(self, "gamma") * squared_distances_arrays(xp, X, Y))
+        check_positive(type(self).__name__, gamma=self.gamma)
+        return xp.exp(-self.gamma * squared_distances_arrays(xp, X, Y))
 
     def _diag(self, X):
         return np.ones(len(X))
@@ -256,7 +252,8 @@ class Laplacian(Kernel):
         self.gamma = gamma
 
     def _gram(self, X, Y):
-        return np.exp(-_positive(self, "gamma") * manhattan_distances(X, Y))
+        check_positive(type(self).__name__, gamma=self.gamma)
+        return np.exp(-self.gamma * manhattan_distances(X, Y))
 
     def _diag(self, X):
         return np.ones(len(X))

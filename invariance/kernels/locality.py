@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ..array_api import like, on_host
-from ..checks import is_integer
+from ..checks import check_positive, is_integer
 from .arrays import lifted_products
-from .base import BLOCK_BYTES, Kernel, _positive, row_blocks
+from .base import BLOCK_BYTES, Kernel, row_blocks
 from .lift import Lift
 
 __all__ = ["Locality"]
@@ -233,7 +233,7 @@ class Locality(Kernel):
     # -- values ----------------------------------------------------------------------------------
 
     def _gram(self, X, Y):
-        _positive(self, "block_bytes")
+        check_positive(type(self).__name__, block_bytes=self.block_bytes)
         same = Y is None or Y is X
         Y = X if same else Y
         if self.storage not in ("layers", "last"):

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
-from ..checks import is_integer
+from ..checks import check_positive, is_integer
 from ..groups import Transformations
-from .base import BLOCK_BYTES, Kernel, _positive, row_blocks
+from .base import BLOCK_BYTES, Kernel, row_blocks
 
 __all__ = ["Average"]
 
@@ -25,7 +25,7 @@ def check_parts(kernel) -> None:
             f"{type(kernel).__name__} needs transformations as group, such as "
             f"Translations((28, 28)), got {kernel.group!r}"
         )
-    _positive(kernel, "block_bytes")
+    check_positive(type(kernel).__name__, block_bytes=kernel.block_bytes)
 
 
 def drawn(kernel) -> NDArray:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.base import BaseEstimator
 
-from .base import BLOCK_BYTES, _points, _positive, row_blocks
+from ..checks import check_positive
+from .base import BLOCK_BYTES, _points, row_blocks
 
 __all__ = ["TANGENTS", "TangentDistance"]
 
@@ -117,7 +118,7 @@ class TangentDistance(BaseEstimator):
             raise ValueError(f"sides must be 'both', 'first' or 'second', got {self.sides!r}")
         if not 0 <= self.ridge < np.inf:
             raise ValueError(f"ridge must be >= 0, got {self.ridge!r}")
-        _positive(self, "block_bytes")
+        check_positive(type(self).__name__, block_bytes=self.block_bytes)
         X = self._points(X)
         Y = X if Y is None else self._points(Y)
         squared = np.empty((len(X), len(Y)), np.result_type(X, Y))

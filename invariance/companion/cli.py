@@ -104,6 +104,9 @@ def run(
 ) -> None:
     """Run papers (mroueh2015), notebooks (mroueh2015/xperm) or, without a name, everything.
 
+    A notebook that is killed while others run, for want of memory perhaps, is tried once more
+    alone.
+
     Exit status: 0 if every notebook succeeded, 1 if one failed, 2 if something asked for does
     not exist, 130 if interrupted.
     """

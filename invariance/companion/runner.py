@@ -110,6 +110,7 @@ class _Job:
     process: Process | None = None
     started: datetime | None = None
     clock: float = 0.0
+    alone: bool = False     # to be tried once more, beside no other
 
     def __post_init__(self) -> None:
         self.folder = self.final.with_name(f".{self.final.name}.{os.getpid()}")
@@ -357,9 +358,14 @@ def _changed(path: Path) -> int:
 
 
 def _next(waiting: Sequence[_Job], running: Sequence[_Job]) -> _Job | None:
-    """The first job that reads nothing of another one which is yet to end."""
+    """The first job that reads nothing of another one which is yet to end; those alone come last.
+    """
+    if any(job.alone for job in running):
+        return None
     to_end = {job.notebook for job in (*waiting, *running)}
-    return next((job for job in waiting if to_end.isdisjoint(job.reads)), None)
+    ready = [job for job in waiting if to_end.isdisjoint(job.reads)]
+    beside = next((job for job in ready if not job.alone), None)
+    return beside or (ready[0] if ready and not running else None)
 
 
 def run_notebooks(
@@ -369,6 +375,9 @@ def run_notebooks(
     tell: Callable[[Outcome], None] | None = None,
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
+
+    A notebook whose process was killed while others were running, as a system does that is out of
+    memory, is tried once more at the end, alone.
 
     Parameters
     ----------
@@ -468,6 +477,14 @@ def run_notebooks(
                     else:
                         continue
                     running.remove(job)
+                    if ending[0] == "killed" and running and not job.alone:
+                        place.end(job.process, job.folder)
+                        shutil.rmtree(job.folder, ignore_errors=True)
+                        job.alone = True
+                        waiting.append(job)
+                        others = ", ".join(other.notebook for other in running)
+                        bar.write(f"{job.notebook} was killed beside {others}: once more, alone")
+                        continue
                     done(_finish(job, paths, place, *ending))
                 time.sleep(0.05)
             for job in running:

@@ -88,6 +88,37 @@ def statuses(summary: Summary) -> dict[str, str]:
     return {outcome.notebook: outcome.status for outcome in summary.outcomes}
 
 
+SCARCE = """
+import os, pathlib, time
+root = pathlib.Path(os.environ["INVARIANCE_ROOT"])
+with open(root / "attempts", "a") as file:
+    file.write("x")
+while not (root / "asleep").exists():
+    time.sleep(0.05)
+if (root / "sleep").exists():
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
+    """As when two notebooks together want more memory than there is."""
+    (project.root / "sleep").touch()
+    project.write("p/scarce", SCARCE)
+    project.write("p/beside", SLEEP.replace("while", """
+while not pathlib.Path(os.environ["INVARIANCE_ROOT"], "attempts").exists():
+    time.sleep(0.1)
+time.sleep(3)
+pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").unlink()
+while""", 1))
+    project.write("p/third", "x = 1")
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2))
+    assert statuses(summary) == {"p/scarce": "ok", "p/beside": "ok", "p/third": "ok"}
+    assert (project.root / "attempts").read_text() == "xx"
+    assert [o.notebook for o in summary.outcomes][-1] == "p/scarce"
+    assert "p/scarce was killed beside p/beside: once more, alone" in capfd.readouterr().out
+    assert left_over(project) == [] and hidden(project) == []
+
+
 def test_one_failure_never_stops_the_rest(project):
     project.write("p/good", GOOD, CLAIM)
     project.write("p/cached", *CACHED)

@@ -429,7 +429,7 @@ for key, look in zip(names, ("rff", "lgika", "nystrom", "lgika-nystrom"), strict
 ax.errorbar(1, patch_accuracy, 2 * patch_se, color=colour("templates"), marker=marker("templates"), linestyle="none", label="patches (ours)")
 ax.set(xticks=[1, 2], xlabel="layers", ylabel="test accuracy (%)", title=stand_in or "")
 ax.legend()
-run.figure(fig, "table3", alt="Test accuracy with one and two layers of plain random features and of features averaged over local affine maps, with the paper's numbers as stars on the full data, and of orbit statistics of patches.", caption="Two binomial standard errors.")
+run.figure(fig, "table3", alt="Test accuracy with one and two layers of plain features and of features averaged over local affine maps, from random templates and from landmarks, with the paper's numbers as stars on the full data, and of orbit statistics of patches.", caption="Two binomial standard errors.")
 
 # %%
 original, local = (results["fourier", kind] for kind in ("original", "local"))

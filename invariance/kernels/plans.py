@@ -130,6 +130,8 @@ class Plan:
         Threads over blocks of first points.
     boxes : ndarray
         `_bounding_boxes` of the first points.
+    skips : {0, 1}
+        Axis of the images along which blank rows or columns are left out; each plan chooses.
     """
 
     lift: Lift

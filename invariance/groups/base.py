@@ -25,6 +25,12 @@ __all__ = [
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
 
+#: The remedy where elements cannot be listed.
+_DRAW = (
+    "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel or a "
+    "feature map takes the elements"
+)
+
 
 class Transformations(BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
@@ -112,10 +118,7 @@ class Transformations(BaseEstimator, ABC):
 
     def elements(self) -> NDArray:
         """List all elements, in a fixed order, the identity (if present) first."""
-        raise TypeError(
-            f"{self!r} has infinitely many elements and cannot be listed; "
-            "draw some with sample(n_samples, random_state)"
-        )
+        raise TypeError(f"{self!r} has infinitely many elements and cannot be listed; {_DRAW}")
 
     def weights(self) -> NDArray | None:
         """Probabilities of `elements()`, or ``None`` for equal ones."""
@@ -146,7 +149,7 @@ class Transformations(BaseEstimator, ABC):
         if self.order > ENUMERATION_LIMIT:
             raise ValueError(
                 f"{self!r} has {self.order} elements, more than the {ENUMERATION_LIMIT} that "
-                "elements() lists; draw some with sample(n_samples, random_state)"
+                f"elements() lists; {_DRAW}"
             )
 
 

@@ -33,7 +33,7 @@ from invariance.companion.files import (
 )
 from invariance.companion.imports import closure, digest
 from invariance.companion.ledger import Ledger, load_ledger
-from invariance.companion.order import reads
+from invariance.companion.order import reads, runs_alone
 from invariance.companion.parameters import (
     Parameter,
     notebook_code,
@@ -110,7 +110,7 @@ class _Job:
     process: Process | None = None
     started: datetime | None = None
     clock: float = 0.0
-    alone: bool = False     # to be tried once more, beside no other
+    alone: bool = False     # beside no other: it is about time, or was killed beside others
 
     def __post_init__(self) -> None:
         self.folder = self.final.with_name(f".{self.final.name}.{os.getpid()}")
@@ -327,6 +327,7 @@ def _prepare(
         parameters=values, default_parameters=values == defaults,
         key=run_key(source, values, threads),
         expected_s=_expected_duration(paths, notebook, profile), reads=reads(paths, notebook),
+        alone=runs_alone(paths, notebook),
     )
 
 
@@ -358,8 +359,7 @@ def _changed(path: Path) -> int:
 
 
 def _next(waiting: Sequence[_Job], running: Sequence[_Job]) -> _Job | None:
-    """The first job that reads nothing of another one which is yet to end; those alone come last.
-    """
+    """The first job that reads nothing of one which is yet to end; those to run alone come last."""
     if any(job.alone for job in running):
         return None
     to_end = {job.notebook for job in (*waiting, *running)}
@@ -376,8 +376,8 @@ def run_notebooks(
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
-    A notebook whose process was killed while others were running, as a system does that is out of
-    memory, is tried once more at the end, alone.
+    Notebooks that say so (see `order`) run at the end, one by one. So does, once more, one whose
+    process was killed while others were running, as a system does that is out of memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A notebook runs after those whose results it reads, in whatever order they are given."""
+"""A notebook runs after those whose results it reads, and alone if it says so."""
 
 import json
 import os
@@ -92,6 +92,25 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
         assert order["start", "p/e_other"] < order["end", "p/c_fails"]
 
 
+ALONE = "#   invariance:\n#     alone: true\n"
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project, slots):
+    for name in ("p/a_timed", "p/b_timed"):
+        write(project, name, ALONE)
+    write(project, "p/c_reader", header("p/a_timed"))
+    others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
+    place = Script(slots)
+    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    assert set(statuses(summary).values()) == {"ok"}
+    for timed in ("p/a_timed", "p/b_timed"):
+        start = place.events.index(("start", timed))
+        assert place.events[start + 1] == ("end", timed)
+    assert sorted(place.started[:4]) == others
+    assert place.started.index("p/a_timed") < place.started.index("p/c_reader")
+
+
 def test_what_is_not_run_is_not_waited_for(project):
     write(project, "p/a")
     write(project, "p/broken", header("p/nothing"))
@@ -140,6 +159,8 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
         (header("p/good", "p/there"), "in a circle, .*: p/wrong reads p/there reads p/wrong"),
         ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
         ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
+        ("#   invariance:\n#     alone: often\n", r"'alone': 'often'\}; expected .*'alone: true'"),
+        ("#   invariance:\n#     red: [p/good]\n", r"'red': \['p/good'\]\}; expected 'reads"),
     ],
 )
 def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, message):

@@ -29,6 +29,7 @@ from invariance.spectral import (
     Torus,
     invariant_dimensions,
     invariant_subspace,
+    null_space,
     project,
     projection,
 )
@@ -182,7 +183,7 @@ def test_large_blocks_go_to_lsmr_and_agree(monkeypatch):
     basis, group = Sphere(4, degree=4), Permutations(4)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     expected = project(f, basis, group)
-    monkeypatch.setattr(projection, "DENSE_BLOCK", 4)
+    monkeypatch.setattr(null_space, "DENSE_BLOCK", 4)
     np.testing.assert_allclose(project(f, basis, group, "null_space"), expected, atol=1e-9)
     with pytest.raises(ValueError, match=r"mix \d+ functions of eigenspace"):
         invariant_subspace(basis, group, "null_space")
@@ -190,7 +191,7 @@ def test_large_blocks_go_to_lsmr_and_agree(monkeypatch):
 
 def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix():
     basis, group = Torus(9, degree=4), TorusTranslations([3] + 8 * [1])
-    assert max(basis.dimensions_) > 2000 > projection.DENSE_BLOCK
+    assert max(basis.dimensions_) > 2000 > null_space.DENSE_BLOCK
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     first = np.concatenate([basis.frequencies(k)[:, 0] for k in range(len(basis.labels_))])
     invariant = first % 3 == 0

@@ -155,7 +155,7 @@ def gram_report(gram: ArrayLike) -> GramReport:
         gershgorin=gershgorin_margin(gram),
         definite_up_to=largest_definite(gram),
         negative_share=float(
-            -values[values < 0].sum() / max(np.abs(values).sum(), np.finfo(float).tiny)
+            np.abs(values[values < 0]).sum() / max(np.abs(values).sum(), np.finfo(float).tiny)
         ),
     )
 

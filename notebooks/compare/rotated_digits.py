@@ -174,7 +174,8 @@ trials = {
 # ## Results
 #
 # The last table says which one to take. *Level* are the methods whose difference from the best (paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take.
+# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
+# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""

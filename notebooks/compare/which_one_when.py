@@ -176,8 +176,8 @@ run.table(pd.DataFrame(rows), "pairs", caption="Ratios of errors with the fewest
 # ## Which one when
 #
 # For every task and number of samples: of the best method and of those that are level with it (within two standard
-# errors of the difference, paired by draw, and an error at most a quarter larger) the quickest, and what it gives and costs. Each line rests on
-# the figure `curves` of the comparison in its first column.
+# errors of the difference, paired by draw, and an error at most a quarter larger) the quickest, and what it gives and costs. Below a tenth of a
+# CPU second all count as equally quick, and the best of them is taken. Each line rests on the figure `curves` of the comparison in its first column.
 
 # %%
 UNITS = {"digits": "%", "rotated_digits": "%", "molecules": "kcal/mol", "torus": "10⁻³", "sphere": "10⁻³"}

@@ -48,6 +48,17 @@ def test_a_method_with_a_much_larger_error_is_not_level_however_noisy():
     assert answers(trials, higher_is_better=False).iloc[0].quickest == "near"
 
 
+def test_below_a_tenth_of_a_second_all_are_equally_quick_and_the_best_is_taken():
+    draws = {"best": [90.0, 60.0], "next": [89.0, 61.0], "third": [87.0, 62.0]}
+    for seconds, quickest in (([0.04, 0.02, 0.01], "best"), ([0.9, 0.02, 0.01], "next")):
+        trials = {
+            (method, 10): drawn(scores, seconds=s)
+            for (method, scores), s in zip(draws.items(), seconds, strict=True)
+        }
+        row = answers(trials, higher_is_better=True).iloc[0]
+        assert (row.level, row.quickest) == ("next, third", quickest)
+
+
 def test_the_direction_of_the_score_matters():
     trials = {("low", 30): drawn([1.0, 1.0]), ("high", 30): drawn([2.0, 2.0])}
     assert answers(trials, higher_is_better=False).best[0] == "low"

@@ -22,7 +22,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.places import Place, Process
 from invariance.companion.processes import kill_all
 
-__all__ = ["Job", "Outcome", "ending", "failed", "finish", "remove_leftovers", "start"]
+__all__ = ["Job", "Outcome", "describe_failure", "ending", "finish", "remove_leftovers", "start"]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
@@ -131,7 +131,7 @@ def start(
     job.process = place.start(description, _environment(paths, threads))
 
 
-def failed(kind: str, message: str, job: Job | None = None) -> dict[str, Any]:
+def describe_failure(kind: str, message: str, job: Job | None = None) -> dict[str, Any]:
     """What `Outcome.failure` says; with a job, the cell that it had come to as well."""
     progress = read_json(job.folder / ".work" / "progress.json") if job else None
     progress = progress or {"cell_index": None, "cell_source": None}
@@ -147,13 +147,14 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     if code < 0:
         name = signal.Signals(-code).name
         how = f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        return "killed", failed("worker died", f"the notebook's process was {how}", job)
+        return "killed", describe_failure("worker died", f"the notebook's process was {how}", job)
     free = shutil.disk_usage(job.folder).free
     if free < _LITTLE_SPACE:
         message = f"no space left for {job.final}: free some, then run again"
-        return "failed", failed("output", message, job)
+        return "failed", describe_failure("output", message, job)
     log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
-    return "failed", failed("runner", f"the notebook's process ended with code {code}: {log}", job)
+    message = f"the notebook's process ended with code {code}: {log}"
+    return "failed", describe_failure("runner", message, job)
 
 
 def _status(job: Job, status: str, failure: dict | None, results: str | None,
@@ -222,7 +223,7 @@ def finish(
             _keep_failure(job, status, failure)
     except OSError as error:
         if status == "ok":
-            status, failure = "failed", failed("output", str(error))
+            status, failure = "failed", describe_failure("output", str(error))
         else:
             failure = {**failure, "message": f"{failure['message']} (and: {error})"}
         shutil.rmtree(job.folder, ignore_errors=True)

@@ -18,8 +18,8 @@ from tqdm import tqdm
 from invariance.companion.attempt import (
     Job,
     Outcome,
+    describe_failure,
     ending,
-    failed,
     finish,
     remove_leftovers,
     start,
@@ -257,7 +257,7 @@ def run_notebooks(
             values = {"profile": profile}
             job = Job(notebook, paths.source(notebook), paths.output(notebook, profile), values,
                       default_parameters=False, key="", expected_s=0.0, reads=[])
-            done(finish(job, paths, place, "failed", failed("notebook", message)))
+            done(finish(job, paths, place, "failed", describe_failure("notebook", message)))
         if resume:
             for job in _still_valid(waiting, paths, profile):
                 _refresh_verdicts(job.final / "results.json", ledger)
@@ -277,7 +277,8 @@ def run_notebooks(
                         remove_leftovers(job.final)
                         start(job, paths, place, threads, cell_timeout)
                     except OSError as error:
-                        done(finish(job, paths, place, "failed", failed("output", str(error))))
+                        failure = describe_failure("output", str(error))
+                        done(finish(job, paths, place, "failed", failure))
                         continue
                     running.append(job)
                     bar.set_postfix_str(", ".join(j.notebook for j in running))
@@ -286,7 +287,7 @@ def run_notebooks(
                         status, failure = ending(job)
                     elif job.elapsed > deadline:
                         message = f"killed after {deadline:g} s (--deadline)"
-                        status, failure = "timeout", failed("deadline", message, job)
+                        status, failure = "timeout", describe_failure("deadline", message, job)
                     else:
                         continue
                     running.remove(job)
@@ -301,6 +302,6 @@ def run_notebooks(
                     done(finish(job, paths, place, status, failure))
                 time.sleep(0.05)
             for job in running:
-                failure = failed("interrupted", "stopped before it was finished", job)
+                failure = describe_failure("interrupted", "stopped before it was finished", job)
                 done(finish(job, paths, place, "interrupted", failure))
     return Summary(outcomes, interrupted=stop.requested)

@@ -1,6 +1,6 @@
 """What acts on data: finite groups by generators, transformations, and densities on them."""
 
-from .affine import Affine, Rotations, Scalings, affine_maps
+from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
 from .check import check_group
 from .circle import CircleAction, CircleProducts
@@ -18,6 +18,8 @@ from .molecules import (
 )
 from .products import Composition, DirectProduct
 from .projected import Projected
+from .rotations import Rotations
+from .scalings import Scalings
 from .signed import (
     CyclicShifts,
     GeneratedPermutations,

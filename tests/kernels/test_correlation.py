@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.kernels import correlation
 from invariance.kernels.correlation import (
     FrequencyCorrelation,
     RowCorrelation,
+    ShiftCorrelation,
     shift_correlation,
 )
 
@@ -105,8 +105,8 @@ def test_the_way_that_multiplies_least():
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 4000), (4000, 1), (2500, 9000), (2500, 2500)])
 def test_tiles_do_not_change_the_extremes(way, shifts, sizes, monkeypatch):
     """Several second images at a time, in outer tiles, inner ones, or both."""
-    monkeypatch.setattr(correlation, "_CACHE_BYTES", sizes[0])
-    monkeypatch.setattr(correlation, "_TILE_BYTES", sizes[1])
+    monkeypatch.setattr(ShiftCorrelation, "cache_bytes", sizes[0])
+    monkeypatch.setattr(FrequencyCorrelation, "tile_bytes", sizes[1])
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((11, 2, 6, 8))
     pairs, expected = way((6, 8), np.array(shifts), 2, float), by_shift(a, b, shifts)

@@ -1,0 +1,103 @@
+"""`FrequencyCorrelation`: products over channels, transforms along both axes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from .base import ShiftCorrelation
+from .workspace import Workspace
+
+__all__ = ["FrequencyCorrelation"]
+
+
+class FrequencyCorrelation(ShiftCorrelation):
+    """Both axes are transformed, and each frequency is one matrix product over channels.
+
+    Only then are the wanted vertical shifts recovered. For many channels this costs as many
+    multiplications a pair as there are pixels and channels, whatever the number of shifts.
+    """
+
+    _row_axis = 0
+
+    #: Bytes of products over channels that are made before they are transformed.
+    tile_bytes = 32 * 2**20
+
+    def __init__(self, grid, shifts, n_channels: int, dtype, transposed: bool = False):
+        super().__init__(grid, shifts, n_channels, dtype, transposed)
+        self._complex = np.result_type(self.dtype, np.complex64)
+        self._rows_of_real, self._rows_of_others = self._row_transforms()
+
+    def _row_transforms(self) -> tuple[NDArray, NDArray]:
+        """Matrices from vertical frequencies to vertical shifts.
+
+        At real horizontal frequencies results are real, and half of the vertical ones suffice.
+        """
+        frequencies = np.arange(self.height)
+        angle = 2 * np.pi * np.outer(self.rows, frequencies) / self.height
+        whole = (np.exp(1j * angle) / self.height).astype(self._complex)
+        half = frequencies[: self.height // 2 + 1]
+        return whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2), whole
+
+    def spectrum_bytes(self) -> int:
+        numbers = len(self.frequencies) * self.height * self._n_planes
+        return self._complex.itemsize * numbers
+
+    def _planes(self, images: NDArray, *axes: int) -> list[NDArray]:
+        """Transforms by horizontal frequency, each of shape (vertical frequency, *axes)."""
+        # One transposing copy: reading a frequency at a time would pass over the spectrum h times.
+        spectrum = np.ascontiguousarray(fft.rfft2(self._phases(images)).transpose(3, 2, *axes))
+        half = self.height // 2 + 1
+        return [
+            spectrum[h, :half] if k < self.n_real else spectrum[h]
+            for k, h in enumerate(self.frequencies)
+        ]
+
+    def spectra(self, images: NDArray) -> list[NDArray]:
+        return [np.conj(plane) for plane in self._planes(images, 0, 1)]
+
+    def _tiles(self, first, second):
+        n, m = len(first), second[0].shape[1]
+        prepared = self._planes(first, 1, 0)
+        space, products = Workspace(self.dtype), Workspace(self._complex)
+        rows = len(self.rows)
+        read = self._bytes_a_pair(2 * len(self.frequencies))
+        fits = max(1, self.cache_bytes // (read * max(n, 1)))
+        kept = self._complex.itemsize * (rows * len(self.frequencies) + self.height)
+        step = max(1, self.tile_bytes // (kept * max(n, 1)))
+        for start in range(0, m, step):
+            width = min(step, m - start)
+            parts = [slice(a, min(a + fits, width)) for a in range(0, width, fits)]
+            both = [
+                space.array(f"both {a}", 2, len(self.frequencies), rows, part.stop - part.start, n)
+                for a, part in enumerate(parts)
+            ]
+            for k, (own, other) in enumerate(zip(prepared, second, strict=True)):
+                product = products.array("product", len(own), width, n)
+                np.matmul(other[:, start : start + width], own, out=product)
+                matrix = self._rows_of_others if k >= self.n_real else self._rows_of_real
+                for part, target in zip(parts, both, strict=True):
+                    values = product[:, part]
+                    shifted = products.array("shifted", *target.shape[2:])
+                    np.matmul(
+                        matrix, values.reshape(len(values), prod(values.shape[1:])),
+                        out=shifted.reshape(rows, prod(values.shape[1:])),
+                    )
+                    target[0, k] = shifted.real
+                    if k >= self.n_real:
+                        target[1, k] = shifted.imag
+            for part, (real, imaginary) in zip(parts, both, strict=True):
+                some = slice(start + part.start, start + part.stop)
+                yield some, real, imaginary[self.n_real :]
+
+    def operations(self, shown: float = 1.0) -> dict[str, int]:
+        others = len(self.frequencies) - self.n_real
+        numbers = self.n_real * (self.height // 2 + 1) + others * self.height
+        return {
+            "products": 8 * self._n_planes * numbers,
+            "rows": 8 * len(self.rows) * numbers,
+            "columns": self._column_operations(),
+        }

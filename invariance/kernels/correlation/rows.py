@@ -1,0 +1,89 @@
+"""`RowCorrelation`: products over rows of pixels, transforms along rows."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from .base import ShiftCorrelation
+from .workspace import Workspace
+
+__all__ = ["RowCorrelation"]
+
+
+class RowCorrelation(ShiftCorrelation):
+    """Only the horizontal axis is transformed; vertical shifts are products over rows of pixels.
+
+    Cheap for few channels. Rows of pixels above and below everything that the first images show
+    are skipped. Of a complex product (a + ib)(c + id) three real ones are made, b(c + d), c(a + b)
+    and a(d - c): the real part is the second less the first, the imaginary part the second and
+    the third, and these sums are left to the inverse transform.
+    """
+
+    _row_axis = 1
+
+    def _column_transform(self) -> tuple[NDArray, NDArray]:
+        even, odd = super()._column_transform()
+        real, others = even[:, : self.n_real], even[:, self.n_real :]
+        return np.hstack([real, -others, others]), np.hstack([odd, odd])
+
+    def _n_products(self) -> int:
+        return self.n_real + 3 * (len(self.frequencies) - self.n_real)
+
+    def spectrum_bytes(self) -> int:
+        numbers = self._n_products() * self.height * self._n_planes * len(self.rows)
+        return self.dtype.itemsize * numbers
+
+    def spectra(self, images: NDArray) -> list[NDArray]:
+        spectrum = fft.rfft(self._phases(images), axis=3)
+        rolled = (np.arange(self.height) - self.rows[:, None]) % self.height
+        # Rows of pixels before planes, so that a range of them is a slice.
+        shape = self._n_products(), len(images), len(self.rows), self.height, self._n_planes
+        kept = np.empty(shape, self.dtype)
+        others = len(self.frequencies) - self.n_real
+        for k, h in enumerate(self.frequencies):
+            plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 3, 1)
+            if k < self.n_real:
+                kept[k] = plane.real
+            else:
+                # c + d, c and d - c of the conjugate.
+                np.subtract(plane.real, plane.imag, out=kept[k])
+                kept[k + others] = plane.real
+                np.add(plane.real, plane.imag, out=kept[k + 2 * others])
+                np.negative(kept[k + 2 * others], out=kept[k + 2 * others])
+        return [kept.reshape(*shape[:3], prod(shape[3:]))]
+
+    def _tiles(self, first, second):
+        n, m, rows = len(first), second[0].shape[1], len(self.rows)
+        images = self._phases(first)
+        # The first images meet nothing where all are blank: only products with the other rows.
+        seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
+        top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
+        size = (bottom - top) * self._n_planes
+        spectrum = fft.rfft(images[:, :, top:bottom], axis=3).transpose(3, 2, 1, 0)
+        spectrum = spectrum[self.frequencies].reshape(len(self.frequencies), size, n)
+        others = spectrum[self.n_real :]
+        # In C order, which the products read fastest.
+        own = np.empty((self._n_products(), size, n), self.dtype)
+        np.concatenate(
+            [spectrum[: self.n_real].real, others.imag, others.real + others.imag, others.real],
+            out=own,
+        )
+        space, at_imaginary = Workspace(self.dtype), len(self._even[0]) - len(others)
+        step = max(1, self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)))
+        kept = second[0][..., top * self._n_planes : bottom * self._n_planes]
+        for start in range(0, m, step):
+            some = slice(start, min(start + step, m))
+            width = some.stop - some.start
+            products = space.array("products", len(own), width * rows, n)
+            np.matmul(kept[:, some].reshape(len(own), width * rows, size), own, out=products)
+            products = products.reshape(len(own), width, rows, n)
+            yield some, products[: len(self._even[0])], products[at_imaginary:]
+
+    def operations(self, shown: float = 1.0) -> dict[str, int]:
+        each = 2 * len(self.rows) * self.height * self._n_planes
+        products = round(shown * self._n_products() * each)
+        return {"products": products, "rows": 0, "columns": self._column_operations()}

@@ -1,0 +1,24 @@
+"""`Workspace`: buffers that outlive a block."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Workspace"]
+
+
+class Workspace:
+    """Arrays that are used again for every tile: fresh memory costs a page fault a page."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        self.buffers: dict[str, NDArray] = {}
+
+    def array(self, name: str, *shape: int) -> NDArray:
+        size = prod(shape)
+        if name not in self.buffers or self.buffers[name].size < size:
+            self.buffers[name] = np.empty(size, self.dtype)
+        return self.buffers[name][:size].reshape(shape)

@@ -19,6 +19,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from joblib.memory import MemorizedResult
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
@@ -129,7 +130,9 @@ def _refuse_state(name: str, value: Any, user: Callable) -> None:
         )
 
 
-def cached(function: Callable, folder: Path, code: str) -> Callable:
+def cached(
+    function: Callable, folder: Path, code: str, reused: Callable[[MemorizedResult], None]
+) -> Callable:
     """`function`, with results kept under `folder`.
 
     Parameters
@@ -139,6 +142,8 @@ def cached(function: Callable, folder: Path, code: str) -> Callable:
     folder : Path
     code : str
         Key of the code that it runs on, from `code_digest`.
+    reused : callable
+        Called with every result that was on disk already.
 
     Raises
     ------
@@ -162,6 +167,11 @@ def cached(function: Callable, folder: Path, code: str) -> Callable:
         )
         plain.__kwdefaults__ = function.__kwdefaults__
         plain.__module__, plain.__qualname__ = "notebook", function.__qualname__
-        return memory.cache(plain)(*bound.args, **bound.kwargs)
+        kept = memory.cache(plain)
+        hit = kept.check_call_in_cache(*bound.args, **bound.kwargs)
+        result = kept(*bound.args, **bound.kwargs)
+        if hit:
+            reused(kept.call_and_shelve(*bound.args, **bound.kwargs))
+        return result
 
     return wrapper

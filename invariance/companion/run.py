@@ -16,6 +16,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from joblib.memory import MemorizedResult
 from matplotlib.figure import Figure
 
 from invariance.companion import style
@@ -117,6 +118,7 @@ class Run:
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
         self._timings: dict[str, float] = {}
+        self._spared: dict[tuple[str, str], float] = {}
         self._code_digest: str | None = None
         if _shell() is None:
             matplotlib.use("Agg")
@@ -297,7 +299,12 @@ class Run:
         if self._code_digest is None:
             source = notebook_code(self._source) if self._source.is_file() else None
             self._code_digest = code_digest(source)
-        return cached(function, self._paths.build / "cache" / self.notebook, self._code_digest)
+        folder = self._paths.build / "cache" / self.notebook
+        return cached(function, folder, self._code_digest, self._note_reuse)
+
+    def _note_reuse(self, result: MemorizedResult) -> None:
+        if result.metadata.get("time", 0) < self._started.timestamp():
+            self._spared[result.func_id, result.args_id] = result.duration or 0.0
 
     def _again(self, message: str) -> None:
         if self.batch:
@@ -334,6 +341,7 @@ class Run:
                 "started": self._started.isoformat(timespec="seconds"),
                 "finished": finished.isoformat(timespec="seconds"),
                 "wall_s": round(time.perf_counter() - self._clock, 3),
+                "cached_s": round(sum(self._spared.values()), 3),
                 **peak_memory_mb(),
                 "hardware": hardware(),
                 "timings": self._timings,

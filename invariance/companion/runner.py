@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,17 @@ def run_key(source: Path, parameters: Mapping[str, Any], threads: int) -> str:
 
 
 def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
-    """Duration of the last run; a notebook never run comes first, it may be the longest."""
+    """Seconds of the last run, and of those before it that filled its cache.
+
+    A notebook never run comes first: it may be the longest.
+    """
     status = status_of(paths, notebook, profile)
     if status and status.get("status") == "ok":
-        return float(status["duration_s"])
-    if profile == "full" and (last := read_json(paths.published(notebook) / "results.json")):
-        return float(last["volatile"]["wall_s"])
-    return float("inf")
+        last = read_json(paths.output(notebook, profile) / "results.json")
+    else:
+        last = read_json(paths.published(notebook) / "results.json") if profile == "full" else None
+    spent = (last or {}).get("volatile", {})
+    return spent["wall_s"] + spent.get("cached_s", 0) if "wall_s" in spent else inf
 
 
 def _refresh_verdicts(results: Path, ledger: Ledger) -> None:

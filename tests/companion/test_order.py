@@ -92,6 +92,20 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
         assert order["start", "p/e_other"] < order["end", "p/c_fails"]
 
 
+def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
+    spent = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": ()}
+    for name, seconds in spent.items():
+        write(project, name)
+        if seconds:
+            volatile = dict(zip(("wall_s", "cached_s"), seconds, strict=True))
+            path = project.published(name) / "results.json"
+            path.parent.mkdir(parents=True)
+            write_json(path, {"claims": {}, "volatile": volatile})
+    place = Script(1)
+    run_notebooks(project, project.all_notebooks(), profile="full", place=place)
+    assert place.started == ["p/d_new", "p/c_mostly_kept", "p/b_long", "p/a_short"]
+
+
 ALONE = "#   invariance:\n#     alone: true\n"
 
 

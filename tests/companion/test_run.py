@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -193,6 +194,32 @@ def test_cache_follows_arguments_helpers_and_constants(project, monkeypatch):
     assert cached(3) == 15 and computed() == 4
     monkeypatch.setitem(globals(), "FACTOR", 2)
     assert cached(3) == 6 and computed() == 4
+
+
+def test_results_tell_what_earlier_runs_computed(project):
+    """Seconds of kept results count once, and only where an earlier run computed them."""
+
+    def slow(x):
+        time.sleep(0.2)
+        return x
+
+    def cached_s(run):
+        run.timing("any", 0.0)
+        return results(run)["volatile"]["cached_s"]
+
+    first = Run("p/a")
+    for x in (1, 1, 2):
+        first.cache(slow)(x)
+    assert cached_s(first) == 0
+    second = Run("p/a")
+    second.cache(slow)(1)
+    one = cached_s(second)
+    assert one >= 0.2
+    second.cache(slow)(1)
+    second.cache(slow)(3)
+    assert cached_s(second) == one
+    second.cache(slow)(2)
+    assert cached_s(second) >= one + 0.2
 
 
 def test_cache_refuses_what_has_state(project):

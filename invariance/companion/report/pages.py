@@ -23,7 +23,16 @@ from invariance.companion.report.collect import (
     Row,
 )
 from invariance.companion.report.images import Picture, picture, thumbnail
-from invariance.companion.report.prose import Problem, Prose, duration, plain, rich, signs, typeset
+from invariance.companion.report.prose import (
+    Problem,
+    Prose,
+    duration,
+    plain,
+    rich,
+    run_time,
+    signs,
+    typeset,
+)
 from invariance.companion.report.reference import ReferencePage
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -360,6 +369,7 @@ def _environment() -> jinja2.Environment:
         python=_python,
         signs=signs,
         rich=lambda text: Markup(rich(text)),
+        run_time=run_time,
         typeset=lambda text: Markup(typeset(text)),
     )
     environment.globals.update(

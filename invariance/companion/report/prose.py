@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -289,6 +290,17 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def run_time(volatile: Mapping[str, Any]) -> str:
+    """How long a run took, with the parts that it took over from earlier ones.
+
+    >>> run_time({"wall_s": 60.0, "cached_s": 3540.0}), run_time({"wall_s": 42.3}), run_time({})
+    ('1 h 0 min', '42 s', 'unknown')
+    """
+    if "wall_s" not in volatile:
+        return "unknown"
+    return duration(volatile["wall_s"] + volatile.get("cached_s", 0))
 
 
 def plain(markup: str) -> str:

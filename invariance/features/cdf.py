@@ -39,7 +39,8 @@ class GroupCDF(OrbitFeatures):
     n_bins : int
         n; there are 2 n + 1 thresholds a template, m (2 n + 1) features, template by template.
     n_transforms : int or None
-        Group elements to draw; None takes all of them.
+        Group elements to draw; None takes the group's quadrature rule, all elements of a finite
+        set, where it weighs them equally.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
     epsilon : float
         Norm bound |t|^2 < 1 + epsilon of the templates.
@@ -120,12 +121,11 @@ class GroupCDF(OrbitFeatures):
         ).astype(X.dtype)
         self.rejected_ = np.isnan(self.templates_[:, 0])
         self.elements_, weights = self._draw_transforms(rng)
-        if self.group is not None and self.n_transforms is None:
-            if self.group.weights() is not None:
-                raise ValueError(
-                    f"{self.group!r} weighs its elements unequally; give n_transforms to draw "
-                    "from its measure"
-                )
+        if np.ptp(weights) > 0:
+            raise ValueError(
+                f"{self.group!r} weighs its elements unequally; give n_transforms to draw "
+                "from its measure"
+            )
         self._n_elements = len(weights)
         self._n_features_out = self.n_templates * (2 * self.n_bins + 1)
         orbit_bytes = self.templates_.nbytes * self._n_elements

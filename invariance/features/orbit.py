@@ -60,7 +60,7 @@ class OrbitFeatures(FeatureMap, ABC):
         ValueError
             For ``n_transforms < 1``.
         TypeError
-            For an infinite set without ``n_transforms``.
+            For an infinite set that has no quadrature rule, without ``n_transforms``.
         """
         if self.n_transforms is not None:
             self._check_counts("n_transforms")
@@ -68,12 +68,9 @@ class OrbitFeatures(FeatureMap, ABC):
             return None, np.ones(1)
         check_transformations(type(self).__name__, self.group)
         if self.n_transforms is None:
-            elements, weights = self.group.elements(), self.group.weights()
-        else:
-            elements, weights = self.group.sample(self.n_transforms, rng), None
-        if weights is None:
-            weights = np.full(len(elements), 1 / len(elements))
-        return elements, weights
+            return self.group.quadrature()
+        elements = self.group.sample(self.n_transforms, rng)
+        return elements, np.full(len(elements), 1 / len(elements))
 
     def _resolve_side(
         self, elements: NDArray | None, preserved: bool, templates: NDArray

@@ -110,8 +110,9 @@ class OrbitFourier(OrbitFeatures):
     n_components : int
         Number of templates s.
     n_transforms : int or None
-        Number of elements r drawn from the group's density; None takes all elements with their
-        weights (finite sets and quadrature rules).
+        Number of elements r drawn from the group's density; None takes its quadrature rule: all
+        elements of a finite set with their weights, and for rotations by any angle the
+        trapezoidal rule.
     kernel : {"gaussian", "laplacian"}
     gamma : float or "median"
         Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.

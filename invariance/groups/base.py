@@ -124,6 +124,25 @@ class Transformations(BaseEstimator, ABC):
         """Probabilities of `elements()`, or ``None`` for equal ones."""
         return None
 
+    def quadrature(self) -> tuple[NDArray, NDArray]:
+        """Elements, and weights that sum to one, over which to average in place of the measure.
+
+        All elements of a finite set. Rotations of the plane have the trapezoidal rule; another
+        infinite set has none and can only be sampled.
+
+        Returns
+        -------
+        elements : ndarray of shape (r, ...)
+        weights : ndarray of shape (r,)
+
+        Raises
+        ------
+        TypeError
+            For an infinite set without a rule.
+        """
+        elements, weights = self.elements(), self.weights()
+        return elements, np.full(len(elements), 1 / len(elements)) if weights is None else weights
+
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
         from .products import Composition

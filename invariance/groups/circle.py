@@ -126,6 +126,13 @@ class CircleAction(Group):
             )
         return values / values.sum()
 
+    def quadrature(self) -> tuple[NDArray, NDArray]:
+        """The nodes; of the whole circle, four for each of the highest frequency's turns."""
+        if self.n_nodes is not None:
+            return super().quadrature()
+        n = 4 * int(self.frequency_array().max(initial=0)) + 1
+        return CircleAction(self.frequencies, self.density, n).quadrature()
+
     def sample(self, n_samples: int, random_state=None) -> NDArray:
         """Angles in radians, shape (n_samples,): of the nodes where there are any."""
         rng = check_random_state(random_state)

@@ -18,6 +18,13 @@ def _rows(elements: NDArray) -> NDArray:
     return elements.reshape(len(elements), prod(elements.shape[1:]))
 
 
+def _pairs(one: NDArray, two: NDArray) -> NDArray:
+    """Every element of the one beside every element of the other, which varies fastest."""
+    return np.concatenate(
+        [np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))], axis=1
+    )
+
+
 class DirectProduct(FiniteGroup):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
@@ -134,10 +141,7 @@ class Composition(Transformations):
     def elements(self) -> NDArray:
         """All pairs, the second part varying fastest."""
         self._check_listable()
-        one, two = _rows(self.first.elements()), _rows(self.second.elements())
-        return np.concatenate(
-            [np.repeat(one, len(two), axis=0), np.tile(two, (len(one), 1))], axis=1
-        )
+        return _pairs(self.first.elements(), self.second.elements())
 
     def weights(self) -> NDArray | None:
         one, two = self.first.weights(), self.second.weights()
@@ -146,6 +150,13 @@ class Composition(Transformations):
         one = np.full(self.first.order, 1 / self.first.order) if one is None else one
         two = np.full(self.second.order, 1 / self.second.order) if two is None else two
         return np.outer(one, two).ravel()
+
+    def quadrature(self) -> tuple[NDArray, NDArray]:
+        """All pairs of the parts' rules, and products of their weights."""
+        if np.isfinite(self.order):
+            return super().quadrature()
+        (one, weights), (two, others) = self.first.quadrature(), self.second.quadrature()
+        return _pairs(one, two), np.outer(weights, others).ravel()
 
     def split(self, elements: NDArray) -> tuple[NDArray, NDArray]:
         """The batches of the first and of the second part."""

@@ -56,6 +56,9 @@ class Projected(Transformations):
     def weights(self) -> NDArray | None:
         return self.transformations.weights()
 
+    def quadrature(self) -> tuple[NDArray, NDArray]:
+        return self.transformations.quadrature()
+
     def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
         """Coordinates of the transformed points, shape (r, n, k)."""
         return self._act(np.asarray(elements), self._flatten(np.asarray(X)))

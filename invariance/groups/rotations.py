@@ -86,6 +86,18 @@ class Rotations(Resampled):
             return super().elements()
         return listed(self.degrees, "degrees")
 
+    def quadrature(self) -> tuple[NDArray, NDArray]:
+        """The listed angles; of all angles, four a pixel of the longer side.
+
+        An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
+        up to twice that.
+        """
+        if self.degrees is not None:
+            return super().quadrature()
+        n = 4 * max(image_shape(self.shape)[:2])
+        nodes = np.arange(n) * 360 / n
+        return Rotations(self.shape, nodes, self.density, self.interpolation).quadrature()
+
     def weights(self) -> NDArray | None:
         density = own_density(self)
         if self.degrees is None or density is None:

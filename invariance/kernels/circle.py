@@ -30,12 +30,13 @@ class CircleAverage(Kernel):
 
     with w the autocorrelation of the density, and all inner products <x, g_theta z> of a pair
     come from one short product over angular frequencies. Equal to the double sum over the
-    group's nodes, not an estimate of it.
+    nodes, not an estimate of it.
 
     Parameters
     ----------
     base : Gaussian, Polynomial or Linear
-    group : CircleAction with ``n_nodes``
+    group : CircleAction
+        Its nodes, or those of its quadrature rule where it has none.
     n_jobs : int or None
         Threads; the result does not depend on their number.
 
@@ -63,14 +64,9 @@ class CircleAverage(Kernel):
             raise TypeError(
                 f"CircleAverage needs a CircleAction, got {self.group!r}; Average takes any group"
             )
-        if self.group.n_nodes is None:
-            raise ValueError("CircleAverage integrates over nodes: give the group n_nodes (say 64)")
-        n = self.group.order
-        q = self.group.weights()
-        if q is None:
-            return np.full(n, 1 / n)
+        _, q = self.group.quadrature()
         spectrum = np.fft.rfft(q)
-        w = np.fft.irfft(np.abs(spectrum) ** 2, n)
+        w = np.fft.irfft(np.abs(spectrum) ** 2, len(q))
         # Exactly even in the angle, so that the Gram matrix is exactly symmetric in theory.
         return (w + np.roll(w[::-1], 1)) / 2
 
@@ -127,7 +123,7 @@ class CircleAverage(Kernel):
             left = np.concatenate([left, ones[0], squares[0]], axis=1)
             right = np.concatenate([2 * right, -squares[1], -ones[1]], axis=1)
             frequencies = np.concatenate([frequencies, [0, 0]])
-        products = CircleProducts(frequencies, right, self.group.elements())
+        products = CircleProducts(frequencies, right, self.group.quadrature()[0])
         gathered = products.gather(left)
         grams = np.empty((len(functions), len(left), len(right)), dtype=dtype)
 

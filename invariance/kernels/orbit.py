@@ -57,8 +57,9 @@ class Average(Kernel):
     base : Kernel
     group : Transformations
     n_transforms : int or None
-        How many elements to draw from the group's measure; ``None`` takes all elements with
-        their weights (finite sets only).
+        How many elements to draw from the group's measure; ``None`` takes its quadrature rule:
+        all elements of a finite set with their weights, and for rotations by any angle the
+        trapezoidal rule, exact but for what lies beyond its nodes.
     sides : {"auto", "both", "second"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both", shortened to "second" where that is equal.
@@ -71,9 +72,10 @@ class Average(Kernel):
     Raises
     ------
     TypeError
-        For a base that is no kernel, or a group that is none.
+        For a base that is no kernel, a group that is none, or an infinite one that has no
+        quadrature rule, without ``n_transforms``.
     ValueError
-        For an infinite group without ``n_transforms``, ``n_transforms < 1``, ``n_transforms``
+        For ``n_transforms < 1``, ``n_transforms``
         without an integer ``random_state``, or unknown ``sides``.
 
     Examples
@@ -105,16 +107,11 @@ class Average(Kernel):
     def transforms(self) -> tuple[NDArray, NDArray]:
         """The elements averaged over and their weights, which sum to one."""
         if self.n_transforms is None:
-            elements = self.group.elements()
-            weights = self.group.weights()
-        else:
-            elements = drawn(self)
-            weights = None
-        if weights is None:
-            weights = np.full(len(elements), 1 / len(elements))
-        return elements, weights
+            return self.group.quadrature()
+        elements = drawn(self)
+        return elements, np.full(len(elements), 1 / len(elements))
 
-    def _second_only(self) -> bool:
+    def _second_only(self, weights: NDArray) -> bool:
         if self.sides not in ("auto", "both", "second"):
             raise ValueError(f"sides must be 'auto', 'both' or 'second', got {self.sides!r}")
         if self.sides != "auto":
@@ -122,7 +119,7 @@ class Average(Kernel):
         return (
             self.n_transforms is None
             and self.group.is_group
-            and self.group.weights() is None
+            and np.ptp(weights) == 0
             and self.group.unitary
             and getattr(self.base, "unitary_invariant", False)
         )
@@ -133,7 +130,7 @@ class Average(Kernel):
         Y = X if Y is None else Y
         gram = np.zeros((len(X), len(Y)), dtype=np.result_type(X, Y))
         row_bytes = gram.itemsize * len(elements) * max(X.shape[1], 1)
-        if self._second_only():
+        if self._second_only(weights):
             self._add(gram, X, Y, elements, weights)
             return gram
         # Both sides: the first argument's orbits are unrolled a block of points at a time.

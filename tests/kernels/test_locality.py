@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-import invariance.kernels.locality as locality
+import invariance.kernels.locality.kernel as locality
 from invariance.kernels import Locality
 
 
@@ -111,13 +111,13 @@ def test_the_formula_of_the_papers_experiments():
 @pytest.mark.parametrize("degrees", [(3, 2), (3, 2, 2), (3, 2, 2, 2)])
 def test_work_counts_the_powers_taken(storage, degrees, monkeypatch):
     kernel = Locality((5, 4), 3, degrees, storage=storage)
-    power, windows = locality._power, []
+    power, windows = locality.power, []
 
     def counting(values, degree):
         windows.append(values.size)
         return power(values, degree)
 
-    monkeypatch.setattr(locality, "_power", counting)
+    monkeypatch.setattr(locality, "power", counting)
     kernel(np.ones((1, 20)), np.ones((1, 20)))
     # The last power is that of the kernel's value itself.
     assert sum(windows) - 1 == kernel.work()[0]

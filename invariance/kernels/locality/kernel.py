@@ -9,11 +9,14 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..array_api import like, on_host
-from ..checks import check_positive, is_integer
-from .arrays import lifted_products
-from .base import BLOCK_BYTES, Kernel, row_blocks
-from .lift import Lift
+from ...array_api import like, on_host
+from ...checks import check_positive, is_integer
+from ..arrays import lifted_products
+from ..base import BLOCK_BYTES, Kernel, row_blocks
+from ..lift import Lift
+from .lift import quadratic_lift
+from .powers import power
+from .windows import Settings, image_sizes, memberships, window_settings
 
 __all__ = ["Locality"]
 
@@ -107,78 +110,18 @@ class Locality(Kernel):
             )
         return [int(d) for d in degrees]
 
-    def _per_layer(self, name: str) -> list:
-        """A layer's own value, for every local layer."""
-        value, count = getattr(self, name), len(self._degrees()) - 1
-        values = [value] * count if np.ndim(value) == 0 else list(value)
-        if len(values) != count:
-            raise ValueError(
-                f"{name}={value!r} has {len(values)} entries for {count} local layers "
-                f"(degrees={self.degrees!r})"
-            )
-        return values
-
-    def _sizes(self) -> tuple[int, int]:
-        """Height and width; a sequence is an image of height one."""
-        sizes = np.atleast_1d(np.asarray(self.shape))
-        if len(sizes) not in (1, 2) or sizes.dtype.kind not in "iu" or np.any(sizes < 1):
-            raise ValueError(
-                f"shape must be (height, width) or (length,), got {self.shape!r}; the number of "
-                "channels is a parameter of its own"
-            )
-        return (1, int(sizes[0])) if len(sizes) == 1 else (int(sizes[0]), int(sizes[1]))
-
     def _n_channels(self) -> int:
         if not is_integer(self.channels) or self.channels < 1:
             raise ValueError(f"channels must be a positive integer, got {self.channels!r}")
         return int(self.channels)
 
-    def _windows(self) -> list[tuple[tuple[int, int, int], ...]]:
+    def _windows(self) -> list[Settings]:
         """Side, padding and stride of the windows, for each local layer and both axes."""
-        layers = []
-        settings = zip(
-            self._per_layer("window"), self._per_layer("padding"), self._per_layer("stride"),
-            strict=True,
-        )
-        for window, padding, stride in settings:
-            if not is_integer(window) or window < 1:
-                raise ValueError(f"window must be a positive odd integer, got {window!r}")
-            if window % 2 == 0:
-                raise ValueError(
-                    f"window must be odd, to have a pixel at its centre, got {window!r}: take "
-                    f"{window - 1} or {window + 1}"
-                )
-            if not is_integer(stride) or stride < 1:
-                raise ValueError(f"stride must be a positive integer, got {stride!r}")
-            if isinstance(padding, str):
-                padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
-            if not is_integer(padding) or not 0 <= padding < window:
-                raise ValueError(
-                    "padding must be 'same', 'valid' or a number of pixels below the window's "
-                    f"{window}, got {padding!r}"
-                )
-            own = (int(window), int(padding), int(stride))
-            layers.append((own if len(np.atleast_1d(self.shape)) == 2 else (1, 0, 1), own))
-        return layers
+        return window_settings(self, len(self._degrees()) - 1)
 
     def _layers(self) -> list[list[NDArray]]:
         """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
-        sizes = self._sizes()
-        layers = []
-        for settings in self._windows():
-            matrices = []
-            for (window, padding, stride), size in zip(settings, sizes, strict=True):
-                if window > size:
-                    raise ValueError(
-                        f"a window of {window} pixels is larger than its input of size {size}: "
-                        "take a smaller window"
-                    )
-                starts = np.arange(-padding, size + padding - window + 1, stride)
-                inside = np.arange(size) - starts[:, None]
-                matrices.append(((inside >= 0) & (inside < window)).astype(float))
-            layers.append(matrices)
-            sizes = tuple(len(m) for m in matrices)
-        return layers
+        return memberships(self._windows(), image_sizes(self.shape))
 
     def _scales(self) -> list[float]:
         """The factors before each power."""
@@ -197,7 +140,7 @@ class Locality(Kernel):
     @property
     def n_features(self) -> int:
         """Length of the points: pixels times channels."""
-        return prod(self._sizes()) * self._n_channels()
+        return prod(image_sizes(self.shape)) * self._n_channels()
 
     def images(self, X: NDArray) -> NDArray:
         """Points (n, d) as images (n, height, width, channels)."""
@@ -206,7 +149,7 @@ class Locality(Kernel):
                 f"{self!r} takes points of {self.n_features} features "
                 f"(shape {self.shape} with {self.channels} channels), got {X.shape[1]}"
             )
-        return X.reshape(len(X), *self._sizes(), self.channels)
+        return X.reshape(len(X), *image_sizes(self.shape), self.channels)
 
     def work(self) -> tuple[int, int]:
         """Window values computed for a pair of points, and how many are held at a time.
@@ -288,14 +231,14 @@ class Locality(Kernel):
     def _values_arrays(self, xp, X, first, second, layers):
         degrees, scales = self._degrees(), self._scales()
         inner = xp.matmul(first, xp.matrix_transpose(second))
-        values = xp.sum(_power(1 + scales[0] * inner, degrees[0]), axis=1)
+        values = xp.sum(power(1 + scales[0] * inner, degrees[0]), axis=1)
         n, m = values.shape[1:]
         for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
             vertical, horizontal = (like(matrix, X) for matrix in matrices)
             grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
             grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
-            values = _power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
-        return _power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
+            values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
+        return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _patches(self, X: NDArray) -> NDArray:
         """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""
@@ -317,14 +260,14 @@ class Locality(Kernel):
         values = 0
         for channel in range(first.shape[1]):
             inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
-            values = values + _power(1 + scales[0] * inner, degrees[0])
+            values = values + power(1 + scales[0] * inner, degrees[0])
         for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
             vertical, horizontal = (m.astype(values.dtype) for m in matrices)
             grid = values.reshape(vertical.shape[1], horizontal.shape[1], -1)
             grid = np.matmul(horizontal, grid)
             grid = np.tensordot(vertical, grid, axes=1)
-            values = _power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
-        return _power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
+            values = power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
+        return power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
 
     def _by_recursion(self, first: NDArray, second: NDArray, layers) -> NDArray:
         """One (n, m) array a layer: every window recomputes the windows below it."""
@@ -334,82 +277,31 @@ class Locality(Kernel):
             if layer == 0:
                 position = row * len(layers[0][1]) + column
                 return sum(
-                    _power(1 + scales[0] * (a @ b.T), degrees[0])
+                    power(1 + scales[0] * (a @ b.T), degrees[0])
                     for a, b in zip(first[position], second[position], strict=True)
                 )
             vertical, horizontal = layers[layer]
             below = product(np.flatnonzero(vertical[row]), np.flatnonzero(horizontal[column]))
             total = sum(value(layer - 1, r, c) for r, c in below)
-            return _power(1 + scales[layer] * total, degrees[layer])
+            return power(1 + scales[layer] * total, degrees[layer])
 
         top = len(layers) - 1
         positions = product(range(len(layers[top][0])), range(len(layers[top][1])))
         total = sum(value(top, r, c) for r, c in positions)
-        return _power(1 + scales[-1] * total, degrees[-1])
+        return power(1 + scales[-1] * total, degrees[-1])
 
     # -- the quadratic first layer as one inner product --------------------------------------------
 
     def lift(self) -> Lift | None:
-        r"""The kernel as a function of one inner product, where its structure allows that.
+        """The kernel as a function of one inner product, where its structure allows that.
 
-        For two layers with :math:`d_1 = 2` the sum over windows is, up to a constant,
-
-        .. math:: \sum_w \langle x_w, z_w \rangle^2 = \sum_\delta \sum_p
-                  k(p, p + \delta)\, x_p x_{p + \delta} \; z_p z_{p + \delta},
-
-        where k counts the windows that hold both pixels; padding, stride and the frame's edge
-        enter through k alone, on the first argument. The linear term is weighted alike.
-        Returns None for other degrees and depths, and for mixed channels.
+        See `quadratic_lift`. None for other degrees and depths, and for mixed channels.
         """
         degrees, scales = self._degrees(), self._scales()
         layers = self._layers()
         if len(degrees) != 2 or degrees[0] != 2 or (self.mixed and self.channels > 1):
             return None
-        (vertical, horizontal), = layers
-        alpha, beta = scales
-        n_windows = len(vertical) * len(horizontal) * self.channels
-        reach = [side - 1 for side, _, _ in self._windows()[0]]
-        # The offsets delta and -delta contribute alike: one of each pair, counted twice.
-        offsets = [
-            (i, j) for i in range(reach[0] + 1) for j in range(-reach[1], reach[1] + 1)
-            if (i, j) >= (0, 0)
-        ]
-        shared = [m.T @ m for m in (vertical, horizontal)]
-        weights = np.stack([np.outer(_offset(shared[0], i), _offset(shared[1], j))
-                            for i, j in offsets])
-        alive = weights.any(axis=(1, 2))
-        offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
-        weights = weights[alive] * alpha**2
-        weights[1:] *= 2
-        linear = 2 / alpha * weights[0]
-
-        def first(images: NDArray) -> NDArray:
-            n, height, width, channels = images.shape
-            lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
-            for c in range(channels):
-                plane = np.ascontiguousarray(images[..., c])
-                lifted[:, c, 0] = linear * plane
-                for k, (i, j) in enumerate(offsets):
-                    moved = np.roll(plane, (-i, -j), axis=(1, 2))
-                    np.multiply(plane, moved, out=moved)
-                    lifted[:, c, k + 1] = weights[k].astype(images.dtype) * moved
-            return lifted.reshape(n, -1, height, width)
-
-        def second(images: NDArray) -> NDArray:
-            n, height, width, channels = images.shape
-            lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
-            for c in range(channels):
-                plane = np.ascontiguousarray(images[..., c])
-                lifted[:, c, 0] = plane
-                for k, (i, j) in enumerate(offsets):
-                    np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)),
-                                out=lifted[:, c, k + 1])
-            return lifted.reshape(n, -1, height, width)
-
-        def outer(core: NDArray, X: NDArray) -> NDArray:
-            return _power(1 + beta * (n_windows + core), degrees[1])
-
-        return Lift(self.channels * (len(offsets) + 1), first, second, outer)
+        return quadratic_lift(layers[0], self._windows()[0], self.channels, scales, degrees[1])
 
     def _quadratic(self, lift: Lift, X: NDArray, Y: NDArray) -> NDArray:
         values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
@@ -422,24 +314,3 @@ class Locality(Kernel):
                 core = first.reshape(len(first), -1) @ second
                 values[rows, columns] = lift.outer(core, X[rows])
         return values
-
-
-def _offset(matrix: NDArray, offset: int) -> NDArray:
-    """``matrix[p, p + offset]`` for every p, zero where p + offset leaves the frame."""
-    entries = np.zeros(len(matrix))
-    diagonal = np.diagonal(matrix, offset)
-    start = max(0, -offset)
-    entries[start : start + len(diagonal)] = diagonal
-    return entries
-
-
-def _power(values: NDArray, degree: int) -> NDArray:
-    """Integer powers by repeated squaring: ``**`` goes through the general power function."""
-    result = None
-    while degree:
-        if degree & 1:
-            result = values if result is None else result * values
-        degree >>= 1
-        if degree:
-            values = values * values
-    return result

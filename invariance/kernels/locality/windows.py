@@ -1,0 +1,87 @@
+"""Where the windows of every layer lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import is_integer
+
+__all__ = ["Settings", "image_sizes", "memberships", "window_settings"]
+
+#: Side, padding and stride of a layer's windows, along both axes.
+Settings = tuple[tuple[int, int, int], tuple[int, int, int]]
+
+
+def image_sizes(shape: int | Sequence[int]) -> tuple[int, int]:
+    """Height and width; a sequence is an image of height one."""
+    sizes = np.atleast_1d(np.asarray(shape))
+    if len(sizes) not in (1, 2) or sizes.dtype.kind not in "iu" or np.any(sizes < 1):
+        raise ValueError(
+            f"shape must be (height, width) or (length,), got {shape!r}; the number of "
+            "channels is a parameter of its own"
+        )
+    return (1, int(sizes[0])) if len(sizes) == 1 else (int(sizes[0]), int(sizes[1]))
+
+
+def window_settings(kernel, n_layers: int) -> list[Settings]:
+    """The windows of each local layer, from a kernel's parameters."""
+    along_both = len(np.atleast_1d(kernel.shape)) == 2
+    layers = []
+    settings = zip(
+        *(_for_each_layer(kernel, name, n_layers) for name in ("window", "padding", "stride")),
+        strict=True,
+    )
+    for window, padding, stride in settings:
+        if not is_integer(window) or window < 1:
+            raise ValueError(f"window must be a positive odd integer, got {window!r}")
+        if window % 2 == 0:
+            raise ValueError(
+                f"window must be odd, to have a pixel at its centre, got {window!r}: take "
+                f"{window - 1} or {window + 1}"
+            )
+        if not is_integer(stride) or stride < 1:
+            raise ValueError(f"stride must be a positive integer, got {stride!r}")
+        if isinstance(padding, str):
+            padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
+        if not is_integer(padding) or not 0 <= padding < window:
+            raise ValueError(
+                "padding must be 'same', 'valid' or a number of pixels below the window's "
+                f"{window}, got {padding!r}"
+            )
+        own = (int(window), int(padding), int(stride))
+        layers.append((own if along_both else (1, 0, 1), own))
+    return layers
+
+
+def _for_each_layer(kernel, name: str, n_layers: int) -> list:
+    """A parameter's value for every local layer."""
+    value = getattr(kernel, name)
+    values = [value] * n_layers if np.ndim(value) == 0 else list(value)
+    if len(values) != n_layers:
+        raise ValueError(
+            f"{name}={value!r} has {len(values)} entries for {n_layers} local layers "
+            f"(degrees={kernel.degrees!r})"
+        )
+    return values
+
+
+def memberships(layers: list[Settings], sizes: tuple[int, int]) -> list[list[NDArray]]:
+    """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
+    found = []
+    for settings in layers:
+        matrices = []
+        for (window, padding, stride), size in zip(settings, sizes, strict=True):
+            if window > size:
+                raise ValueError(
+                    f"a window of {window} pixels is larger than its input of size {size}: "
+                    "take a smaller window"
+                )
+            starts = np.arange(-padding, size + padding - window + 1, stride)
+            inside = np.arange(size) - starts[:, None]
+            matrices.append(((inside >= 0) & (inside < window)).astype(float))
+        found.append(matrices)
+        sizes = tuple(len(m) for m in matrices)
+    return found

@@ -158,7 +158,7 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
 
 
 def _status(job: Job, status: str, failure: dict | None, results: str | None,
-            executed: str | None) -> dict[str, Any]:
+            results_key: str | None, executed: str | None) -> dict[str, Any]:
     started = job.started or datetime.now(UTC)
     return {
         "schema": 1, "notebook": job.notebook, "profile": job.parameters["profile"],
@@ -166,7 +166,8 @@ def _status(job: Job, status: str, failure: dict | None, results: str | None,
         "status": status, "failure": failure, "key": job.key,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "duration_s": round(job.elapsed, 2), "results": results, "executed": executed,
+        "duration_s": round(job.elapsed, 2), "results": results, "results_key": results_key,
+        "executed": executed,
     }
 
 
@@ -175,7 +176,9 @@ def _keep_success(job: Job, paths: Paths) -> None:
     has_results = (job.folder / "results.json").is_file()
     write_json(
         job.folder / "status.json",
-        _status(job, "ok", None, "this attempt" if has_results else None, "executed.ipynb"),
+        _status(
+            job, "ok", None, "this attempt" if has_results else None, job.key, "executed.ipynb"
+        ),
     )
     replace_folder(job.folder, job.final)
     if has_results and job.parameters["profile"] == "full" and job.default_parameters:
@@ -206,8 +209,12 @@ def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:
             replace_folder(job.folder, job.final / "failed")
             if (job.final / "failed" / "executed.ipynb").is_file():
                 executed = "failed/executed.ipynb"
-    results = "earlier attempt" if (job.final / "results.json").is_file() else None
-    write_json(job.final / "status.json", _status(job, status, failure, results, executed))
+    earlier = (job.final / "results.json").is_file()
+    key = (read_json(job.final / "status.json") or {}).get("results_key") if earlier else None
+    write_json(
+        job.final / "status.json",
+        _status(job, status, failure, "earlier attempt" if earlier else None, key, executed),
+    )
 
 
 def finish(

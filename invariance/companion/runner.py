@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import inf, isinf
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +84,14 @@ def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
 
     A notebook never run comes first: it may be the longest.
     """
-    status = status_of(paths, notebook, profile)
-    if status and status.get("status") == "ok":
-        last = read_json(paths.output(notebook, profile) / "results.json")
-    else:
-        last = read_json(paths.published(notebook) / "results.json") if profile == "full" else None
-    spent = (last or {}).get("volatile", {})
-    return spent["wall_s"] + spent.get("cached_s", 0) if "wall_s" in spent else inf
+    folders = [paths.output(notebook, profile)]
+    if profile == "full":
+        folders.append(paths.published(notebook))
+    for folder in folders:
+        spent = (read_json(folder / "results.json") or {}).get("volatile", {})
+        if "wall_s" in spent:
+            return spent["wall_s"] + spent.get("cached_s", 0)
+    return inf
 
 
 def _refresh_verdicts(results: Path, ledger: Ledger) -> None:
@@ -150,7 +151,10 @@ def _prepare(
 
 
 def _still_valid(jobs: Sequence[Job], paths: Paths, profile: str) -> list[Job]:
-    """Jobs whose last success is what a run would give again, and what they read with them."""
+    """Jobs whose last success is what a run would give again, and what they read with them.
+
+    An attempt that was interrupted takes nothing away from the success before it.
+    """
     by_name = {job.notebook: job for job in jobs}
 
     @cache
@@ -159,7 +163,9 @@ def _still_valid(jobs: Sequence[Job], paths: Paths, profile: str) -> list[Job]:
             return True
         job = by_name[notebook]
         status = read_json(job.final / "status.json")
-        if not status or status["status"] != "ok" or status["key"] != job.key:
+        if not status or status["status"] not in ("ok", "interrupted"):
+            return False
+        if status.get("results_key") != job.key:
             return False
         finished = _changed(job.final / "status.json")
         return all(
@@ -269,7 +275,8 @@ def run_notebooks(
                 if profile == "full" and job.default_parameters:
                     _refresh_verdicts(paths.published(job.notebook) / "results.json", ledger)
                 waiting.remove(job)
-                duration = read_json(job.final / "status.json")["duration_s"]
+                status = read_json(job.final / "status.json")
+                duration = status["duration_s"] if isinf(job.expected_s) else job.expected_s
                 done(Outcome(job.notebook, "ok", duration, resumed=True))
         waiting.sort(key=lambda job: -job.expected_s)
 

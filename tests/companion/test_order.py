@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from invariance.companion.errors import NotebookError
 from invariance.companion.files import write_json
 from invariance.companion.order import reads
 from invariance.companion.paths import Paths
-from invariance.companion.runner import run_notebooks
+from invariance.companion.runner import run_notebooks, status_of
 
 REAL = Paths(Path(__file__).parents[2])
 
@@ -104,6 +105,29 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
     place = Script(1)
     run_notebooks(project, project.all_notebooks(), profile="full", place=place)
     assert place.started == ["p/d_new", "p/c_mostly_kept", "p/b_long", "p/a_short"]
+
+
+def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
+    name = write(project, "p/a")
+    text = project.source(name).read_text()
+    run_notebooks(project, [name], place=Script(1))
+
+    class Stopped(Script):
+        """Control-C arrives as soon as something runs."""
+
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            signal.raise_signal(signal.SIGINT)
+            return process
+
+    project.source(name).write_text(text + "# changed")
+    assert statuses(run_notebooks(project, [name], place=Stopped(1))) == {name: "interrupted"}
+    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "ok"}
+    project.source(name).write_text(text)
+    run_notebooks(project, [name], place=Script(1))
+    run_notebooks(project, [name], place=Stopped(1))
+    assert status_of(project, name, "quick")["status"] == "interrupted"
+    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "kept"}
 
 
 ALONE = "#   invariance:\n#     alone: true\n"

@@ -274,11 +274,13 @@ run.figure(
 
 # %% [markdown]
 # **What it shows.** On the paper's split all rows are the paper's. Over further splits the order is the same for MNIST: invariance and
-# locality help, together most, and the fewer the samples the more. For letters with 100 samples the paper's split is a lucky
+# locality help, and the fewer the samples the more; together they are best up to 200 samples, while with 500 invariance alone is ahead. For letters with 100 samples the paper's split is a lucky
 # one: rows without locality lie 7 to 9 points above their means over splits, rows with it 2 to 4, so that TI-RI is printed above L-TI and TI above
 # L-RI and L, and over splits it is the other way round. With 200 and 500 samples the orders agree. The average-fit kernel is no better than the plain one.
 #
-# Rows are compared on the same images, so that their differences are better known than themselves: what the best row gains on each other.
+# Rows are compared on the same images, so that their differences are better known than themselves: what locality with both invariances gains
+# on each other row. At full scale it is 6.2 ± 1.1 points ahead of both invariances without locality with 100 digits, level with 200
+# (0.5 ± 0.3) and 1.3 ± 0.2 behind with 500; with letters 7.7 ± 0.6 and 3.7 ± 0.6 ahead, and 2.0 ± 0.3 behind.
 
 # %%
 run.table(

@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     alone: true
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:

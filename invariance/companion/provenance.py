@@ -5,6 +5,7 @@ import platform
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -56,12 +57,10 @@ def code_version(root: Path) -> str:
 
 
 def _cpu_model() -> str:
-    try:
+    with suppress(OSError):  # no such file outside Linux
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass  # no such file outside Linux
     return platform.processor() or platform.machine()
 
 

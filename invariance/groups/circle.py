@@ -127,7 +127,7 @@ class CircleAction(Group):
         return values / values.sum()
 
     def quadrature(self) -> tuple[NDArray, NDArray]:
-        """The nodes; of the whole circle, four for each of the highest frequency's turns."""
+        """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
         if self.n_nodes is not None:
             return super().quadrature()
         n = 4 * int(self.frequency_array().max(initial=0)) + 1

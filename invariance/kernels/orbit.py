@@ -75,8 +75,8 @@ class Average(Kernel):
         For a base that is no kernel, a group that is none, or an infinite one that has no
         quadrature rule, without ``n_transforms``.
     ValueError
-        For ``n_transforms < 1``, ``n_transforms``
-        without an integer ``random_state``, or unknown ``sides``.
+        For ``n_transforms < 1``, ``n_transforms`` without an integer ``random_state``, or unknown
+        ``sides``.
 
     Examples
     --------

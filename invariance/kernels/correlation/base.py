@@ -9,6 +9,7 @@ from math import gcd, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from .tile import Tile
 from .workspace import Workspace
 
 __all__ = ["ShiftCorrelation"]
@@ -112,7 +113,7 @@ class ShiftCorrelation(ABC):
         return int(right != folded), int(column[0]), int(row[0])
 
     def _column_transform(self) -> tuple[NDArray, NDArray]:
-        """Matrices from what `_tiles` gives to E, and to O where it is not 0."""
+        """Matrices of a `Tile`, to E, and to O where it is not 0."""
         angle = 2 * np.pi * np.outer(self.columns, self.frequencies) / self.width
         even = np.cos(angle) / self.width
         even[:, self.n_real :] *= 2
@@ -156,12 +157,15 @@ class ShiftCorrelation(ABC):
     @abstractmethod
     def _tiles(
         self, first: NDArray, second: list[NDArray]
-    ) -> Iterator[tuple[slice, NDArray, NDArray]]:
-        """Some of the second images, and what the column transform makes E and O of.
+    ) -> Iterator[tuple[slice, Tile]]:
+        """Some of the second images, and the tile whose `transform` gives E and O of them.
 
-        Each of shape (columns of its matrix, ...), with vertical shifts, second and first images
-        in the order of `_row_axis`.
+        Each of shape (columns, ...), with vertical shifts, second and first images in the order
+        of `_row_axis`.
         """
+
+    def _tile(self, read_even: NDArray, read_odd: NDArray, space: Workspace) -> Tile:
+        return Tile(self._even, self._odd, read_even, read_odd, self.n_own, space)
 
     @abstractmethod
     def operations(self, shown: float = 1.0) -> dict[str, int]:
@@ -212,20 +216,20 @@ class ShiftCorrelation(ABC):
         maximum : ndarray of shape (n, m)
         minimum : ndarray of shape (n, m) or None
         """
-        shape = len(first), second[0].shape[1]
+        # A tile's second images are rows here, so that its results are written in one piece.
+        shape = second[0].shape[1], len(first)
         highest = np.empty(shape, self.dtype)
         lowest = np.empty(shape, self.dtype) if minimum else None
-        space = Workspace(self.dtype)
-        for some, *parts in self._tiles(first, second):
-            even, odd = self._even_odd(parts, space)
+        for some, tile in self._tiles(first, second):
+            even, odd = tile.transform()
             if self.symmetric and offsets is None:
                 np.abs(odd, out=odd)
                 if minimum:
                     below = even.copy()
                     below[self.n_own :] -= odd
-                    lowest[:, some] = self._reduce(below, np.minimum).T
-                even[self.n_own :] += odd
-                highest[:, some] = self._reduce(even, np.maximum).T
+                    self._reduce(below, np.minimum, lowest[some])
+                np.add(tile.paired, odd, out=tile.paired)
+                self._reduce(even, np.maximum, highest[some])
                 continue
             values = [even.copy(), even]
             values[0][self.n_own :] += odd
@@ -233,48 +237,32 @@ class ShiftCorrelation(ABC):
             if offsets is not None:
                 for value, offset in zip(values, offsets, strict=True):
                     self._rows_first(value)[:] -= offset[:, :, some, None]
-            highest[:, some] = self._over_wanted(values, np.maximum, -np.inf).T
+            self._over_wanted(values, np.maximum, -np.inf, highest[some])
             if minimum:
-                lowest[:, some] = self._over_wanted(values, np.minimum, np.inf).T
-        return highest, lowest
+                self._over_wanted(values, np.minimum, np.inf, lowest[some])
+        return highest.T.copy(), lowest.T.copy() if minimum else None
 
     def every(self, first: NDArray, second: list[NDArray]) -> NDArray:
         """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
         shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
         out = np.empty(shape, self.dtype)
-        space = Workspace(self.dtype)
-        for some, *parts in self._tiles(first, second):
-            even, odd = (
-                self._rows_first(part).swapaxes(2, 3) for part in self._even_odd(parts, space)
-            )
+        for some, tile in self._tiles(first, second):
+            even, odd = (self._rows_first(part).swapaxes(2, 3) for part in tile.transform())
             out[..., some] = even
             out[0, self.n_own :, ..., some] += odd
             out[1, self.n_own :, ..., some] -= odd
         return out
 
-    def _even_odd(self, parts: list[NDArray], space: Workspace) -> list[NDArray]:
-        made = []
-        for name, matrix, values in zip(("E", "O"), (self._even, self._odd), parts, strict=True):
-            part = space.array(name, len(matrix), *values.shape[1:])
-            np.matmul(
-                matrix, values.reshape(len(values), prod(values.shape[1:])),
-                out=part.reshape(len(matrix), prod(values.shape[1:])),
-            )
-            made.append(part)
-        return made
-
     def _rows_first(self, values: NDArray) -> NDArray:
         """A view of shape (columns, rows, m, n)."""
         return np.moveaxis(values, 1 + self._row_axis, 1)
 
-    def _reduce(self, values: NDArray, reduce) -> NDArray:
+    def _reduce(self, values: NDArray, reduce, out: NDArray) -> None:
         """Over columns and rows of shifts, shape (m, n)."""
-        return reduce.reduce(reduce.reduce(values, axis=0), axis=self._row_axis)
+        reduce.reduce(reduce.reduce(values, axis=0), axis=self._row_axis, out=out)
 
-    def _over_wanted(self, values: list[NDArray], reduce, fill: float) -> NDArray:
-        parts = []
+    def _over_wanted(self, values: list[NDArray], reduce, fill: float, out: NDArray) -> None:
         for value, wanted in zip(values, self.wanted, strict=True):
             if not wanted.all():
                 self._rows_first(value)[~wanted] = fill
-            parts.append(self._reduce(value, reduce))
-        return reduce(*parts)
+        self._reduce(reduce(*values), reduce, out)

@@ -91,7 +91,7 @@ class FrequencyCorrelation(ShiftCorrelation):
                         target[1, k] = shifted.imag
             for part, (real, imaginary) in zip(parts, both, strict=True):
                 some = slice(start + part.start, start + part.stop)
-                yield some, real, imaginary[self.n_real :]
+                yield some, self._tile(real, imaginary[self.n_real :], space)
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         others = len(self.frequencies) - self.n_real

@@ -75,13 +75,15 @@ class RowCorrelation(ShiftCorrelation):
         space, at_imaginary = Workspace(self.dtype), len(self._even[0]) - len(others)
         step = max(1, self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)))
         kept = second[0][..., top * self._n_planes : bottom * self._n_planes]
+        kept = kept.reshape(len(own), m * rows, size)   # a view: only the last axis was cut
         for start in range(0, m, step):
-            some = slice(start, min(start + step, m))
-            width = some.stop - some.start
-            products = space.array("products", len(own), width * rows, n)
-            np.matmul(kept[:, some].reshape(len(own), width * rows, size), own, out=products)
-            products = products.reshape(len(own), width, rows, n)
-            yield some, products[: len(self._even[0])], products[at_imaginary:]
+            stop = min(start + step, m)
+            if start == 0 or stop - start < step:
+                products = space.array("products", len(own), (stop - start) * rows, n)
+                apart = products.reshape(len(own), stop - start, rows, n)
+                tile = self._tile(apart[: len(self._even[0])], apart[at_imaginary:], space)
+            np.matmul(kept[:, start * rows : stop * rows], own, out=products)
+            yield slice(start, stop), tile
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         each = 2 * len(self.rows) * self.height * self._n_planes

@@ -1,0 +1,51 @@
+"""`Tile`: the inverse transform along columns of some pairs."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .workspace import Workspace
+
+__all__ = ["Tile"]
+
+
+class Tile:
+    """Sums even and odd in the horizontal shift, E and O, of what `read_even` and `read_odd` hold.
+
+    Made once for all tiles of one size, which are written into the arrays read here one after
+    another: on small tiles, making views of them anew would cost as much as the sums, and would
+    keep the interpreter's lock from the other threads.
+
+    Parameters
+    ----------
+    even_matrix, odd_matrix : ndarray
+    read_even, read_odd : ndarray, as many first entries as the matrices have columns
+        Contiguous.
+    n_own : int
+        How many first columns of shifts have no odd part.
+    space : Workspace
+    """
+
+    def __init__(
+        self, even_matrix: NDArray, odd_matrix: NDArray, read_even: NDArray, read_odd: NDArray,
+        n_own: int, space: Workspace,
+    ):
+        self.even = space.array("E", len(even_matrix), *read_even.shape[1:])
+        self.odd = space.array("O", len(odd_matrix), *read_odd.shape[1:])
+        #: The part of `even` that belongs to `odd`.
+        self.paired = self.even[n_own:]
+        self._products = [
+            (matrix, *(a.reshape(len(a), prod(a.shape[1:])) for a in (read, write)))
+            for matrix, read, write in (
+                (even_matrix, read_even, self.even), (odd_matrix, read_odd, self.odd)
+            )
+        ]
+
+    def transform(self) -> tuple[NDArray, NDArray]:
+        """E and O of what the arrays hold now; E + O and E - O are values at shifts +, -."""
+        for matrix, read, write in self._products:
+            np.matmul(matrix, read, out=write)
+        return self.even, self.odd

@@ -53,14 +53,12 @@ run = Run("raj2017/quantum_machine", profile=profile, seed=seed)
 # fold all parameters are chosen by cross-validation over the other four, which never
 # see an energy of the test fold.
 #
-# All settings but the regularisation are tried on some molecules of each fold, and all rows of Gaussian features alike:
+# All settings but the regularisation are tried on some molecules of each fold, and the one with the smallest inner error for a test fold goes to
+# full scale; there the regularisation is chosen once more, by the two folds next to the test fold.
 #
-# - Original, sorted and local features: bandwidth, noise and second bandwidth are tried on 600 molecules a fold with as many templates as at
-#   full scale; of a second layer with the kernel that its random templates approach (`Hyperkernel`). The two settings with the
-#   smallest inner errors for a test fold are compared again at full scale.
-# - The other rows: bandwidth and noise on 300 molecules a fold; the best for a test fold goes to full scale.
-#
-# At full scale the regularisation is chosen once more, by the two folds next to the test fold.
+# - Original, sorted and local features of the Gaussian kernel, all alike: bandwidth, noise and second bandwidth are tried on 600 molecules a fold
+#   with as many templates as at full scale, and for a second layer with the kernel that its random templates approach (`Hyperkernel`).
+# - The other rows: bandwidth and noise on 300 molecules a fold.
 
 # %%
 def make_molecules(n, random_state):
@@ -194,7 +192,7 @@ def cdf_gram(noise, rows, n_templates):
 # ## Gaussian kernels, one layer and two: settings on some molecules
 #
 # `nested_ridge` gives the inner errors of each setting, by test fold, and apart from them its predictions for the test folds; those of
-# settings that are not chosen are not used. Random Fourier features choose; Nystrom features of the same kernel take what they chose.
+# settings that are not chosen are not used. Random Fourier features choose; Nystrom features and the kernel itself take what they chose.
 
 # %%
 FULL, FULL_L1 = (s, n_landmarks, r), run.choose(quick=(100, 60, 5), full=(0, 1500, 8))
@@ -250,7 +248,7 @@ run.table(
 # %%
 @run.cache
 def full_model(method, sigma, matrices, second):
-    """Inner errors by test fold, predictions by models without the molecule's fold, and lambdas; two layers unless second is None."""
+    """For every molecule by a model without its fold; lambdas. Two layers unless second is None."""
     everything = slice(None)
     if method == "exact":
         gram = base("gaussian", sigma)(representation(matrices, everything))
@@ -262,18 +260,12 @@ def full_model(method, sigma, matrices, second):
             Z = OrbitFourier(n_components=s, gamma=gamma, form="cos_sin", random_state=seed + 1).fit_transform(Z)
         gram = feature_gram(Z)
     found = nested_ridge(gram, energies, folds, FINE_LAMBDAS, n_inner=N_INNER)
-    return found.inner.min(axis=1), found.predictions, found.chosen
+    return found.predictions, found.chosen
 
 
-def smallest(errors, k, n):
-    """The n settings of the smallest inner errors for test fold k."""
-    return sorted(errors, key=lambda setting: errors[setting][k])[:n]
-
-
-def at_full_scale(method, candidates):
-    """For each test fold the best of its candidates (sigma, matrices, second bandwidth)."""
-    models = {setting: full_model(method, *setting) for of_fold in candidates for setting in of_fold}
-    return [min(of_fold, key=lambda setting: models[setting][0][k]) for k, of_fold in enumerate(candidates)]
+def best(errors):
+    """For each test fold the setting of the smallest inner error."""
+    return [min(errors, key=lambda setting: errors[setting][k]) for k in range(len(folds))]
 
 
 def errors_by_fold(settings, predict):
@@ -290,22 +282,18 @@ def errors_by_fold(settings, predict):
 
 
 def full_errors(method, settings):
-    return errors_by_fold(settings, lambda setting: full_model(method, *setting)[1:])
+    return errors_by_fold(settings, lambda setting: full_model(method, *setting))
 
 
 results = {}
 for kind, tried in trials.items():
-    two = {}
-    for layers, name in ((1, f"{kind}, {{}}"), (2, f"{kind}, {{}}, 2 layers")):
-        errors = {(*setting, second): by_fold for setting, found in tried.items()
-                  for second, by_fold in found.items() if (second is None) == (layers == 1)}
-        chosen = at_full_scale("rf", [smallest(errors, k, 2) for k in range(len(folds))])
-        results[name.format("RF")] = full_errors("rf", chosen)
-        two[name.format("Nystrom")] = full_errors("nystrom", chosen)
-    results |= two
+    one = best({(*setting, None): found[None] for setting, found in tried.items()})
+    two = best({(*setting, second): found[second] for setting, found in tried.items() for second in SECONDS})
+    for method, name in (("rf", "RF"), ("nystrom", "Nystrom")):
+        results[f"{kind}, {name}"] = full_errors(method, one)
+        results[f"{kind}, {name}, 2 layers"] = full_errors(method, two)
     if kind != "LGIKA":
-        everyone = [[(*setting, None) for setting in tried]] * len(folds)
-        results[f"{kind}, GP"] = full_errors("exact", at_full_scale("exact", everyone))
+        results[f"{kind}, GP"] = full_errors("exact", one)
 
 # %% [markdown]
 # ## The other rows: settings on some molecules
@@ -344,8 +332,7 @@ GRIDS = {
 
 def choose(kind, kernel, sigmas, matrices):
     """For each test fold: (sigma, matrices)."""
-    errors = {(sigma, what): inner_errors(kind, kernel, sigma, what) for sigma in sigmas for what in matrices}
-    return [smallest(errors, k, 1)[0] for k in range(len(folds))]
+    return best({(sigma, what): inner_errors(kind, kernel, sigma, what) for sigma in sigmas for what in matrices})
 
 
 chosen = {name: choose(*grid) for name, grid in GRIDS.items()}
@@ -368,7 +355,7 @@ def gram_matrix(method, kernel, sigma, matrices):
 
 @run.cache
 def test_predictions(method, kernel, sigma, matrices):
-    """For every molecule by a model without its fold; lambdas."""
+    """As `full_model`."""
     found = nested_ridge(gram_matrix(method, kernel, sigma, matrices), energies, folds, LAMBDAS, n_inner=N_INNER)
     return found.predictions, found.chosen
 
@@ -406,8 +393,7 @@ def averaged_predictions(sigma, noise):
     return found.predictions, found.chosen
 
 
-errors = {(sigma, noise): averaged_errors(sigma, noise) for sigma in L1_SIGMAS[1:] for noise in NOISES}
-settings = [smallest(errors, k, 1)[0] for k in range(len(folds))]
+settings = best({(sigma, noise): averaged_errors(sigma, noise) for sigma in L1_SIGMAS[1:] for noise in NOISES})
 results["orbit, GP, Laplacian"] = errors_by_fold(settings, lambda setting: averaged_predictions(*setting))
 
 # %% [markdown]

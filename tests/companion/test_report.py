@@ -51,7 +51,7 @@ $$K(x, z) = \frac{1}{|G|}\sum_{g \in G} k(x, gz) + \int_G \lVert gx - z\rVert_2\
 
 
 def _figure(folder: Path, name: str, alt: str) -> dict:
-    figure, axes = plt.subplots(figsize=(7, 4))
+    figure, axes = plt.subplots(figsize=(6, 5.5))
     axes.plot([1, 2, 3], [3, 1, 2], label=name)
     axes.set(xlabel="training points a class", ylabel="accuracy")
     (folder / f"{name}.png").write_bytes(to_png(figure))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -38,13 +39,18 @@ class NestedRidge:
     predictions: NDArray
 
 
-def _predict(gram, y, train, test, lam) -> NDArray:
-    """Ridge regression on the training points' Gram block, targets centred; NaN when singular."""
-    try:
-        dual = ridge_dual(gram[np.ix_(train, train)], y[train], lam)
-    except linalg.LinAlgError:
-        return np.full(len(test), np.nan)
-    return y[train].mean() + gram[np.ix_(test, train)] @ dual
+def _predict(gram, y, train, test, lambdas) -> NDArray:
+    """Ridge regression on the training points' Gram block, targets centred; NaN where singular.
+
+    Shape (q, len(test)), a row a lambda.
+    """
+    own, others = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+    factor, predictions = np.empty_like(own), np.full((len(lambdas), len(test)), np.nan)
+    for lam, row in zip(lambdas, predictions, strict=True):
+        factor[:] = own
+        with suppress(linalg.LinAlgError):
+            row[:] = y[train].mean() + others @ ridge_dual(factor, y[train], lam)
+    return predictions
 
 
 def _check_folds(folds: list[NDArray], n: int) -> None:
@@ -130,10 +136,9 @@ def nested_ridge(
         used[a, b] = used[b, a] = True
         train = np.concatenate([folds[c] for c in range(k) if c not in (a, b)])
         held_out = np.concatenate([folds[a], folds[b]])
-        for i, lam in enumerate(lambdas):
-            residual = _predict(gram, y, train, held_out, lam) - y[held_out]
-            errors[b, a, i] = np.sqrt(np.mean(residual[: len(folds[a])] ** 2))
-            errors[a, b, i] = np.sqrt(np.mean(residual[len(folds[a]) :] ** 2))
+        squared = (_predict(gram, y, train, held_out, lambdas) - y[held_out]) ** 2
+        errors[b, a] = np.sqrt(squared[:, : len(folds[a])].mean(axis=1))
+        errors[a, b] = np.sqrt(squared[:, len(folds[a]) :].mean(axis=1))
     # A lambda that fails on any inner fold is out.
     inner = np.array([errors[a][used[a]].mean(axis=0) for a in range(k)])
     inner = np.where(np.isnan(inner), np.inf, inner)
@@ -146,5 +151,5 @@ def nested_ridge(
     predictions = np.full(len(y), np.nan)
     for a in range(k):
         train = np.concatenate([folds[c] for c in range(k) if c != a])
-        predictions[folds[a]] = _predict(gram, y, train, folds[a], chosen[a])
+        predictions[folds[a]] = _predict(gram, y, train, folds[a], chosen[a : a + 1])[0]
     return NestedRidge(lambdas, inner, chosen, predictions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
@@ -14,7 +15,7 @@ def ridge_dual(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
     Parameters
     ----------
     gram : ndarray of shape (n, n), float64
-        Overwritten by its Cholesky factor.
+        Symmetric; overwritten by its Cholesky factor.
     targets : ndarray of shape (n,) or (n, t)
 
     Raises
@@ -22,6 +23,8 @@ def ridge_dual(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
     scipy.linalg.LinAlgError
         When the matrix is not positive definite.
     """
-    gram.flat[:: len(gram) + 1] += lam * len(gram) * gram.diagonal().mean()
+    if not gram.flags.f_contiguous:
+        gram = gram.T       # the same matrix, in the order that LAPACK factorises in place
+    gram[np.diag_indices_from(gram)] += lam * len(gram) * gram.diagonal().mean()
     factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
     return linalg.cho_solve(factor, targets - targets.mean(axis=0), check_finite=False)

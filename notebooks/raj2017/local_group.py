@@ -35,7 +35,7 @@ from invariance.features import OrbitFourier, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
 from invariance.linear import BlockRidgeClassifier
 
-run = Run("raj2017/locality", profile=profile, seed=seed)
+run = Run("raj2017/local_group", profile=profile, seed=seed)
 
 # %% [markdown]
 # ## The data
@@ -143,7 +143,7 @@ rows = [{"density": "none: plain features", "accuracy (%)": "{:.2f} ± {:.2f}".f
 for (name, value), correct in tried.items():
     same = value == PAPER[name]
     rows.append({
-        "density": HEADS[name], "value": f"{value:g}", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(correct)),
+        "density": HEADS[name], "width": f"{value:g}", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(correct)),
         "difference": "the paper's" if same else "{:+.2f} ± {:.2f}".format(*against_paper(correct)),
     })
 run.table(pd.DataFrame(rows), "widths", caption=f"Held-out accuracy with standard errors, {n - held:,} images to learn from, {s:,} templates, {r} elements; "
@@ -159,6 +159,8 @@ for ax, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     ax.axhline(percent(plain)[0], color=colour("rff"), linestyle="--", label="plain features")
     ax.axvline(spread(PAPER[name]) if name == "kappa" else PAPER[name], color=colour("published"), linestyle=":", label="the paper's width")
     ax.set(xscale="log", xlabel=LABELS[name])
+    ax.set_xticks(shown, [f"{value:.2g}" for value in shown])
+    ax.minorticks_off()
 panels[0].set_ylabel("held-out accuracy (%)")
 panels[0].legend()
 run.figure(

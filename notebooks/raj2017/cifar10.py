@@ -16,8 +16,8 @@
 # On CIFAR-10 no transformation of a photograph is certain to leave its class alone, but small ones
 # do. The paper averages features over a part of the affine group with three densities: log-normal
 # scalings ($\sigma = 0.3$), normal translations ($\sigma = 0.3$) and von Mises rotations
-# ($\kappa = 9$), and reports that wider ones hurt. Does a local average of raw pixels help a kernel
-# machine on natural images?
+# ($\kappa = 9$), and reports that wider ones hurt, which notebook `local_group` measures. Does a local
+# average of raw pixels help a kernel machine on natural images?
 
 # %% tags=["parameters"]
 profile: str = "quick"      # quick or full
@@ -457,7 +457,7 @@ for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "lo
 # features would not make up for the rest. Nor does any of the usual normalisations (last table before the result): what "normalized
 # pixel intensities" are the paper does not say, and none of these is worth the missing points. The second layer adds one point to plain features and
 # two to local ones, in the paper two and three; its bandwidth was chosen on a part of the images, inside its grid. Translations are taken in
-# pixels, for which the paper gives no unit.
+# pixels, for which the paper gives no unit: it is worth a point at most (notebook `local_group`).
 #
 # With 10,000 landmarks in place of random templates every row gains about three points and stays four to six below the paper's random features:
 # landmarks afford a narrower kernel, four times the median heuristic, which the templates cannot follow. In two layers local features

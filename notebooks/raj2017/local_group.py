@@ -139,7 +139,7 @@ def spread(kappa):
 
 
 HEADS = {"scale": "scaling, sigma", "translation": "translation, sigma (pixels)", "kappa": "rotation, kappa"}
-rows = [{"density": "none: plain features", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(plain)), "difference": "{:+.2f} ± {:.2f}".format(*against_paper(plain))}]
+rows = [{"density": "none: plain features", "width": "", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(plain)), "difference": "{:+.2f} ± {:.2f}".format(*against_paper(plain))}]
 for (name, value), correct in tried.items():
     same = value == PAPER[name]
     rows.append({

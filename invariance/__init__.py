@@ -1,5 +1,33 @@
 """Learning with invariances: groups, invariant kernels, feature maps and spectral averaging."""
 
+from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
+
+from .config import config_context, get_config, set_config
 
 __version__ = version("invariance")
+
+#: Imported when first asked for, so that ``import invariance; invariance.kernels`` works and what
+#: is not used costs nothing.
+_SUBPACKAGES = (
+    "datasets",
+    "features",
+    "groups",
+    "kernels",
+    "linear",
+    "spectral",
+    "theory",
+)
+
+__all__ = [*_SUBPACKAGES, "config_context", "get_config", "set_config"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _SUBPACKAGES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_SUBPACKAGES])

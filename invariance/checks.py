@@ -36,7 +36,7 @@ def check_finite(what: str, array: NDArray) -> None:
     Traceback (most recent call last):
     ValueError: the Gram matrix must be finite, but entry (0, 1) is nan
     """
-    step = max(1, 2**20 // max(array[:1].size, 1))     # the array may fill the memory
+    step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
     for start in range(0, len(array), step):
         broken = ~np.isfinite(array[start : start + step])
         if broken.any():

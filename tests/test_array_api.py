@@ -71,21 +71,29 @@ FEATURES = {
     "fourier": lambda **k: OrbitFourier(CyclicShifts(12), 31, gamma=0.1, random_state=0, **k),
     "fourier, no group": lambda **k: OrbitFourier(None, 31, gamma=0.1, random_state=0, **k),
     "fourier, cosines and sines": lambda **k: OrbitFourier(
-        Permutations(12), 31, 9, gamma=0.1, form="cos_sin", random_state=0, **k),
+        Permutations(12), 31, 9, gamma=0.1, form="cos_sin", random_state=0, **k
+    ),
     "fourier, points": lambda **k: OrbitFourier(
-        Permutations(12), 31, 9, gamma=0.1, side="points", random_state=0, **k),
+        Permutations(12), 31, 9, gamma=0.1, side="points", random_state=0, **k
+    ),
     "fourier, angular": lambda **k: OrbitFourier(
-        CircleAction(ANGULAR, VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k),
+        CircleAction(ANGULAR, VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k
+    ),
     "fourier, Laplacian": lambda **k: OrbitFourier(
-        CyclicShifts(12), 31, kernel="laplacian", gamma=0.1, random_state=0, **k),
+        CyclicShifts(12), 31, kernel="laplacian", gamma=0.1, random_state=0, **k
+    ),
     "nystrom": lambda **k: OrbitNystroem(
-        CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k),
+        CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
+    ),
     "nystrom, points": lambda **k: OrbitNystroem(
-        Permutations(12), 11, 9, gamma=0.1, rcond=1e-4, side="points", random_state=0, **k),
+        Permutations(12), 11, 9, gamma=0.1, rcond=1e-4, side="points", random_state=0, **k
+    ),
     "nystrom, polynomial": lambda **k: OrbitNystroem(
-        CyclicShifts(12), 11, kernel=Polynomial(2, 0.1), rcond=1e-3, random_state=0, **k),
+        CyclicShifts(12), 11, kernel=Polynomial(2, 0.1), rcond=1e-3, random_state=0, **k
+    ),
     "nystrom, angular": lambda **k: OrbitNystroem(
-        CircleAction(ANGULAR, n_nodes=16), 11, gamma=0.1, rcond=1e-4, random_state=0, **k),
+        CircleAction(ANGULAR, n_nodes=16), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
+    ),
 }
 
 
@@ -133,18 +141,23 @@ KERNELS = {
     "locality, mixed": Locality((4, 4), 3, degrees=(2, 2), channels=3, mixed=True),
     "best fit, shifts": BestFit(Polynomial(4, 0.02), Translations((6, 8), max_shift=2)),
     "best fit, some shifts": BestFit(
-        Linear(), Translations((6, 8), shifts=[[0, 0], [1, 3], [-2, 1], [0, -1]])),
+        Linear(), Translations((6, 8), shifts=[[0, 0], [1, 3], [-2, 1], [0, -1]])
+    ),
     "best fit, shifts that lose pixels": BestFit(
-        Gaussian(0.2), Translations((6, 8), max_shift=2, boundary="zero")),
+        Gaussian(0.2), Translations((6, 8), max_shift=2, boundary="zero")
+    ),
     "best fit, Gaussian": BestFit(Gaussian(0.2), Translations((6, 8), max_shift=2)),
     "best fit, rotations": BestFit(Polynomial(3, 0.02), Rotations((6, 8), degrees=[-20, 0, 20])),
     "best fit, shifts then rotations": BestFit(
-        Linear(), Translations((6, 8), max_shift=1).then(Rotations((6, 8), degrees=[0, 20]))),
+        Linear(), Translations((6, 8), max_shift=1).then(Rotations((6, 8), degrees=[0, 20]))
+    ),
     "best fit, rotations then shifts": BestFit(
-        Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))),
+        Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))
+    ),
     "best fit, locality": BestFit(
         Locality((6, 8), 3, degrees=(2, 2)),
-        Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))),
+        Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1)),
+    ),
     "best fit, definition": BestFit(Gaussian(0.2), CyclicShifts(48), method="definition"),
     "best fit, first side": BestFit(Linear(), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "best fit, drawn": BestFit(Gaussian(0.1), Permutations(48), n_transforms=7),
@@ -230,11 +243,16 @@ def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torc
 WITHOUT_GRADIENT = {
     **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, (BestFit, Locality))},
     "best fit, one axis": BestFit(Gaussian(0.1), CyclicShifts(48)),
-    **{name: lambda X, make=make: make().fit(POINTS).transform(X[:, :12])
-       for name, make in FEATURES.items() if name not in BY_TEMPLATES},
+    **{
+        name: lambda X, make=make: make().fit(POINTS).transform(X[:, :12])
+        for name, make in FEATURES.items()
+        if name not in BY_TEMPLATES
+    },
     "cdf features": lambda X: GroupCDF(None, 5, random_state=0).fit(IMAGES).transform(X),
-    **{f"{model.__name__}.fit": lambda X, model=model: model(None, 5, random_state=0).fit(X)
-       for model in (OrbitFourier, OrbitNystroem, GroupCDF)},
+    **{
+        f"{model.__name__}.fit": lambda X, model=model: model(None, 5, random_state=0).fit(X)
+        for model in (OrbitFourier, OrbitNystroem, GroupCDF)
+    },
     "fit_transform": lambda X: OrbitFourier(None, 5, random_state=0).fit_transform(X),
 }
 
@@ -352,14 +370,23 @@ def test_the_second_points_must_be_dense_and_have_values(torch):
 
 @pytest.mark.parametrize(
     "kernel",
-    [Laplacian(0.1), Average(Gaussian(0.1), CyclicShifts(12)),
-     BestFit(Laplacian(0.1), CyclicShifts(12))],
+    [
+        Laplacian(0.1),
+        Average(Gaussian(0.1), CyclicShifts(12)),
+        BestFit(Laplacian(0.1), CyclicShifts(12)),
+    ],
     ids=["Laplacian", "Average", "BestFit"],
 )
 def test_kernels_that_need_numpy_say_so_whatever_the_arrays(library, kernel):
     given = library.asarray(POINTS)
-    for points in ([given], [library.asarray(np.arange(24).reshape(2, 12))], [given, POINTS],
-                   [POINTS, given], [POINTS.tolist(), given], [given, given]):
+    for points in (
+        [given],
+        [library.asarray(np.arange(24).reshape(2, 12))],
+        [given, POINTS],
+        [POINTS, given],
+        [POINTS.tolist(), given],
+        [given, given],
+    ):
         with pytest.raises(TypeError, match="takes NumPy arrays only") as refusal:
             kernel(*points)
         for name, array in zip("XY", points, strict=False):

@@ -23,8 +23,13 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 def _own_kernel(work: Path) -> None:
     """Make ``python3`` mean this interpreter, whatever kernels are installed elsewhere."""
     argv = [
-        sys.executable, "-P", "-Xfrozen_modules=off", "-m", "invariance.companion._kernel",
-        "-f", "{connection_file}",
+        sys.executable,
+        "-P",
+        "-Xfrozen_modules=off",
+        "-m",
+        "invariance.companion._kernel",
+        "-f",
+        "{connection_file}",
     ]
     spec = {"argv": argv, "display_name": "Python 3 (ipykernel)", "language": "python"}
     write_json(work / "jupyter" / "kernels" / "python3" / "kernel.json", spec)
@@ -37,7 +42,10 @@ def _own_kernel(work: Path) -> None:
 
 def _failure(kind: str, message: str, progress: dict[str, Any] | None) -> dict[str, Any]:
     return {
-        "kind": kind, "message": message, "exception": None, "traceback": None,
+        "kind": kind,
+        "message": message,
+        "exception": None,
+        "traceback": None,
         "cell_index": (progress or {}).get("cell_index"),
         "cell_source": (progress or {}).get("cell_source"),
     }
@@ -83,15 +91,23 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     source = Path(job["source"])
     notebook = read_notebook(source)
     notebook.metadata["kernelspec"] = {
-        "name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python",
+        "name": "python3",
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
     }
     # given the node instead of a file, papermill copies all of it into the output's metadata
     nbformat.write(notebook, work / source.with_suffix(".ipynb").name)
     try:
         papermill.execute_notebook(
-            work / source.with_suffix(".ipynb").name, folder / "executed.ipynb",
-            parameters=job["parameters"], engine_name="invariance", kernel_name="python3",
-            progress_bar=False, cwd=source.parent, start_timeout=120, iopub_timeout=120,
+            work / source.with_suffix(".ipynb").name,
+            folder / "executed.ipynb",
+            parameters=job["parameters"],
+            engine_name="invariance",
+            kernel_name="python3",
+            progress_bar=False,
+            cwd=source.parent,
+            start_timeout=120,
+            iopub_timeout=120,
             execution_timeout=job["cell_timeout"],
         )
     except PapermillExecutionError as error:
@@ -99,9 +115,12 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
         return {
             "status": "failed",
             "failure": {
-                "kind": "cell", "message": f"{error.ename}: {_ANSI.sub('', error.evalue)}",
-                "exception": error.ename, "traceback": traceback,
-                "cell_index": error.cell_index, "cell_source": error.source,
+                "kind": "cell",
+                "message": f"{error.ename}: {_ANSI.sub('', error.evalue)}",
+                "exception": error.ename,
+                "traceback": traceback,
+                "cell_index": error.cell_index,
+                "cell_source": error.source,
             },
         }
     except CellTimeoutError:

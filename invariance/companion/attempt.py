@@ -25,8 +25,12 @@ from invariance.companion.processes import kill_all
 __all__ = ["Job", "Outcome", "describe_failure", "ending", "finish", "remove_leftovers", "start"]
 
 _THREAD_VARIABLES = (
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
 )
 # with less than this many bytes free, a worker that left no word died of it
 _LITTLE_SPACE = 2**17
@@ -119,13 +123,14 @@ def _environment(paths: Paths, threads: int) -> dict[str, str]:
     }
 
 
-def start(
-    job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None
-) -> None:
+def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None) -> None:
     """Start a job's process; ``threads`` are BLAS's, ``cell_timeout`` is in seconds."""
     description = {
-        "notebook": job.notebook, "source": str(job.source), "folder": str(job.folder),
-        "parameters": job.parameters, "cell_timeout": cell_timeout,
+        "notebook": job.notebook,
+        "source": str(job.source),
+        "folder": str(job.folder),
+        "parameters": job.parameters,
+        "cell_timeout": cell_timeout,
     }
     job.started, job.clock = datetime.now(UTC), time.monotonic()
     job.process = place.start(description, _environment(paths, threads))
@@ -157,16 +162,29 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     return "failed", describe_failure("runner", message, job)
 
 
-def _status(job: Job, status: str, failure: dict | None, results: str | None,
-            results_key: str | None, executed: str | None) -> dict[str, Any]:
+def _status(
+    job: Job,
+    status: str,
+    failure: dict | None,
+    results: str | None,
+    results_key: str | None,
+    executed: str | None,
+) -> dict[str, Any]:
     started = job.started or datetime.now(UTC)
     return {
-        "schema": 1, "notebook": job.notebook, "profile": job.parameters["profile"],
-        "parameters": job.parameters, "default_parameters": job.default_parameters,
-        "status": status, "failure": failure, "key": job.key,
+        "schema": 1,
+        "notebook": job.notebook,
+        "profile": job.parameters["profile"],
+        "parameters": job.parameters,
+        "default_parameters": job.default_parameters,
+        "status": status,
+        "failure": failure,
+        "key": job.key,
         "started": started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "duration_s": round(job.elapsed, 2), "results": results, "results_key": results_key,
+        "duration_s": round(job.elapsed, 2),
+        "results": results,
+        "results_key": results_key,
         "executed": executed,
     }
 

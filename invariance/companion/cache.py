@@ -50,13 +50,15 @@ def code_digest(source: str | None) -> str:
         files = closure(source)
     else:
         files = {
-            name: Path(module.__file__) for name, module in list(sys.modules.items())
+            name: Path(module.__file__)
+            for name, module in list(sys.modules.items())
             if name.split(".")[0] == "invariance" and getattr(module, "__file__", None)
         }
     companion = "invariance.companion"
     computing = {f"{companion}.statistics", f"{companion}.protocol"}
     kept = {
-        name: path for name, path in files.items()
+        name: path
+        for name, path in files.items()
         if not name.startswith(companion) or name in computing
     }
     return digest(kept) + json.dumps(package_versions(), sort_keys=True)
@@ -83,7 +85,8 @@ def _dependencies(function: Callable, seen: dict[str, str]) -> None:
     seen[label] = source
     values = {
         name: function.__globals__[name]
-        for name in sorted(_names(function.__code__)) if name in function.__globals__
+        for name in sorted(_names(function.__code__))
+        if name in function.__globals__
     }
     values |= inspect.getclosurevars(function).nonlocals
     values |= {"default arguments": (function.__defaults__, function.__kwdefaults__)}
@@ -150,6 +153,7 @@ def cached(
     CacheError
         When wrapping or calling: a generator, a ``Run`` or something without a key is used.
     """
+
     @wraps(function)
     def wrapper(*args, **kwargs):
         bound = inspect.signature(function).bind(*args, **kwargs)
@@ -162,8 +166,11 @@ def cached(
         memory = joblib.Memory(folder / key, verbose=0)
         # joblib names a cell's function after ipykernel's temporary file; our key replaces that
         plain = types.FunctionType(
-            function.__code__, function.__globals__, function.__name__,
-            function.__defaults__, function.__closure__,
+            function.__code__,
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
         )
         plain.__kwdefaults__ = function.__kwdefaults__
         plain.__module__, plain.__qualname__ = "notebook", function.__qualname__

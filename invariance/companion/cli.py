@@ -84,23 +84,47 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("notebooks", nargs=-1)
 @click.option("--profile", default="quick", show_default=True, help="quick or full.")
-@click.option("-p", "--parameter", "given", nargs=2, multiple=True, metavar="NAME VALUE",
-              help="A parameter of the notebooks; repeatable.")
+@click.option(
+    "-p",
+    "--parameter",
+    "given",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A parameter of the notebooks; repeatable.",
+)
 @click.option("--jobs", type=int, help="Notebooks at a time. [default: number of cores]")
-@click.option("--scheduler", metavar="ADDRESS",
-              help="Run on the workers of this Dask cluster, which share the project's folder.")
-@click.option("--resume", is_flag=True,
-              help="Skip notebooks that succeeded with the same text, parameters, code, versions.")
-@click.option("--threads", type=int, default=1, show_default=True,
-              help="BLAS threads of each notebook.")
-@click.option("--deadline", type=float, metavar="SECONDS",
-              help="Kill a notebook after this time. [default: 900; full: 86400]")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run on the workers of this Dask cluster, which share the project's folder.",
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Skip notebooks that succeeded with the same text, parameters, code, versions.",
+)
+@click.option(
+    "--threads", type=int, default=1, show_default=True, help="BLAS threads of each notebook."
+)
+@click.option(
+    "--deadline",
+    type=float,
+    metavar="SECONDS",
+    help="Kill a notebook after this time. [default: 900; full: 86400]",
+)
 @click.option("--cell-timeout", type=float, metavar="SECONDS", help="Give up a cell after this.")
 @_clear
 def run(
-    notebooks: tuple[str, ...], profile: str, given: tuple[tuple[str, str], ...],
-    jobs: int | None, scheduler: str | None, resume: bool, threads: int,
-    deadline: float | None, cell_timeout: float | None,
+    notebooks: tuple[str, ...],
+    profile: str,
+    given: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    scheduler: str | None,
+    resume: bool,
+    threads: int,
+    deadline: float | None,
+    cell_timeout: float | None,
 ) -> None:
     """Run papers (mroueh2015), notebooks (mroueh2015/xperm) or, without a name, everything.
 
@@ -122,8 +146,16 @@ def run(
 
     place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
     summary = runner.run_notebooks(
-        paths, chosen, profile=profile, parameters=parameters, place=place, resume=resume,
-        threads=threads, deadline=deadline, cell_timeout=cell_timeout, tell=tell,
+        paths,
+        chosen,
+        profile=profile,
+        parameters=parameters,
+        place=place,
+        resume=resume,
+        threads=threads,
+        deadline=deadline,
+        cell_timeout=cell_timeout,
+        tell=tell,
     )
     wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]
     for outcome in wrong:
@@ -134,18 +166,29 @@ def run(
             shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
             click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
-    click.echo(f"{finished} of {len(chosen)} notebooks succeeded ({profile}); "
-               f"results in {paths.build / profile}")
+    click.echo(
+        f"{finished} of {len(chosen)} notebooks succeeded ({profile}); "
+        f"results in {paths.build / profile}"
+    )
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
     sys.exit(summary.exit_code)
 
 
 @main.command()
-@click.option("--profile", type=click.Choice(PROFILES), default="quick", show_default=True,
-              help="Which runs to show.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER",
-              help="Where the pages go. [default: build/report]")
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    default="quick",
+    show_default=True,
+    help="Which runs to show.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where the pages go. [default: build/report]",
+)
 @_clear
 def report(profile: str, out: Path | None) -> None:
     """Build the HTML report from the newest results."""
@@ -153,8 +196,7 @@ def report(profile: str, out: Path | None) -> None:
     from invariance.companion.report import build_report
 
     paths = Paths.find()
-    index = build_report(paths.build, paths.figures, out or paths.build / "report",
-                         profile=profile)
+    index = build_report(paths.build, paths.figures, out or paths.build / "report", profile=profile)
     click.echo(f"Open {index}")
 
 

@@ -36,11 +36,18 @@ def scores(trials: Trials) -> pd.DataFrame:
     for (method, n), draws in trials.items():
         values = np.array(draws, dtype=float)
         score = mean_se(values[:, 0])
-        rows.append({
-            "method": method, "n": n, "score": score.mean, "se": score.se,
-            "discrepancy": values[:, 1].mean(), "fit_s": values[:, 2].mean(),
-            "predict_s": values[:, 3].mean(), "peak_mb": np.nanmax(values[:, 4]),
-        })
+        rows.append(
+            {
+                "method": method,
+                "n": n,
+                "score": score.mean,
+                "se": score.se,
+                "discrepancy": values[:, 1].mean(),
+                "fit_s": values[:, 2].mean(),
+                "predict_s": values[:, 3].mean(),
+                "peak_mb": np.nanmax(values[:, 4]),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -94,11 +101,16 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
             if method != best and close and behind.mean <= 2 * behind.se:
                 level.append(method)
         score = mean_se(found[best][:, 0])
-        rows.append({
-            "n": n, "best": best, "score": score.mean, "se": score.se,
-            "level": ", ".join(level[1:]),
-            "quickest": min(level, key=lambda m: (seconds(m), -merits(m).mean())),
-        })
+        rows.append(
+            {
+                "n": n,
+                "best": best,
+                "score": score.mean,
+                "se": score.se,
+                "level": ", ".join(level[1:]),
+                "quickest": min(level, key=lambda m: (seconds(m), -merits(m).mean())),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -124,8 +136,11 @@ def curves(
         begins.
     """
     panels = {
-        "score": score, "discrepancy": discrepancy, "fit_s": "fit (CPU seconds)",
-        "predict_s": "predict the test points (CPU seconds)", "peak_mb": "peak memory (MiB)",
+        "score": score,
+        "discrepancy": discrepancy,
+        "fit_s": "fit (CPU seconds)",
+        "predict_s": "predict the test points (CPU seconds)",
+        "peak_mb": "peak memory (MiB)",
     }
     sizes = sorted(table["n"].unique())
     dashed = _second_of_a_colour(names)
@@ -138,8 +153,14 @@ def curves(
             if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
             errors = 2 * rows["se"].to_numpy() if column == "score" else None
-            axis.errorbar(rows["n"], values, errors, label=names[method],
-                          linestyle="--" if method in dashed else "-", **look(method)._asdict())
+            axis.errorbar(
+                rows["n"],
+                values,
+                errors,
+                label=names[method],
+                linestyle="--" if method in dashed else "-",
+                **look(method)._asdict(),
+            )
         axis.set(xscale="log", xlabel="training samples", ylabel=label)
         if log or column not in ("score", "discrepancy"):
             axis.set_yscale("log")
@@ -195,9 +216,13 @@ def show(
     """
     table, log = scores(trials), not higher_is_better
     means = f"Means over {len(next(iter(trials.values())))} draws"
-    run.table(table, "scores", caption=(
-        f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
-    ))
+    run.table(
+        table,
+        "scores",
+        caption=(
+            f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
+        ),
+    )
     panels = f"{score}, {discrepancy}, time to fit, time to predict and peak memory"
     run.figure(
         curves(table, names, score, discrepancy, log),
@@ -207,9 +232,14 @@ def show(
         caption=f"{means}; two standard errors on the left of the upper row."
         + r" Discrepancies below $10^{-17}$ are drawn there." * log,
     )
-    run.table(answers(trials, higher_is_better), "answers", caption=(
-        "For each number of training samples the best method, those level with it and the quickest."
-    ))
+    run.table(
+        answers(trials, higher_is_better),
+        "answers",
+        caption=(
+            "For each number of training samples the best method, those level with it "
+            "and the quickest."
+        ),
+    )
     return table
 
 

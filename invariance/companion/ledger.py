@@ -21,7 +21,16 @@ KINDS = {
 }
 
 _FIELDS = {
-    "id", "kind", "source", "says", "paper", "unit", "better", "data", "tolerance", "two_sided",
+    "id",
+    "kind",
+    "source",
+    "says",
+    "paper",
+    "unit",
+    "better",
+    "data",
+    "tolerance",
+    "two_sided",
 }
 
 
@@ -137,7 +146,9 @@ def _claim(index: int, entry: object) -> Claim:
     if entry["id"].count("/") != 1:
         raise LedgerError(f"{where}: an id has the form <paper>/<claim>")
     for field, allowed in {
-        "kind": tuple(KINDS), "data": ("full", "generated"), "better": ("higher", "lower"),
+        "kind": tuple(KINDS),
+        "data": ("full", "generated"),
+        "better": ("higher", "lower"),
         "two_sided": ("true", "false"),
     }.items():
         if field in entry and entry[field] not in allowed:

@@ -171,7 +171,8 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
         (papermill then drops the parameter), or a first parameter that is not ``profile``.
     """
     cells = [
-        cell.source for cell in read_notebook(path).cells
+        cell.source
+        for cell in read_notebook(path).cells
         if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
     ]
     name = f"{path.parent.name}/{path.stem}"

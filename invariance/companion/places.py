@@ -62,7 +62,9 @@ def _launch(description: dict[str, Any], environment: dict[str, str]) -> subproc
     with open(work / "worker.log", "wb") as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "invariance.companion._worker", str(work / "job.json")],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             cwd=environment["INVARIANCE_ROOT"],
             env=os.environ | environment | {MARK: str(folder)},
             # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
@@ -171,7 +173,9 @@ class Cluster:
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
         shared = {k: v for k, v in os.environ.items() if k.startswith("INVARIANCE_")}
         future = self._client.submit(
-            _supervise, description, shared | environment,
+            _supervise,
+            description,
+            shared | environment,
             key=f"{description['notebook']}-{uuid.uuid4().hex}",
         )
         return _Remote(future, Path(description["folder"]))

@@ -18,7 +18,12 @@ from invariance.groups import Group
 from invariance.kernels import Kernel, SpectrumRepair
 
 __all__ = [
-    "Predict", "Trial", "best_by_leave_one_out", "best_with_copies", "share_of_changes", "trial",
+    "Predict",
+    "Trial",
+    "best_by_leave_one_out",
+    "best_with_copies",
+    "share_of_changes",
+    "trial",
 ]
 
 Predict = Callable[[NDArray], NDArray]

@@ -35,7 +35,10 @@ def _git(root: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],
-            capture_output=True, text=True, timeout=30, check=True,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

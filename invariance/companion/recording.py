@@ -69,9 +69,7 @@ def _numbers(claim: Claim, name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _value(
-    claim: Claim, value: Any = None, se: Any = None, samples: Any = None
-) -> dict[str, Any]:
+def _value(claim: Claim, value: Any = None, se: Any = None, samples: Any = None) -> dict[str, Any]:
     if (value is None) == (samples is None):
         raise RecordError(f"{claim.id}: pass either value= (and se=) or samples=, not both")
     count = len(claim.paper)
@@ -86,8 +84,7 @@ def _value(
     errors = np.atleast_1d(_numbers(claim, "se", 0.0 if se is None else se))
     if means.ndim != 1 or len(means) != count:
         raise RecordError(
-            f"{claim.id}: the paper has {count} number(s), {claim.printed}; "
-            f"got shape {means.shape}"
+            f"{claim.id}: the paper has {count} number(s), {claim.printed}; got shape {means.shape}"
         )
     if errors.shape != means.shape:
         if errors.size != 1:
@@ -112,7 +109,8 @@ def _pairs(claim: Claim, order: str | Sequence[str]) -> list[tuple[str, str, str
             raise RecordError(f"{claim.id}: {chain!r} is not a chain such as 'a >= b > c'")
         for left, relation, right in zip(parts[0:-2:2], parts[1::2], parts[2::2], strict=True):
             pairs.append(
-                (left, relation, right) if relation[0] == ">"
+                (left, relation, right)
+                if relation[0] == ">"
                 else (right, relation.replace("<", ">"), left)
             )
     return pairs
@@ -154,7 +152,9 @@ def _order(
                     + hint(name, summary, "scores")
                 )
         together = (
-            paired and greater in samples and smaller in samples
+            paired
+            and greater in samples
+            and smaller in samples
             and len(samples[greater]) == len(samples[smaller])
         )
         if together:
@@ -163,11 +163,20 @@ def _order(
             gap = summary[greater]["mean"] - summary[smaller]["mean"]
             se = float(np.hypot(summary[greater]["se"], summary[smaller]["se"]))
         pairs.append(
-            {"greater": greater, "relation": relation, "smaller": smaller, "gap": gap, "se": se,
-             "paired": bool(together)}
+            {
+                "greater": greater,
+                "relation": relation,
+                "smaller": smaller,
+                "gap": gap,
+                "se": se,
+                "paired": bool(together),
+            }
         )
-    return {"order": order if isinstance(order, str) else list(order), "scores": summary,
-            "pairs": pairs}
+    return {
+        "order": order if isinstance(order, str) else list(order),
+        "scores": summary,
+        "pairs": pairs,
+    }
 
 
 def _bound(claim: Claim, lhs: Any = None, rhs: Any = None, allowed: float = 0.0) -> dict[str, Any]:
@@ -185,7 +194,10 @@ def _bound(claim: Claim, lhs: Any = None, rhs: Any = None, allowed: float = 0.0)
 
 
 def _rate(
-    claim: Claim, rates: Any = None, expected: Any = None, tolerance: float | None = None,
+    claim: Claim,
+    rates: Any = None,
+    expected: Any = None,
+    tolerance: float | None = None,
     two_sided: bool | None = None,
 ) -> dict[str, Any]:
     if rates is None or expected is None:
@@ -201,8 +213,7 @@ def _rate(
     for name, fit in rates.items():
         if not isinstance(fit, RateFit):
             raise RecordError(f"{claim.id}: rates[{name!r}] is {fit!r:.60}, not a fit_rate(x, y)")
-        numbers = {"slope": fit.slope, "low": fit.low, "high": fit.high,
-                   "expected": expected[name]}
+        numbers = {"slope": fit.slope, "low": fit.low, "high": fit.high, "expected": expected[name]}
         fits[name] = {
             key: float(_numbers(claim, f"rates[{name!r}] {key}", number))
             for key, number in numbers.items()
@@ -224,7 +235,8 @@ def _identity(
         raise RecordError(f"{claim.id}: needs {KINDS['identity']} (a positive tolerance)")
     array = np.abs(_numbers(claim, "difference", difference))
     return {
-        "largest": float(array.max()), "count": int(array.size),
+        "largest": float(array.max()),
+        "count": int(array.size),
         "tolerance": float(_numbers(claim, "tolerance", tolerance)),
     }
 

@@ -252,8 +252,11 @@ class Run:
         recorded = record(claim, numbers)
         verdict = judge(claim, recorded)
         self._claims[claim_id] = {
-            "kind": claim.kind, "recorded": recorded, **verdict._asdict(),
-            "data": data, "note": note,
+            "kind": claim.kind,
+            "recorded": recorded,
+            **verdict._asdict(),
+            "data": data,
+            "note": note,
         }
         self._write()
         line = f"{claim_id}: {verdict.verdict}. {verdict.reason}"
@@ -313,9 +316,7 @@ class Run:
 
     def _new_name(self, what: str, name: str, taken: Mapping[str, Any]) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
-            raise RecordError(
-                f"{what} name {name!r}: letters, digits, '-' and '_' only, no ending"
-            )
+            raise RecordError(f"{what} name {name!r}: letters, digits, '-' and '_' only, no ending")
         if name in taken:
             self._again(f"{what} {name!r} is saved twice: give the second another name")
 

@@ -73,8 +73,11 @@ def run_key(source: Path, parameters: Mapping[str, Any], threads: int) -> str:
     except SyntaxError as error:
         raise NotebookError(f"notebook {source.stem} is not Python: {error}") from error
     parts = [
-        source.read_text(encoding="utf-8"), json.dumps(parameters, sort_keys=True),
-        digest(code), json.dumps(package_versions(), sort_keys=True), str(threads),
+        source.read_text(encoding="utf-8"),
+        json.dumps(parameters, sort_keys=True),
+        digest(code),
+        json.dumps(package_versions(), sort_keys=True),
+        str(threads),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -135,17 +138,24 @@ def _signals_noted() -> Iterator[_Stop]:
 
 
 def _prepare(
-    paths: Paths, notebook: str, parameters: Mapping[str, Parameter], values: dict[str, Any],
+    paths: Paths,
+    notebook: str,
+    parameters: Mapping[str, Parameter],
+    values: dict[str, Any],
     threads: int,
 ) -> Job:
     profile = values["profile"]
     source = paths.source(notebook)
     defaults = {name: p.default for name, p in parameters.items()} | {"profile": profile}
     return Job(
-        notebook=notebook, source=source, final=paths.output(notebook, profile),
-        parameters=values, default_parameters=values == defaults,
+        notebook=notebook,
+        source=source,
+        final=paths.output(notebook, profile),
+        parameters=values,
+        default_parameters=values == defaults,
         key=run_key(source, values, threads),
-        expected_s=_expected_duration(paths, notebook, profile), reads=reads(paths, notebook),
+        expected_s=_expected_duration(paths, notebook, profile),
+        reads=reads(paths, notebook),
         alone=runs_alone(paths, notebook),
     )
 
@@ -193,9 +203,16 @@ def _next(waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
 
 
 def run_notebooks(
-    paths: Paths, notebooks: Sequence[str], *, profile: str = "quick",
-    parameters: Mapping[str, Any] | None = None, place: Place | None = None, resume: bool = False,
-    threads: int = 1, deadline: float | None = None, cell_timeout: float | None = None,
+    paths: Paths,
+    notebooks: Sequence[str],
+    *,
+    profile: str = "quick",
+    parameters: Mapping[str, Any] | None = None,
+    place: Place | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    deadline: float | None = None,
+    cell_timeout: float | None = None,
     tell: Callable[[Outcome], None] | None = None,
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
@@ -266,8 +283,16 @@ def run_notebooks(
     with tqdm(total=len(notebooks), unit="notebook", disable=None) as bar:
         for notebook, message in malformed.items():
             values = {"profile": profile}
-            job = Job(notebook, paths.source(notebook), paths.output(notebook, profile), values,
-                      default_parameters=False, key="", expected_s=0.0, reads=[])
+            job = Job(
+                notebook,
+                paths.source(notebook),
+                paths.output(notebook, profile),
+                values,
+                default_parameters=False,
+                key="",
+                expected_s=0.0,
+                reads=[],
+            )
             done(finish(job, paths, place, "failed", describe_failure("notebook", message)))
         if resume:
             for job in _still_valid(waiting, paths, profile):

@@ -77,7 +77,8 @@ def scoreboard(paths: Paths) -> str:
         lines.append(_row(f"[{paper_label(paper)}](notebooks/{paper})", found, columns))
     lines.append(_row("all", total, columns))
     fallen = [
-        (claim, results[claim.id]) for claim in ledger.values()
+        (claim, results[claim.id])
+        for claim in ledger.values()
         if claim.id in results and results[claim.id]["verdict"] in ("short", "violated")
     ]
     if fallen:

@@ -216,6 +216,12 @@ def fit_rate(
         else:
             width, slope_se = own_width, own_se
     return RateFit(
-        slope=slope, low=slope - width, high=slope + width, intercept=intercept, se=slope_se,
-        confidence=confidence, points=len(x), method=kind,
+        slope=slope,
+        low=slope - width,
+        high=slope + width,
+        intercept=intercept,
+        se=slope_se,
+        confidence=confidence,
+        points=len(x),
+        method=kind,
     )

@@ -200,5 +200,9 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
 
 
 _JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Verdict]] = {
-    "value": _value, "order": _order, "bound": _bound, "rate": _rate, "identity": _identity,
+    "value": _value,
+    "order": _order,
+    "bound": _bound,
+    "rate": _rate,
+    "identity": _identity,
 }

@@ -72,14 +72,22 @@ CATALOGUE = {
             "70,000 handwritten digits, 28 x 28 (LeCun, Cortes, Burges 1998)",
             "https://ossci-datasets.s3.amazonaws.com/mnist",
             (
-                _mnist("train-images-idx3-ubyte.gz",
-                       "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
-                _mnist("train-labels-idx1-ubyte.gz",
-                       "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
-                _mnist("t10k-images-idx3-ubyte.gz",
-                       "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
-                _mnist("t10k-labels-idx1-ubyte.gz",
-                       "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
+                _mnist(
+                    "train-images-idx3-ubyte.gz",
+                    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                ),
+                _mnist(
+                    "train-labels-idx1-ubyte.gz",
+                    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                ),
+                _mnist(
+                    "t10k-images-idx3-ubyte.gz",
+                    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                ),
+                _mnist(
+                    "t10k-labels-idx1-ubyte.gz",
+                    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+                ),
             ),
         ),
         Entry(
@@ -87,14 +95,26 @@ CATALOGUE = {
             "EMNIST letters: 145,600 handwritten letters, 28 x 28 (Cohen et al. 2017)",
             _EMNIST_OFFICIAL.url,
             (
-                _emnist("train-images-idx3", ".xz",
-                        "af4949a196eab6aa677612b8c41fa1ab1d5428a165bfef836b51208feafed735"),
-                _emnist("train-labels-idx1", ".gz",
-                        "9759af91ea6bccdf07a6040fd085861f2ec88e37f7c3f5760f6feb57106fbe5c"),
-                _emnist("test-images-idx3", ".gz",
-                        "0ff953ff9b40055e564b38607ad0f4fc75118181d9ad38bd065387c2ca171337"),
-                _emnist("test-labels-idx1", ".gz",
-                        "924955c31fe7fd809b7303b5c0141282955f4b8390c74cdfd5d80435e0f4b4cb"),
+                _emnist(
+                    "train-images-idx3",
+                    ".xz",
+                    "af4949a196eab6aa677612b8c41fa1ab1d5428a165bfef836b51208feafed735",
+                ),
+                _emnist(
+                    "train-labels-idx1",
+                    ".gz",
+                    "9759af91ea6bccdf07a6040fd085861f2ec88e37f7c3f5760f6feb57106fbe5c",
+                ),
+                _emnist(
+                    "test-images-idx3",
+                    ".gz",
+                    "0ff953ff9b40055e564b38607ad0f4fc75118181d9ad38bd065387c2ca171337",
+                ),
+                _emnist(
+                    "test-labels-idx1",
+                    ".gz",
+                    "924955c31fe7fd809b7303b5c0141282955f4b8390c74cdfd5d80435e0f4b4cb",
+                ),
             ),
         ),
         Entry(
@@ -102,14 +122,21 @@ CATALOGUE = {
             "CIFAR-10: 60,000 colour photographs, 32 x 32, ten classes (Krizhevsky 2009)",
             "https://www.cs.toronto.edu/~kriz/cifar.html",
             (
-                DataFile("cifar-10 binary version", (
-                    Source("cifar10/cifar-10-batches-bin.tar.xz",
-                           "sha256:95db050de3a8ae691bc89254479b52da"
-                           "1d403ae77362b73b43cd60d370e1d720"),
-                    Source("cifar10/cifar-10-binary.tar.gz",
-                           "md5:c32a1d4ab5d03f1284b67883e8d87530",
-                           "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"),
-                )),
+                DataFile(
+                    "cifar-10 binary version",
+                    (
+                        Source(
+                            "cifar10/cifar-10-batches-bin.tar.xz",
+                            "sha256:95db050de3a8ae691bc89254479b52da"
+                            "1d403ae77362b73b43cd60d370e1d720",
+                        ),
+                        Source(
+                            "cifar10/cifar-10-binary.tar.gz",
+                            "md5:c32a1d4ab5d03f1284b67883e8d87530",
+                            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                        ),
+                    ),
+                ),
             ),
         ),
         Entry(
@@ -117,15 +144,22 @@ CATALOGUE = {
             "QM7: 7,165 molecules with atomisation energies (Blum and Reymond 2009, Rupp 2012)",
             "http://quantum-machine.org/datasets",
             (
-                DataFile("qm7.mat", (
-                    Source("qm7/qm7.mat",
-                           "sha256:557f7e1f0c1949b1cfa9bc2e76debf00"
-                           "a9f6c08c0638881f0fec1e21f70e39d7"),
-                    Source("qm7/qm7.mat",
-                           "sha256:fd6c26c1086887310518e6a6da778253"
-                           "bc5d3ceb8166007a679a740fff9ee6ea",
-                           "http://quantum-machine.org/data/qm7.mat"),
-                )),
+                DataFile(
+                    "qm7.mat",
+                    (
+                        Source(
+                            "qm7/qm7.mat",
+                            "sha256:557f7e1f0c1949b1cfa9bc2e76debf00"
+                            "a9f6c08c0638881f0fec1e21f70e39d7",
+                        ),
+                        Source(
+                            "qm7/qm7.mat",
+                            "sha256:fd6c26c1086887310518e6a6da778253"
+                            "bc5d3ceb8166007a679a740fff9ee6ea",
+                            "http://quantum-machine.org/data/qm7.mat",
+                        ),
+                    ),
+                ),
             ),
         ),
         Entry(
@@ -133,14 +167,22 @@ CATALOGUE = {
             "Free Spoken Digit Dataset: 3,000 recordings, six speakers, 8 kHz (CC BY-SA 4.0)",
             "https://github.com/Jakobovski/free-spoken-digit-dataset",
             (
-                DataFile("fsdd", (
-                    Source("fsdd/fsdd.tar.xz",
-                           "sha256:ee8e92d2bd66fc2012836c72182ba14b"
-                           "2c68b2fbf83a43a5a5070ac980639291"),
-                    Source("fsdd/fsdd.tar.gz", f"content:{FSDD_CONTENT}",
-                           "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/"
-                           "refs/tags/v1.0.10.tar.gz"),
-                )),
+                DataFile(
+                    "fsdd",
+                    (
+                        Source(
+                            "fsdd/fsdd.tar.xz",
+                            "sha256:ee8e92d2bd66fc2012836c72182ba14b"
+                            "2c68b2fbf83a43a5a5070ac980639291",
+                        ),
+                        Source(
+                            "fsdd/fsdd.tar.gz",
+                            f"content:{FSDD_CONTENT}",
+                            "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/"
+                            "refs/tags/v1.0.10.tar.gz",
+                        ),
+                    ),
+                ),
             ),
         ),
         Entry(
@@ -148,11 +190,16 @@ CATALOGUE = {
             "1,800 digits by 90 synthetic voices (men, women, shortened vocal tracts), 8 kHz",
             "made for this project with espeak-ng; no public download",
             (
-                DataFile("synthetic_digits.npz", (
-                    Source("synthetic_speech/synthetic_digits.npz",
-                           "sha256:4a787dd842778c3d725cd62b5356f53a"
-                           "25137973674825a859e9124f5f77a2db"),
-                )),
+                DataFile(
+                    "synthetic_digits.npz",
+                    (
+                        Source(
+                            "synthetic_speech/synthetic_digits.npz",
+                            "sha256:4a787dd842778c3d725cd62b5356f53a"
+                            "25137973674825a859e9124f5f77a2db",
+                        ),
+                    ),
+                ),
             ),
         ),
     )
@@ -171,14 +218,19 @@ def available() -> list[DatasetInfo]:
     for entry in CATALOGUE.values():
         found = [locate(file) for file in entry.files]
         here = [f for f in found if f is not None]
-        infos.append(DatasetInfo(
-            entry.name, entry.description,
-            [file.name if f is None else str(f.path)
-             for file, f in zip(entry.files, found, strict=True)],
-            entry.origin,
-            present=len(here) == len(found),
-            checksum_ok=bool(here) and all(f.holds for f in here),
-        ))
+        infos.append(
+            DatasetInfo(
+                entry.name,
+                entry.description,
+                [
+                    file.name if f is None else str(f.path)
+                    for file, f in zip(entry.files, found, strict=True)
+                ],
+                entry.origin,
+                present=len(here) == len(found),
+                checksum_ok=bool(here) and all(f.holds for f in here),
+            )
+        )
     return infos
 
 

@@ -130,9 +130,7 @@ def _cifar10(path: Path) -> dict[str, NDArray]:
         raise DataError(f"{path} lacks {', '.join(missing)}")
     stacked = np.concatenate([records[name] for name in names])
     return {
-        "data": np.ascontiguousarray(
-            stacked[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        ),
+        "data": np.ascontiguousarray(stacked[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)),
         "target": stacked[:, 0].astype(np.int64),
         "lossy_test_rows": np.array(lossy, dtype=np.int64),
     }
@@ -156,8 +154,11 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
     (file,) = found.values()
     arrays = decoded(found, lambda: _cifar10(file.path))
     return Dataset(
-        arrays["data"], arrays["target"], CATALOGUE["cifar10"].description,
-        n_train=5 * _CIFAR_BATCH, sources=_sources(found),
+        arrays["data"],
+        arrays["target"],
+        CATALOGUE["cifar10"].description,
+        n_train=5 * _CIFAR_BATCH,
+        sources=_sources(found),
         details={"lossy_test_rows": arrays["lossy_test_rows"]},
     )
 
@@ -184,6 +185,8 @@ def load_digits_images() -> Dataset:
     data = np.zeros((len(large), 28, 28), dtype=np.uint8)
     data[:, 4:24, 4:24] = np.clip(np.rint(large * (255 / 16)), 0, 255)
     return Dataset(
-        data, digits.target.astype(np.int64),
-        "scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST", n_train=1200,
+        data,
+        digits.target.astype(np.int64),
+        "scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST",
+        n_train=1200,
     )

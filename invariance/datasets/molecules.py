@@ -31,8 +31,13 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
     (file,) = CATALOGUE["qm7"].files
     found = fetch(file, download_if_missing)
     arrays = io.loadmat(found.path)
-    expected = {"X": (7165, 23, 23), "T": (1, 7165), "P": (5, 1433), "R": (7165, 23, 3),
-                "Z": (7165, 23)}
+    expected = {
+        "X": (7165, 23, 23),
+        "T": (1, 7165),
+        "P": (5, 1433),
+        "R": (7165, 23, 3),
+        "Z": (7165, 23),
+    }
     for name, shape in expected.items():
         if name not in arrays or arrays[name].shape != shape:
             raise DataError(
@@ -40,8 +45,13 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
                 f"{getattr(arrays.get(name), 'shape', None)}, expected {shape}"
             )
     return Dataset(
-        arrays["X"], arrays["T"].ravel(), CATALOGUE["qm7"].description,
+        arrays["X"],
+        arrays["T"].ravel(),
+        CATALOGUE["qm7"].description,
         sources={found.source.path: found.sha256},
-        details={"folds": arrays["P"].astype(int), "positions": arrays["R"],
-                 "charges": arrays["Z"]},
+        details={
+            "folds": arrays["P"].astype(int),
+            "positions": arrays["R"],
+            "charges": arrays["Z"],
+        },
     )

@@ -89,8 +89,10 @@ def make_translated_mnist(
     for place, image, (down, right) in zip(moved, images, offsets, strict=True):
         place[down : down + image.shape[0], right : right + image.shape[1]] = image
     return Dataset(
-        _with_noise(moved, noise, rng), labels,
-        f"{name} translated on a {canvas} x {canvas} canvas", sources=sources,
+        _with_noise(moved, noise, rng),
+        labels,
+        f"{name} translated on a {canvas} x {canvas} canvas",
+        sources=sources,
         details={"offsets": offsets},
     )
 
@@ -179,6 +181,10 @@ def make_rotated_mnist(
         top, left = (np.array(shape) - image.shape) // 2
         place[top : top + image.shape[0], left : left + image.shape[1]] = image
     return Dataset(
-        _with_noise(turned, noise, rng), labels[rows], description, n_train=n_train,
-        sources=sources, details={"degrees": degrees, "rows": rows},
+        _with_noise(turned, noise, rng),
+        labels[rows],
+        description,
+        n_train=n_train,
+        sources=sources,
+        details={"degrees": degrees, "rows": rows},
     )

@@ -195,7 +195,8 @@ def load_fsdd(download_if_missing: bool = True) -> Dataset:
     arrays = decoded({"fsdd": found}, lambda: _fsdd(found.path))
     waves = np.split(arrays["samples"], arrays["offsets"][1:-1])
     return _recordings(
-        dict(zip(arrays["names"], waves, strict=True)), CATALOGUE["fsdd"].description,
+        dict(zip(arrays["names"], waves, strict=True)),
+        CATALOGUE["fsdd"].description,
         {found.source.path: found.sha256},
     )
 

@@ -14,9 +14,15 @@ __all__ = ["make_vowels"]
 
 #: First three formants in Hz of ten English vowels, averages over men (Peterson, Barney 1952).
 _FORMANTS = {
-    "heed": (270, 2290, 3010), "hid": (390, 1990, 2550), "head": (530, 1840, 2480),
-    "had": (660, 1720, 2410), "hod": (730, 1090, 2440), "hawed": (570, 840, 2410),
-    "hood": (440, 1020, 2240), "who'd": (300, 870, 2240), "hud": (640, 1190, 2390),
+    "heed": (270, 2290, 3010),
+    "hid": (390, 1990, 2550),
+    "head": (530, 1840, 2480),
+    "had": (660, 1720, 2410),
+    "hod": (730, 1090, 2440),
+    "hawed": (570, 840, 2410),
+    "hood": (440, 1020, 2240),
+    "who'd": (300, 870, 2240),
+    "hud": (640, 1190, 2390),
     "heard": (490, 1350, 1690),
 }
 #: Mean pitch in Hz and length of the vocal tract relative to a man's, as a factor on the formants.
@@ -41,9 +47,7 @@ def _vowel(formants: NDArray, pitch: float, seconds: float, rng) -> NDArray[np.f
     return wave.astype(np.float32)
 
 
-def make_vowels(
-    n_speakers: int = 12, repetitions: int = 2, random_state=None
-) -> Dataset:
+def make_vowels(n_speakers: int = 12, repetitions: int = 2, random_state=None) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 
     Speakers differ in pitch, length of the vocal tract and speaking rate, repetitions of a word
@@ -99,9 +103,14 @@ def make_vowels(
     data[:] = waves
     word, speaker, group, repetition = (np.array(column) for column in zip(*rows, strict=True))
     return Dataset(
-        data, word, "ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
+        data,
+        word,
+        "ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
         details={
-            "speaker": speaker, "group": group, "repetition": repetition,
-            "sample_rate": SAMPLE_RATE, "words": list(_FORMANTS),
+            "speaker": speaker,
+            "group": group,
+            "repetition": repetition,
+            "sample_rate": SAMPLE_RATE,
+            "words": list(_FORMANTS),
         },
     )

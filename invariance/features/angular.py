@@ -115,7 +115,10 @@ class AngularBasis(FeatureMap):
             raise ValueError("the shape of the images is unknown: pass shape, or fit first")
         else:
             frequencies = angular_functions(
-                tuple(self.shape), self.radius, self.bandwidth, self.concentration,
+                tuple(self.shape),
+                self.radius,
+                self.bandwidth,
+                self.concentration,
                 self.max_frequency,
             )[1]
         return CircleAction(frequencies, density, n_nodes)

@@ -77,9 +77,9 @@ class LogMel(FeatureMap):
         self.frequencies_ = mel_frequencies(self.n_bands, self.low, self.high)
         edges = np.r_[self.low, self.frequencies_, self.high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
-        self.filters_ = np.array([
-            np.interp(hertz, edges[i : i + 3], [0.0, 1.0, 0.0]) for i in range(self.n_bands)
-        ])
+        self.filters_ = np.array(
+            [np.interp(hertz, edges[i : i + 3], [0.0, 1.0, 0.0]) for i in range(self.n_bands)]
+        )
         # A band narrower than the spacing of the spectrum would hear nothing.
         for band in np.flatnonzero(self.filters_.sum(axis=1) == 0):
             self.filters_[band, np.abs(hertz - self.frequencies_[band]).argmin()] = 1
@@ -94,8 +94,9 @@ class LogMel(FeatureMap):
         n_frames = self.shape_[0]
         # Frames are centred on multiples of the hop, the recording padded with silence.
         lead = self.frame // 2
-        padded = np.zeros((len(X), lead + max(X.shape[1], (n_frames - 1) * self.hop + self.frame)),
-                          dtype=X.dtype)
+        padded = np.zeros(
+            (len(X), lead + max(X.shape[1], (n_frames - 1) * self.hop + self.frame)), dtype=X.dtype
+        )
         padded[:, lead : lead + X.shape[1]] = X
         window = signal.get_window("hann", self.frame).astype(X.dtype)
         spectrograms = np.empty((len(X), *self.shape_), dtype=X.dtype)

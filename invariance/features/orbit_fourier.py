@@ -81,7 +81,7 @@ def draw_frequencies(
     blocks = []
     for _ in range(-(-n_components // n_features)):
         q, r = np.linalg.qr(rng.standard_normal((n_features, n_features)))
-        blocks.append((q * np.sign(np.diag(r))).T)      # Haar distributed
+        blocks.append((q * np.sign(np.diag(r))).T)  # Haar distributed
     directions = np.concatenate(blocks)[:n_components]
     radii = np.sqrt(rng.chisquare(n_features, size=(n_components, 1)))
     return np.sqrt(2 * gamma) * radii * directions
@@ -283,9 +283,7 @@ class OrbitFourier(OrbitFeatures):
             for which in row_slices(X.shape[0], row_bytes, self.block_bytes // 2):
                 points = on_host(X[which, :], "OrbitFourier with side_='points'")
                 moved = like(self._with_one(self._moved(points)), X)
-                pooled = pool_arrays(
-                    xp, templates, moved, weights, activations, self.block_bytes
-                )
+                pooled = pool_arrays(xp, templates, moved, weights, activations, self.block_bytes)
                 blocks.append([part.T for part in pooled])
             axis = 0
         features = [xp.concat(parts, axis=axis) for parts in zip(*blocks, strict=True)]

@@ -271,9 +271,7 @@ class OrbitNystroem(OrbitFeatures):
             products = CircleProducts(
                 self._frequencies, self._as_template(landmarks), self.elements_
             )
-            pool_circle(
-                self._as_point(X), products, self.weights_, [_exp], [pooled], self.n_jobs
-            )
+            pool_circle(self._as_point(X), products, self.weights_, [_exp], [pooled], self.n_jobs)
             return pooled @ self.whitener_.astype(X.dtype, copy=False).T
         how = {"n_jobs": self.n_jobs}
         how["activations"] = [_exp if gaussian else _same]

@@ -75,8 +75,13 @@ class Scattering(FeatureMap):
         )
         self._bands = [
             [
-                _filter(grid, 0.8 * 2**j, 3 * np.pi / 4 / 2**j, np.pi * k / self.orientations,
-                        4 / self.orientations)
+                _filter(
+                    grid,
+                    0.8 * 2**j,
+                    3 * np.pi / 4 / 2**j,
+                    np.pi * k / self.orientations,
+                    4 / self.orientations,
+                )
                 for k in range(self.orientations)
             ]
             for j in range(self.scales)
@@ -87,10 +92,12 @@ class Scattering(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)
-        return np.concatenate([
-            self._batch(X[start : start + self.batch_size])
-            for start in range(0, len(X), self.batch_size)
-        ])
+        return np.concatenate(
+            [
+                self._batch(X[start : start + self.batch_size])
+                for start in range(0, len(X), self.batch_size)
+            ]
+        )
 
     def _batch(self, X: NDArray) -> NDArray:
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")

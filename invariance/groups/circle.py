@@ -121,9 +121,7 @@ class CircleAction(Group):
         angles = (self.elements() + np.pi) % (2 * np.pi) - np.pi
         values = density.pdf(angles)
         if not values.sum() > 0:
-            raise ValueError(
-                f"{density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
-            )
+            raise ValueError(f"{density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes")
         return values / values.sum()
 
     def quadrature(self) -> tuple[NDArray, NDArray]:

@@ -26,9 +26,7 @@ def _weights(fraction: NDArray, order: int) -> NDArray:
     t, u = fraction, 1 - fraction
     if order == 1:
         return np.stack([u, t], axis=-1)
-    return np.stack(
-        [u**3, 4 - 6 * t**2 + 3 * t**3, 4 - 6 * u**2 + 3 * u**3, t**3], axis=-1
-    ) / 6
+    return np.stack([u**3, 4 - 6 * t**2 + 3 * t**3, 4 - 6 * u**2 + 3 * u**3, t**3], axis=-1) / 6
 
 
 def sampling_matrix(

@@ -55,8 +55,9 @@ class _PitchSpeed(Transformations):
 
     def elements(self) -> NDArray:
         """All pairs (cents, speed), shape (r, 2), the speed varying fastest."""
-        cents, speeds = (np.atleast_1d(np.asarray(v, dtype=float))
-                         for v in (self.cents, self.speeds))
+        cents, speeds = (
+            np.atleast_1d(np.asarray(v, dtype=float)) for v in (self.cents, self.speeds)
+        )
         if not (cents.size and speeds.size and np.isfinite(cents).all() and np.all(speeds > 0)):
             raise ValueError(
                 f"cents must be finite and speeds positive, at least one of each; got cents="
@@ -151,12 +152,14 @@ class PitchSpeed(_PitchSpeed):
                 factor = speed / float(ratio)
                 if factor != 1:
                     stretched = time_stretch(
-                        stretched, self.sample_rate, stretch_factor=factor,
+                        stretched,
+                        self.sample_rate,
+                        stretch_factor=factor,
                         high_quality=self.high_quality,
                     )
-                sound = signal.resample_poly(
-                    stretched[0], ratio.denominator, ratio.numerator
-                )[: 4 * n_samples]
+                sound = signal.resample_poly(stretched[0], ratio.denominator, ratio.numerator)[
+                    : 4 * n_samples
+                ]
                 surplus = len(sound) - n_samples
                 if surplus >= 0:
                     result[...] = sound[surplus // 2 : surplus // 2 + n_samples]

@@ -251,8 +251,10 @@ class Translations(Transformations):
         images = X.reshape(len(X), *shape)
         moved = np.zeros((len(elements), *images.shape), dtype=X.dtype)
         for (down, right), result in zip(elements, moved, strict=True):
-            rows = [(slice(max(s, 0), n + min(s, 0)), slice(max(-s, 0), n - max(s, 0)))
-                    for s, n in ((int(down), shape[0]), (int(right), shape[1]))]
+            rows = [
+                (slice(max(s, 0), n + min(s, 0)), slice(max(-s, 0), n - max(s, 0)))
+                for s, n in ((int(down), shape[0]), (int(right), shape[1]))
+            ]
             (to_row, from_row), (to_column, from_column) = rows
             result[:, to_row, to_column] = images[:, from_row, from_column]
         return moved.reshape(len(elements), *X.shape)

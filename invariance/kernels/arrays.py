@@ -42,7 +42,12 @@ def product_extremes(core: Any, n_elements: int, xp: Any) -> tuple[Any, Any]:
 
 
 def orbit_extremes(
-    xp: Any, X: Any, first: NDArray, second: NDArray, plan: Any, group: Transformations,
+    xp: Any,
+    X: Any,
+    first: NDArray,
+    second: NDArray,
+    plan: Any,
+    group: Transformations,
     elements: NDArray,
 ) -> tuple[Any, Any]:
     """Extremes of <a(x), b(g z)> - c(g z) over the elements, shape (n, m) each, like X.
@@ -82,7 +87,12 @@ def orbit_extremes(
 
 
 def shift_extremes(
-    xp: Any, X: Any, first: NDArray, second: NDArray, shifts: NDArray, halves: NDArray | None,
+    xp: Any,
+    X: Any,
+    first: NDArray,
+    second: NDArray,
+    shifts: NDArray,
+    halves: NDArray | None,
     block_bytes: int,
 ) -> tuple[Any, Any]:
     r"""Extremes of :math:`\langle a, T b\rangle - c_T(b)` over cyclic shifts T, shape (n, m) each.

@@ -138,7 +138,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                 type(self).__name__,
                 "take one of the kernels for other libraries: BestFit, CDF, Gaussian, Linear, "
                 "Locality and Polynomial",
-                X, Y,
+                X,
+                Y,
             )
 
     def diag(self, X: ArrayLike) -> NDArray:

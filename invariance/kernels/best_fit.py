@@ -236,7 +236,7 @@ class BestFit(Kernel):
 
     def _gram_arrays(self, xp, X, Y):
         self._check(X.shape[1])
-        self._is_symmetric()        # refuses symmetric=True where it does not hold
+        self._is_symmetric()  # refuses symmetric=True where it does not hold
         if self.side == "first":
             return self._second_side_arrays(xp, Y, X).T
         return self._second_side_arrays(xp, X, Y)
@@ -254,9 +254,7 @@ class BestFit(Kernel):
         if isinstance(plan, Correlations):
             low, high = plan.extremes_arrays(xp, inner, first, second)
         else:
-            low, high = orbit_extremes(
-                xp, inner, first, second, plan, self.group, self._elements()
-            )
+            low, high = orbit_extremes(xp, inner, first, second, plan, self.group, self._elements())
         points = xp.astype(X, xp.float64)
 
         def outer(core):

@@ -70,12 +70,16 @@ def lift_of(base: Kernel, n_channels: int = 1) -> Lift | None:
     if type(base) is Polynomial and base.scale > 0:
         even = int(base.degree) % 2 == 0
         return Lift(
-            n_channels, _planes, _planes, lambda core, X: base.of_inner_products(core),
+            n_channels,
+            _planes,
+            _planes,
+            lambda core, X: base.of_inner_products(core),
             monotone=not even,
             turning_point=-base.constant / base.scale if even else None,
             linear=True,
         )
     if type(base) is Gaussian:
+
         def outer(core: NDArray, X: NDArray) -> NDArray:
             squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * core
             return base.of_squared_distances(np.maximum(squared, 0, out=squared))

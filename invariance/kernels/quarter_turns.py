@@ -65,9 +65,7 @@ class QuarterTurns:
     (array([[3.]]), array([[0.]]))
     """
 
-    def __init__(
-        self, lift: Lift, shape: tuple[int, int, int], support: NDArray | None = None
-    ):
+    def __init__(self, lift: Lift, shape: tuple[int, int, int], support: NDArray | None = None):
         image = np.random.default_rng(0).random((1, *shape))
         own, turned = (lift.second(i).ravel() for i in (image, np.rot90(image, axes=(1, 2))))
         # No two features of a random image are equal unless they always are: sorting matches them.

@@ -89,15 +89,15 @@ class TangentDistance(BaseEstimator):
         vectors = [self.vectors] if isinstance(self.vectors, str) else list(self.vectors)
         unknown = [v for v in vectors if v not in TANGENTS]
         if unknown or not vectors:
-            raise ValueError(
-                f"vectors must be some of {', '.join(TANGENTS)}; got {self.vectors!r}"
-            )
+            raise ValueError(f"vectors must be some of {', '.join(TANGENTS)}; got {self.vectors!r}")
         if not self.smoothing >= 0:
             raise ValueError(f"smoothing must be >= 0 pixels, got {self.smoothing!r}")
         images = X.reshape(len(X), *self.shape)
-        smooth = ndimage.gaussian_filter(
-            images, self.smoothing, axes=(1, 2), mode="constant"
-        ) if self.smoothing > 0 else images
+        smooth = (
+            ndimage.gaussian_filter(images, self.smoothing, axes=(1, 2), mode="constant")
+            if self.smoothing > 0
+            else images
+        )
         down, right = np.gradient(smooth, axis=(1, 2))
         y, x = np.meshgrid(
             *(np.arange(s, dtype=X.dtype) - (s - 1) / 2 for s in self.shape), indexing="ij"
@@ -159,9 +159,9 @@ class TangentDistance(BaseEstimator):
         squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * X @ Y.T + norms
         if self.sides != "second":
             # Coordinates of x - z in the plane of x, (n, m, k).
-            u = np.einsum("nkd,nd->nk", P, X)[:, None] - (
-                P.reshape(n * k, d) @ Y.T
-            ).reshape(n, k, -1).swapaxes(1, 2)
+            u = np.einsum("nkd,nd->nk", P, X)[:, None] - (P.reshape(n * k, d) @ Y.T).reshape(
+                n, k, -1
+            ).swapaxes(1, 2)
             squared -= np.einsum("nmk,nmk->nm", u, u)
         if self.sides != "first":
             m = len(Q)

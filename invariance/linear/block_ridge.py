@@ -126,9 +126,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         covariance.flat[:: len(covariance) + 1] += lam
         cross = self._cross / n - np.outer(mean, target)
         try:
-            factor = linalg.cho_factor(
-                covariance, lower=True, overwrite_a=True, check_finite=False
-            )
+            factor = linalg.cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             raise ValueError(
                 f"the normal equations are not positive definite at lam = {lam:.1e} in "

@@ -124,7 +124,10 @@ def rls_by_cholesky(
     lam = start * step**here
     dual = fits[lam][1].astype(np.float64)
     return CholeskyRLS(
-        dual, target_mean - gram_mean @ dual, lam, largest,
+        dual,
+        target_mean - gram_mean @ dual,
+        lam,
+        largest,
         {lam: loss for lam, (loss, _) in sorted(fits.items())},
     )
 

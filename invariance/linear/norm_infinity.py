@@ -200,4 +200,3 @@ def _merge(X: NDArray, codes: NDArray, weights: NDArray) -> tuple[NDArray, NDArr
     rows, where = np.unique(np.column_stack([codes, X]), axis=0, return_inverse=True)
     total = np.bincount(where.ravel(), weights)
     return rows[:, 1:], rows[:, 0], total / total.sum()
-

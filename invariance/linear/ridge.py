@@ -24,7 +24,7 @@ def ridge_dual(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
         When the matrix is not positive definite.
     """
     if not gram.flags.f_contiguous:
-        gram = gram.T       # the same matrix, in the order that LAPACK factorises in place
+        gram = gram.T  # the same matrix, in the order that LAPACK factorises in place
     gram[np.diag_indices_from(gram)] += lam * len(gram) * gram.diagonal().mean()
     factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
     return linalg.cho_solve(factor, targets - targets.mean(axis=0), check_finite=False)

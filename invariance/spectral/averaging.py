@@ -159,9 +159,7 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         if self.group is None:
             subspaces = [sparse.eye_array(d, format="csc") for d in self.basis_.dimensions_]
         else:
-            subspaces = invariant_subspace(
-                self.basis_, self.group, self.method, self.oracle_calls_
-            )
+            subspaces = invariant_subspace(self.basis_, self.group, self.method, self.oracle_calls_)
         self.invariant_dimensions_ = np.array([u.shape[1] for u in subspaces])
         self.vectors_ = sparse.csr_array(sparse.block_diag(subspaces, format="csr"))
         self._check_determined(len(X))
@@ -275,7 +273,5 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         if self.group is None:
             return 0.0
         return float(
-            invariance_discrepancy(
-                self.predict, self.group, X, n_elements, relative, random_state
-            )
+            invariance_discrepancy(self.predict, self.group, X, n_elements, relative, random_state)
         )

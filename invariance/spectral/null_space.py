@@ -100,7 +100,8 @@ def _lsmr_projection(matrices: list[sparse.csr_array], block: NDArray, f: NDArra
     stacked = sparse.vstack([matrix[block][:, block] - unit for matrix in matrices], format="csr")
     result = np.empty_like(f)
     for j, column in enumerate(f.T):
-        result[:, j] = column - lsmr(
-            stacked, stacked @ column, atol=1e-14, btol=1e-14, maxiter=20 * len(block)
-        )[0]
+        result[:, j] = (
+            column
+            - lsmr(stacked, stacked @ column, atol=1e-14, btol=1e-14, maxiter=20 * len(block))[0]
+        )
     return result

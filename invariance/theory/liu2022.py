@@ -83,7 +83,7 @@ def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
         raise ValueError(f"the number of features must be at least 2, got {m!r}")
     if not 0 < epsilon <= 1:
         raise ValueError(f"epsilon must lie in (0, 1], got {epsilon!r}")
-    return float(min(1.0, np.exp(-np.log(m) ** (1 + epsilon) / 4 + np.log(2 * m))))
+    return float(min(1.0, np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + np.log(2 * m))))
 
 
 def theorem1_probability(n: int, eigenvalues: ArrayLike, epsilon: float = 1.0) -> float:
@@ -103,5 +103,5 @@ def theorem1_probability(n: int, eigenvalues: ArrayLike, epsilon: float = 1.0) -
     if n > theorem1_samples(spectrum, epsilon):
         return 0.0
     m = len(spectrum)
-    off = np.exp(-np.log(m) ** (1 + epsilon) / 4 + 2 * np.log(n) + np.log(2 * m))
+    off = np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + 2 * np.log(n) + np.log(2 * m))
     return float(max(0.0, 1 - n * diagonal_tail(spectrum) - off))

@@ -146,9 +146,7 @@ def templates(eps: float, d: int, diameter: float, delta: float) -> int:
     return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
 
 
-def group_samples(
-    eps: float, d: int, diameter: float, delta: float, published: bool = True
-) -> int:
+def group_samples(eps: float, d: int, diameter: float, delta: float, published: bool = True) -> int:
     """Group samples r >= C_1 (d / eps^2) log(diam / delta_1) of theorem 3.1, with its constant.
 
     >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)

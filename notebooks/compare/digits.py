@@ -33,7 +33,7 @@
 #   objects, in a run of its own.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -103,10 +103,17 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "four random copies more", "tangent-distance": "tangent distance, 3-NN",
-    "scattering": "scattering, Gaussian kernel", "average-fit": "averaged kernel",
-    "lgika-rff": "orbit random Fourier", "lgika-nystrom": "orbit Nystrom", "cdf": "CDF pooling",
-    "ti-ri": "best fit (TI-RI)", "l": "locality (L)", "l-ti-ri": "locality, best fit (L-TI-RI)",
+    "raw": "plain kernel",
+    "augmentation": "four random copies more",
+    "tangent-distance": "tangent distance, 3-NN",
+    "scattering": "scattering, Gaussian kernel",
+    "average-fit": "averaged kernel",
+    "lgika-rff": "orbit random Fourier",
+    "lgika-nystrom": "orbit Nystrom",
+    "cdf": "CDF pooling",
+    "ti-ri": "best fit (TI-RI)",
+    "l": "locality (L)",
+    "l-ti-ri": "locality, best fit (L-TI-RI)",
 }
 learner = RLSClassifier()
 
@@ -120,12 +127,21 @@ def candidates(method, X, repetition):
     how = dict(random_state=repetition)
     if method == "cdf":
         templates = draw_windowed_templates(FEATURES // 2, shape, shape[0] / 9, **how)
-        return [GroupCDF(group, FEATURES // 2, n_bins=b, templates=templates, s="data", **how) for b in (10, 25)]
+        return [
+            GroupCDF(group, FEATURES // 2, n_bins=b, templates=templates, s="data", **how)
+            for b in (10, 25)
+        ]
     gammas = [base.gamma for base in bases(X)[:2]]
     if method == "lgika-rff":
-        return [OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", side="points", **how) for g in gammas]
+        return [
+            OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", side="points", **how)
+            for g in gammas
+        ]
     if method == "lgika-nystrom":
-        return [OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="points", **how) for g in gammas]
+        return [
+            OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="points", **how)
+            for g in gammas
+        ]
     local = Locality(shape, window, degrees=(2, 4))
     if method == "l":
         return [local]
@@ -142,7 +158,9 @@ def fit(method, X, y, repetition):
     """A function from images to classes."""
     if method == "tangent-distance":
         distance = TangentDistance(shape)
-        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(distance(X), y)
+        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(
+            distance(X), y
+        )
         return lambda Z: model.predict(distance(Z, X))
     if method == "augmentation":
         moved = group.act(group.sample(4, repetition), X)
@@ -162,9 +180,11 @@ def fit(method, X, y, repetition):
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
     return trial(
-        lambda: fit(method, X, y, repetition), Z,
+        lambda: fit(method, X, y, repetition),
+        Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, group, Z[:25]), memory=repetition == 0,
+        discrepancy=lambda f: share_of_changes(f, group, Z[:25]),
+        memory=repetition == 0,
     )
 
 
@@ -182,7 +202,12 @@ trials = {
 # %%
 on = f" ({stand_in})" if stand_in else ""
 table = show(
-    run, trials, NAMES, score=f"accuracy (%){on}", discrepancy="share of classes that change", higher_is_better=True,
+    run,
+    trials,
+    NAMES,
+    score=f"accuracy (%){on}",
+    discrepancy="share of classes that change",
+    higher_is_better=True,
     alt="Averaged and best-fit kernels and features change their answer for fewer moved images than the plain kernel does, and with a few "
     "dozen images to learn from they are more accurate.",
 )

@@ -31,7 +31,7 @@
 #   objects, in a run of its own.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -65,6 +65,7 @@ NUMBERINGS = run.choose(quick=5, full=10)
 # %% [markdown]
 # The quick profile makes up small molecules with an energy of its own.
 
+
 # %%
 def make_molecules(n, random_state):
     """Made-up molecules of 4 to 7 atoms, with energies from a pair potential."""
@@ -74,7 +75,9 @@ def make_molecules(n, random_state):
         atoms = rng.integers(4, 8)
         Z = rng.choice([1.0, 6.0, 7.0, 8.0], atoms, p=[0.5, 0.3, 0.1, 0.1])
         sites = rng.permutation(27)[:atoms]
-        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1) + rng.normal(0, 0.15, (atoms, 3))
+        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1) + rng.normal(
+            0, 0.15, (atoms, 3)
+        )
         distance = np.linalg.norm(R[:, None] - R, axis=2) + np.eye(atoms)
         C = np.where(np.eye(atoms) > 0, 0.5 * Z**2.4, np.outer(Z, Z) / distance)
         matrices[i, :atoms, :atoms] = C
@@ -88,7 +91,11 @@ if run.quick:
     stand_in = "made-up molecules"
 else:
     molecules = load_qm7()
-    matrices, energies, stand_in = molecules.data.astype(float), molecules.target.astype(float), None
+    matrices, energies, stand_in = (
+        molecules.data.astype(float),
+        molecules.target.astype(float),
+        None,
+    )
     for file, sha256 in molecules.sources.items():
         run.uses_data(file, sha256)
 n_atoms = matrices.shape[1]
@@ -115,14 +122,24 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "four random numberings more", "sorted": "sorted",
-    "definition": "eigenvalues", "local": "averaged kernel, noisy sorting", "lgika-rff": "orbit random Fourier, noisy sorting",
-    "lgika-nystrom": "orbit Nystrom, noisy sorting", "cdf": "CDF pooling, noisy sorting", "best-fit": "best fit, noisy sorting",
+    "raw": "plain kernel",
+    "augmentation": "four random numberings more",
+    "sorted": "sorted",
+    "definition": "eigenvalues",
+    "local": "averaged kernel, noisy sorting",
+    "lgika-rff": "orbit random Fourier, noisy sorting",
+    "lgika-nystrom": "orbit Nystrom, noisy sorting",
+    "cdf": "CDF pooling, noisy sorting",
+    "best-fit": "best fit, noisy sorting",
 }
 noisy = SortedNoise(n_atoms, 1.0, triangle=True)
 learner = RLSRegressor()
 SCALE = run.choose(quick=1.0, full=4.0)
-BASES = (Gaussian(1 / (2 * (25 * SCALE) ** 2)), Gaussian(1 / (2 * (75 * SCALE) ** 2)), Laplacian(1 / (250 * SCALE)))
+BASES = (
+    Gaussian(1 / (2 * (25 * SCALE) ** 2)),
+    Gaussian(1 / (2 * (75 * SCALE) ** 2)),
+    Laplacian(1 / (250 * SCALE)),
+)
 
 
 def histograms(X, templates, half_width, n_bins, noise):
@@ -139,18 +156,35 @@ def candidates(method, X, repetition):
         noise = noisy.sample(NUMBERINGS, repetition)
         first = noisy.act(noise[:1], X)[0]
         templates = draw_templates("gaussian", FEATURES // 10, first.shape[1], 0.2, **how)
-        settings = dict(templates=templates, half_width=np.quantile(np.abs(first @ templates.T), 0.999), noise=noise)
-        return [FunctionTransformer(histograms, kw_args={**settings, "n_bins": b}) for b in (10, 25)]
+        settings = dict(
+            templates=templates,
+            half_width=np.quantile(np.abs(first @ templates.T), 0.999),
+            noise=noise,
+        )
+        return [
+            FunctionTransformer(histograms, kw_args={**settings, "n_bins": b}) for b in (10, 25)
+        ]
     if method == "lgika-rff":
-        named = [("gaussian", BASES[0].gamma), ("gaussian", BASES[1].gamma), ("laplacian", BASES[2].gamma)]
-        return [OrbitFourier(noisy, FEATURES, NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how) for k, g in named]
+        named = [
+            ("gaussian", BASES[0].gamma),
+            ("gaussian", BASES[1].gamma),
+            ("laplacian", BASES[2].gamma),
+        ]
+        return [
+            OrbitFourier(noisy, FEATURES, NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how)
+            for k, g in named
+        ]
     if method == "lgika-nystrom":
         few = min(FEATURES // 2, len(X))
-        return [OrbitNystroem(noisy, few, NUMBERINGS, kernel=k, from_orbit=True, **how) for k in BASES]
+        return [
+            OrbitNystroem(noisy, few, NUMBERINGS, kernel=k, from_orbit=True, **how) for k in BASES
+        ]
     if method == "local":
         return [Average(k, noisy, 5, **how) for k in BASES]
     if method == "best-fit":
-        return [BestFit(k, SortedNoise(n_atoms, 1.0), n_transforms=NUMBERINGS, **how) for k in BASES]
+        return [
+            BestFit(k, SortedNoise(n_atoms, 1.0), n_transforms=NUMBERINGS, **how) for k in BASES
+        ]
     return list(BASES)
 
 
@@ -184,9 +218,11 @@ def renumbered(f, Z):
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
     return trial(
-        lambda: fit(method, X, y, repetition), Z,
+        lambda: fit(method, X, y, repetition),
+        Z,
         score=lambda predicted: np.mean(np.abs(predicted - truth)),
-        discrepancy=lambda f: renumbered(f, Z[:10]), memory=repetition == 0,
+        discrepancy=lambda f: renumbered(f, Z[:10]),
+        memory=repetition == 0,
     )
 
 
@@ -204,7 +240,11 @@ trials = {
 # %%
 on = f" ({stand_in})" if stand_in else ""
 table = show(
-    run, trials, NAMES, score=f"mean absolute error (kcal/mol){on}", discrepancy="relative invariance discrepancy",
+    run,
+    trials,
+    NAMES,
+    score=f"mean absolute error (kcal/mol){on}",
+    discrepancy="relative invariance discrepancy",
     higher_is_better=False,
     alt="The plain kernel on randomly numbered atoms has by far the largest error, and sorting or averaging near the sorted numbering "
     "the smallest. Eigenvalues alone are invariant to rounding.",
@@ -219,11 +259,17 @@ print(error[["raw", "sorted"]].rename(columns=NAMES).round(1))
 # equal norms, so that their order is left to the numbering? And how much do single draws differ?
 
 # %%
-print("discrepancy of sorting:", ", ".join(f"{t.discrepancy:.0e}" for t in trials["sorted", SIZES[-1]]))
+print(
+    "discrepancy of sorting:",
+    ", ".join(f"{t.discrepancy:.0e}" for t in trials["sorted", SIZES[-1]]),
+)
 norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
 tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)
 print(f"two norms equal to nine digits: {tied.sum()} of {len(tied)} molecules")
-print("error of orbit Nystrom with 30 molecules:", ", ".join(f"{t.score:.0f}" for t in trials["lgika-nystrom", 30]))
+print(
+    "error of orbit Nystrom with 30 molecules:",
+    ", ".join(f"{t.score:.0f}" for t in trials["lgika-nystrom", 30]),
+)
 
 # %% [markdown]
 # ## What it shows

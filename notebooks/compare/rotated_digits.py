@@ -28,7 +28,7 @@
 # one core.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -58,7 +58,9 @@ FEATURES = run.choose(quick=100, full=500)
 NODES = run.choose(quick=32, full=64)
 if run.quick:
     digits = load_digits_images()
-    data = make_rotated_mnist(digits.data, digits.target, n_train=1000, n_test=700, random_state=seed)
+    data = make_rotated_mnist(
+        digits.data, digits.target, n_train=1000, n_test=700, random_state=seed
+    )
     stand_in = "bundled digits, rotated"
 else:
     data = make_rotated_mnist(n_train=12_000, n_test=5000, random_state=seed)
@@ -67,9 +69,15 @@ else:
         run.uses_data(file, sha256)
 shape = (28, 28)
 basis = AngularBasis(shape).fit(data.data[:1].reshape(1, -1))
-points, labels = basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32), data.target
+points, labels = (
+    basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32),
+    data.target,
+)
 circle = basis.rotations(n_nodes=NODES)
-print(f"{points.shape[1]} coefficients; {NODES} nodes on the circle" + (f"; {stand_in}" if stand_in else ""))
+print(
+    f"{points.shape[1]} coefficients; {NODES} nodes on the circle"
+    + (f"; {stand_in}" if stand_in else "")
+)
 
 
 def draw(n, repetition):
@@ -87,10 +95,17 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "raw": "plain kernel", "augmentation": "four random rotations more",
-    "tangent-distance": "tangent distance, 3-NN", "scattering": "scattering, Gaussian kernel", "l": "locality (L)",
-    "haar": "averaged kernel, Haar", "local": "averaged kernel, local", "lgika-rff": "orbit random Fourier, local",
-    "lgika-nystrom": "orbit Nystrom, local", "cdf": "CDF pooling, Haar", "best-fit": "best fit over the circle",
+    "raw": "plain kernel",
+    "augmentation": "four random rotations more",
+    "tangent-distance": "tangent distance, 3-NN",
+    "scattering": "scattering, Gaussian kernel",
+    "l": "locality (L)",
+    "haar": "averaged kernel, Haar",
+    "local": "averaged kernel, local",
+    "lgika-rff": "orbit random Fourier, local",
+    "lgika-nystrom": "orbit Nystrom, local",
+    "cdf": "CDF pooling, Haar",
+    "best-fit": "best fit over the circle",
 }
 KAPPAS = (0.2, 1.0)
 learner = RLSClassifier()
@@ -116,9 +131,17 @@ def candidates(method, X, repetition):
     if method == "cdf":
         return [GroupCDF(circle, FEATURES // 2, n_bins=b, s="data", **how) for b in (10, 25)]
     if method == "lgika-rff":
-        return [OrbitFourier(around(k), FEATURES, gamma=g, form="cos_sin", **how) for g in gammas for k in KAPPAS]
+        return [
+            OrbitFourier(around(k), FEATURES, gamma=g, form="cos_sin", **how)
+            for g in gammas
+            for k in KAPPAS
+        ]
     if method == "lgika-nystrom":
-        return [OrbitNystroem(around(k), min(FEATURES, len(X)), gamma=g, **how) for g in gammas for k in KAPPAS]
+        return [
+            OrbitNystroem(around(k), min(FEATURES, len(X)), gamma=g, **how)
+            for g in gammas
+            for k in KAPPAS
+        ]
     if method == "haar":
         return [CircleAverage(base, circle) for base in bases]
     if method == "local":
@@ -132,8 +155,12 @@ def on_pixels(method, X, y):
     """The methods that look at images."""
     P = pixels(X)
     if method == "tangent-distance":
-        distance = TangentDistance(shape, vectors=("rotation", "horizontal", "vertical", "thickness"))
-        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(distance(P), y)
+        distance = TangentDistance(
+            shape, vectors=("rotation", "horizontal", "vertical", "thickness")
+        )
+        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(
+            distance(P), y
+        )
         return lambda Z: model.predict(distance(pixels(Z), P))
     if method == "l":
         f = best_by_leave_one_out([Locality(shape, 7, degrees=(2, 4))], P, y, learner)
@@ -160,9 +187,11 @@ def fit(method, X, y, repetition):
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
     return trial(
-        lambda: fit(method, X, y, repetition), Z,
+        lambda: fit(method, X, y, repetition),
+        Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, circle, Z[:25]), memory=repetition == 0,
+        discrepancy=lambda f: share_of_changes(f, circle, Z[:25]),
+        memory=repetition == 0,
     )
 
 
@@ -180,7 +209,12 @@ trials = {
 # %%
 on = f" ({stand_in})" if stand_in else ""
 table = show(
-    run, trials, NAMES, score=f"accuracy (%){on}", discrepancy="share of classes that change", higher_is_better=True,
+    run,
+    trials,
+    NAMES,
+    score=f"accuracy (%){on}",
+    discrepancy="share of classes that change",
+    higher_is_better=True,
     alt="Averages over the whole circle and the best fit never change a class; local averages do so seldom, and baselines that know "
     "nothing of rotations far more often.",
 )

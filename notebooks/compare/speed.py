@@ -32,7 +32,7 @@
 # single precision; the group of the image panels is the 49 cyclic shifts by up to three pixels.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -76,7 +76,9 @@ def optional(name, why):
         return importlib.import_module(name)
     except ImportError as error:
         if not run.quick:
-            raise ImportError(f'{name} is missing ({why}); pip install "invariance[speed]"') from error
+            raise ImportError(
+                f'{name} is missing ({why}); pip install "invariance[speed]"'
+            ) from error
         print(f"{name} is left out ({why}): {error}")
         return None
 
@@ -85,7 +87,7 @@ def optional(name, why):
 import scipy.special
 
 if not hasattr(scipy.special, "sph_harm"):
-    scipy.special.sph_harm = None       # images do not need it
+    scipy.special.sph_harm = None  # images do not need it
 if not hasattr(np, "trapz"):
     np.trapz = np.trapezoid  # noqa: NPY201
 kymatio = optional("kymatio.numpy", "scattering")
@@ -93,9 +95,20 @@ geometric = optional("geometric_kernels.spaces", "kernels of the sphere")
 invariant = optional("invariantkernels", "averaged kernel")
 torch = optional("torch", "the same code on PyTorch tensors")
 run.table(
-    [{"package": name, "version": version(name)} for name in ("scikit-learn", "kymatio", "geometric_kernels", "invariantkernels", "gpytorch", "torch")
-     if find_spec(name.replace("scikit-learn", "sklearn"))],
-    "versions", caption="Packages compared with.",
+    [
+        {"package": name, "version": version(name)}
+        for name in (
+            "scikit-learn",
+            "kymatio",
+            "geometric_kernels",
+            "invariantkernels",
+            "gpytorch",
+            "torch",
+        )
+        if find_spec(name.replace("scikit-learn", "sklearn"))
+    ],
+    "versions",
+    caption="Packages compared with.",
 )
 if torch is not None:
     torch.set_num_threads(1)
@@ -117,13 +130,16 @@ def of_tensors(function, X):
 # A job is a function of the number of points that prepares everything and returns its ways, by name: functions without arguments. The
 # preparation (drawing templates, fitting) is not timed; transforming templates or points is, where a way does it at each call.
 
+
 # %%
 def blocked_product(rows, columns):
     """All inner products, a tile at a time, thrown away."""
+
     def product():
         for i in range(0, len(rows), 512):
             for j in range(0, len(columns), 2048):
                 rows[i : i + 512] @ columns[j : j + 2048].T
+
     return product
 
 
@@ -150,9 +166,13 @@ def orbit_fourier(n):
         return sampler.transform(moved).reshape(len(elements), n, -1).mean(axis=0)
 
     copies = shifts.act(elements, W).reshape(-1, 784)
-    return {"definition": definition, "ours": lambda: model.transform(X),
-            **of_tensors(model.transform, X), "scikit-learn, moved points": public,
-            "bare product": blocked_product(X, copies)}
+    return {
+        "definition": definition,
+        "ours": lambda: model.transform(X),
+        **of_tensors(model.transform, X),
+        "scikit-learn, moved points": public,
+        "bare product": blocked_product(X, copies),
+    }
 
 
 def orbit_nystroem(n):
@@ -165,7 +185,11 @@ def orbit_nystroem(n):
         total = np.zeros((n, TEMPLATES), dtype=X.dtype)
         for g in elements:
             moved = shifts.act(g[None], X)[0]
-            squared = (moved**2).sum(axis=1)[:, None] - 2 * moved @ landmarks.T + (landmarks**2).sum(axis=1)
+            squared = (
+                (moved**2).sum(axis=1)[:, None]
+                - 2 * moved @ landmarks.T
+                + (landmarks**2).sum(axis=1)
+            )
             total += np.exp(-GAMMA * squared)
         return total / len(elements) @ model.whitener_.T
 
@@ -178,9 +202,13 @@ def orbit_nystroem(n):
         return sampler.transform(moved).reshape(len(elements), n, -1).mean(axis=0)
 
     copies = shifts.act(elements, landmarks).reshape(-1, 784)
-    return {"definition": definition, "ours": lambda: model.transform(X),
-            **of_tensors(model.transform, X), "scikit-learn, moved points": public,
-            "bare product": blocked_product(X, copies)}
+    return {
+        "definition": definition,
+        "ours": lambda: model.transform(X),
+        **of_tensors(model.transform, X),
+        "scikit-learn, moved points": public,
+        "bare product": blocked_product(X, copies),
+    }
 
 
 def cdf_pooling(n):
@@ -198,8 +226,12 @@ def cdf_pooling(n):
                 shares[:, j, k] = np.mean(products <= threshold, axis=1)
         return np.sqrt(model.s_ / (25 * TEMPLATES)) * shares.reshape(n, -1)
 
-    return {"definition": definition, "ours": lambda: model.transform(X), **of_tensors(model.transform, X),
-            "bare product": blocked_product(X, copies.reshape(-1, 784))}
+    return {
+        "definition": definition,
+        "ours": lambda: model.transform(X),
+        **of_tensors(model.transform, X),
+        "bare product": blocked_product(X, copies.reshape(-1, 784)),
+    }
 
 
 def averaged_kernel(n):
@@ -216,7 +248,11 @@ def averaged_kernel(n):
         moved = shifts.act(elements, X).reshape(-1, 784)
         return rbf_kernel(X, moved, gamma=float(GAMMA)).reshape(n, len(elements), n).mean(axis=1)
 
-    ways = {"definition": definition, "ours": lambda: kernel(X), "scikit-learn, moved points": public}
+    ways = {
+        "definition": definition,
+        "ours": lambda: kernel(X),
+        "scikit-learn, moved points": public,
+    }
     if invariant is not None:
         rbf = gpytorch.kernels.RBFKernel()
         rbf.lengthscale = float(1 / np.sqrt(2 * GAMMA))
@@ -249,8 +285,13 @@ def best_fit(n):
         return values.reshape(n, len(elements), n).max(axis=1)
 
     copies = shifts.act(elements, X).reshape(-1, 784)
-    return {"definition": definition, "ours": lambda: kernel(X), **of_tensors(kernel, X),
-            "scikit-learn, moved points": public, "bare product": blocked_product(X, copies)}
+    return {
+        "definition": definition,
+        "ours": lambda: kernel(X),
+        **of_tensors(kernel, X),
+        "scikit-learn, moved points": public,
+        "bare product": blocked_product(X, copies),
+    }
 
 
 def locality_by_windows(X, Z):
@@ -274,8 +315,12 @@ def locality(n):
     """The locality kernel of Liu et al. (2022), eq. 5."""
     X = images[:n]
     kernel = Locality((28, 28), 7, degrees=(2, 4))
-    return {"definition": lambda: locality_by_windows(X, X), "ours": lambda: kernel(X), **of_tensors(kernel, X),
-            "bare product": window_products(n)}
+    return {
+        "definition": lambda: locality_by_windows(X, X),
+        "ours": lambda: kernel(X),
+        **of_tensors(kernel, X),
+        "bare product": window_products(n),
+    }
 
 
 few_shifts = Translations((28, 28), max_shift=1)
@@ -291,8 +336,12 @@ def locality_best_fit(n):
         return np.max([locality_by_windows(X, few_shifts.act(g[None], X)[0]) for g in nine], axis=0)
 
     one = window_products(n)
-    return {"definition": definition, "ours": lambda: kernel(X), **of_tensors(kernel, X),
-            "bare product": lambda: [one() for _ in range(9)]}
+    return {
+        "definition": definition,
+        "ours": lambda: kernel(X),
+        **of_tensors(kernel, X),
+        "bare product": lambda: [one() for _ in range(9)],
+    }
 
 
 basis = AngularBasis((28, 28)).fit(images[:1])
@@ -314,8 +363,12 @@ def circle_average(n):
         return rbf_kernel(X, moved, gamma=float(GAMMA)).reshape(n, 64, n).mean(axis=1)
 
     copies = circle.act(circle.elements(), X).reshape(-1, X.shape[1])
-    return {"definition": definition, "ours": lambda: kernel(X),
-            "scikit-learn, moved points": public, "bare product": blocked_product(X, copies)}
+    return {
+        "definition": definition,
+        "ours": lambda: kernel(X),
+        "scikit-learn, moved points": public,
+        "bare product": blocked_product(X, copies),
+    }
 
 
 LEVELS = 7
@@ -372,7 +425,11 @@ def tangent_distance(n):
         return found
 
     vectors = np.concatenate([X[:, None], planes], axis=1).reshape(-1, 784)
-    return {"definition": definition, "ours": lambda: distance(X), "bare product": blocked_product(vectors, vectors)}
+    return {
+        "definition": definition,
+        "ours": lambda: distance(X),
+        "bare product": blocked_product(vectors, vectors),
+    }
 
 
 small_sphere, letters = Sphere(5).truncate(degree=5), Permutations(5)
@@ -385,7 +442,13 @@ def spectral_projection(n):
     moved = letters.act(letters.elements(), X).reshape(-1, 5)
 
     def definition():
-        return sum(small_sphere.evaluate(letters.act(g[None], X)[0]) @ expansions for g in letters.elements()) / letters.order
+        return (
+            sum(
+                small_sphere.evaluate(letters.act(g[None], X)[0]) @ expansions
+                for g in letters.elements()
+            )
+            / letters.order
+        )
 
     def ours():
         return small_sphere.evaluate(X) @ project(expansions, small_sphere, letters)
@@ -405,12 +468,18 @@ REPEATS = run.choose(quick=2, full=3)
 FEW = run.choose(quick=(25, 50, 100), full=(50, 100, 200, 400))
 MANY = run.choose(quick=(50, 100, 200), full=(100, 300, 1000))
 JOBS = {
-    "orbit random Fourier": (orbit_fourier, MANY), "orbit Nystrom": (orbit_nystroem, MANY),
-    "CDF pooling": (cdf_pooling, MANY), "averaged kernel": (averaged_kernel, MANY),
-    "best fit over shifts": (best_fit, MANY), "locality kernel": (locality, FEW),
-    "locality kernel, best fit": (locality_best_fit, FEW), "average over rotations": (circle_average, MANY),
-    "kernel of the sphere": (sobolev, MANY), "scattering": (scattering, MANY),
-    "tangent distance": (tangent_distance, FEW), "spectral projection": (spectral_projection, MANY),
+    "orbit random Fourier": (orbit_fourier, MANY),
+    "orbit Nystrom": (orbit_nystroem, MANY),
+    "CDF pooling": (cdf_pooling, MANY),
+    "averaged kernel": (averaged_kernel, MANY),
+    "best fit over shifts": (best_fit, MANY),
+    "locality kernel": (locality, FEW),
+    "locality kernel, best fit": (locality_best_fit, FEW),
+    "average over rotations": (circle_average, MANY),
+    "kernel of the sphere": (sobolev, MANY),
+    "scattering": (scattering, MANY),
+    "tangent distance": (tangent_distance, FEW),
+    "spectral projection": (spectral_projection, MANY),
 }
 
 
@@ -441,7 +510,11 @@ def compared(results):
     for name, other in results.items():
         if name == "ours":
             continue
-        found[name] = np.nan if ours.shape != other.shape else float(np.abs(ours - other).max() / np.abs(ours).max())
+        found[name] = (
+            np.nan
+            if ours.shape != other.shape
+            else float(np.abs(ours - other).max() / np.abs(ours).max())
+        )
     return found
 
 
@@ -449,16 +522,28 @@ measured = {name: measure(job, sizes) for name, (job, sizes) in JOBS.items()}
 
 # %%
 LOOKS = {
-    "definition": "definition", "ours": "fast", "ours, PyTorch tensors": "fast", "scikit-learn, moved points": "augmentation", "invariantkernels": "published",
-    "GeometricKernels": "published", "kymatio": "published", "bare product": "gemm",
+    "definition": "definition",
+    "ours": "fast",
+    "ours, PyTorch tensors": "fast",
+    "scikit-learn, moved points": "augmentation",
+    "invariantkernels": "published",
+    "GeometricKernels": "published",
+    "kymatio": "published",
+    "bare product": "gemm",
 }
 LINES = {"bare product": ":", "ours, PyTorch tensors": "--"}
 fig, axes = plt.subplots(3, 4, figsize=(13, 9.6))
 for axis, (title, (seconds, _)) in zip(axes.ravel(), measured.items(), strict=True):
     for way in dict.fromkeys(name for name, _ in seconds):
         sizes = [n for name, n in seconds if name == way]
-        axis.plot(sizes, [max(seconds[way, n], 1e-5) for n in sizes], label=way, color=colour(LOOKS[way]),
-                  marker=marker(LOOKS[way]), linestyle=LINES.get(way, "-"))
+        axis.plot(
+            sizes,
+            [max(seconds[way, n], 1e-5) for n in sizes],
+            label=way,
+            color=colour(LOOKS[way]),
+            marker=marker(LOOKS[way]),
+            linestyle=LINES.get(way, "-"),
+        )
     ticks = JOBS[title][1]
     axis.set(xscale="log", yscale="log", title=title, xlabel="points")
     axis.set_xticks(ticks, [f"{n:,}" for n in ticks])
@@ -469,7 +554,8 @@ for axis in axes[:, 0]:
 lines = {line.get_label(): line for axis in axes.ravel() for line in axis.lines}
 fig.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines))
 run.figure(
-    fig, "speed",
+    fig,
+    "speed",
     alt="Twelve panels of CPU seconds against the number of points, on logarithmic axes: the definition, the package on NumPy arrays and on "
     "PyTorch tensors, public alternatives, and a dotted line for the bare matrix product. The package's line on NumPy arrays is close to the "
     "definition's or below it, by orders of magnitude for the kernel of the sphere, tangent distance and spectral projection.",
@@ -490,14 +576,23 @@ for title, (seconds, apart) in measured.items():
         n = max(size for name, size in seconds if name == way)
         if way == "ours":
             continue
-        rows.append({
-            "job": title, "way": way, "points": n, "times ours": f"{seconds[way, n] / max(seconds['ours', n], 1e-9):.2f}",
-            "difference": f"{apart[way]:.0e}" if np.isfinite(apart.get(way, np.nan)) else "",
-        })
+        rows.append(
+            {
+                "job": title,
+                "way": way,
+                "points": n,
+                "times ours": f"{seconds[way, n] / max(seconds['ours', n], 1e-9):.2f}",
+                "difference": f"{apart[way]:.0e}" if np.isfinite(apart.get(way, np.nan)) else "",
+            }
+        )
         run.timing(f"{title}: {way}, n = {n}", seconds[way, n])
     n = max(size for name, size in seconds if name == "ours")
     run.timing(f"{title}: ours, n = {n}", seconds["ours", n])
-run.table(rows, "ratios", caption="Time of each way as a multiple of ours, at the largest size it reached.")
+run.table(
+    rows,
+    "ratios",
+    caption="Time of each way as a multiple of ours, at the largest size it reached.",
+)
 for title, (_, apart) in measured.items():
     for way, difference in apart.items():
         if np.isfinite(difference) and title not in ("CDF pooling", "scattering"):

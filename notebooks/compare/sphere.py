@@ -30,7 +30,7 @@
 # permutations and random words in the generators), CPU seconds on one core.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -67,6 +67,7 @@ assert gap < 1e-12
 # %% [markdown]
 # The target is symmetric, smooth, and no polynomial.
 
+
 # %%
 def target(X):
     scaled = np.sqrt(DIMENSION) * X
@@ -87,10 +88,14 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "krr": "plain kernel ridge", "augmentation": "three random copies more",
-    "local": "averaged kernel, 8 random permutations", "best-fit": "best fit (sorted coordinates)",
-    "lgika-rff": "orbit random Fourier, sampled", "lgika-nystrom": "orbit Nystrom, sampled",
-    "cdf": "CDF pooling, sampled", "spec-avg": "spectral averaging, as published",
+    "krr": "plain kernel ridge",
+    "augmentation": "three random copies more",
+    "local": "averaged kernel, 8 random permutations",
+    "best-fit": "best fit (sorted coordinates)",
+    "lgika-rff": "orbit random Fourier, sampled",
+    "lgika-nystrom": "orbit Nystrom, sampled",
+    "cdf": "CDF pooling, sampled",
+    "spec-avg": "spectral averaging, as published",
     "spec-avg-ridge": "spectral averaging, ridge",
 }
 GAMMAS = (0.2, 0.6, 2.0)
@@ -135,9 +140,12 @@ def fit(method, X, y, repetition):
 def compare(method, n, repetition):
     X, y, Z = draw(n, repetition)
     return trial(
-        lambda: fit(method, X, y, repetition), Z,
+        lambda: fit(method, X, y, repetition),
+        Z,
         score=lambda predicted: np.mean((predicted - target(Z)) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(f, group, Z[:10], n_elements=30, relative=True),
+        discrepancy=lambda f: invariance_discrepancy(
+            f, group, Z[:10], n_elements=30, relative=True
+        ),
         memory=repetition == 0,
     )
 
@@ -155,7 +163,12 @@ trials = {
 
 # %%
 table = show(
-    run, trials, NAMES, score="mean squared error", discrepancy="relative invariance discrepancy", higher_is_better=False,
+    run,
+    trials,
+    NAMES,
+    score="mean squared error",
+    discrepancy="relative invariance discrepancy",
+    higher_is_better=False,
     alt="Spectral averaging and the best fit have discrepancies at rounding level; whatever rests on a sample of permutations "
     "does not.",
 )
@@ -169,17 +182,25 @@ print(error[["krr", "best-fit", "spec-avg-ridge"]].rename(columns=NAMES).round(4
 #
 # Orbit Nystrom is out of line with up to 100 points. Draw by draw, as above and with half as many landmarks as points:
 
+
 # %%
 def with_half_the_landmarks(n, repetition):
     X, y, Z = draw(n, repetition)
-    options = [OrbitNystroem(group, n // 2, SAMPLED, gamma=g, random_state=repetition) for g in GAMMAS]
+    options = [
+        OrbitNystroem(group, n // 2, SAMPLED, gamma=g, random_state=repetition) for g in GAMMAS
+    ]
     predicted = best_by_leave_one_out(options, X, y, learner)(Z)
     return np.mean((predicted - target(Z)) ** 2)
 
 
 for n in (30, 100):
-    print(f"{n:>4} landmarks for {n} points:", *(f"{t.score:.4f}" for t in trials["lgika-nystrom", n]))
-    print(f"{n // 2:>4} landmarks for {n} points:", *(f"{with_half_the_landmarks(n, r):.4f}" for r in range(DRAWS)))
+    print(
+        f"{n:>4} landmarks for {n} points:", *(f"{t.score:.4f}" for t in trials["lgika-nystrom", n])
+    )
+    print(
+        f"{n // 2:>4} landmarks for {n} points:",
+        *(f"{with_half_the_landmarks(n, r):.4f}" for r in range(DRAWS)),
+    )
 
 # %% [markdown]
 # With as many landmarks as points the features can follow the noise exactly, and now and then the noisy leave-one-out error is smallest there,

@@ -34,7 +34,7 @@
 #   arrays and Python objects, in a run of its own.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -61,6 +61,7 @@ flips = SignFlips(DIMENSION)
 
 # %% [markdown]
 # The flips as they act on cosines and sines: one class.
+
 
 # %%
 class FlippedSines(SignedPermutationGroup):
@@ -103,6 +104,7 @@ def in_space(X):
 # The target is smooth, even, and no trigonometric polynomial: one term sees each coordinate alone, the
 # other couples neighbours.
 
+
 # %%
 def target(X):
     c = np.cos(np.pi * X)
@@ -126,10 +128,15 @@ def draw(n, repetition):
 
 # %%
 NAMES = {
-    "krr": "plain kernel ridge", "augmentation": "three random copies more",
-    "local": "averaged kernel, 4 random flips", "krr-average": "averaged kernel, all flips",
-    "lgika-rff": "orbit random Fourier", "lgika-nystrom": "orbit Nystrom", "cdf": "CDF pooling",
-    "best-fit": "best fit", "spec-avg": "spectral averaging, as published",
+    "krr": "plain kernel ridge",
+    "augmentation": "three random copies more",
+    "local": "averaged kernel, 4 random flips",
+    "krr-average": "averaged kernel, all flips",
+    "lgika-rff": "orbit random Fourier",
+    "lgika-nystrom": "orbit Nystrom",
+    "cdf": "CDF pooling",
+    "best-fit": "best fit",
+    "spec-avg": "spectral averaging, as published",
     "spec-avg-ridge": "spectral averaging, ridge",
 }
 GAMMAS = (0.05, 0.15, 0.5)
@@ -140,7 +147,9 @@ def candidates(method, n, repetition):
     """The method in the space of cosines and sines, a candidate a bandwidth."""
     common = dict(random_state=repetition)
     if method == "cdf":
-        return [GroupCDF(on_space, FEATURES // 5, n_bins=b, s="data", **common) for b in (5, 10, 20)]
+        return [
+            GroupCDF(on_space, FEATURES // 5, n_bins=b, s="data", **common) for b in (5, 10, 20)
+        ]
     if method == "lgika-rff":
         return [OrbitFourier(on_space, FEATURES, gamma=g, form="cos_sin", **common) for g in GAMMAS]
     if method == "lgika-nystrom":
@@ -177,9 +186,12 @@ def fit(method, X, y, repetition):
 def compare(method, n, repetition):
     X, y, Z = draw(n, repetition)
     return trial(
-        lambda: fit(method, X, y, repetition), Z,
+        lambda: fit(method, X, y, repetition),
+        Z,
         score=lambda predicted: np.mean((predicted - target(Z)) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(f, flips, Z[:10], n_elements=64, relative=True),
+        discrepancy=lambda f: invariance_discrepancy(
+            f, flips, Z[:10], n_elements=64, relative=True
+        ),
         memory=repetition == 0,
     )
 
@@ -197,7 +209,12 @@ trials = {
 
 # %%
 table = show(
-    run, trials, NAMES, score="mean squared error", discrepancy="relative invariance discrepancy", higher_is_better=False,
+    run,
+    trials,
+    NAMES,
+    score="mean squared error",
+    discrepancy="relative invariance discrepancy",
+    higher_is_better=False,
     alt="Methods that average over the whole group have discrepancies at rounding level; plain kernel ridge regression, "
     "augmentation and random averages do not.",
 )

@@ -21,7 +21,7 @@
 # run at full scale where there is one, and ends in a table that says which. Where a comparison has not been run it says that.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -49,10 +49,14 @@ for task in TASKS:
         continue
     results = tables["scores"][1]
     found[task] = tables["scores"][0], tables["answers"][0]
-    sources.append({
-        "comparison": task, "table": f"{results['profile']} profile", "seed": results["seed"],
-        "code": results["provenance"]["code"],
-    })
+    sources.append(
+        {
+            "comparison": task,
+            "table": f"{results['profile']} profile",
+            "seed": results["seed"],
+            "code": results["provenance"]["code"],
+        }
+    )
 run.table(sources, "sources", caption="Where the numbers come from.")
 
 # %% [markdown]
@@ -63,15 +67,20 @@ run.table(sources, "sources", caption="Where the numbers come from.")
 
 # %%
 METHODS = {
-    "plain kernel": ("raw", "krr"), "augmentation": ("augmentation",),
-    "tangent distance": ("tangent-distance",), "scattering": ("scattering",), "locality": ("l",),
-    "canonical form (sorted)": ("sorted",), "eigenvalues": ("definition",),
+    "plain kernel": ("raw", "krr"),
+    "augmentation": ("augmentation",),
+    "tangent distance": ("tangent-distance",),
+    "scattering": ("scattering",),
+    "locality": ("l",),
+    "canonical form (sorted)": ("sorted",),
+    "eigenvalues": ("definition",),
     "averaged kernel, sampled or local": ("local", "average-fit"),
     "averaged kernel, whole group": ("haar", "krr-average"),
     "CDF pooling (Mroueh et al.)": ("cdf",),
     "orbit random Fourier (Raj et al.)": ("lgika-rff",),
     "orbit Nystrom (Raj et al.)": ("lgika-nystrom",),
-    "best fit (Liu et al.)": ("ti-ri", "best-fit"), "locality, best fit (Liu et al.)": ("l-ti-ri",),
+    "best fit (Liu et al.)": ("ti-ri", "best-fit"),
+    "locality, best fit (Liu et al.)": ("l-ti-ri",),
     "spectral averaging (Soleymani et al.)": ("spec-avg",),
     "spectral averaging, ridge": ("spec-avg-ridge",),
 }
@@ -87,7 +96,9 @@ def errors(task):
 
 
 if found:
-    fig, axes = plt.subplots(1, len(found), figsize=(2.6 + 2.3 * len(found), 6.4), sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(found), figsize=(2.6 + 2.3 * len(found), 6.4), sharey=True, squeeze=False
+    )
     for axis, task in zip(axes[0], found, strict=True):
         wide = errors(task)
         ratio = wide / wide.min()
@@ -96,17 +107,32 @@ if found:
             if np.isfinite(value):
                 dark = np.log2(value) > 2
                 text = "1" if value == 1 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-                axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "black",
-                          fontweight="bold" if value == 1 else "normal")
-        axis.set(xticks=range(wide.shape[1]), title="\n".join(TASKS[task].split(", ")), xlabel="training samples")
+                axis.text(
+                    j,
+                    i,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=7.5,
+                    color="white" if dark else "black",
+                    fontweight="bold" if value == 1 else "normal",
+                )
+        axis.set(
+            xticks=range(wide.shape[1]),
+            title="\n".join(TASKS[task].split(", ")),
+            xlabel="training samples",
+        )
         axis.set_xticklabels([f"{n:,}" for n in wide.columns], fontsize=8)
         axis.title.set_fontsize(8.5)
         axis.grid(False)
     axes[0, 0].set_yticks(range(len(METHODS)), list(METHODS), fontsize=8.5)
-    bar = fig.colorbar(image, ax=axes[0], shrink=0.6, label="error as a multiple of the best", extend="max")
+    bar = fig.colorbar(
+        image, ax=axes[0], shrink=0.6, label="error as a multiple of the best", extend="max"
+    )
     bar.set_ticks(range(5), labels=[f"{2**k}" for k in range(5)])
     run.figure(
-        fig, "errors",
+        fig,
+        "errors",
         alt="A map of errors as multiples of the best error: methods in rows, in columns the tasks and numbers of samples. No row is "
         "best throughout; the plain kernel is best nowhere.",
         caption="Bold: the best. The figures with error bars, times and memory are those of the five notebooks.",
@@ -124,14 +150,24 @@ PAIRS = {
     "use the symmetry at all? best method / plain kernel": (list(METHODS), ["plain kernel"]),
     "augment, or build it in? augmentation / best method": (["augmentation"], list(METHODS)),
     "best fit / averaged kernel": (["best fit (Liu et al.)"], BASIS),
-    "explicit features or the kernel? orbit Nystrom / averaged kernel": (["orbit Nystrom (Raj et al.)"], BASIS),
+    "explicit features or the kernel? orbit Nystrom / averaged kernel": (
+        ["orbit Nystrom (Raj et al.)"],
+        BASIS,
+    ),
     "histograms or cosines? CDF pooling / orbit random Fourier": (
-        ["CDF pooling (Mroueh et al.)"], ["orbit random Fourier (Raj et al.)"]),
+        ["CDF pooling (Mroueh et al.)"],
+        ["orbit random Fourier (Raj et al.)"],
+    ),
     "local or whole group? local / Haar": (BASIS[1:], BASIS[:1]),
     "sort or average? canonical form / averaged kernel": (["canonical form (sorted)"], BASIS),
     "spectral averaging: ridge / published mean": (
-        ["spectral averaging, ridge"], ["spectral averaging (Soleymani et al.)"]),
-    "spectral averaging, ridge / best fit": (["spectral averaging, ridge"], ["best fit (Liu et al.)"]),
+        ["spectral averaging, ridge"],
+        ["spectral averaging (Soleymani et al.)"],
+    ),
+    "spectral averaging, ridge / best fit": (
+        ["spectral averaging, ridge"],
+        ["best fit (Liu et al.)"],
+    ),
 }
 rows = []
 for question, (ours, theirs) in PAIRS.items():
@@ -142,7 +178,11 @@ for question, (ours, theirs) in PAIRS.items():
         shown = ratio.notna().all()
         row[TASKS[task]] = f"{ratio.iloc[0]:.2f}, {ratio.iloc[-1]:.2f}" if shown else ""
     rows.append(row)
-run.table(pd.DataFrame(rows), "pairs", caption="Ratios of errors with the fewest and with the most samples. Where a method comes in several forms, the best of them.")
+run.table(
+    pd.DataFrame(rows),
+    "pairs",
+    caption="Ratios of errors with the fewest and with the most samples. Where a method comes in several forms, the best of them.",
+)
 
 # %% [markdown]
 # ## How to choose
@@ -180,7 +220,13 @@ run.table(pd.DataFrame(rows), "pairs", caption="Ratios of errors with the fewest
 # CPU second all count as equally quick, and the best of them is taken. Each line rests on the figure `curves` of the comparison in its first column.
 
 # %%
-UNITS = {"digits": "%", "rotated_digits": "%", "molecules": "kcal/mol", "torus": "10⁻³", "sphere": "10⁻³"}
+UNITS = {
+    "digits": "%",
+    "rotated_digits": "%",
+    "molecules": "kcal/mol",
+    "torus": "10⁻³",
+    "sphere": "10⁻³",
+}
 
 
 def spoken(task, value, se):
@@ -201,22 +247,40 @@ for task in TASKS:
         rows.append({"task, figure": f"compare/{task}", "samples": "", "take": "not measured yet"})
         continue
     scores, answers = found[task]
-    scores = scores.assign(error=100 - scores["score"] if task in ACCURACIES else scores["score"]).set_index(["method", "n"])
+    scores = scores.assign(
+        error=100 - scores["score"] if task in ACCURACIES else scores["score"]
+    ).set_index(["method", "n"])
     plain = METHODS["plain kernel"]
     for answer in answers.itertuples():
         taken = scores.loc[answer.quickest, answer.n]
         (base,) = [scores.loc[m, answer.n] for m in plain if (m, answer.n) in scores.index]
-        changes = f"{100 * taken.discrepancy:.0f} %" if task in ACCURACIES else f"{taken.discrepancy:.0e}"
-        rows.append({
-            "task, figure": f"compare/{task}, curves", "samples": f"{answer.n:,}", "take": short(answer.quickest), "unit": UNITS[task],
-            "error": spoken(task, taken.error, taken.se), "plain kernel": spoken(task, base.error, base.se), "discrepancy": changes,
-            "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}", "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
-            "level with it": "; ".join(
-                short(m) for m in [answer.best, *answer.level.split(", ")] if m and m != answer.quickest
-            ),
-        })
-run.table(pd.DataFrame(rows).fillna(""), "answer", caption=(
-    "Errors with their standard error: share of test images in %, mean absolute error in kcal/mol, mean squared error in thousandths. Discrepancy: "
-    "share of classes that change under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) "
-    "and to predict; peak memory."
-))
+        changes = (
+            f"{100 * taken.discrepancy:.0f} %" if task in ACCURACIES else f"{taken.discrepancy:.0e}"
+        )
+        rows.append(
+            {
+                "task, figure": f"compare/{task}, curves",
+                "samples": f"{answer.n:,}",
+                "take": short(answer.quickest),
+                "unit": UNITS[task],
+                "error": spoken(task, taken.error, taken.se),
+                "plain kernel": spoken(task, base.error, base.se),
+                "discrepancy": changes,
+                "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}",
+                "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
+                "level with it": "; ".join(
+                    short(m)
+                    for m in [answer.best, *answer.level.split(", ")]
+                    if m and m != answer.quickest
+                ),
+            }
+        )
+run.table(
+    pd.DataFrame(rows).fillna(""),
+    "answer",
+    caption=(
+        "Errors with their standard error: share of test images in %, mean absolute error in kcal/mol, mean squared error in thousandths. Discrepancy: "
+        "share of classes that change under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) "
+        "and to predict; peak memory."
+    ),
+)

@@ -16,7 +16,7 @@
 # without a kernel behind it cannot compute.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -79,10 +79,20 @@ def orbit(digit=5, degrees=30.0, right=2):
     return figure
 
 
-sliders(orbit, digit=IntSlider(5, 0, 99), degrees=FloatSlider(value=30, min=0, max=180), right=IntSlider(2, -6, 6))
+sliders(
+    orbit,
+    digit=IntSlider(5, 0, 99),
+    degrees=FloatSlider(value=30, min=0, max=180),
+    right=IntSlider(2, -6, 6),
+)
 
 # %%
-run.figure(orbit(), "orbit", alt="Seven copies of a handwritten digit, turned from minus 30 to plus 30 degrees and shifted to the right.", caption="Part of the orbit of a digit under rotations and a shift (still of the first sliders).")
+run.figure(
+    orbit(),
+    "orbit",
+    alt="Seven copies of a handwritten digit, turned from minus 30 to plus 30 degrees and shifted to the right.",
+    caption="Part of the orbit of a digit under rotations and a shift (still of the first sliders).",
+)
 
 # %% [markdown]
 # ## A template and its CDF
@@ -105,23 +115,43 @@ def template_cdf(template=3, shift=12, width=4.0):
     other = np.cos(2 * np.pi * grid / 10) * np.exp(-0.5 * ((grid - 20) / 6) ** 2)
     moved = np.roll(signal, shift)
     figure, panels = plt.subplots(1, 3, figsize=(9.6, 2.9))
-    for values, name, look in ((signal, "x", "cdf"), (moved, f"x shifted by {shift}", "haar"), (other, "another z", "raw")):
+    for values, name, look in (
+        (signal, "x", "cdf"),
+        (moved, f"x shifted by {shift}", "haar"),
+        (other, "another z", "raw"),
+    ):
         projections = shifts.act(shifts.elements(), t[None])[:, 0] @ values
         style = {"color": colour(look), "label": name, "ls": "--" if look == "haar" else "-"}
         panels[0].plot(grid, values, **style)
         panels[1].plot(grid, projections, **style)
-        panels[2].step(np.sort(projections), np.arange(1, length + 1) / length, where="post", **style)
+        panels[2].step(
+            np.sort(projections), np.arange(1, length + 1) / length, where="post", **style
+        )
     panels[0].set(title="signals", xlabel="position", ylabel="value")
-    panels[1].set(title="projections on the orbit of t", xlabel="shift of the template", ylabel="inner product")
+    panels[1].set(
+        title="projections on the orbit of t",
+        xlabel="shift of the template",
+        ylabel="inner product",
+    )
     panels[2].set(title="their CDF", xlabel="threshold τ", ylabel="share at or below")
     panels[2].legend(loc="lower right", fontsize="small")
     return figure
 
 
-sliders(template_cdf, template=IntSlider(3, 0, 20), shift=IntSlider(12, 0, length - 1), width=FloatSlider(value=4, min=1, max=10))
+sliders(
+    template_cdf,
+    template=IntSlider(3, 0, 20),
+    shift=IntSlider(12, 0, length - 1),
+    width=FloatSlider(value=4, min=1, max=10),
+)
 
 # %%
-run.figure(template_cdf(), "template_cdf", alt="Three panels: a signal, its shifted copy and another signal; their projections on the shifted templates, where signal and copy differ; the distributions of these, where signal and copy coincide and the other differs.", caption="A signal and its shifted copy share their CDF to the last digit (still of the second sliders).")
+run.figure(
+    template_cdf(),
+    "template_cdf",
+    alt="Three panels: a signal, its shifted copy and another signal; their projections on the shifted templates, where signal and copy differ; the distributions of these, where signal and copy coincide and the other differs.",
+    caption="A signal and its shifted copy share their CDF to the last digit (still of the second sliders).",
+)
 
 # %% [markdown]
 # ## A best-fit alignment
@@ -137,7 +167,11 @@ pool = Translations((side, side), max_shift=6)
 
 def alignment(first=5, second=15, down=3, right=-2):
     x = images[first].ravel()
-    z = Translations((side, side), max_shift=6).act([[down, right]], images[second][None])[0].ravel()
+    z = (
+        Translations((side, side), max_shift=6)
+        .act([[down, right]], images[second][None])[0]
+        .ravel()
+    )
     elements = pool.elements()
     values = pool.act(elements, z[None])[:, 0] @ x
     best = elements[np.argmax(values)]
@@ -154,10 +188,21 @@ def alignment(first=5, second=15, down=3, right=-2):
     return figure
 
 
-sliders(alignment, first=IntSlider(5, 0, 99), second=IntSlider(15, 0, 99), down=IntSlider(3, -4, 4), right=IntSlider(-2, -4, 4))
+sliders(
+    alignment,
+    first=IntSlider(5, 0, 99),
+    second=IntSlider(15, 0, 99),
+    down=IntSlider(3, -4, 4),
+    right=IntSlider(-2, -4, 4),
+)
 
 # %%
-run.figure(alignment(), "alignment", alt="Two fives at different places, the second one shifted onto the first, and the map of inner products over all shifts with a single peak marked by a cross.", caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still of the third sliders).")
+run.figure(
+    alignment(),
+    "alignment",
+    alt="Two fives at different places, the second one shifted onto the first, and the map of inner products over all shifts with a single peak marked by a cross.",
+    caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still of the third sliders).",
+)
 
 # %% [markdown]
 # ## A spectral projection
@@ -166,6 +211,7 @@ run.figure(alignment(), "alignment", alt="Two fives at different places, the sec
 # project each eigenspace on its invariant part. On the circle, under rotations by $2\pi/m$, only
 # the frequencies divisible by $m$ survive: a wiggly estimate from few noisy points becomes exactly
 # periodic, and better.
+
 
 # %%
 def projection(order=4, samples=60, frequencies=12, noise=0.5):
@@ -181,26 +227,44 @@ def projection(order=4, samples=60, frequencies=12, noise=0.5):
     coefficients = basis.evaluate(angles).T @ observed / samples
     invariant = project(coefficients, basis, TorusTranslations([order], period=2 * np.pi))
     figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.0))
-    panels[0].plot(angles[:, 0], observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points")
+    panels[0].plot(
+        angles[:, 0], observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points"
+    )
     panels[0].plot(dense, target(dense), color=colour("bound"), label="target")
-    for values, look, name in ((coefficients, "krr", "plain estimate"), (invariant, "spec-avg", "projected")):
+    for values, look, name in (
+        (coefficients, "krr", "plain estimate"),
+        (invariant, "spec-avg", "projected"),
+    ):
         fit = basis.evaluate(dense) @ values
         error = np.sqrt(np.mean((fit - target(dense)) ** 2))
         panels[0].plot(dense, fit, color=colour(look), label=f"{name}, error {error:.2f}")
         panels[1].plot(np.abs(values), ".-", color=colour(look), label=name)
-    panels[0].set(xlabel="angle (radians)", ylabel="value", title=f"invariant under rotations by 2π/{order}")
+    panels[0].set(
+        xlabel="angle (radians)", ylabel="value", title=f"invariant under rotations by 2π/{order}"
+    )
     panels[1].set(xlabel="eigenfunction", ylabel="size of the coefficient", title="coefficients")
     low, high = panels[0].get_ylim()
-    panels[0].set_ylim(low, high + 0.5 * (high - low))    # room for the legend
+    panels[0].set_ylim(low, high + 0.5 * (high - low))  # room for the legend
     panels[0].legend(fontsize=7, loc="upper center", ncols=2)
     panels[1].legend()
     return figure
 
 
-sliders(projection, order=IntSlider(4, 2, 6), samples=IntSlider(60, 10, 400), frequencies=IntSlider(12, 2, 30), noise=FloatSlider(value=0.5, min=0, max=2))
+sliders(
+    projection,
+    order=IntSlider(4, 2, 6),
+    samples=IntSlider(60, 10, 400),
+    frequencies=IntSlider(12, 2, 30),
+    noise=FloatSlider(value=0.5, min=0, max=2),
+)
 
 # %%
-run.figure(projection(), "projection", alt="Left: noisy points, the periodic target, a plain estimate that follows the noise and its projection, which is periodic and nearer to the target. Right: sizes of coefficients; the projection keeps only the frequencies divisible by four.", caption="Monte Carlo estimate of the coefficients, before and after the projection (still of the last sliders).")
+run.figure(
+    projection(),
+    "projection",
+    alt="Left: noisy points, the periodic target, a plain estimate that follows the noise and its projection, which is periodic and nearer to the target. Right: sizes of coefficients; the projection keeps only the frequencies divisible by four.",
+    caption="Monte Carlo estimate of the coefficients, before and after the projection (still of the last sliders).",
+)
 
 # %% [markdown]
 # Each of these has a notebook that does it at scale: `raj2017/embedding`, `mroueh2015/theorem1`,

@@ -21,10 +21,10 @@
 # machine and `dask worker tcp://...:8786` on each of the others, and give that address.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-n_workers: int = 2          # processes of the cluster
-memory_mb: int = 420        # limit of each worker, in MiB
+n_workers: int = 2  # processes of the cluster
+memory_mb: int = 420  # limit of each worker, in MiB
 
 # %%
 import atexit
@@ -79,11 +79,17 @@ run = Run("guides/many_machines", profile=profile, seed=seed)
 PATIENCE = 120  # seconds for anything that takes a few: what takes longer is an error, not a wait
 cluster = ExitStack()  # what it holds is ended by the last cell, or with this process
 atexit.register(cluster.close)
-scratch = run.folder / ".work" if run.batch else None  # the runner empties that, whatever happens here
-folder = Path(cluster.enter_context(tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)))
+scratch = (
+    run.folder / ".work" if run.batch else None
+)  # the runner empties that, whatever happens here
+folder = Path(
+    cluster.enter_context(tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True))
+)
 cluster.enter_context(dask.config.set({"distributed.comm.timeouts.connect": "5s"}))
 environment = os.environ | {
-    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s", "MALLOC_MMAP_THRESHOLD_": str(2**24), "MALLOC_TRIM_THRESHOLD_": str(2**25),
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
+    "MALLOC_MMAP_THRESHOLD_": str(2**24),
+    "MALLOC_TRIM_THRESHOLD_": str(2**25),
 }
 
 
@@ -100,13 +106,17 @@ def end(process):
 def start(program, **options):
     """Start ``dask scheduler`` or ``dask worker``, as on a machine of its own."""
     options |= {
-        "scheduler_file": folder / "scheduler.json", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0",
+        "scheduler_file": folder / "scheduler.json",
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
     }
     line = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     with open(folder / f"{program}.log", "wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "dask", program, "--no-dashboard", *line],
-            stdout=log, stderr=subprocess.STDOUT, env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
         )
     cluster.callback(end, process)
     return process
@@ -118,10 +128,17 @@ while not (folder / "scheduler.json").exists():  # a client would wait for that 
         raise RuntimeError(f"the scheduler did not start: {(folder / 'scheduler.log').read_text()}")
     time.sleep(0.05)
 start(
-    "worker", nworkers=n_workers, nthreads=1, memory_limit=f"{memory_mb}MiB", preload="invariance.kernels",
-    local_directory=folder, death_timeout=60,
+    "worker",
+    nworkers=n_workers,
+    nthreads=1,
+    memory_limit=f"{memory_mb}MiB",
+    preload="invariance.kernels",
+    local_directory=folder,
+    death_timeout=60,
 )
-client = cluster.enter_context(Client(scheduler_file=str(folder / "scheduler.json"), timeout=PATIENCE))
+client = cluster.enter_context(
+    Client(scheduler_file=str(folder / "scheduler.json"), timeout=PATIENCE)
+)
 client.wait_for_workers(n_workers, timeout=PATIENCE)
 address = client.scheduler.address
 print(f"scheduler at {address}, {n_workers} workers of {memory_mb} MiB each")
@@ -145,13 +162,17 @@ rows_each = 10**6 // n  # a block takes 4 MB, and its computation some times tha
 
 def ask(function):
     """What `function` returns on each worker."""
-    asked = {worker: client.submit(function, workers=[worker], pure=False) for worker in client.ncores()}
+    asked = {
+        worker: client.submit(function, workers=[worker], pure=False) for worker in client.ncores()
+    }
     return {worker: future.result(PATIENCE) for worker, future in asked.items()}
 
 
 def compute(function, rows, name):
     """The blocks of rows on the cluster, and the result on disk."""
-    out = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", dtype=np.float32, shape=(len(rows), n))
+    out = np.lib.format.open_memmap(
+        folder / f"{name}.npy", "w+", dtype=np.float32, shape=(len(rows), n)
+    )
     with parallel_config("dask", client=client):
         return by_rows(function, rows, block_rows=rows_each, out=out, timeout=PATIENCE)
 
@@ -159,7 +180,10 @@ def compute(function, rows, name):
 TOLERANCE = 1e-6  # of the largest number: single precision
 some = np.r_[0:rows_each, n // 2 : n // 2 + rows_each, n - rows_each : n]
 found, matrices = [], {}
-for name, function in {"Gram matrix": partial(kernel, Y=X), "feature map": features.transform}.items():
+for name, function in {
+    "Gram matrix": partial(kernel, Y=X),
+    "feature map": features.transform,
+}.items():
     begin = time.perf_counter()
     matrices[name] = matrix = compute(function, X, name)
     seconds = time.perf_counter() - begin
@@ -167,14 +191,24 @@ for name, function in {"Gram matrix": partial(kernel, Y=X), "feature map": featu
     # the same numbers? Blocks that were computed here, without any cluster, say so
     here = np.concatenate([function(block) for block in np.split(X[some], 3)])
     difference = np.abs(here - matrix[some]).max() / np.abs(here).max()
-    found.append({
-        "what": name, "rows": f"{n:,}", "size (MiB)": round(matrix.nbytes / 2**20), "limit of a worker (MiB)": memory_mb,
-        "most memory of a worker (MiB)": round(peak), "seconds": round(seconds, 1),
-        "largest relative difference from here": f"{difference:.0e}",
-    })
+    found.append(
+        {
+            "what": name,
+            "rows": f"{n:,}",
+            "size (MiB)": round(matrix.nbytes / 2**20),
+            "limit of a worker (MiB)": memory_mb,
+            "most memory of a worker (MiB)": round(peak),
+            "seconds": round(seconds, 1),
+            "largest relative difference from here": f"{difference:.0e}",
+        }
+    )
     assert matrix.nbytes > memory_mb * 2**20 > peak * 2**20
     assert difference <= TOLERANCE, f"{name}: off by {difference}"
-run.table(found, "larger", caption="Two results that are larger than the memory of the workers that computed them.")
+run.table(
+    found,
+    "larger",
+    caption="Two results that are larger than the memory of the workers that computed them.",
+)
 
 # %% [markdown]
 # ## A worker dies
@@ -206,21 +240,37 @@ undisturbed = matrices["Gram matrix"][: len(part)]
 difference = np.abs(survived - undisturbed).max() / np.abs(undisturbed).max()
 assert sign.exists() and len(lost) == 1, "no worker was lost"
 assert difference <= TOLERANCE, f"off by {difference}"
-print(f"{len(part):,} rows on {n_workers} workers, of which one was killed: off by {difference:.0e}")
+print(
+    f"{len(part):,} rows on {n_workers} workers, of which one was killed: off by {difference:.0e}"
+)
 
 # %%
-blocks = pd.DataFrame([
-    {"worker": task["worker"], "key": task["key"], "start": times["start"], "stop": times["stop"]}
-    for task in stream.data for times in task["startstops"] if times["action"] == "compute"
-]).sort_values("start")
+blocks = pd.DataFrame(
+    [
+        {
+            "worker": task["worker"],
+            "key": task["key"],
+            "start": times["start"],
+            "stop": times["stop"],
+        }
+        for task in stream.data
+        for times in task["startstops"]
+        if times["action"] == "compute"
+    ]
+).sort_values("start")
 blocks["again"] = blocks.duplicated("key", keep="last")  # computed, lost and computed again
 zero = blocks["start"].min()
 lanes = workers + [w for w in blocks["worker"].unique() if w not in workers]
 fig, axis = plt.subplots(figsize=(8, 1.2 + 0.5 * len(lanes)))
 for again, rows in blocks.groupby("again"):
     axis.barh(
-        [lanes.index(w) for w in rows["worker"]], rows["stop"] - rows["start"], left=rows["start"] - zero, height=0.6,
-        color=colour("haar") if again else colour("fast"), edgecolor="white", linewidth=0.5,
+        [lanes.index(w) for w in rows["worker"]],
+        rows["stop"] - rows["start"],
+        left=rows["start"] - zero,
+        height=0.6,
+        color=colour("haar") if again else colour("fast"),
+        edgecolor="white",
+        linewidth=0.5,
         label="lost, computed again" if again else f"a block of {rows_each} rows",
     )
 death = blocks.loc[blocks["worker"].isin(lost), "stop"].max()
@@ -232,7 +282,8 @@ axis.set(xlabel="seconds since the first block", ylim=(len(lanes) - 0.5, -0.5))
 axis.grid(False)
 axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=3)
 run.figure(
-    fig, "lost",
+    fig,
+    "lost",
     alt=f"A lane for each worker with a bar for each block that it computed, over time. The lane of the worker that is killed ends "
     f"at a dashed line; the others go on to the end. Blocks that were lost and computed again: {blocks['again'].sum()}.",
     caption=f"{len(part) // rows_each} blocks of a Gram matrix. What the killed worker was computing is not drawn: it never ended.",
@@ -257,7 +308,9 @@ run.figure(
 # %%
 project = Paths(folder / "project")
 (project.notebooks / "demo").mkdir(parents=True)
-project.ledger.write_text("claims:\n  - {id: demo/none, kind: identity, source: none, data: generated}\n")
+project.ledger.write_text(
+    "claims:\n  - {id: demo/none, kind: identity, source: none, data: generated}\n"
+)
 TEXT = """# ---
 # jupyter:
 #   kernelspec: {display_name: Python 3, language: python, name: python3}
@@ -275,8 +328,12 @@ for name, number in seeds.items():
     project.source(name).write_text(TEXT.replace("SEED", str(number)))
 command = ["invariance", "run", "--scheduler", address]
 done = subprocess.run(
-    [sys.executable, "-m", "invariance.companion", *command[1:]], env=environment | {"INVARIANCE_ROOT": str(project.root)},
-    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=2 * PATIENCE,
+    [sys.executable, "-m", "invariance.companion", *command[1:]],
+    env=environment | {"INVARIANCE_ROOT": str(project.root)},
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    timeout=2 * PATIENCE,
 )
 print("$", *command)
 print(done.stdout.replace(str(project.root), "."))
@@ -290,7 +347,14 @@ for name, number in seeds.items():
     difference = abs(float(there) - np.random.default_rng(number).normal())
     assert difference == 0, f"{name}: off by {difference}"
     worker = [w for w, process in workers.items() if str(process) in above]
-    batch.append({"notebook": name, "ran below the worker": ", ".join(worker), "its number": float(there), "difference from here": difference})
+    batch.append(
+        {
+            "notebook": name,
+            "ran below the worker": ", ".join(worker),
+            "its number": float(there),
+            "difference from here": difference,
+        }
+    )
 run.table(batch, "batch", caption="Notebooks that the workers ran.")
 
 # %% [markdown]

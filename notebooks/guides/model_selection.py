@@ -16,9 +16,9 @@
 # answers all of it, with the estimates that you already trust.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-n_train: int = 120          # labelled images
+n_train: int = 120  # labelled images
 
 # %%
 import matplotlib.pyplot as plt
@@ -48,7 +48,9 @@ run = Run("guides/model_selection", profile=profile, seed=seed)
 bundled = load_digits()
 rng = np.random.default_rng(seed)
 frame = np.zeros((len(bundled.images), 12, 12), dtype=np.float32)
-for image, corner, digit in zip(frame, rng.integers(5, size=(len(frame), 2)), bundled.images, strict=True):
+for image, corner, digit in zip(
+    frame, rng.integers(5, size=(len(frame), 2)), bundled.images, strict=True
+):
     image[corner[0] : corner[0] + 8, corner[1] : corner[1] + 8] = digit / 16
 order = rng.permutation(len(frame))
 X, y = frame.reshape(len(frame), -1)[order], bundled.target[order]
@@ -103,18 +105,29 @@ candidates = {
         [
             {
                 "features": [OrbitFourier(n_components=400, random_state=seed)],
-                "features__group": list(groups.values())[1:], "features__gamma": [0.03, 0.1, 0.3],
+                "features__group": list(groups.values())[1:],
+                "features__gamma": [0.03, 0.1, 0.3],
                 "features__n_transforms": [25, None],
             },
             {
                 "features": [GroupCDF(n_templates=60, n_bins=5, s="data", random_state=seed)],
-                "features__group": list(groups.values())[1:], "features__n_transforms": [25, None],
+                "features__group": list(groups.values())[1:],
+                "features__n_transforms": [25, None],
             },
         ],
     ),
 }
-print(gram_report(Average(Gaussian(0.3), groups["up to 2 pixels"], sides="second")(X[train].astype(float))))
-names = {"raw": "SVC, plain", "average-fit": "SVC, Average", "best-fit": "SVC, BestFit", "features": "features + least squares"}
+print(
+    gram_report(
+        Average(Gaussian(0.3), groups["up to 2 pixels"], sides="second")(X[train].astype(float))
+    )
+)
+names = {
+    "raw": "SVC, plain",
+    "average-fit": "SVC, Average",
+    "best-fit": "SVC, BestFit",
+    "features": "features + least squares",
+}
 
 # %% [markdown]
 # `n_jobs` spreads the candidates over processes, or over machines under
@@ -137,13 +150,25 @@ for name, search in searches.items():
     best = search.best_params_
     group = next((described[repr(v)] for k, v in best.items() if k.endswith("group")), "none")
     i = search.best_index_
-    rows.append({
-        "model": names[name], "candidates": len(search.cv_results_["params"]), "shifts chosen": group,
-        "other choices": ", ".join(f"{k.split('__')[-1]} = {said(v)}" for k, v in best.items() if not k.endswith(("group", "kernel"))),
-        "cross-validated (%)": f"{100 * search.cv_results_['mean_test_score'][i]:.1f} ± {100 * search.cv_results_['std_test_score'][i] / np.sqrt(folds.n_splits):.1f}",
-        "test (%)": f"{100 * search.score(X[test], y[test]):.1f}",
-    })
-run.table(rows, "chosen", caption=f"What the search chose with {n_train} labelled images, {folds.n_splits} folds, and how it did on {len(test)} test images that took no part in it.")
+    rows.append(
+        {
+            "model": names[name],
+            "candidates": len(search.cv_results_["params"]),
+            "shifts chosen": group,
+            "other choices": ", ".join(
+                f"{k.split('__')[-1]} = {said(v)}"
+                for k, v in best.items()
+                if not k.endswith(("group", "kernel"))
+            ),
+            "cross-validated (%)": f"{100 * search.cv_results_['mean_test_score'][i]:.1f} ± {100 * search.cv_results_['std_test_score'][i] / np.sqrt(folds.n_splits):.1f}",
+            "test (%)": f"{100 * search.score(X[test], y[test]):.1f}",
+        }
+    )
+run.table(
+    rows,
+    "chosen",
+    caption=f"What the search chose with {n_train} labelled images, {folds.n_splits} folds, and how it did on {len(test)} test images that took no part in it.",
+)
 
 # %% [markdown]
 # The best of many candidates looks a little better than it is: the cross-validated score was
@@ -159,13 +184,23 @@ rows = []
 for name in ("up to 2 pixels", "all, cyclic"):
     for n_transforms in (25, None):
         for n_components in run.choose(quick=(100, 400), full=(100, 400, 1600)):
-            features = OrbitFourier(groups[name], n_components, n_transforms, gamma=0.3, random_state=seed)
+            features = OrbitFourier(
+                groups[name], n_components, n_transforms, gamma=0.3, random_state=seed
+            )
             model = make_pipeline(features, RLSClassifier()).fit(X[train], y[train])
-            rows.append({
-                "shifts": name, "averaged over": "25 drawn" if n_transforms else f"all {groups[name].order}",
-                "random features": n_components, "test (%)": f"{100 * model.score(X[test], y[test]):.1f}",
-            })
-run.table(rows, "features", caption="`OrbitFourier` with gamma = 0.3 and least squares, on the images of the table above.")
+            rows.append(
+                {
+                    "shifts": name,
+                    "averaged over": "25 drawn" if n_transforms else f"all {groups[name].order}",
+                    "random features": n_components,
+                    "test (%)": f"{100 * model.score(X[test], y[test]):.1f}",
+                }
+            )
+run.table(
+    rows,
+    "features",
+    caption="`OrbitFourier` with gamma = 0.3 and least squares, on the images of the table above.",
+)
 
 # %% [markdown]
 # Over all cyclic shifts a few hundred random features do what the kernels do. Over 25 shifts, drawn
@@ -186,14 +221,30 @@ for offset, name in ((-0.08, "average-fit"), (0.08, "best-fit")):
     means, errors = [], []
     for group in groups:
         best = results[results["group"] == group].sort_values("mean_test_score").iloc[-1]
-        score = mean_se(100 * np.array([best[f"split{i}_test_score"] for i in range(folds.n_splits)]))
+        score = mean_se(
+            100 * np.array([best[f"split{i}_test_score"] for i in range(folds.n_splits)])
+        )
         means.append(score.mean)
         errors.append(2 * score.se)
-    axes.errorbar(np.arange(len(groups)) + offset, means, errors, color=colour(name), marker=marker(name), ls=":", label=names[name])
-axes.set(xticks=range(len(groups)), xticklabels=list(groups), xlabel="shifts in the kernel", ylabel="cross-validated accuracy (%)")
+    axes.errorbar(
+        np.arange(len(groups)) + offset,
+        means,
+        errors,
+        color=colour(name),
+        marker=marker(name),
+        ls=":",
+        label=names[name],
+    )
+axes.set(
+    xticks=range(len(groups)),
+    xticklabels=list(groups),
+    xlabel="shifts in the kernel",
+    ylabel="cross-validated accuracy (%)",
+)
 axes.legend()
 run.figure(
-    fig, "groups",
+    fig,
+    "groups",
     alt="Cross-validated accuracy against the set of shifts in the kernel, from none to all cyclic shifts, for the averaged and the best-fit kernel: both gain from shifts over none.",
     caption=f"Each at its best bandwidth. Error bars: two standard errors over {folds.n_splits} folds of {n_train} images.",
 )

@@ -25,9 +25,9 @@
 # the results, it says of the example.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-n_train: int = 60           # labelled waveforms
+n_train: int = 60  # labelled waveforms
 
 # %%
 import tempfile
@@ -56,22 +56,25 @@ run = Run("guides/own_data", profile=profile, seed=seed)
 # somebody presses the button, so every waveform comes at a random phase. Three conditions of the
 # machine are to be told apart.
 
+
 # %%
 def record(n_waveforms, rng, n_samples=48):
     """Waveforms of three conditions at random phases, with noise."""
     turn = 2 * np.pi * np.arange(n_samples) / n_samples
-    shapes = np.stack([
-        np.sin(turn) + 0.5 * np.sin(2 * turn),
-        np.sin(turn) + 0.5 * np.cos(2 * turn),
-        np.sin(turn) + 0.5 * np.sin(3 * turn),
-    ])
+    shapes = np.stack(
+        [
+            np.sin(turn) + 0.5 * np.sin(2 * turn),
+            np.sin(turn) + 0.5 * np.cos(2 * turn),
+            np.sin(turn) + 0.5 * np.sin(3 * turn),
+        ]
+    )
     condition = rng.integers(3, size=n_waveforms)
     starts = rng.integers(n_samples, size=n_waveforms)
     clean = np.stack([np.roll(shapes[c], s) for c, s in zip(condition, starts, strict=True)])
     return clean + 0.5 * rng.standard_normal(clean.shape), condition
 
 
-folder = tempfile.TemporaryDirectory()      # goes away with the notebook
+folder = tempfile.TemporaryDirectory()  # goes away with the notebook
 example = Path(folder.name) / "waveforms.csv"
 waveforms, condition = record(run.choose(quick=700, full=2000), np.random.default_rng(seed))
 pd.DataFrame(waveforms.round(4)).assign(condition=condition).to_csv(example, index=False)
@@ -85,7 +88,9 @@ table = pd.read_csv(path)
 y = table.pop(label).to_numpy()
 X = table.to_numpy(dtype=float)
 classes, counts = np.unique(y, return_counts=True)
-print(f"X: {X.shape}, {X.dtype};  rows a class: {dict(zip(classes.tolist(), counts.tolist(), strict=True))}")
+print(
+    f"X: {X.shape}, {X.dtype};  rows a class: {dict(zip(classes.tolist(), counts.tolist(), strict=True))}"
+)
 assert np.isfinite(X).all(), "fill or drop missing values first"
 
 # %% [markdown]
@@ -135,12 +140,19 @@ models = {
     "raw": SVC(C=1e3, kernel=base),
     "average-fit": SVC(C=1e3, kernel=Average(base, group)),
     "best-fit": SVC(C=1e3, kernel=BestFit(base, group)),
-    "cdf": make_pipeline(GroupCDF(group, n_templates=100, n_bins=10, s="data", random_state=seed), RLSClassifier()),
-    "lgika-rff": make_pipeline(OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed), RLSClassifier()),
+    "cdf": make_pipeline(
+        GroupCDF(group, n_templates=100, n_bins=10, s="data", random_state=seed), RLSClassifier()
+    ),
+    "lgika-rff": make_pipeline(
+        OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed), RLSClassifier()
+    ),
 }
 names = {
-    "raw": "SVC, Gaussian kernel", "average-fit": "SVC, Average", "best-fit": "SVC, BestFit",
-    "cdf": "GroupCDF + least squares", "lgika-rff": "OrbitFourier + least squares",
+    "raw": "SVC, Gaussian kernel",
+    "average-fit": "SVC, Average",
+    "best-fit": "SVC, BestFit",
+    "cdf": "GroupCDF + least squares",
+    "lgika-rff": "OrbitFourier + least squares",
 }
 
 # %% [markdown]
@@ -152,28 +164,49 @@ names = {
 # %%
 sizes = [n_train // 4, n_train // 2, n_train]
 splits = StratifiedShuffleSplit(
-    run.choose(quick=8, full=50), train_size=n_train, test_size=min(250, len(y) - n_train), random_state=seed,
+    run.choose(quick=8, full=50),
+    train_size=n_train,
+    test_size=min(250, len(y) - n_train),
+    random_state=seed,
 )
 scores = {name: [] for name in models}
 for train, test in splits.split(X, y):
     for name, model in models.items():
-        scores[name].append([100 * model.fit(X[train[:n]], y[train[:n]]).score(X[test], y[test]) for n in sizes])
+        scores[name].append(
+            [100 * model.fit(X[train[:n]], y[train[:n]]).score(X[test], y[test]) for n in sizes]
+        )
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.8))
 apart = np.ptp(X[:50])
 levels = apart * np.arange(len(classes))[::-1]
 for c, level, shade in zip(classes, levels, shades("raw", len(classes)), strict=True):
     left.plot(X[y == c][:2].T + level, color=shade, lw=1)
-left.set(title=f"two rows of each {label}", xlabel="column", yticks=levels, yticklabels=classes, ylabel=label)
+left.set(
+    title=f"two rows of each {label}",
+    xlabel="column",
+    yticks=levels,
+    yticklabels=classes,
+    ylabel=label,
+)
 left.grid(False)
 for name, values in scores.items():
     summary = [mean_se(column) for column in np.array(values).T]
-    right.errorbar(sizes, [s.mean for s in summary], [2 * s.se for s in summary], color=colour(name), marker=marker(name), label=names[name])
-right.axhline(100 * counts.max() / len(y), color=colour("bound"), ls=":", label="always the largest class")
+    right.errorbar(
+        sizes,
+        [s.mean for s in summary],
+        [2 * s.se for s in summary],
+        color=colour(name),
+        marker=marker(name),
+        label=names[name],
+    )
+right.axhline(
+    100 * counts.max() / len(y), color=colour("bound"), ls=":", label="always the largest class"
+)
 right.set(xlabel="labelled rows", ylabel="test accuracy (%)", xticks=sizes)
 right.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 run.figure(
-    fig, "waveforms",
+    fig,
+    "waveforms",
     alt="Left: two recordings of each of three conditions, at different phases. Right: test accuracy against the number of labelled waveforms; the four invariant models lie far above the plain support vector machine.",
     caption=f"Error bars: two standard errors over {splits.n_splits} splits.",
 )
@@ -198,11 +231,19 @@ rows = []
 for name, model in models.items():
     share, largest = change(model.fit(X[train], y[train]))
     mean = mean_se(np.array(scores[name])[:, -1])
-    rows.append({
-        "model": names[name], "accuracy (%)": f"{mean.mean:.1f} ± {mean.se:.1f}",
-        "classes changed (%)": f"{100 * share:.1f}", "largest change of a decision value": f"{largest:.1e}",
-    })
-run.table(rows, "models", caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under {len(moved)} random elements of the group.")
+    rows.append(
+        {
+            "model": names[name],
+            "accuracy (%)": f"{mean.mean:.1f} ± {mean.se:.1f}",
+            "classes changed (%)": f"{100 * share:.1f}",
+            "largest change of a decision value": f"{largest:.1e}",
+        }
+    )
+run.table(
+    rows,
+    "models",
+    caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under {len(moved)} random elements of the group.",
+)
 
 # %% [markdown]
 # **Is the kernel one?** A support vector machine wants a positive semi-definite Gram matrix.
@@ -219,8 +260,12 @@ print(gram_report(BestFit(base, group)(X[train])))
 
 # %%
 scaled = make_pipeline(StandardScaler(), models["average-fit"]).fit(X[train], y[train])
-print(f"behind a StandardScaler: accuracy {100 * scaled.score(X[test], y[test]):.1f} % (without: {100 * models['average-fit'].score(X[test], y[test]):.1f} %)")
-print(f"largest change of a decision value: {change(scaled)[1]:.1e} (without: {change(models['average-fit'])[1]:.1e})")
+print(
+    f"behind a StandardScaler: accuracy {100 * scaled.score(X[test], y[test]):.1f} % (without: {100 * models['average-fit'].score(X[test], y[test]):.1f} %)"
+)
+print(
+    f"largest change of a decision value: {change(scaled)[1]:.1e} (without: {change(models['average-fit'])[1]:.1e})"
+)
 
 # %% [markdown]
 # Next: choose the group, the bandwidth and the penalty by cross-validation, all at once, in

@@ -22,9 +22,9 @@
 # $2n$.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-n_sensors: int = 16         # on the ring
+n_sensors: int = 16  # on the ring
 
 # %%
 import matplotlib.pyplot as plt
@@ -50,6 +50,7 @@ run = Run("guides/own_group", profile=profile, seed=seed)
 # so that composing two elements means putting one such map into the other:
 # $p_{f,s} \circ p_{f',s'} = p_{f \oplus f',\; s + (-1)^f s'}$. Elements always come in batches, one
 # a row; that is why the methods index with `[:, 0]` and `[:, 1]`, and why they broadcast.
+
 
 # %%
 class Dihedral(FiniteGroup):
@@ -116,13 +117,16 @@ print("Dihedral holds what it promises.")
 # And when something is wrong it names the property and the elements that break it. Three mistakes
 # that are easy to make:
 
+
 # %%
 class ForgetsTheSign(Dihedral):
     """Composes as if rotations and reflections commuted."""
 
     def compose(self, first, second):
         first, second = np.broadcast_arrays(first, second)
-        return np.stack([first[:, 0] ^ second[:, 0], (first[:, 1] + second[:, 1]) % self.n_sensors], axis=1)
+        return np.stack(
+            [first[:, 0] ^ second[:, 0], (first[:, 1] + second[:, 1]) % self.n_sensors], axis=1
+        )
 
 
 class LosesEnergy(Dihedral):
@@ -145,7 +149,13 @@ for broken in (ForgetsTheSign, LosesEnergy, Miscounts):
     try:
         check_group(broken(n_sensors))
     except AssertionError as error:
-        found.append({"class": broken.__name__, "its mistake": broken.__doc__, "what check_group says": str(error)})
+        found.append(
+            {
+                "class": broken.__name__,
+                "its mistake": broken.__doc__,
+                "what check_group says": str(error),
+            }
+        )
 assert len(found) == 3, "a broken class went unnoticed"
 run.table(found, "broken", caption="Three broken classes, each found and named.")
 
@@ -201,19 +211,32 @@ x = readings(2, rng)[0][:1]
 elements = np.array(sorted(ring.elements().tolist()))
 image = left.imshow(ring.act(elements, x)[:, 0], aspect="auto")
 left.axhline(n_sensors - 0.5, color="white", lw=2)
-left.set(title=f"the orbit of one reading under $D_{{{n_sensors}}}$", xlabel="sensor", ylabel="rotations, then reflections", xticks=range(0, n_sensors, 5))
+left.set(
+    title=f"the orbit of one reading under $D_{{{n_sensors}}}$",
+    xlabel="sensor",
+    ylabel="rotations, then reflections",
+    xticks=range(0, n_sensors, 5),
+)
 left.grid(False)
 fig.colorbar(image, ax=left, label="reading")
 for name, values in scores.items():
     summary = [mean_se(column) for column in values.T]
-    right.errorbar(sizes, [s.mean for s in summary], [2 * s.se for s in summary], color=colour(name), marker=marker(name), label=names[name])
+    right.errorbar(
+        sizes,
+        [s.mean for s in summary],
+        [2 * s.se for s in summary],
+        color=colour(name),
+        marker=marker(name),
+        label=names[name],
+    )
 right.set_xscale("log")
 right.set_xticks(sizes, map(str, sizes))
 right.minorticks_off()
 right.set(xlabel="training readings", ylabel="test accuracy (%)")
 right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
 run.figure(
-    fig, "dihedral",
+    fig,
+    "dihedral",
     alt="Left: the orbit of one reading, one row a group element: stripes that run down to the right for the rotations, the mirrored pattern for the reflections. Right: accuracy against training size; the kernel averaged over rotations and reflections is best, over rotations only second, the plain one last.",
     caption=f"Error bars: two standard errors over {repetitions} draws of training and test readings.",
 )
@@ -226,10 +249,19 @@ run.figure(
 features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fit(X)
 moved = ring.act([[1, 3]], X)[0]
 print(f"transformed: {features.side_}")
-print(f"largest change of a feature under reflection and rotation: {np.abs(features.transform(moved) - features.transform(X)).max():.1e}")
+print(
+    f"largest change of a feature under reflection and rotation: {np.abs(features.transform(moved) - features.transform(X)).max():.1e}"
+)
 run.table(
-    pd.DataFrame({names[name]: [f"{s.mean:.1f} ± {s.se:.1f}" for s in map(mean_se, values.T)] for name, values in scores.items()}, index=pd.Index(sizes, name="training readings")),
-    "accuracy", caption="Test accuracy in per cent, mean and standard error.",
+    pd.DataFrame(
+        {
+            names[name]: [f"{s.mean:.1f} ± {s.se:.1f}" for s in map(mean_se, values.T)]
+            for name, values in scores.items()
+        },
+        index=pd.Index(sizes, name="training readings"),
+    ),
+    "accuracy",
+    caption="Test accuracy in per cent, mean and standard error.",
 )
 
 # %% [markdown]

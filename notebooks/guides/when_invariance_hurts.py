@@ -23,9 +23,9 @@
 # $$k_w(x, z) = \frac{1}{(2w)^2} \int_{-w}^{w}\!\int_{-w}^{w} k_0(g_\theta x, g_{\theta'} z)\, d\theta\, d\theta' .$$
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-n_train: int = 100          # labelled digits
+n_train: int = 100  # labelled digits
 
 # %%
 import matplotlib.pyplot as plt
@@ -65,7 +65,9 @@ def kernel(degrees):
 
 def turned(Z, degrees):
     """Each point turned by an angle of its own."""
-    return np.stack([turns.act([a], z[None])[0, 0] for a, z in zip(np.deg2rad(degrees), Z, strict=True)])
+    return np.stack(
+        [turns.act([a], z[None])[0, 0] for a, z in zip(np.deg2rad(degrees), Z, strict=True)]
+    )
 
 
 def svc():
@@ -83,7 +85,10 @@ def svc():
 repetitions = run.choose(quick=5, full=20)
 sizes = run.choose(quick=[4, 10, 30, 60], full=[4, 10, 30, 100, 300])
 digits = {c: basis.transform(pixels[data.target == c][:600]) for c in (6, 9)}
-tasks = {"six or nine": digits[9], "a six or the same upside down": turned(digits[6], np.full(len(digits[6]), 180.0))}
+tasks = {
+    "six or nine": digits[9],
+    "a six or the same upside down": turned(digits[6], np.full(len(digits[6]), 180.0)),
+}
 looks = {0: "raw", 20: "local", 180: "haar"}
 errors = {}
 for task, others in tasks.items():
@@ -107,7 +112,14 @@ fig, panels = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
 for axes, task in zip(panels, tasks, strict=True):
     for width, look in looks.items():
         summary = [mean_se(column) for column in errors[task, width].T]
-        axes.errorbar(sizes, [s.mean for s in summary], [2 * s.se for s in summary], color=colour(look), marker=marker(look), label=f"w = {width}°")
+        axes.errorbar(
+            sizes,
+            [s.mean for s in summary],
+            [2 * s.se for s in summary],
+            color=colour(look),
+            marker=marker(look),
+            label=f"w = {width}°",
+        )
     axes.axhline(50, color=colour("bound"), ls=":", label="chance")
     axes.set_xscale("log")
     axes.set_xticks(sizes, map(str, sizes))
@@ -116,7 +128,8 @@ for axes, task in zip(panels, tasks, strict=True):
 panels[0].set_ylabel("test error (%)")
 panels[0].legend()
 run.figure(
-    fig, "six_nine",
+    fig,
+    "six_nine",
     alt="Test error against training size for kernels with no, local and full rotations. Left, six or nine: full rotations have the largest error. Right, a six or the same upside down: full rotations stay at chance, 50 per cent.",
     caption=f"Upright digits ({origin}). Error bars: two standard errors over {repetitions} draws.",
 )
@@ -160,11 +173,23 @@ for repetition in range(repetitions):
 fig, axes = plt.subplots(figsize=(6.0, 3.8))
 for world, values in accuracy.items():
     summary = [mean_se(column) for column in values.T]
-    axes.errorbar(widths, [s.mean for s in summary], [2 * s.se for s in summary], color=colour(looks[world]), marker=marker(looks[world]), label=f"test digits {world}")
-axes.set(xlabel="half-width w of the rotations in the kernel (degrees)", ylabel="test accuracy, ten classes (%)", xticks=widths)
+    axes.errorbar(
+        widths,
+        [s.mean for s in summary],
+        [2 * s.se for s in summary],
+        color=colour(looks[world]),
+        marker=marker(looks[world]),
+        label=f"test digits {world}",
+    )
+axes.set(
+    xlabel="half-width w of the rotations in the kernel (degrees)",
+    ylabel="test accuracy, ten classes (%)",
+    xticks=widths,
+)
 axes.legend()
 run.figure(
-    fig, "width",
+    fig,
+    "width",
     alt="Accuracy against the half-width of the rotations in the kernel for upright, tilted and turned test digits. Turned digits gain up to full rotations, tilted ones up to a moderate width, upright ones least; at full rotations the three meet.",
     caption=f"{n_train} upright training digits ({origin}). Error bars: two standard errors over {repetitions} draws.",
 )
@@ -202,13 +227,22 @@ for i, width in enumerate(widths):
 found = []
 for world, values in estimates.items():
     pick = int(np.argmax(values.mean(axis=1)))
-    tested, at_best = (mean_se(accuracy[world][:, i]) for i in (pick, int(np.argmax(accuracy[world].mean(axis=0)))))
-    found.append({
-        "expected digits": world, "half-width chosen (degrees)": widths[pick],
-        "its test accuracy (%)": f"{tested.mean:.1f} ± {tested.se:.1f}",
-        "best of all half-widths (%)": f"{at_best.mean:.1f} ± {at_best.se:.1f}",
-    })
-run.table(found, "chosen", caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds turned as the test digits will be; test accuracies from the figure above.")
+    tested, at_best = (
+        mean_se(accuracy[world][:, i]) for i in (pick, int(np.argmax(accuracy[world].mean(axis=0))))
+    )
+    found.append(
+        {
+            "expected digits": world,
+            "half-width chosen (degrees)": widths[pick],
+            "its test accuracy (%)": f"{tested.mean:.1f} ± {tested.se:.1f}",
+            "best of all half-widths (%)": f"{at_best.mean:.1f} ± {at_best.se:.1f}",
+        }
+    )
+run.table(
+    found,
+    "chosen",
+    caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds turned as the test digits will be; test accuracies from the figure above.",
+)
 
 # %% [markdown]
 # The same in a scikit-learn pipeline, over groups, kernels and features at once:

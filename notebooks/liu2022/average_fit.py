@@ -23,7 +23,7 @@
 # classifier", follows.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -56,9 +56,13 @@ for shape in ((4, 4), (7, 5), (16, 16), (1, 30)):
 rings = run.rng.standard_normal((2, 20, 6, 8))
 average = Average(Linear(), CyclicTranslations((6, 8), axes=(1,)))(*rings.reshape(2, 20, -1))
 ring_means = rings.mean(axis=3)
-differences.append(np.abs(average - 8 * ring_means[0] @ ring_means[1].T).max() / np.abs(average).max())
+differences.append(
+    np.abs(average - 8 * ring_means[0] @ ring_means[1].T).max() / np.abs(average).max()
+)
 run.claim(
-    "liu2022/average-fit-linear", difference=differences, tolerance=1e-10,
+    "liu2022/average-fit-linear",
+    difference=differences,
+    tolerance=1e-10,
     note="four image shapes, and the mean brightness of each ring under rotations",
 )
 
@@ -98,12 +102,24 @@ for base in (Linear(), Polynomial(2, scale=1 / 16), Polynomial(8, scale=1 / 64))
         averaged = SVC(kernel=Average(base, group), C=order * C, **settings).fit(X, y)
         one, other = augmented.decision_function(new), averaged.decision_function(new)
         gaps.append(np.abs(one - other).max() / np.abs(other).max())
-        rows.append({"base kernel": repr(base), "C": C, "largest relative difference": f"{gaps[-1]:.1e}",
-                     "support vectors, augmented": len(augmented.support_),
-                     "support vectors, average fit": len(averaged.support_)})
-run.table(rows, "augmentation", caption="Decision functions of an SVM on all translates and of the average-fit SVM.")
+        rows.append(
+            {
+                "base kernel": repr(base),
+                "C": C,
+                "largest relative difference": f"{gaps[-1]:.1e}",
+                "support vectors, augmented": len(augmented.support_),
+                "support vectors, average fit": len(averaged.support_),
+            }
+        )
+run.table(
+    rows,
+    "augmentation",
+    caption="Decision functions of an SVM on all translates and of the average-fit SVM.",
+)
 run.claim(
-    "liu2022/augmentation-equals-average", difference=gaps, tolerance=1e-5,
+    "liu2022/augmentation-equals-average",
+    difference=gaps,
+    tolerance=1e-5,
     note="relative to the largest decision value; limited by the solver's stopping rule",
 )
 
@@ -133,7 +149,9 @@ methods = {
 def translated(rows, seed):
     """Each image moved by a random translation of its own."""
     moves = full_group.sample(len(rows), seed)
-    return np.array([full_group.act(g[None], x[None])[0, 0] for g, x in zip(moves, X[rows], strict=True)])
+    return np.array(
+        [full_group.act(g[None], x[None])[0, 0] for g, x in zip(moves, X[rows], strict=True)]
+    )
 
 
 @run.cache
@@ -157,7 +175,8 @@ axis.set_xticks(sizes, [str(size) for size in sizes])
 axis.minorticks_off()
 axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 run.figure(
-    fig, "average-against-best",
+    fig,
+    "average-against-best",
     alt="Accuracy on randomly translated digits against training samples. Best fit of the degree-eight kernel is on top, the average "
     "of that kernel comes close to it with many samples and passes the best fit of the linear one, the plain polynomial kernel stays far below, and the average of the linear "
     "kernel is at chance.",

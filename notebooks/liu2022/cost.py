@@ -38,9 +38,9 @@
 # what can be saved is precision, blank columns, powers and passes over memory. We say below how far that goes.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-jobs: int = 2               # threads
+jobs: int = 2  # threads
 
 # %%
 import time
@@ -72,6 +72,7 @@ y_train = y[rows[:n_train]]
 # One kernel evaluation a transformation, in the double precision that scikit-learn's SVC hands over, and the running maximum. For locality, window by
 # window, as in the authors' scripts.
 
+
 # %%
 def plain_polynomial(A, B):
     return (1 + A @ B.T / 784) ** 8
@@ -98,9 +99,19 @@ polynomial, local = Polynomial(8, scale=1 / 784), Locality(shape, window=7, degr
 CASES = {
     "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(10_000, 121))),
     "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(200, 20), full=(10_000, 20))),
-    "TI-RI": (polynomial, shifts.then(turns), plain_polynomial, run.choose(quick=(200, 20), full=(1000, 200))),
+    "TI-RI": (
+        polynomial,
+        shifts.then(turns),
+        plain_polynomial,
+        run.choose(quick=(200, 20), full=(1000, 200)),
+    ),
     "L-TI": (local, shifts, plain_locality, run.choose(quick=(100, 2), full=(1000, 4))),
-    "L-TI-RI": (local, few_turns.then(shifts), plain_locality, run.choose(quick=(100, 2), full=(1000, 8))),
+    "L-TI-RI": (
+        local,
+        few_turns.then(shifts),
+        plain_locality,
+        run.choose(quick=(100, 2), full=(1000, 8)),
+    ),
 }
 
 # %% [markdown]
@@ -126,17 +137,31 @@ def over_all(definition, group, A, B):
 
 for name, (base, group, definition, _) in CASES.items():
     fast = BestFit(base, group, precision="single", n_jobs=jobs)
-    exact, gram = (over_all(definition, group, points, train[:b]) for points in (test[:a], train[:b]))
+    exact, gram = (
+        over_all(definition, group, points, train[:b]) for points in (test[:a], train[:b])
+    )
     values = fast(test[:a], train[:b])
     error = np.abs(values / exact - 1).max()
     if error > 1e-5:
         raise ValueError(f"{name}: values differ from the definition by {error:.1e}")
-    machines = [SVC(kernel="precomputed").fit(G, y_train[:b]) for G in (gram, fast(train[:b], train[:b]))]
+    machines = [
+        SVC(kernel="precomputed").fit(G, y_train[:b]) for G in (gram, fast(train[:b], train[:b]))
+    ]
     same = np.mean(machines[0].predict(exact) == machines[1].predict(values))
-    agreement.append({"kernel": name, "transformations": group.order, "largest relative difference": f"{error:.1e}",
-                      "equal predictions": f"{same:.0%}"})
-run.table(agreement, "agreement", caption=f"Single-precision values against the definition over every transformation; {a} test and {b} "
-          "training images.")
+    agreement.append(
+        {
+            "kernel": name,
+            "transformations": group.order,
+            "largest relative difference": f"{error:.1e}",
+            "equal predictions": f"{same:.0%}",
+        }
+    )
+run.table(
+    agreement,
+    "agreement",
+    caption=f"Single-precision values against the definition over every transformation; {a} test and {b} "
+    "training images.",
+)
 
 # %% [markdown]
 # ## Time
@@ -149,6 +174,7 @@ run.table(agreement, "agreement", caption=f"Single-precision values against the 
 # Memory is the largest sum of arrays alive during the fast evaluation, its arguments not included; it is measured apart, because counting takes time.
 #
 # Where the plain way has visited everything, all values and the predictions for the whole test set are compared too.
+
 
 # %%
 def now():
@@ -198,25 +224,43 @@ with threadpool_limits(1, "blas"):
         clocked[name], processed[name] = (slow[0], ours[0]), (alone[1][1], ours[1])
         run.timing(f"{name}, ours", ours[0])
         n_rows, n_elements = some
-        table.append({
-            "kernel": name, "transformations": group.order,
-            "plain, measured (s)": f"{sampled[0]:.1f}",
-            "on": f"{n_rows:,} rows, {n_elements} transformations",
-            "plain, scaled to all (s)": f"{slow[0]:.1f}", "ours (s)": f"{ours[0]:.2f}",
-            "ratio": f"{slow[0] / ours[0]:.1f}",
-            "processor seconds, plain": f"{alone[1][1]:.1f}", "ours": f"{ours[1]:.2f}",
-            "their ratio": f"{alone[1][1] / ours[1]:.1f}",
-            "peak memory (MiB)": f"{peak / 2**20:.0f}",
-        })
+        table.append(
+            {
+                "kernel": name,
+                "transformations": group.order,
+                "plain, measured (s)": f"{sampled[0]:.1f}",
+                "on": f"{n_rows:,} rows, {n_elements} transformations",
+                "plain, scaled to all (s)": f"{slow[0]:.1f}",
+                "ours (s)": f"{ours[0]:.2f}",
+                "ratio": f"{slow[0] / ours[0]:.1f}",
+                "processor seconds, plain": f"{alone[1][1]:.1f}",
+                "ours": f"{ours[1]:.2f}",
+                "their ratio": f"{alone[1][1] / ours[1]:.1f}",
+                "peak memory (MiB)": f"{peak / 2**20:.0f}",
+            }
+        )
         if len(exact) == len(test) and n_elements == group.order:
-            machine = SVC(kernel="precomputed").fit(over_all(definition, group, train, train), y_train)
-            whole.append({
-                "kernel": name, "largest relative difference": f"{np.abs(values / exact - 1).max():.1e}",
-                "equal predictions": f"{np.mean(machine.predict(exact) == machine.predict(values)):.2%}",
-            })
-run.table(table, "time", caption=f"{n_train} training and {n_test:,} test images; {jobs} threads, in one run.")
+            machine = SVC(kernel="precomputed").fit(
+                over_all(definition, group, train, train), y_train
+            )
+            whole.append(
+                {
+                    "kernel": name,
+                    "largest relative difference": f"{np.abs(values / exact - 1).max():.1e}",
+                    "equal predictions": f"{np.mean(machine.predict(exact) == machine.predict(values)):.2%}",
+                }
+            )
+run.table(
+    table,
+    "time",
+    caption=f"{n_train} training and {n_test:,} test images; {jobs} threads, in one run.",
+)
 if whole:
-    run.table(whole, "whole", caption=f"All {n_test:,} x {n_train} values and the predictions of a support-vector machine from them.")
+    run.table(
+        whole,
+        "whole",
+        caption=f"All {n_test:,} x {n_train} values and the predictions of a support-vector machine from them.",
+    )
 
 # %% [markdown]
 # ## What bounds it
@@ -232,7 +276,10 @@ generator = np.random.default_rng(seed)
 
 def rate(dtype, m, k, n):
     """Operations a second of a matrix product; a complex multiplication counts as four."""
-    one, other = generator.standard_normal((m, k)).astype(dtype), generator.standard_normal((k, n)).astype(dtype)
+    one, other = (
+        generator.standard_normal((m, k)).astype(dtype),
+        generator.standard_normal((k, n)).astype(dtype),
+    )
     out, best = np.empty((m, n), dtype), np.inf
     operations = (8 if np.iscomplexobj(out) else 2) * m * k * n
     repeats = 1 + int(2e8 // operations)
@@ -248,13 +295,34 @@ size = run.choose(quick=800, full=2000)
 pairs = n_train * n_test
 with threadpool_limits(1, "blas"):
     single, double = rate(np.float32, size, size, size), rate(np.float64, size, size, size)
-    transform_rates = {"rows": rate(np.complex64, 15, 28, 372), "columns": rate(np.float32, 6, 15, 5_632)}
-    batches = [{"stage": "columns, 6 x 15 times 15 x n", "n": f"{n:,}", "Gflop/s": f"{rate(np.float32, 6, 15, n) / 1e9:.0f}"}
-               for n in (5_632, 50_000, 500_000)]
-    batches += [{"stage": "rows, 15 x 28 times 28 x n, complex", "n": f"{n:,}", "Gflop/s": f"{rate(np.complex64, 15, 28, n) / 1e9:.0f}"}
-                for n in (372, 3_720, 37_200)]
-run.table(batches, "rates", caption="Rates of products with the small matrices of the inverse transforms: first at the size used, then in larger batches.")
-print(f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision")
+    transform_rates = {
+        "rows": rate(np.complex64, 15, 28, 372),
+        "columns": rate(np.float32, 6, 15, 5_632),
+    }
+    batches = [
+        {
+            "stage": "columns, 6 x 15 times 15 x n",
+            "n": f"{n:,}",
+            "Gflop/s": f"{rate(np.float32, 6, 15, n) / 1e9:.0f}",
+        }
+        for n in (5_632, 50_000, 500_000)
+    ]
+    batches += [
+        {
+            "stage": "rows, 15 x 28 times 28 x n, complex",
+            "n": f"{n:,}",
+            "Gflop/s": f"{rate(np.complex64, 15, 28, n) / 1e9:.0f}",
+        }
+        for n in (372, 3_720, 37_200)
+    ]
+run.table(
+    batches,
+    "rates",
+    caption="Rates of products with the small matrices of the inverse transforms: first at the size used, then in larger batches.",
+)
+print(
+    f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
+)
 channels = local.lift().n_channels
 # What test images show: their columns as a share of the frame, and the pixels of these columns that any image uses.
 seen = test.reshape(-1, *shape) > 0
@@ -262,9 +330,16 @@ columns, used = seen.any(axis=1), seen.any(axis=0).sum(axis=0)
 first, last = columns.argmax(axis=1), 28 - columns[:, ::-1].argmax(axis=1)
 share, before = (last - first).mean() / 28, np.append(0, np.cumsum(used))
 inside = (before[last] - before[first]).mean()
-print(f"a test image spans {share:.0%} of the columns; these hold {inside:.0f} of the {used.sum()} pixels that any of them uses")
+print(
+    f"a test image spans {share:.0%} of the columns; these hold {inside:.0f} of the {used.sum()} pixels that any of them uses"
+)
 STAGES = {
-    "TI": (shift_correlation(shape, small.elements(), 1, np.float32, shown=(1, share)).operations(share), 1),
+    "TI": (
+        shift_correlation(shape, small.elements(), 1, np.float32, shown=(1, share)).operations(
+            share
+        ),
+        1,
+    ),
     "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, 20),
     "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), 20),
     "L-TI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 1),
@@ -275,15 +350,31 @@ for name, (stages, times) in STAGES.items():
     plain_time, ours = processed[name]
     inverse = stages["rows"] + stages["columns"]
     bare = times * pairs * (stages["products"] + inverse) / single
-    expected = times * pairs * (stages["products"] / single + sum(stages[stage] / each for stage, each in transform_rates.items()))
+    expected = (
+        times
+        * pairs
+        * (
+            stages["products"] / single
+            + sum(stages[stage] / each for stage, each in transform_rates.items())
+        )
+    )
     bounds.append(
         {"kernel": name}
         | {f"{stage}, flop a pair": f"{times * count:,}" for stage, count in stages.items()}
-        | {"bare product of as many (s)": f"{bare:.2f}", "inverse at its own rate (s)": f"{expected:.2f}",
-           "ours (s)": f"{ours:.2f}", "ours / bare": f"{ours / bare:.2f}", "plain / bare": f"{plain_time / bare:.1f}"}
+        | {
+            "bare product of as many (s)": f"{bare:.2f}",
+            "inverse at its own rate (s)": f"{expected:.2f}",
+            "ours (s)": f"{ours:.2f}",
+            "ours / bare": f"{ours / bare:.2f}",
+            "plain / bare": f"{plain_time / bare:.1f}",
+        }
     )
-run.table(bounds, "bounds", caption="Operations by stage, times of bare single-precision products, and the ratio that a computation at exactly "
-          "that speed would have to the plain definition.")
+run.table(
+    bounds,
+    "bounds",
+    caption="Operations by stage, times of bare single-precision products, and the ratio that a computation at exactly "
+    "that speed would have to the plain definition.",
+)
 
 # %% [markdown]
 # The last column is about the most that this arrangement of the computation could gain over the plain definition: operations count the
@@ -294,17 +385,40 @@ run.table(bounds, "bounds", caption="Operations by stage, times of bare single-p
 bare_single, bare_double = (20 * 2 * 784 * pairs / speed for speed in (single, double))
 slow, ours = processed["RI"]
 run.table(
-    [{"RI": "plain definition", "s": f"{slow:.2f}", "times the bare product in its precision": f"{slow / bare_double:.2f}"},
-     {"RI": "bare product of all pixels, double precision", "s": f"{bare_double:.2f}", "times the bare product in its precision": "1"},
-     {"RI": "ours", "s": f"{ours:.2f}", "times the bare product in its precision": f"{ours / bare_single:.2f}"},
-     {"RI": "bare product of all pixels, single precision", "s": f"{bare_single:.2f}", "times the bare product in its precision": "1"}],
-    "rotations", caption="Rotations alone: both ways against the matrix product.",
+    [
+        {
+            "RI": "plain definition",
+            "s": f"{slow:.2f}",
+            "times the bare product in its precision": f"{slow / bare_double:.2f}",
+        },
+        {
+            "RI": "bare product of all pixels, double precision",
+            "s": f"{bare_double:.2f}",
+            "times the bare product in its precision": "1",
+        },
+        {
+            "RI": "ours",
+            "s": f"{ours:.2f}",
+            "times the bare product in its precision": f"{ours / bare_single:.2f}",
+        },
+        {
+            "RI": "bare product of all pixels, single precision",
+            "s": f"{bare_single:.2f}",
+            "times the bare product in its precision": "1",
+        },
+    ],
+    "rotations",
+    caption="Rotations alone: both ways against the matrix product.",
 )
-print(f"RI: a factor of ten over {slow:.2f} s would be {slow / 10:.2f} s; the matrix product alone takes {bare_single:.2f} s in single precision.")
+print(
+    f"RI: a factor of ten over {slow:.2f} s would be {slow / 10:.2f} s; the matrix product alone takes {bare_single:.2f} s in single precision."
+)
 for name, aim in {"TI": 10, "RI": 10, "L-TI-RI": 60}.items():
     slow, ours = clocked[name]
-    print(f"{name}, by the clock: aimed at {aim} times the plain definition's speed, measured {slow / ours:.1f} times"
-          f"{'' if slow / ours >= aim else ': not reached'}")
+    print(
+        f"{name}, by the clock: aimed at {aim} times the plain definition's speed, measured {slow / ours:.1f} times"
+        f"{'' if slow / ours >= aim else ': not reached'}"
+    )
 
 # %% [markdown]
 # Could fewer inner products do? Twenty rotations by one degree are nearly alike, so perhaps the orbit of an image is nearly of low dimension. It is not
@@ -314,11 +428,20 @@ for name, aim in {"TI": 10, "RI": 10, "L-TI-RI": 60}.items():
 # %%
 orbits = turns.act(turns.elements(), train[:100]).swapaxes(0, 1)
 singular = np.linalg.svd(orbits, compute_uv=False)
-tails = np.sqrt(np.cumsum(singular[:, ::-1] ** 2, axis=1)[:, ::-1] / (singular**2).sum(axis=1, keepdims=True))
+tails = np.sqrt(
+    np.cumsum(singular[:, ::-1] ** 2, axis=1)[:, ::-1] / (singular**2).sum(axis=1, keepdims=True)
+)
 run.table(
-    [{"share left out": f"{share:g}", "dimensions, median image": int(np.median((tails > share).sum(axis=1))),
-      "dimensions, worst image": int((tails > share).sum(axis=1).max())} for share in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)],
-    "orbits", caption="Numerical dimension of the orbits of 100 training images under 20 rotations of one degree.",
+    [
+        {
+            "share left out": f"{share:g}",
+            "dimensions, median image": int(np.median((tails > share).sum(axis=1))),
+            "dimensions, worst image": int((tails > share).sum(axis=1).max()),
+        }
+        for share in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+    ],
+    "orbits",
+    caption="Numerical dimension of the orbits of 100 training images under 20 rotations of one degree.",
 )
 
 # %% [markdown]
@@ -329,8 +452,10 @@ run.table(
 
 # %%
 correlation = shift_correlation(shape, shifts.elements(), channels, np.float32)
-print(f"transforms: {correlation.spectrum_bytes() / 2**20:.2f} MiB an image, "
-      f"{correlation.spectrum_bytes() * n_train * few_turns.order / 2**30:.2f} GiB for all")
+print(
+    f"transforms: {correlation.spectrum_bytes() / 2**20:.2f} MiB an image, "
+    f"{correlation.spectrum_bytes() * n_train * few_turns.order / 2**30:.2f} GiB for all"
+)
 
 # %% [markdown]
 # ## Try it

@@ -30,11 +30,11 @@
 # the rows of the table.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-jobs: int = 2               # threads; results do not depend on it
-splits: int = 10            # further splits beside the paper's own (two in the quick profile)
-n_test: int = 2000          # test images of the further splits (200 in the quick profile)
+jobs: int = 2  # threads; results do not depend on it
+splits: int = 10  # further splits beside the paper's own (two in the quick profile)
+n_test: int = 2000  # test images of the further splits (200 in the quick profile)
 
 # %%
 from functools import lru_cache
@@ -70,6 +70,7 @@ further_test = run.choose(quick=200, full=n_test)
 #
 # The quick profile has no network and takes scikit-learn's bundled 8 × 8 digits instead, with windows
 # and shifts scaled down. These are much easier, and its verdicts only say that the notebook runs.
+
 
 # %%
 @lru_cache
@@ -117,6 +118,7 @@ for name in datasets:
 # The largest set, 11 rotations times 225 shifts, has 2,475 elements. `BestFit` does not visit them one by
 # one: see the notebook `cost`.
 
+
 # %%
 def kernels_of(name):
     fast = dict(precision="single", n_jobs=jobs)
@@ -145,9 +147,16 @@ def kernels_of(name):
 
 
 LABELS = {
-    "l-ti-ri": "L-TI-RI-SVM", "ti-ri": "TI-RI-SVM", "l-ti": "L-TI-SVM", "l-ri": "L-RI-SVM",
-    "ti": "TI-SVM", "ri": "RI-SVM", "l": "L-SVM", "svm": "SVM",
-    "tangent-distance": "tangent distance, 3-NN", "average-fit": "RI-SVM (average fit)",
+    "l-ti-ri": "L-TI-RI-SVM",
+    "ti-ri": "TI-RI-SVM",
+    "l-ti": "L-TI-SVM",
+    "l-ri": "L-RI-SVM",
+    "ti": "TI-SVM",
+    "ri": "RI-SVM",
+    "l": "L-SVM",
+    "svm": "SVM",
+    "tangent-distance": "tangent distance, 3-NN",
+    "average-fit": "RI-SVM (average fit)",
 }
 
 
@@ -192,29 +201,37 @@ def accuracies(name, row, split):
     train, test = grams(name, row, split)
     _, y, _, y_test = split_of(name, split)
     return [
-        100 * np.mean(predictions(train[:n, :n], test[:, :n], y[:n], row) == y_test)
-        for n in SIZES
+        100 * np.mean(predictions(train[:n, :n], test[:, :n], y[:n], row) == y_test) for n in SIZES
     ]
 
 
-table = {
-    (name, row): accuracies(name, row, 0)
-    for name in datasets for row in reversed(LABELS)
-}
+table = {(name, row): accuracies(name, row, 0) for name in datasets for row in reversed(LABELS)}
 
 # %%
 PAPER = {
     "mnist": {
-        "l-ti-ri": (81.55, 89.23, 92.58), "ti-ri": (75.10, 86.47, 93.11), "l-ti": (78.86, 87.02, 91.01),
-        "l-ri": (77.96, 83.96, 89.65), "ti": (69.34, 82.34, 91.00), "ri": (73.82, 83.60, 90.19),
-        "l": (75.27, 82.11, 88.21), "svm": (68.16, 78.67, 87.14),
-        "tangent-distance": (73.04, 81.68, 88.15), "average-fit": (68.05, 78.81, 87.21),
+        "l-ti-ri": (81.55, 89.23, 92.58),
+        "ti-ri": (75.10, 86.47, 93.11),
+        "l-ti": (78.86, 87.02, 91.01),
+        "l-ri": (77.96, 83.96, 89.65),
+        "ti": (69.34, 82.34, 91.00),
+        "ri": (73.82, 83.60, 90.19),
+        "l": (75.27, 82.11, 88.21),
+        "svm": (68.16, 78.67, 87.14),
+        "tangent-distance": (73.04, 81.68, 88.15),
+        "average-fit": (68.05, 78.81, 87.21),
     },
     "emnist": {
-        "l-ti-ri": (44.56, 55.18, 66.42), "ti-ri": (43.16, 52.40, 67.42), "l-ti": (42.51, 52.81, 64.66),
-        "l-ri": (38.39, 47.29, 59.76), "ti": (39.94, 48.12, 63.52), "ri": (38.03, 45.02, 59.04),
-        "l": (37.01, 45.08, 58.05), "svm": (36.65, 42.74, 56.38),
-        "tangent-distance": (37.99, 45.31, 57.63), "average-fit": (36.82, 42.41, 56.22),
+        "l-ti-ri": (44.56, 55.18, 66.42),
+        "ti-ri": (43.16, 52.40, 67.42),
+        "l-ti": (42.51, 52.81, 64.66),
+        "l-ri": (38.39, 47.29, 59.76),
+        "ti": (39.94, 48.12, 63.52),
+        "ri": (38.03, 45.02, 59.04),
+        "l": (37.01, 45.08, 58.05),
+        "svm": (36.65, 42.74, 56.38),
+        "tangent-distance": (37.99, 45.31, 57.63),
+        "average-fit": (36.82, 42.41, 56.22),
     },
 }
 CNN = {"mnist": (68.33, 83.20, 91.33), "emnist": (33.82, 53.17, 57.06)}
@@ -222,7 +239,8 @@ TITLES = {"mnist": "MNIST", "emnist": "EMNIST letters", "digits": "bundled digit
 
 further = {
     (name, row): np.array([accuracies(name, row, split) for split in further_splits])
-    for name in datasets for row in reversed(LABELS)
+    for name in datasets
+    for row in reversed(LABELS)
 }
 
 # %% [markdown]
@@ -242,29 +260,58 @@ for name in datasets:
         rows.append(line)
     if name in CNN:
         label = "best CNN, as published" if name == "mnist" else "ResNet, as published"
-        rows.append({"method": label} | {f"paper, {n}": f"{value:.2f}" for n, value in
-                                         zip(SIZES, CNN[name], strict=True)})
-    run.table(rows, f"table2-{name}", caption=(
-        f"Test accuracy in per cent, {TITLES[name]}: on the paper's split, as printed, and over "
-        f"{len(further_splits)} further splits with {further_test:,} test images each (mean and standard error)."
-    ))
+        rows.append(
+            {"method": label}
+            | {f"paper, {n}": f"{value:.2f}" for n, value in zip(SIZES, CNN[name], strict=True)}
+        )
+    run.table(
+        rows,
+        f"table2-{name}",
+        caption=(
+            f"Test accuracy in per cent, {TITLES[name]}: on the paper's split, as printed, and over "
+            f"{len(further_splits)} further splits with {further_test:,} test images each (mean and standard error)."
+        ),
+    )
 
 # %%
-fig, axes = plt.subplots(1, len(datasets), figsize=(5.5 * len(datasets), 4.6), sharey=True, squeeze=False)
+fig, axes = plt.subplots(
+    1, len(datasets), figsize=(5.5 * len(datasets), 4.6), sharey=True, squeeze=False
+)
 for axis, name in zip(axes[0], datasets, strict=True):
     for place, row in enumerate(reversed(LABELS)):
         mean, error = mean_se(further[name, row])
-        axis.errorbar(mean, [place] * len(SIZES), xerr=error, color=colour(row), marker=marker(row), linestyle="none")
-        axis.plot(table[name, row], [place + 0.25] * len(SIZES), color=colour(row), marker=marker(row),
-                  fillstyle="none", linestyle="none")
+        axis.errorbar(
+            mean,
+            [place] * len(SIZES),
+            xerr=error,
+            color=colour(row),
+            marker=marker(row),
+            linestyle="none",
+        )
+        axis.plot(
+            table[name, row],
+            [place + 0.25] * len(SIZES),
+            color=colour(row),
+            marker=marker(row),
+            fillstyle="none",
+            linestyle="none",
+        )
     for n, value in zip(SIZES, CNN.get(name, ()), strict=False):
         axis.axvline(value, color=colour("cnn"), linestyle=":")
-        axis.annotate(f"network, n = {n}", (value, len(LABELS) - 0.4), rotation=90, fontsize=7, va="top", ha="right",
-                      color=colour("cnn"))
+        axis.annotate(
+            f"network, n = {n}",
+            (value, len(LABELS) - 0.4),
+            rotation=90,
+            fontsize=7,
+            va="top",
+            ha="right",
+            color=colour("cnn"),
+        )
     axis.set(xlabel="accuracy (%)", title=TITLES[name])
 axes[0, 0].set_yticks(range(len(LABELS)), [LABELS[row] for row in reversed(LABELS)])
 run.figure(
-    fig, "table2",
+    fig,
+    "table2",
     alt="Accuracy of ten methods at 100, 200 and 500 training samples. Combinations of locality and invariance lead; the "
     "plain polynomial kernel and the average-fit kernel are last among support-vector machines. Open markers of the "
     "paper's split lie near the means over further splits, but for letters with 100 samples, where they are several points above.",
@@ -284,11 +331,22 @@ run.figure(
 
 # %%
 run.table(
-    [{"data": TITLES[name], "L-TI-RI-SVM less": LABELS[row]}
-     | {f"n = {n}": f"{mean:+.2f} ± {error:.2f}" for n, mean, error in zip(SIZES, *mean_se(
-         np.asarray(further[name, "l-ti-ri"]) - np.asarray(further[name, row])), strict=True)}
-     for name in datasets for row in LABELS if row != "l-ti-ri"],
-    "paired", caption="Gains in points, mean and standard error over further splits, paired.",
+    [
+        {"data": TITLES[name], "L-TI-RI-SVM less": LABELS[row]}
+        | {
+            f"n = {n}": f"{mean:+.2f} ± {error:.2f}"
+            for n, mean, error in zip(
+                SIZES,
+                *mean_se(np.asarray(further[name, "l-ti-ri"]) - np.asarray(further[name, row])),
+                strict=True,
+            )
+        }
+        for name in datasets
+        for row in LABELS
+        if row != "l-ti-ri"
+    ],
+    "paired",
+    caption="Gains in points, mean and standard error over further splits, paired.",
 )
 
 # %%
@@ -300,7 +358,8 @@ for claimed in ("mnist", "emnist"):
         over_splits = ", ".join(f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error, strict=True))
         run.claim(
             f"liu2022/table2-{claimed}-{row if row in ('tangent-distance', 'average-fit') else row + '-svm' if row != 'svm' else row}",
-            value=table[name, row], data=stand_in,
+            value=table[name, row],
+            data=stand_in,
             note=f"{len(further_splits)} further splits, {further_test:,} test images each: {over_splits}",
         )
 
@@ -315,12 +374,20 @@ order, scores = [], {}
 for claimed in ("mnist", "emnist"):
     name = datasets[0] if run.quick else claimed
     for i, n in enumerate(SIZES):
-        best = max((row for row in LABELS if {"ti", "ri"} & set(row.split("-"))), key=lambda row: table[name, row][i])
+        best = max(
+            (row for row in LABELS if {"ti", "ri"} & set(row.split("-"))),
+            key=lambda row: table[name, row][i],
+        )
         scores[f"{claimed} invariant SVM, n={n}"] = table[name, best][i]
         scores[f"{claimed} network, n={n}"] = CNN[claimed][i]
         order.append(f"{claimed} invariant SVM, n={n} > {claimed} network, n={n}")
-run.claim("liu2022/table2-beats-cnn", order=order, scores=scores, data=stand_in,
-          note="best invariant row on the paper's split against published numbers")
+run.claim(
+    "liu2022/table2-beats-cnn",
+    order=order,
+    scores=scores,
+    data=stand_in,
+    note="best invariant row on the paper's split against published numbers",
+)
 
 # %% [markdown]
 # ## Tangent distance
@@ -338,7 +405,9 @@ VARIANTS = {
     "default, equal votes": {},
     "raw pixels": dict(smoothing=0.0),
     "Gaussian of 1.5 pixels": dict(smoothing=1.5),
-    "all seven tangents": dict(vectors=("horizontal", "vertical", "rotation", "scaling", "axis", "diagonal", "thickness")),
+    "all seven tangents": dict(
+        vectors=("horizontal", "vertical", "rotation", "scaling", "axis", "diagonal", "thickness")
+    ),
     "one-sided (training images)": dict(sides="second"),
 }
 
@@ -360,10 +429,17 @@ def tangent_accuracies(name, variant):
 
 
 run.table(
-    [{"data": TITLES[name], "tangents": variant}
-     | {f"n = {n}": f"{value:.2f}" for n, value in zip(SIZES, tangent_accuracies(name, variant), strict=True)}
-     for name in datasets for variant in VARIANTS],
-    "tangent-distance", caption="Accuracy (%) of three nearest neighbours under variants of tangent distance, 2,000 test "
+    [
+        {"data": TITLES[name], "tangents": variant}
+        | {
+            f"n = {n}": f"{value:.2f}"
+            for n, value in zip(SIZES, tangent_accuracies(name, variant), strict=True)
+        }
+        for name in datasets
+        for variant in VARIANTS
+    ],
+    "tangent-distance",
+    caption="Accuracy (%) of three nearest neighbours under variants of tangent distance, 2,000 test "
     "images at random.",
 )
 

@@ -22,7 +22,7 @@
 # does depth cost?
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -62,13 +62,18 @@ for settings in (
     report = gram_report(kernel(run.rng.standard_normal((n, kernel.n_features))))
     violations.append(max(0.0, -report.smallest) / report.largest)
     rows.append(
-        {"kernel": repr(kernel).replace("\n", " "), "local layers": len(kernel.degrees) - 1,
-         "smallest / largest eigenvalue": f"{report.smallest / report.largest:.1e}",
-         "asymmetry": f"{report.asymmetry:.0e}"}
+        {
+            "kernel": repr(kernel).replace("\n", " "),
+            "local layers": len(kernel.degrees) - 1,
+            "smallest / largest eigenvalue": f"{report.smallest / report.largest:.1e}",
+            "asymmetry": f"{report.asymmetry:.0e}",
+        }
     )
 run.table(rows, "definiteness", caption=f"Gram matrices of {n} Gaussian points.")
 run.claim(
-    "liu2022/lemma3", difference=violations, tolerance=1e-10,
+    "liu2022/lemma3",
+    difference=violations,
+    tolerance=1e-10,
     note=f"negative part of the spectrum relative to its largest eigenvalue, {len(rows)} kernels of up to "
     "four local layers",
 )
@@ -89,12 +94,18 @@ length = 64
 
 
 def deep(depth, storage):
-    return Locality((length,), window=3, degrees=(2,) * depth + (1,), storage=storage,
-                    scales=(0.2,) * (depth + 1))
+    return Locality(
+        (length,),
+        window=3,
+        degrees=(2,) * depth + (1,),
+        storage=storage,
+        scales=(0.2,) * (depth + 1),
+    )
 
 
 work = {
-    storage: np.array([deep(depth, storage).work() for depth in depths]) for storage in ("layers", "last")
+    storage: np.array([deep(depth, storage).work() for depth in depths])
+    for storage in ("layers", "last")
 }
 x, z = run.rng.random((2, 1, length))
 same = [deep(d, "layers")(x, z)[0, 0] / deep(d, "last")(x, z)[0, 0] - 1 for d in depths]
@@ -123,7 +134,9 @@ def cost(depth, storage):
     return min(seconds), peak
 
 
-measured = {storage: np.array([cost(depth, storage) for depth in depths]) for storage in ("layers", "last")}
+measured = {
+    storage: np.array([cost(depth, storage) for depth in depths]) for storage in ("layers", "last")
+}
 
 # %%
 fig, axes = plt.subplots(2, 2, figsize=(10, 7), sharex=True)
@@ -133,16 +146,26 @@ for storage, (name, label) in looks.items():
     for panels, values in zip(axes, (work[storage], measured[storage]), strict=True):
         for axis, column in zip(panels, values.T, strict=True):
             axis.plot(depths, column, **look)
-axes[0, 1].plot(depths, length * depths, color=colour("bound"), linestyle="--", label="all layers at once")
-for axis, what in zip(axes.flat, (
-    "window values computed for a pair", "window values held for a pair", "processor time (s)", "peak memory (MiB)",
-), strict=True):
+axes[0, 1].plot(
+    depths, length * depths, color=colour("bound"), linestyle="--", label="all layers at once"
+)
+for axis, what in zip(
+    axes.flat,
+    (
+        "window values computed for a pair",
+        "window values held for a pair",
+        "processor time (s)",
+        "peak memory (MiB)",
+    ),
+    strict=True,
+):
     axis.set(yscale="log", ylabel=what)
     axis.legend()
 for axis in axes[1]:
     axis.set_xlabel("local layers")
 run.figure(
-    fig, "depth",
+    fig,
+    "depth",
     alt="Against depth, for every layer stored and for the last layer only. Above, counts for one pair: window values computed grow slowly when every layer "
     "is stored and by a factor of about three a layer when only the last one is; values held are about 130 and constant when layers "
     "are stored, a handful when they are not. Below, processor time and peak memory as measured: the same shapes.",
@@ -159,11 +182,13 @@ growth = {storage: counts[1:, 0] / counts[:-1, 0] for storage, counts in work.it
 steps = {storage: np.diff(counts[:, 0]).astype(float) for storage, counts in work.items()}
 run.claim(
     "liu2022/complexity",
-    order=["growth a layer, last only > growth a layer, every layer",
-           "growth a layer, last only > 2.5",
-           "equal steps, every layer >= 1",
-           "values held if linear in depth >= values held, every layer",
-           "values held, every layer > values held, last only"],
+    order=[
+        "growth a layer, last only > growth a layer, every layer",
+        "growth a layer, last only > 2.5",
+        "equal steps, every layer >= 1",
+        "values held if linear in depth >= values held, every layer",
+        "values held, every layer > values held, last only",
+    ],
     scores={
         "growth a layer, last only": growth["last"],
         "growth a layer, every layer": growth["layers"],

@@ -19,7 +19,7 @@
 # may bend the line where it crosses the axis of symmetry.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -53,13 +53,15 @@ machines = {
 # boundary is $|f(x)| / |\nabla f(x)|$, the gradient by central differences that stay on its side. The distance to a piece of
 # the boundary on the other side could be smaller; we check against a fine walk along the boundary.
 
+
 # %%
 def margin(machine, points):
     """Least distance of the points from the boundary, and the same from points on the boundary."""
     step, distances = 1e-4, []
     for point in points:
         gradient = [
-            (machine.decision_function([point + e])[0] - machine.decision_function([point - e])[0]) / (2 * step)
+            (machine.decision_function([point + e])[0] - machine.decision_function([point - e])[0])
+            / (2 * step)
             for e in step * np.eye(2)
         ]
         distances.append(abs(machine.decision_function([point])[0]) / np.linalg.norm(gradient))
@@ -76,32 +78,62 @@ def margin(machine, points):
 
 margins = {name: margin(machine, augmented) for name, machine in machines.items()}
 run.table(
-    [{"classifier": name, "margin": f"{exact:.6f}", "by walking along the boundary": f"{walked:.4f}"}
-     for name, (exact, walked) in margins.items()],
-    "margins", caption="Distance of the boundary from the nearest of the four points.",
+    [
+        {
+            "classifier": name,
+            "margin": f"{exact:.6f}",
+            "by walking along the boundary": f"{walked:.4f}",
+        }
+        for name, (exact, walked) in margins.items()
+    ],
+    "margins",
+    caption="Distance of the boundary from the nearest of the four points.",
 )
 
 # %%
 fig, axis = plt.subplots(figsize=(8, 5))
 grid = np.linspace(0, 6.5, 400)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-styles = {"best-fit": ("l-ti-ri", "solid", "best fit"), "augmentation": ("augmentation", "solid", "augmentation"),
-          "average-fit": ("average-fit", "dotted", "average fit")}
+styles = {
+    "best-fit": ("l-ti-ri", "solid", "best fit"),
+    "augmentation": ("augmentation", "solid", "augmentation"),
+    "average-fit": ("average-fit", "dotted", "average fit"),
+}
 for name, (look_of, line, label) in styles.items():
     values = machines[name].decision_function(plane).reshape(400, 400)
-    axis.contour(grid, grid, values, levels=[0], colors=[colour(look_of)], linestyles=[line],
-                 linewidths=2.5 if line == "dotted" else 1.6)
-    axis.plot([], [], color=colour(look_of), linestyle=line, label=f"{label}: margin {margins[name][0]:.3f}")
+    axis.contour(
+        grid,
+        grid,
+        values,
+        levels=[0],
+        colors=[colour(look_of)],
+        linestyles=[line],
+        linewidths=2.5 if line == "dotted" else 1.6,
+    )
+    axis.plot(
+        [],
+        [],
+        color=colour(look_of),
+        linestyle=line,
+        label=f"{label}: margin {margins[name][0]:.3f}",
+    )
 axis.plot(grid, grid, color="black", linestyle="--", linewidth=0.8, label="axis of symmetry")
 for k, (point, label) in enumerate(zip(augmented, labels, strict=True)):
     own = k < len(X)
-    axis.plot(*point, marker="o" if label < 0 else "s", markersize=9, color="black",
-              fillstyle="full" if own else "none", linestyle="none")
+    axis.plot(
+        *point,
+        marker="o" if label < 0 else "s",
+        markersize=9,
+        color="black",
+        fillstyle="full" if own else "none",
+        linestyle="none",
+    )
     axis.annotate(f"$X_{k + 1}$", point, textcoords="offset points", xytext=(8, 5))
 axis.set(xlabel="first pixel", ylabel="second pixel", xlim=(0, 6.5), ylim=(0, 6.5), aspect="equal")
 axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
 run.figure(
-    fig, "example2",
+    fig,
+    "example2",
     alt="The plane of two pixels with two samples and their two translates. The boundary of augmentation is the "
     "straight line where the pixels sum to five, that of the average-fit kernel coincides with it, and that of the "
     "best-fit kernel is bent at the axis of symmetry and keeps a larger distance from all four points.",
@@ -115,7 +147,8 @@ run.figure(
 
 # %%
 run.claim(
-    "liu2022/example2-margins", value=[margins["best-fit"][0], margins["augmentation"][0]],
+    "liu2022/example2-margins",
+    value=[margins["best-fit"][0], margins["augmentation"][0]],
     note="exact values sqrt(10)/2 and sqrt(2), from two support-vector machines; the average-fit margin is "
     f"{margins['average-fit'][0]:.4f}, too",
 )

@@ -26,7 +26,7 @@
 # How sharp is that? We draw Gaussian images, translate them cyclically in all $m$ ways, and look.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -80,9 +80,12 @@ for base in (Linear(), Polynomial(8, scale=1 / 1000), Gaussian(1 / 288)):
 turns = Rotations((28, 28), degrees=range(-10, 10))
 axis = np.linspace(-2.5, 2.5, 28)
 centres = run.rng.uniform(-1, 1, (12, 2))
-blobs = np.array([
-    np.exp(-2 * ((axis[:, None] - a) ** 2 + 2 * (axis[None] - b) ** 2)).ravel() for a, b in centres
-])
+blobs = np.array(
+    [
+        np.exp(-2 * ((axis[:, None] - a) ** 2 + 2 * (axis[None] - b) ** 2)).ravel()
+        for a, b in centres
+    ]
+)
 rotation_kernel = BestFit(Polynomial(8, scale=1 / 784), turns)
 gram = rotation_kernel(blobs)
 turned = turns.act([7.0], blobs)[0]
@@ -90,14 +93,25 @@ asymmetry = gram_report(gram).asymmetry
 noninvariance = np.abs(rotation_kernel(turned, turned) / gram - 1).max()
 departure = departure_from_unitary(turns, blobs, random_state=seed)
 run.table(
-    [{"set": "all cyclic translations", "asymmetry": f"{max(violations[1::2]):.1e}",
-      "change under the set": f"{max(violations[::2]):.1e}"},
-     {"set": "rotations by -10..9 degrees", "asymmetry": f"{asymmetry:.1e}",
-      "change under the set": f"{noninvariance:.1e}"}],
-    "lemma1", caption="Largest relative departures from symmetry and invariance.",
+    [
+        {
+            "set": "all cyclic translations",
+            "asymmetry": f"{max(violations[1::2]):.1e}",
+            "change under the set": f"{max(violations[::2]):.1e}",
+        },
+        {
+            "set": "rotations by -10..9 degrees",
+            "asymmetry": f"{asymmetry:.1e}",
+            "change under the set": f"{noninvariance:.1e}",
+        },
+    ],
+    "lemma1",
+    caption="Largest relative departures from symmetry and invariance.",
 )
 run.claim(
-    "liu2022/lemma1", difference=violations, tolerance=1e-10,
+    "liu2022/lemma1",
+    difference=violations,
+    tolerance=1e-10,
     note=f"over the whole group of translations; the rotations of the experiments, interpolated and from "
     f"-10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and {noninvariance:.1e} from invariance "
     f"on smooth images (norms change by up to {departure.norm:.1e})",
@@ -109,6 +123,7 @@ run.claim(
 # Independent pixels, or pixels correlated over about a pixel's distance: a stationary field on the torus, so
 # that the law is invariant under translation, as the proof requires. Its covariance is circulant, and its
 # eigenvalues are the squared filter in the frequency domain.
+
 
 # %%
 def eigenvalues(side, length):
@@ -134,12 +149,13 @@ LENGTHS = {"independent": 0.0, "correlated": 1.0}
 # (appendix D) follows as well, because translations keep norms.
 # One Cholesky factorisation tells up to which $n$ the leading $n \times n$ block is positive definite.
 
+
 # %%
 def definite(kind, linear, smallest, norms):
     """Largest positive definite n of a best-fit kernel, from largest and smallest inner products."""
     if kind == "linear":
         return largest_definite(linear)
-    if kind == "rbf":       # sigma = 1; |x|^2 / m close to one
+    if kind == "rbf":  # sigma = 1; |x|^2 / m close to one
         return largest_definite(np.exp(linear - norms[:, None] / 2 - norms / 2))
     return largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
 
@@ -170,21 +186,32 @@ repetitions = run.choose(quick=12, full=40)
 n_largest = run.choose(quick={8: 200, 16: 140, 24: 170}, full={8: 400, 16: 400, 32: 250, 48: 300})
 found = {
     (law, side): trials((side, side), length, (0, 1), n_largest[side], repetitions, seed)
-    for law, length in LENGTHS.items() for side in sides
+    for law, length in LENGTHS.items()
+    for side in sides
 }
 bounds = {
     (law, side): liu2022.theorem1_samples(eigenvalues(side, length), epsilon=1e-9)
-    for law, length in LENGTHS.items() for side in sides
+    for law, length in LENGTHS.items()
+    for side in sides
 }
 run.table(
     [
-        {"features": law, "m": side**2, "bound of theorem 1, eps -> 0": f"{bounds[law, side]:.1f}",
-         "Gershgorin": "{:.1f} ± {:.1f}".format(*mean_se(found[law, side][:, 0]))}
-        | {("polynomial, degree " + kind if kind.isdigit() else kind):
-           ("{:.0f} ± {:.1f}".format(*mean_se(column)) if column.max() < n_largest[side]
-            else f">= {column.min()}")
-           for kind, column in zip(KINDS, found[law, side][:, 1:].T, strict=True)}
-        for law in LENGTHS for side in sides
+        {
+            "features": law,
+            "m": side**2,
+            "bound of theorem 1, eps -> 0": f"{bounds[law, side]:.1f}",
+            "Gershgorin": "{:.1f} ± {:.1f}".format(*mean_se(found[law, side][:, 0])),
+        }
+        | {
+            ("polynomial, degree " + kind if kind.isdigit() else kind): (
+                "{:.0f} ± {:.1f}".format(*mean_se(column))
+                if column.max() < n_largest[side]
+                else f">= {column.min()}"
+            )
+            for kind, column in zip(KINDS, found[law, side][:, 1:].T, strict=True)
+        }
+        for law in LENGTHS
+        for side in sides
     ],
     "largest-n",
     caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up to which the "
@@ -204,17 +231,22 @@ turned = {
 }
 fig, axes = plt.subplots(2, 3, figsize=(10, 6.4), sharey=True)
 columns = [
-    ("translations, independent", found, "independent"), ("translations, correlated", found, "correlated"),
+    ("translations, independent", found, "independent"),
+    ("translations, correlated", found, "correlated"),
     ("rotations, correlated", turned, "correlated"),
 ]
-for panels, (kind, look, name) in zip(axes, (("linear", "linear", "linear"), ("2", "polynomial", "quadratic")), strict=True):
+for panels, (kind, look, name) in zip(
+    axes, (("linear", "linear", "linear"), ("2", "polynomial", "quadratic")), strict=True
+):
     for axis, (title, draws, law) in zip(panels, columns, strict=True):
         for side, tint in zip(sides, shades(look, len(sides)), strict=True):
             n = np.arange(1, n_largest[side] + 1)
             share = (draws[law, side][:, 1 + KINDS.index(kind)] >= n[:, None]).mean(axis=1)
             error = np.sqrt(share * (1 - share) / repetitions)
             axis.plot(n / bounds[law, side], share, color=tint, label=f"{side} x {side}")
-            axis.fill_between(n / bounds[law, side], share - error, share + error, color=tint, alpha=0.3)
+            axis.fill_between(
+                n / bounds[law, side], share - error, share + error, color=tint, alpha=0.3
+            )
         axis.axvline(1, color=colour("bound"), linestyle="--", label="the bound")
         axis.set(xscale="log", title=f"{name}: {title}")
     panels[0].set_ylabel("share of draws positive definite")
@@ -222,7 +254,8 @@ for panels, (kind, look, name) in zip(axes, (("linear", "linear", "linear"), ("2
 for axis in axes[1]:
     axis.set_xlabel("n / bound of the theorem")
 run.figure(
-    fig, "probability",
+    fig,
+    "probability",
     alt="Share of draws with a positive definite best-fit Gram matrix against the number of samples in units of the theorems' bound, for several image "
     "sizes: linear kernels above, quadratic ones below; translations of independent and of correlated pixels, and rotations. Every share "
     "stays at one far beyond the bound; those of linear kernels then fall steeply, the later the larger the image, quadratic ones later or not at all.",
@@ -241,37 +274,64 @@ run.figure(
 # %%
 side = 16
 rng = np.random.default_rng(seed)
-linear = BestFit(Linear(), CyclicTranslations((side, side)))(images(n_largest[16], side, 0.0, rng)) / side**2
+linear = (
+    BestFit(Linear(), CyclicTranslations((side, side)))(images(n_largest[16], side, 0.0, rng))
+    / side**2
+)
 sizes = np.unique(np.geomspace(2, n_largest[16], 24).astype(int))
 smallest = [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]
 margins = [gershgorin_margin(linear[:n, :n]) for n in sizes]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4))
-axes[0].plot(sizes, smallest, color=colour("linear"), marker=marker("linear"), label="smallest eigenvalue")
+axes[0].plot(
+    sizes, smallest, color=colour("linear"), marker=marker("linear"), label="smallest eigenvalue"
+)
 axes[0].plot(sizes, margins, color=colour("bound"), linestyle="--", label="Gershgorin's bound")
 axes[0].axhline(0, color="black", linewidth=0.8)
-axes[0].set(xscale="log", xlabel="samples n", ylabel="eigenvalue", ylim=(-4, 1.2),
-            title="Gershgorin against the truth")
+axes[0].set(
+    xscale="log",
+    xlabel="samples n",
+    ylabel="eigenvalue",
+    ylim=(-4, 1.2),
+    title="Gershgorin against the truth",
+)
 axes[0].legend()
 values = linalg.eigvalsh(linear)
-axes[1].plot(np.arange(1, len(values) + 1), values[::-1], color=colour("linear"), marker=".", linestyle="none")
-axes[1].set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue", title=f"spectrum, n = {len(values)}")
+axes[1].plot(
+    np.arange(1, len(values) + 1),
+    values[::-1],
+    color=colour("linear"),
+    marker=".",
+    linestyle="none",
+)
+axes[1].set(
+    xscale="log",
+    yscale="log",
+    xlabel="rank",
+    ylabel="eigenvalue",
+    title=f"spectrum, n = {len(values)}",
+)
 
 
 def first_below_zero(values):
     """In words, at which of the sizes values turn negative."""
     below = sizes[np.array(values) < 0]
-    return f"is below zero from {below[0]} samples on" if len(below) else f"stays positive up to {sizes[-1]} samples"
+    return (
+        f"is below zero from {below[0]} samples on"
+        if len(below)
+        else f"stays positive up to {sizes[-1]} samples"
+    )
 
 
 run.figure(
-    fig, "gershgorin",
+    fig,
+    "gershgorin",
     alt=f"Left: the smallest eigenvalue of the Gram matrix falls with the number of samples and {first_below_zero(smallest)}, "
     f"while Gershgorin's lower bound {first_below_zero(margins)}. Right: the spectrum is one large eigenvalue and a rest that falls slowly.",
     caption="One draw of 16 x 16 independent Gaussian images, linear best-fit kernel over all 256 translations.",
 )
 
 # %%
-multiples = {"independent": 34, "correlated": 24}      # about where 8 x 8 images fail
+multiples = {"independent": 34, "correlated": 24}  # about where 8 x 8 images fail
 
 
 def share_definite(found, law, side, multiple, kind="linear"):
@@ -287,8 +347,10 @@ def probability_claim(claim, found, multiples, kind, note):
     scores, order = {}, []
     for law, multiple in multiples.items():
         names = [f"{law} m={side**2} at {multiple} bounds" for side in sides]
-        scores |= {name: share_definite(found, law, side, multiple, kind)
-                   for name, side in zip(names, sides, strict=True)}
+        scores |= {
+            name: share_definite(found, law, side, multiple, kind)
+            for name, side in zip(names, sides, strict=True)
+        }
         order.append(" >= ".join(reversed(names[1:])) + f" > {names[0]}")
         at_bound = f"{law} at the bound"
         scores[at_bound] = np.concatenate(
@@ -296,10 +358,15 @@ def probability_claim(claim, found, multiples, kind, note):
         )
         order.append(f"{at_bound} >= {names[1]}")
     every = all(scores[f"{law} at the bound"].min() == 1 for law in multiples)
-    run.claim(claim, order=order, scores=scores, note=(
-        f"shares of positive definite draws; under the bound itself {'every' if every else 'not every'} "
-        f"draw was positive definite at every m{note}"
-    ))
+    run.claim(
+        claim,
+        order=order,
+        scores=scores,
+        note=(
+            f"shares of positive definite draws; under the bound itself {'every' if every else 'not every'} "
+            f"draw was positive definite at every m{note}"
+        ),
+    )
 
 
 probability_claim("liu2022/theorem1", found, multiples, "linear", "")
@@ -314,8 +381,11 @@ probability_claim("liu2022/theorem1", found, multiples, "linear", "")
 # %%
 by_kind = {kind: found["independent", 8][:, 1 + k] for k, kind in enumerate(KINDS)}
 run.claim(
-    "liu2022/theorem2", order="degree 8 > degree 2 > linear",
-    scores={("degree " + kind if kind.isdigit() else kind): values for kind, values in by_kind.items()},
+    "liu2022/theorem2",
+    order="degree 8 > degree 2 > linear",
+    scores={
+        ("degree " + kind if kind.isdigit() else kind): values for kind, values in by_kind.items()
+    },
     paired=True,
     note=f"largest positive definite n of {n_largest[8]} samples, 64 independent features"
     + (", all of which are definite at degree 8" if by_kind["8"].min() == n_largest[8] else ""),
@@ -329,10 +399,15 @@ run.claim(
 
 # %%
 run.claim(
-    "liu2022/appendixD-rbf", order=["rbf > linear", "rbf >= bound of theorem 1"],
-    scores={"rbf": by_kind["rbf"], "linear": by_kind["linear"],
-            "bound of theorem 1": bounds["independent", 8]},
-    paired=True, note="largest positive definite n, 64 independent features",
+    "liu2022/appendixD-rbf",
+    order=["rbf > linear", "rbf >= bound of theorem 1"],
+    scores={
+        "rbf": by_kind["rbf"],
+        "linear": by_kind["linear"],
+        "bound of theorem 1": bounds["independent", 8],
+    },
+    paired=True,
+    note="largest positive definite n, 64 independent features",
 )
 
 # %% [markdown]
@@ -345,7 +420,10 @@ run.claim(
 # %%
 fewer, more = turned["correlated", 8][:, 1], found["correlated", 8][:, 1]
 probability_claim(
-    "liu2022/lemma2", turned, {"correlated": 45}, "2",
+    "liu2022/lemma2",
+    turned,
+    {"correlated": 45},
+    "2",
     f" (quadratic kernel). With 64 features the linear kernel is positive definite up to "
     f"n = {fewer.mean():.1f} over 8 rotations and {more.mean():.1f} over 64 translations",
 )

@@ -18,10 +18,10 @@
 # invariance and both, from 100 to 1,000 training samples, five times.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
-jobs: int = 2               # threads; results do not depend on it
-n_test: int = 1000          # test images a repetition (full profile)
+jobs: int = 2  # threads; results do not depend on it
+n_test: int = 1000  # test images a repetition (full profile)
 
 # %%
 import matplotlib.pyplot as plt
@@ -49,6 +49,7 @@ test_size = run.choose(quick=150, full=n_test)
 # the text's. Every repetition draws new images, places and angles. Smaller training sets are the first rows of the largest.
 #
 # The quick profile puts the bundled 8 × 8 digits on a 14 × 14 canvas.
+
 
 # %%
 def source(kind):
@@ -84,6 +85,7 @@ def sample(kind, noise, repetition):
 #
 # Shifts of $-32..28$ in steps of 4 in both directions (256), rotations of $-180..170$ degrees in steps of 10 (36).
 
+
 # %%
 def kernels_of(kind):
     fast = dict(precision="single", n_jobs=jobs)
@@ -94,7 +96,10 @@ def kernels_of(kind):
     if kind == "translated":
         shifts = np.arange(-7, 7) if run_quick else np.arange(-32, 29, 4)
         group = Translations(shape, shifts=shifts)
-        return plain | {"ti": BestFit(polynomial, group, **fast), "l-ti": BestFit(local, group, **fast)}
+        return plain | {
+            "ti": BestFit(polynomial, group, **fast),
+            "l-ti": BestFit(local, group, **fast),
+        }
     group = Rotations(shape, degrees=range(-180, 180, 15 if run_quick else 10))
     return plain | {"ri": BestFit(polynomial, group, **fast), "l-ri": BestFit(local, group, **fast)}
 
@@ -139,28 +144,46 @@ def curve(kind, method, noise, repetition):
 NOISES = (0.1, 0.0)
 results = {
     (kind, method, noise): [curve(kind, method, noise, r) for r in range(repetitions)]
-    for kind in METHODS for noise in NOISES for method in reversed(METHODS[kind])
+    for kind in METHODS
+    for noise in NOISES
+    for method in reversed(METHODS[kind])
 }
 curves = {
     (*key, constant): np.array([accuracy[constant] for accuracy, _, _ in repeated])
-    for key, repeated in results.items() for constant in (FIXED, CHOSEN)
+    for key, repeated in results.items()
+    for constant in (FIXED, CHOSEN)
 }
 
 # %%
-LABELS = {"svm": "SVM", "l": "L-SVM", "ti": "TI-SVM", "l-ti": "L-TI-SVM", "ri": "RI-SVM", "l-ri": "L-RI-SVM"}
+LABELS = {
+    "svm": "SVM",
+    "l": "L-SVM",
+    "ti": "TI-SVM",
+    "l-ti": "L-TI-SVM",
+    "ri": "RI-SVM",
+    "l-ri": "L-RI-SVM",
+}
 fig, axes = plt.subplots(2, 2, figsize=(10, 7.5), sharex=True, sharey="row")
 for row, kind in zip(axes, METHODS, strict=True):
     for axis, constant in zip(row, (FIXED, CHOSEN), strict=True):
         for method in METHODS[kind]:
             mean, error = mean_se(curves[kind, method, 0.1, constant])
-            axis.errorbar(sizes, mean, error, color=colour(method), marker=marker(method), label=LABELS[method])
+            axis.errorbar(
+                sizes,
+                mean,
+                error,
+                color=colour(method),
+                marker=marker(method),
+                label=LABELS[method],
+            )
         axis.set(title=f"{kind}, {constant}")
     row[0].set_ylabel("accuracy (%)")
     row[0].legend()
 for axis in axes[1]:
     axis.set_xlabel("training samples")
 run.figure(
-    fig, "figure2",
+    fig,
+    "figure2",
     alt="Accuracy against training samples on translated digits (top) and rotated digits (bottom), with C = 1 (left) and C chosen by "
     "cross-validation (right). The kernels with invariance end far above those without. The polynomial invariant kernel starts low with C = 1 "
     "and next to the one with locality when C is chosen.",
@@ -170,20 +193,36 @@ run.figure(
 run.table(
     [
         {"data": kind, "noise": noise, "C": constant, "method": LABELS[method]}
-        | {f"n = {n}": "{:.1f} ± {:.1f}".format(*mean_se(curves[kind, method, noise, constant][:, i])) for i, n in enumerate(sizes)}
-        for kind in METHODS for noise in NOISES for constant in (FIXED, CHOSEN) for method in METHODS[kind]
+        | {
+            f"n = {n}": "{:.1f} ± {:.1f}".format(
+                *mean_se(curves[kind, method, noise, constant][:, i])
+            )
+            for i, n in enumerate(sizes)
+        }
+        for kind in METHODS
+        for noise in NOISES
+        for constant in (FIXED, CHOSEN)
+        for method in METHODS[kind]
     ],
-    "figure2", caption="Accuracy in per cent, mean and standard error over repetitions.",
+    "figure2",
+    caption="Accuracy in per cent, mean and standard error over repetitions.",
 )
 run.table(
     [
-        {"data": kind, "method": LABELS[method],
-         "range of the kernel's values": f"{np.mean([facts['range'] for _, _, facts in results[kind, method, 0.1]]):.3g}",
-         "support vectors at the bound, C = 1": f"{np.mean([facts['at the bound'] for _, _, facts in results[kind, method, 0.1]]):.0%}",
-         "C chosen, each repetition": ", ".join(str(constants[0]) for _, constants, _ in results[kind, method, 0.1])}
-        for kind in METHODS for method in METHODS[kind]
+        {
+            "data": kind,
+            "method": LABELS[method],
+            "range of the kernel's values": f"{np.mean([facts['range'] for _, _, facts in results[kind, method, 0.1]]):.3g}",
+            "support vectors at the bound, C = 1": f"{np.mean([facts['at the bound'] for _, _, facts in results[kind, method, 0.1]]):.0%}",
+            "C chosen, each repetition": ", ".join(
+                str(constants[0]) for _, constants, _ in results[kind, method, 0.1]
+            ),
+        }
+        for kind in METHODS
+        for method in METHODS[kind]
     ],
-    "soft_margin", caption=f"What the soft margin does with n = {sizes[0]} training samples, noise 0.1. A support vector at the bound lies "
+    "soft_margin",
+    caption=f"What the soft margin does with n = {sizes[0]} training samples, noise 0.1. A support vector at the bound lies "
     "inside the margin or on its wrong side.",
 )
 
@@ -206,8 +245,14 @@ def order_of(kind, constant):
     both, invariant, local, plain = METHODS[kind]
     scores, order = {}, []
     for i in (0, -1):
-        scores |= {f"{m} at {sizes[i]}": curves[kind, m, 0.1, constant][:, i] for m in METHODS[kind]}
-        order += [f"{one} at {sizes[i]} > {other} at {sizes[i]}" for one in (both, invariant) for other in (local, plain)]
+        scores |= {
+            f"{m} at {sizes[i]}": curves[kind, m, 0.1, constant][:, i] for m in METHODS[kind]
+        }
+        order += [
+            f"{one} at {sizes[i]} > {other} at {sizes[i]}"
+            for one in (both, invariant)
+            for other in (local, plain)
+        ]
     if kind == "translated":
         for name, one, other in (("gain", invariant, plain), ("gain with locality", both, local)):
             for n in (sizes[0], sizes[-1]):
@@ -229,15 +274,23 @@ grows = (
 )
 both, invariant, local, plain = METHODS["rotated"]
 at_bound = np.mean([facts["at the bound"] for _, _, facts in results["rotated", invariant, 0.1]])
-chosen_first = {method: curves["rotated", method, 0.1, CHOSEN][:, 0].mean() for method in (invariant, local)}
+chosen_first = {
+    method: curves["rotated", method, 0.1, CHOSEN][:, 0].mean() for method in (invariant, local)
+}
 bound = (
     f"at {sizes[0]} samples {at_bound:.0%} of the support vectors of {LABELS[invariant]} sit at the bound C = 1; with C chosen by cross-validation it has "
     f"{chosen_first[invariant]:.0f} % and {LABELS[local]} {chosen_first[local]:.0f} %"
 )
 for kind, reason in {"translated": grows, "rotated": bound}.items():
     scores, order = order_of(kind, FIXED)
-    run.claim(f"liu2022/figure2-{kind}", order=order, scores=scores, paired=True, data=stand_in,
-              note=f"C = 1 as in the public code, noise 0.1 as in the paper's text; {reason}")
+    run.claim(
+        f"liu2022/figure2-{kind}",
+        order=order,
+        scores=scores,
+        paired=True,
+        data=stand_in,
+        note=f"C = 1 as in the public code, noise 0.1 as in the paper's text; {reason}",
+    )
 
 # %% [markdown]
 # The same comparisons, gap by gap, under both constants:
@@ -248,11 +301,18 @@ for kind in METHODS:
     both_orders = {constant: order_of(kind, constant) for constant in (FIXED, CHOSEN)}
     for relation in both_orders[FIXED][1]:
         greater, smaller = relation.split(" > ")
-        gaps.append({"data": kind, "stated": relation} | {
-            constant: "{:+.1f} ± {:.1f}".format(*mean_se(scores[greater] - scores[smaller]))
-            for constant, (scores, _) in both_orders.items()
-        })
-run.table(gaps, "gaps", caption="Gaps in points, paired over repetitions; the paper states that each is positive.")
+        gaps.append(
+            {"data": kind, "stated": relation}
+            | {
+                constant: "{:+.1f} ± {:.1f}".format(*mean_se(scores[greater] - scores[smaller]))
+                for constant, (scores, _) in both_orders.items()
+            }
+        )
+run.table(
+    gaps,
+    "gaps",
+    caption="Gaps in points, paired over repetitions; the paper states that each is positive.",
+)
 
 # %% [markdown]
 # ## Try it

@@ -22,7 +22,7 @@
 # bare product can the features come, and in how much memory?
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -53,12 +53,21 @@ print(f"{digits.description}; {group.order} transformations")
 # The **definition**, threshold by threshold; **ours**, `GroupCDF.transform`; and the **bare
 # product**, which computes the same inner products, a tile at a time, and throws them away.
 
+
 # %%
 def fitted(n_templates, n_transforms, n_bins=n_bins):
     """Templates drawn, transformed and kept; thresholds fixed."""
     templates = draw_windowed_templates(n_templates, (28, 28), 3.0, random_state=seed)
-    features = GroupCDF(group, n_templates, n_bins, n_transforms=n_transforms,
-                        templates=templates, s="data", block_bytes=2**30, random_state=seed)
+    features = GroupCDF(
+        group,
+        n_templates,
+        n_bins,
+        n_transforms=n_transforms,
+        templates=templates,
+        s="data",
+        block_bytes=2**30,
+        random_state=seed,
+    )
     return features.fit(X[:1000])
 
 
@@ -140,8 +149,9 @@ for what, values in sweeps.items():
         measured[what, value] = {
             "ours": seconds(ours, features, points),
             "bare product": seconds(bare_product, features, points, orbit),
-            "definition": seconds(definition, features, points, orbit,
-                                  repeats=1 if value == max(values) else 2),
+            "definition": seconds(
+                definition, features, points, orbit, repeats=1 if value == max(values) else 2
+            ),
         }
 
 # %%
@@ -149,8 +159,13 @@ fig, axes = plt.subplots(2, 2, figsize=(10, 7), sharey=True)
 looks = {"definition": "definition", "ours": "fast", "bare product": "gemm"}
 for axis, (what, values) in zip(axes.flat, sweeps.items(), strict=True):
     for way, look in looks.items():
-        axis.plot(values, [measured[what, v][way] for v in values], color=colour(look),
-                  marker=marker(look), label=way)
+        axis.plot(
+            values,
+            [measured[what, v][way] for v in values],
+            color=colour(look),
+            marker=marker(look),
+            label=way,
+        )
     others = ", ".join(f"{v} {k}" for k, v in base.items() if k != what)
     axis.set(xscale="log", yscale="log", xlabel=what, title=others)
     axis.set_xticks(values, [f"{v:,}" for v in values])
@@ -159,7 +174,8 @@ for axis in axes[:, 0]:
     axis.set_ylabel("seconds on one core")
 axes[0, 0].legend()
 run.figure(
-    fig, "cost",
+    fig,
+    "cost",
     alt="Seconds against the number of images, bins, templates and transformations on logarithmic "
     "axes. Three lines in each panel: the bare product lowest, the package's features above it, "
     "the definition far above both, and alone in rising steeply with the bins.",
@@ -170,12 +186,16 @@ run.figure(
 # %%
 run.table(
     [
-        {"varied": what, "value": value,
-         "ours / bare product": f"{times['ours'] / times['bare product']:.2f}",
-         "definition / ours": f"{times['definition'] / times['ours']:.1f}"}
+        {
+            "varied": what,
+            "value": value,
+            "ours / bare product": f"{times['ours'] / times['bare product']:.2f}",
+            "definition / ours": f"{times['definition'] / times['ours']:.1f}",
+        }
         for (what, value), times in measured.items()
     ],
-    "ratios", caption="Ratios measured in this run.",
+    "ratios",
+    caption="Ratios measured in this run.",
 )
 for (what, value), times in measured.items():
     for way, spent in times.items():
@@ -187,6 +207,7 @@ for (what, value), times in measured.items():
 # Temporary arrays are a tile of 512 images by 2,048 projections and what counting it takes, and
 # the transformed templates, kept when they fit into `block_bytes` (here 1 GiB) and otherwise made
 # block by block. Neither grows with the number of images. Peak above input and output:
+
 
 # %%
 def peak_bytes(n_templates, n_images):
@@ -203,9 +224,13 @@ rows = []
 for n_templates, n_images in run.choose(
     quick=[(10, 200), (10, 600), (30, 200)], full=[(500, 200), (500, 2000)]
 ):
-    rows.append({"templates": n_templates, "images": n_images,
-                 "peak above input and output (GiB)":
-                     f"{peak_bytes(n_templates, n_images) / 2**30:.2f}"})
+    rows.append(
+        {
+            "templates": n_templates,
+            "images": n_images,
+            "peak above input and output (GiB)": f"{peak_bytes(n_templates, n_images) / 2**30:.2f}",
+        }
+    )
 run.table(rows, "memory", caption="Peak of traced allocations, all 441 transformations.")
 
 # %% [markdown]
@@ -228,9 +253,15 @@ flops = 2 * n_images * orbit.size
 for way, total in spent.items():
     run.timing(f"{way}, {n_images:,} images, CDF({n_bins}, {n_templates})", total)
 run.table(
-    [{"way": way, "seconds": f"{total:.1f}", "Gflop/s in the product": f"{flops / total / 1e9:.0f}",
-      "relative to the bare product": f"{total / spent['bare product']:.2f}"}
-     for way, total in spent.items()],
+    [
+        {
+            "way": way,
+            "seconds": f"{total:.1f}",
+            "Gflop/s in the product": f"{flops / total / 1e9:.0f}",
+            "relative to the bare product": f"{total / spent['bare product']:.2f}",
+        }
+        for way, total in spent.items()
+    ],
     "full-size",
     caption=f"{n_images:,} images, {n_templates} templates, {group.order} transformations, one "
     "core.",

@@ -19,7 +19,7 @@
 # its inner products with all these copies are *distributed*. No training image is ever moved.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -36,6 +36,7 @@ from invariance.groups import Rotations, Translations, departure_from_unitary
 from invariance.linear import RLSClassifier, rls_by_cholesky
 
 run = Run("mroueh2015/mnist", profile=profile, seed=seed)
+
 
 # %%
 @cache
@@ -69,9 +70,13 @@ group = rotations.then(shifts)
 white = draw_windowed_templates(200, (28, 28), np.inf, random_state=seed)
 run.table(
     [
-        {"transformation": name, "acting on": what, "number": transformations.order,
-         "change of norm (rms)": f"{gap.norm_rms:.3f}",
-         "change of inner products (rms)": f"{gap.inner_product_rms:.3f}"}
+        {
+            "transformation": name,
+            "acting on": what,
+            "number": transformations.order,
+            "change of norm (rms)": f"{gap.norm_rms:.3f}",
+            "change of inner products (rms)": f"{gap.inner_product_rms:.3f}",
+        }
         for name, transformations in (("cyclic shifts", shifts), ("rotations", rotations))
         for what, points in (("noise templates", white[:20]), ("digits", X[:20]))
         for gap in [departure_from_unitary(transformations, points, random_state=seed)]
@@ -98,12 +103,14 @@ run.table(
 #   The window's width is chosen below, by leave-one-out on training images only.
 # - **Normalisation.** Every image has unit norm, as the theory assumes.
 
+
 # %%
 def feature_map(width, n_templates, n_bins, draw):
     """CDF pooling on windowed templates, fitted to the scale of some training images."""
     templates = draw_windowed_templates(n_templates, (28, 28), width, random_state=draw)
-    features = GroupCDF(group, n_templates, n_bins, templates=templates, s="data",
-                        block_bytes=2**30)
+    features = GroupCDF(
+        group, n_templates, n_bins, templates=templates, s="data", block_bytes=2**30
+    )
     return features.fit(images(profile)[0][:1000])
 
 
@@ -120,8 +127,12 @@ example = feature_map(3.0, 1, 50, seed)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), width_ratios=[1.15, 1])
 moved = group.act(group.elements()[[0, 24, 196, 220, 244, 416]], example.templates_)[:, 0]
 tiles = np.pad(moved.reshape(2, 3, 28, 28), ((0, 0), (0, 0), (1, 1), (1, 1)))
-axes[0].imshow(tiles.transpose(0, 2, 1, 3).reshape(60, 90), cmap="RdBu_r",
-               vmin=-np.abs(tiles).max(), vmax=np.abs(tiles).max())
+axes[0].imshow(
+    tiles.transpose(0, 2, 1, 3).reshape(60, 90),
+    cmap="RdBu_r",
+    vmin=-np.abs(tiles).max(),
+    vmax=np.abs(tiles).max(),
+)
 axes[0].set(xticks=[], yticks=[], title="one windowed template, moved")
 axes[0].grid(False)
 zero, one = (X[np.flatnonzero(y[:1000] == c)[0]] for c in (0, 1))
@@ -131,13 +142,22 @@ for image, label in ((zero, "a zero"), (one, "a one")):
         curve = example.transform(shifts.act([shift], image[None])[0]).ravel()
         curve = curve / np.sqrt(example.s_ / 50)
         tau = example.s_ * np.arange(-50, 51) / 50
-        axes[1].plot(tau, curve, color=tone, linestyle="-" if shift == (0, 0) else ":",
-                     label=label if shift == (0, 0) else f"{label}, shifted (2, -1)")
-axes[1].set(xlabel="threshold", ylabel="share of the 441 inner products below it",
-            title="what the template says of four images")
+        axes[1].plot(
+            tau,
+            curve,
+            color=tone,
+            linestyle="-" if shift == (0, 0) else ":",
+            label=label if shift == (0, 0) else f"{label}, shifted (2, -1)",
+        )
+axes[1].set(
+    xlabel="threshold",
+    ylabel="share of the 441 inner products below it",
+    title="what the template says of four images",
+)
 axes[1].legend()
 run.figure(
-    fig, "template-and-curves",
+    fig,
+    "template-and-curves",
     alt="Left: a localised random template in six positions and orientations. Right: cumulative "
     "distribution curves of a zero and a one. Shifting the digit by two pixels moves its curve a "
     "little; the two digits' curves are far apart.",
@@ -167,14 +187,17 @@ def pooled(width, start, stop, seed):
     """Components of the pooled curves of images start..stop, in half precision, and seconds."""
     features, pca = components(width)
     before = perf_counter()
-    parts = [pca.transform(features.transform(images(profile)[0][i : min(i + 1000, stop)]))
-             for i in range(start, stop, 1000)]
+    parts = [
+        pca.transform(features.transform(images(profile)[0][i : min(i + 1000, stop)]))
+        for i in range(start, stop, 1000)
+    ]
     return np.concatenate(parts).astype(np.float16), perf_counter() - before
 
 
 @run.cache
 def lost_variance(width, seed):
     return components(width)[1].lost_
+
 
 # %% [markdown]
 # ## Which templates?
@@ -200,10 +223,13 @@ choices = {w: leave_one_out(w, choice_size, seed) for w in widths}
 width = max(choices, key=choices.get)
 run.table(
     [
-        {"window (standard deviation, pixels)": "none: plain Gaussian" if np.isinf(w) else f"{w:g}",
-         "leave-one-out accuracy (%)":
-             f"{100 * p:.2f} ± {100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
-         "chosen": "yes" if w == width else ""}
+        {
+            "window (standard deviation, pixels)": "none: plain Gaussian"
+            if np.isinf(w)
+            else f"{w:g}",
+            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± {100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
+            "chosen": "yes" if w == width else "",
+        }
         for w, p in choices.items()
     ],
     "choice-of-window",
@@ -249,21 +275,30 @@ def grid_scores(width, template_counts, per_class, n_test, draws, seed):
             for i, m in enumerate(template_counts):
                 flat = curves[:, :m].reshape(len(curves), -1)
                 model = RLSClassifier().fit(flat[: len(train)], y[train])
-                scores[d, b, i] = np.mean(model.predict(flat[len(train):]) == y[test])
+                scores[d, b, i] = np.mean(model.predict(flat[len(train) :]) == y[test])
     return scores
 
 
-grid = 100 * np.concatenate([
-    grid_scores(width, template_counts, left_size, left_tests,
-                tuple(range(a, min(a + 3, left_draws))), seed)
-    for a in range(0, left_draws, 3)
-])
+grid = 100 * np.concatenate(
+    [
+        grid_scores(
+            width,
+            template_counts,
+            left_size,
+            left_tests,
+            tuple(range(a, min(a + 3, left_draws))),
+            seed,
+        )
+        for a in range(0, left_draws, 3)
+    ]
+)
 
 # %% [markdown]
 # ## Figure 2, right: 10 to 1,000 training images per class
 #
 # CDF(50, 500), regularised least squares with $\lambda$ by leave-one-out, against the same learner
 # on raw pixels.
+
 
 # %%
 @cache
@@ -292,10 +327,12 @@ def fit_and_score(name, train, test, start=1e-5):
         dual, intercept = model.dual_coef, model.intercept
     del gram
     weights = A.T @ dual.astype(np.float32)
-    decided = np.concatenate([
-        (representation(name)[rows].astype(np.float32) - mean) @ weights
-        for rows in np.array_split(test, 10)
-    ])
+    decided = np.concatenate(
+        [
+            (representation(name)[rows].astype(np.float32) - mean) @ weights
+            for rows in np.array_split(test, 10)
+        ]
+    )
     return np.mean((decided + intercept).argmax(axis=1) == y[test])
 
 
@@ -307,18 +344,19 @@ def learning_curve(name, per_class, draws, seed):
 
 
 sizes = run.choose(quick=[5, 10, 20, 50, 100], full=[10, 20, 50, 100, 300, 1000])
-repetitions = {
-    size: run.choose(quick=10, full=20 if size >= 300 else 100) for size in sizes
-}
+repetitions = {size: run.choose(quick=10, full=20 if size >= 300 else 100) for size in sizes}
 
 
 def curve(name):
     """Accuracies in percent by size; computed and kept in parts of at most five draws."""
     return {
-        size: 100 * np.concatenate([
-            learning_curve(name, size, tuple(range(a, a + 5)), seed)
-            for a in range(0, repetitions[size], 5)
-        ])
+        size: 100
+        * np.concatenate(
+            [
+                learning_curve(name, size, tuple(range(a, a + 5)), seed)
+                for a in range(0, repetitions[size], 5)
+            ]
+        )
         for size in sizes
     }
 
@@ -329,20 +367,38 @@ cdf, raw = curve(str(width)), curve("raw")
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
 for i, (bins, tint) in enumerate(zip((5, 25), shades("cdf", 2), strict=True)):
     mean, error = mean_se(grid[:, i])
-    axes[0].errorbar(template_counts, mean, error, color=tint, marker=marker("cdf"),
-                     label=f"{bins} bins")
-axes[0].set(xscale="log", xlabel="templates", ylabel="test accuracy (%)",
-            title=f"{left_size:,} training images per class")
+    axes[0].errorbar(
+        template_counts, mean, error, color=tint, marker=marker("cdf"), label=f"{bins} bins"
+    )
+axes[0].set(
+    xscale="log",
+    xlabel="templates",
+    ylabel="test accuracy (%)",
+    title=f"{left_size:,} training images per class",
+)
 axes[0].legend()
-for name, scores, label in (("cdf", cdf, f"CDF({n_bins}, {n_templates})"),
-                            ("raw", raw, "raw pixels")):
+for name, scores, label in (
+    ("cdf", cdf, f"CDF({n_bins}, {n_templates})"),
+    ("raw", raw, "raw pixels"),
+):
     mean, error = zip(*(mean_se(scores[size]) for size in sizes), strict=True)
     axes[1].errorbar(sizes, mean, error, color=colour(name), marker=marker(name), label=label)
 if not run.quick:
-    axes[1].plot([10, 1000], [90, 98.97], linestyle="", color=colour("published"),
-                 marker=marker("published"), markersize=10, label="published")
-axes[1].set(xscale="log", xlabel="training images per class", ylabel="test accuracy (%)",
-            title="regularised least squares")
+    axes[1].plot(
+        [10, 1000],
+        [90, 98.97],
+        linestyle="",
+        color=colour("published"),
+        marker=marker("published"),
+        markersize=10,
+        label="published",
+    )
+axes[1].set(
+    xscale="log",
+    xlabel="training images per class",
+    ylabel="test accuracy (%)",
+    title="regularised least squares",
+)
 axes[1].legend(loc="lower right")
 for axis, ticks in zip(axes, (template_counts, sizes), strict=True):
     axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
@@ -350,7 +406,8 @@ for axis, ticks in zip(axes, (template_counts, sizes), strict=True):
 if stand_in:
     fig.suptitle(f"Stand-in data: {stand_in}")
 run.figure(
-    fig, "accuracy",
+    fig,
+    "accuracy",
     alt="Left: test accuracy against the number of templates for 5 and 25 bins; both curves rise "
     "steeply with templates, and the one with 25 bins lies above. Right: test accuracy against "
     "training images per class; pooled features lie far above raw pixels at every size.",
@@ -364,8 +421,10 @@ run.figure(
 run.table(
     [
         {"training images per class": size, "samples": repetitions[size]}
-        | {label: "{:.2f} ± {:.2f}".format(*mean_se(scores[size]))
-           for label, scores in ((f"CDF({n_bins}, {n_templates}), %", cdf), ("raw pixels, %", raw))}
+        | {
+            label: "{:.2f} ± {:.2f}".format(*mean_se(scores[size]))
+            for label, scores in ((f"CDF({n_bins}, {n_templates}), %", cdf), ("raw pixels, %", raw))
+        }
         for size in sizes
     ],
     "accuracy-by-size",
@@ -379,34 +438,51 @@ run.table(
 
 # %%
 first, middle, last = template_counts[0], template_counts[1], template_counts[-1]
-scores = {f"{bins} bins x {m} templates": grid[:, b, i]
-          for b, bins in enumerate((5, 25)) for i, m in enumerate(template_counts)}
+scores = {
+    f"{bins} bins x {m} templates": grid[:, b, i]
+    for b, bins in enumerate((5, 25))
+    for i, m in enumerate(template_counts)
+}
 run.claim(
     "mroueh2015/fig2-templates-bins",
     order=[
-        *(" > ".join(f"{bins} bins x {m} templates" for m in reversed(template_counts))
-          for bins in (5, 25)),
+        *(
+            " > ".join(f"{bins} bins x {m} templates" for m in reversed(template_counts))
+            for bins in (5, 25)
+        ),
         *(f"25 bins x {m} templates > 5 bins x {m} templates" for m in (first, middle)),
         f"5 bins x {middle} templates > 25 bins x {first} templates",
     ],
-    scores=scores, paired=True, data=stand_in,
+    scores=scores,
+    paired=True,
+    data=stand_in,
 )
 
 # %%
 run.claim(
     "mroueh2015/fig2-raw-order",
     order=[f"CDF at {size} > raw at {size}" for size in sizes],
-    scores={f"{label} at {size}": values[size]
-            for label, values in (("CDF", cdf), ("raw", raw)) for size in sizes},
-    paired=True, data=stand_in,
+    scores={
+        f"{label} at {size}": values[size]
+        for label, values in (("CDF", cdf), ("raw", raw))
+        for size in sizes
+    },
+    paired=True,
+    data=stand_in,
 )
 
 # %%
-run.claim("mroueh2015/fig2-10-per-class", samples=cdf[10], data=stand_in,
-          note=f"windowed Gaussian templates (standard deviation {width:g} pixels)")
+run.claim(
+    "mroueh2015/fig2-10-per-class",
+    samples=cdf[10],
+    data=stand_in,
+    note=f"windowed Gaussian templates (standard deviation {width:g} pixels)",
+)
 largest = sizes[-1]
 run.claim(
-    "mroueh2015/fig2-1000-per-class", samples=cdf[largest], data=stand_in,
+    "mroueh2015/fig2-1000-per-class",
+    samples=cdf[largest],
+    data=stand_in,
     note=f"{largest:,} per class; windowed Gaussian templates (standard deviation {width:g} "
     "pixels), chosen by leave-one-out on training images",
 )
@@ -428,12 +504,16 @@ def plain_gaussian(train, test, seed):
     features, pca = components(np.inf)
     X = images(profile)[0]
     rows = np.r_[train, test]
-    Z = np.concatenate([pca.transform(features.transform(X[part]))
-                        for part in np.array_split(rows, max(1, len(rows) // 1000))])
+    Z = np.concatenate(
+        [
+            pca.transform(features.transform(X[part]))
+            for part in np.array_split(rows, max(1, len(rows) // 1000))
+        ]
+    )
     A = Z[: len(train)] - Z[: len(train)].mean(axis=0)
     model = rls_by_cholesky(A @ A.T, y[train], start=1e-4)
     weights = A.T @ model.dual_coef.astype(np.float32)
-    decided = (Z[len(train):] - Z[: len(train)].mean(axis=0)) @ weights + model.intercept
+    decided = (Z[len(train) :] - Z[: len(train)].mean(axis=0)) @ weights + model.intercept
     return np.mean(decided.argmax(axis=1) == y[test])
 
 
@@ -458,15 +538,24 @@ plain = 100 * plain_gaussian(sample, tests, seed)
 small = training_sample(min(100, largest), 0)
 every, few, gap = full_against_compressed(width, small, tests[:3000], seed)
 kept = run.choose(
-    quick=f"all {n_components} components of them", full=f"{n_components} components of them")
+    quick=f"all {n_components} components of them", full=f"{n_components} components of them"
+)
 run.table(
     [
-        {"comparison": f"{plain_size:,} per class, one sample", "first": "windowed templates",
-         "accuracy (%)": f"{cdf[plain_size][0]:.2f}", "second": "plain Gaussian templates",
-         "its accuracy (%)": f"{plain:.2f}"},
-        {"comparison": f"{len(small) // 10} per class, one sample", "first": "all thresholds",
-         "accuracy (%)": f"{100 * every:.2f}", "second": kept,
-         "its accuracy (%)": f"{100 * few:.2f}"},
+        {
+            "comparison": f"{plain_size:,} per class, one sample",
+            "first": "windowed templates",
+            "accuracy (%)": f"{cdf[plain_size][0]:.2f}",
+            "second": "plain Gaussian templates",
+            "its accuracy (%)": f"{plain:.2f}",
+        },
+        {
+            "comparison": f"{len(small) // 10} per class, one sample",
+            "first": "all thresholds",
+            "accuracy (%)": f"{100 * every:.2f}",
+            "second": kept,
+            "its accuracy (%)": f"{100 * few:.2f}",
+        },
     ],
     "window-and-compression",
     caption=f"The components leave out {lost_variance(width, seed):.1e} of the variance and "
@@ -487,6 +576,7 @@ run.table(
 
 # %%
 if not run.quick:
-    run.timing("features of all images",
-               sum(pooled(width, i, min(i + chunk, len(X)), seed)[1]
-                   for i in range(0, len(X), chunk)))
+    run.timing(
+        "features of all images",
+        sum(pooled(width, i, min(i + chunk, len(X)), seed)[1] for i in range(0, len(X), chunk)),
+    )

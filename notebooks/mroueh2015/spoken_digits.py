@@ -24,7 +24,7 @@
 # every verdict says which.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -60,9 +60,11 @@ run = Run("mroueh2015/spoken_digits", profile=profile, seed=seed)
 # - **age (women)**, **age (men)**: train on women, or on men, and test on children.
 
 # %%
-NAMES = {"real": "Free Spoken Digit Dataset, six men (stand-in for TIDIGITS)",
-         "synthetic": "synthetic voices (stand-in for TIDIGITS)",
-         "vowels": "generated vowels (stand-in for TIDIGITS)"}
+NAMES = {
+    "real": "Free Spoken Digit Dataset, six men (stand-in for TIDIGITS)",
+    "synthetic": "synthetic voices (stand-in for TIDIGITS)",
+    "vowels": "generated vowels (stand-in for TIDIGITS)",
+}
 
 
 @cache
@@ -73,8 +75,11 @@ def recordings(name):
         # 25 of the 50 repetitions of every digit by every speaker keep the matrices small.
         rows = np.flatnonzero(data.repetition < 25)
     else:
-        data = load_synthetic_speech() if name == "synthetic" else make_vowels(
-            n_speakers=18, repetitions=4, random_state=seed)
+        data = (
+            load_synthetic_speech()
+            if name == "synthetic"
+            else make_vowels(n_speakers=18, repetitions=4, random_state=seed)
+        )
         rows = np.arange(len(data.data))
     return data, fixed_length(data.data[rows], 8000), rows
 
@@ -104,11 +109,17 @@ for name in sets:
         run.uses_data(file, sha256)
 run.table(
     [
-        {"recordings": NAMES[name], "split": split, "training recordings": len(train),
-         "test recordings": len(test)}
-        for name in sets for split, (train, test) in splits(name, 0).items()
+        {
+            "recordings": NAMES[name],
+            "split": split,
+            "training recordings": len(train),
+            "test recordings": len(test),
+        }
+        for name in sets
+        for split, (train, test) in splits(name, 0).items()
     ],
-    "splits", caption="Sizes of the splits (first draw).",
+    "splits",
+    caption="Sizes of the splits (first draw).",
 )
 
 # %% [markdown]
@@ -124,8 +135,11 @@ run.table(
 # %%
 mel = LogMel().fit(np.zeros((1, 8000), dtype=np.float32))
 fine = run.choose(quick=(3, 3), full=(7, 7))
-sounds = SpectrogramPitchSpeed(mel.shape_, cents=np.linspace(-400, 400, fine[0]).round(6),
-                               speeds=np.geomspace(0.5, 2, fine[1]).round(6))
+sounds = SpectrogramPitchSpeed(
+    mel.shape_,
+    cents=np.linspace(-400, 400, fine[0]).round(6),
+    speeds=np.geomspace(0.5, 2, fine[1]).round(6),
+)
 waves = PitchSpeed((8000,), cents=(-400, 0, 400), speeds=(0.5, 1, 2), high_quality=False)
 print(f"{sounds.order} changes of a log-mel template, {waves.order} of a waveform")
 
@@ -145,14 +159,18 @@ examples = [(0, 1.0), (400, 1.0), (-400, 1.0), (0, 0.5), (0, 2.0)]
 fig, axes = plt.subplots(1, len(examples), figsize=(10, 2.6), sharey=True)
 for axis, (cents, speed) in zip(axes, examples, strict=True):
     moved = sounds.act([[cents, speed]], image)[0].reshape(mel.shape_)
-    axis.imshow(moved.T, origin="lower", aspect="auto", extent=(0, 1, 0, 24), cmap="magma",
-                vmin=0, vmax=1)
+    axis.imshow(
+        moved.T, origin="lower", aspect="auto", extent=(0, 1, 0, 24), cmap="magma", vmin=0, vmax=1
+    )
     axis.grid(False)
-    axis.set(title=f"{cents:+d} cents, speed {speed:g}" if cents or speed != 1 else "as recorded",
-             xlabel="time (s)")
+    axis.set(
+        title=f"{cents:+d} cents, speed {speed:g}" if cents or speed != 1 else "as recorded",
+        xlabel="time (s)",
+    )
 axes[0].set_ylabel("mel band (100 Hz to 4 kHz)")
 run.figure(
-    fig, "changes",
+    fig,
+    "changes",
     alt="Five log-mel spectrograms of one word: as recorded, displaced upwards and downwards in "
     "frequency, stretched to double length and squeezed to half.",
     caption=f"One recording under changes of pitch and speed. Data: {NAMES[sets[0]]}.",
@@ -175,21 +193,24 @@ run.figure(
 
 # %%
 bins = run.choose(quick=[5, 25], full=[5, 25, 100])
-counts = {"log-mel": run.choose(quick=[5, 20, 60], full=[10, 30, 100, 300, 1000]),
-          "waveform": [10, 100, 1000]}
+counts = {
+    "log-mel": run.choose(quick=[5, 20, 60], full=[10, 30, 100, 300, 1000]),
+    "waveform": [10, 100, 1000],
+}
 RANGES = {"full range": 1.0, "range of the data": "data"}
-repetitions = {("log-mel", "full range"): run.choose(quick=8, full=30),
-               ("log-mel", "range of the data"): run.choose(quick=4, full=10)}
+repetitions = {
+    ("log-mel", "full range"): run.choose(quick=8, full=30),
+    ("log-mel", "range of the data"): run.choose(quick=4, full=10),
+}
 if not run.quick:
     repetitions["waveform", "range of the data"] = 6
-window = (5.0, 3.0)      # standard deviation in frames and bands
+window = (5.0, 3.0)  # standard deviation in frames and bands
 
 
 def feature_map(representation, n_templates, n_bins, draw, s):
     draw_seed = 1000 * seed + draw
     if representation == "log-mel":
-        templates = draw_windowed_templates(n_templates, mel.shape_, window,
-                                            random_state=draw_seed)
+        templates = draw_windowed_templates(n_templates, mel.shape_, window, random_state=draw_seed)
         group = sounds
     else:
         templates = np.zeros((n_templates, 8000))
@@ -249,9 +270,18 @@ def plain_accuracies(name, representation, draws, seed):
 scores, plain = {}, {}
 for name in sets:
     for (kind, span), n_draws in repetitions.items():
-        parts = [pooled_accuracies(name, kind, RANGES[span], bins, counts[kind],
-                                   tuple(range(a, min(a + 2, n_draws))), seed)
-                 for a in range(0, n_draws, 2)]
+        parts = [
+            pooled_accuracies(
+                name,
+                kind,
+                RANGES[span],
+                bins,
+                counts[kind],
+                tuple(range(a, min(a + 2, n_draws))),
+                seed,
+            )
+            for a in range(0, n_draws, 2)
+        ]
         scores[name, kind, span] = 100 * np.concatenate(parts)
         plain[name, kind, span] = 100 * plain_accuracies(name, kind, tuple(range(n_draws)), seed)
 
@@ -267,15 +297,17 @@ def place(name, split):
 
 
 def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="full range"):
-    fig, axes = plt.subplots(1, len(panels), figsize=(max(7, 3.4 * len(panels)), 3.8),
-                             squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(panels), figsize=(max(7, 3.4 * len(panels)), 3.8), squeeze=False
+    )
     for axis, (name, split) in zip(axes[0], panels, strict=True):
         at = place(name, split)
         tints = shades("cdf", len(bins))
         for i, (n, tint) in enumerate(zip(bins, tints, strict=True)):
             mean, error = mean_se(scores[name, kind, span][:, i, :, at])
-            axis.errorbar(counts[kind], mean, error, color=tint, marker=marker("cdf"),
-                          label=f"CDF, {n} bins")
+            axis.errorbar(
+                counts[kind], mean, error, color=tint, marker=marker("cdf"), label=f"CDF, {n} bins"
+            )
         mean, error = mean_se(plain[name, kind, span][:, at])
         axis.axhline(mean, color=colour("raw"), label=f"{kind} itself")
         axis.axhspan(mean - error, mean + error, color=colour("raw"), alpha=0.2, linewidth=0)
@@ -287,23 +319,28 @@ def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="full
     run.figure(fig, name_of_figure, alt=alt, caption=caption)
 
 
-bars = (f"Mean and standard error over {repetitions['log-mel', 'full range']} draws of templates "
-        "(and of the speakers left out), full range of thresholds. ")
+bars = (
+    f"Mean and standard error over {repetitions['log-mel', 'full range']} draws of templates "
+    "(and of the speakers left out), full range of thresholds. "
+)
 where = "Data: " + "; ".join(NAMES[name] for name in sets) + "."
 draw_panels(
-    [(sets[0], "speaker"), (sets[-1], "gender")], "speaker-and-gender",
+    [(sets[0], "speaker"), (sets[-1], "gender")],
+    "speaker-and-gender",
     "Two panels, accuracy against templates for several numbers of bins: unseen speakers, and "
     "women after training on men. Accuracy grows with templates.",
     "The paper's Figure 3. " + bars + where,
 )
 draw_panels(
-    [(name, "utterance") for name in sets], "utterance",
+    [(name, "utterance") for name in sets],
+    "utterance",
     "Accuracy against templates on new utterances of known speakers: the highest curves of all "
     "splits.",
     "The paper's Figure 6. " + bars + where,
 )
 draw_panels(
-    [(sets[-1], "age (women)"), (sets[-1], "age (men)")], "age",
+    [(sets[-1], "age (women)"), (sets[-1], "age (men)")],
+    "age",
     "Accuracy on children's voices against templates: far higher after training on women than "
     "after training on men.",
     "The paper's Figures 7 and 8. " + bars + where,
@@ -315,7 +352,9 @@ if not run.quick:
         "Accuracy against templates on waveforms as published, for known and unseen speakers: "
         "far below the log-mel curves.",
         "The published representation, thresholds over the range of the data. Mean and standard "
-        "error over 6 draws. " + where, kind="waveform", span="range of the data",
+        "error over 6 draws. " + where,
+        kind="waveform",
+        span="range of the data",
     )
 
 # %% [markdown]
@@ -326,18 +365,21 @@ middle = counts["log-mel"][len(counts["log-mel"]) // 2]
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.6))
 for axis, (name, split) in zip(axes, ((sets[0], "speaker"), (sets[-1], "gender")), strict=True):
     for span, line in (("full range", "-"), ("range of the data", "--")):
-        values = scores[name, "log-mel", span][:, :, counts["log-mel"].index(middle),
-                                               place(name, split)]
+        values = scores[name, "log-mel", span][
+            :, :, counts["log-mel"].index(middle), place(name, split)
+        ]
         mean, error = mean_se(values)
-        axis.errorbar(bins, mean, error, color=colour("cdf"), marker=marker("cdf"),
-                      linestyle=line, label=span)
+        axis.errorbar(
+            bins, mean, error, color=colour("cdf"), marker=marker("cdf"), linestyle=line, label=span
+        )
     axis.set(xscale="log", xlabel="bins", title=f"{split}: {TITLES[name]}")
     axis.set_xticks(bins, [str(n) for n in bins])
     axis.minorticks_off()
 axes[0].set_ylabel("test accuracy (%), log-mel")
 axes[0].legend()
 run.figure(
-    fig, "range-of-thresholds",
+    fig,
+    "range-of-thresholds",
     alt="Accuracy against the number of bins. Over the full range of thresholds it rises all the "
     "way; over the range of the data it starts higher and is flat from 25 bins on.",
     caption=f"{middle} templates. Spread over the full range, few thresholds fall where inner "
@@ -348,54 +390,89 @@ run.figure(
 run.table(
     [
         {"recordings": TITLES[name], "split": split, "representation": kind, "thresholds": span}
-        | {"the representation itself, %": "{:.1f} ± {:.1f}".format(
-            *mean_se(plain[name, kind, span][:, at]))}
-        | {f"CDF({n}, {counts[kind][-1]:,}), %": "{:.1f} ± {:.1f}".format(
-            *mean_se(scores[name, kind, span][:, i, -1, at])) for i, n in enumerate(bins)}
-        for name in sets for kind, span in repetitions for at, split in enumerate(splits(name, 0))
+        | {
+            "the representation itself, %": "{:.1f} ± {:.1f}".format(
+                *mean_se(plain[name, kind, span][:, at])
+            )
+        }
+        | {
+            f"CDF({n}, {counts[kind][-1]:,}), %": "{:.1f} ± {:.1f}".format(
+                *mean_se(scores[name, kind, span][:, i, -1, at])
+            )
+            for i, n in enumerate(bins)
+        }
+        for name in sets
+        for kind, span in repetitions
+        for at, split in enumerate(splits(name, 0))
     ],
-    "accuracy", caption="Test accuracy with all templates, mean and standard error.",
+    "accuracy",
+    caption="Test accuracy with all templates, mean and standard error.",
 )
 
 
 # %%
 def named(name, split):
     """Scores by name for the claims, in percent."""
-    return {f"{n} bins x {m} templates":
-            scores[name, "log-mel", "full range"][:, i, j, place(name, split)]
-            for i, n in enumerate(bins) for j, m in enumerate(counts["log-mel"])}
+    return {
+        f"{n} bins x {m} templates": scores[name, "log-mel", "full range"][
+            :, i, j, place(name, split)
+        ]
+        for i, n in enumerate(bins)
+        for j, m in enumerate(counts["log-mel"])
+    }
 
 
 # with templates, tenfold each time, for every number of bins; and with bins
 growth = [
-    *(" > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))
-      for n in bins),
+    *(
+        " > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))
+        for n in bins
+    ),
     " > ".join(f"{n} bins x {middle} templates" for n in reversed(bins)),
 ]
 
 
-for claim, name, split in (("fig3-speaker", sets[0], "speaker"),
-                           ("fig3-gender", sets[-1], "gender")):
-    run.claim(f"mroueh2015/{claim}", order=growth, scores=named(name, split), paired=True,
-              data=f"{NAMES[name]}, log-mel")
+for claim, name, split in (
+    ("fig3-speaker", sets[0], "speaker"),
+    ("fig3-gender", sets[-1], "gender"),
+):
+    run.claim(
+        f"mroueh2015/{claim}",
+        order=growth,
+        scores=named(name, split),
+        paired=True,
+        data=f"{NAMES[name]}, log-mel",
+    )
 
 # %%
-last = {(name, split): scores[name, "log-mel", "full range"][:, -1, -1, at]
-        for name in sets for at, split in enumerate(splits(name, 0))}
+last = {
+    (name, split): scores[name, "log-mel", "full range"][:, -1, -1, at]
+    for name in sets
+    for at, split in enumerate(splits(name, 0))
+}
 run.claim(
     "mroueh2015/fig6-utterance",
-    order=[f"{TITLES[name]} utterance > {TITLES[name]} {split}"
-           for name in sets for split in splits(name, 0) if split != "utterance"],
+    order=[
+        f"{TITLES[name]} utterance > {TITLES[name]} {split}"
+        for name in sets
+        for split in splits(name, 0)
+        if split != "utterance"
+    ],
     scores={f"{TITLES[name]} {split}": values for (name, split), values in last.items()},
-    paired=True, data="; ".join(f"{NAMES[name]}, log-mel" for name in sets),
+    paired=True,
+    data="; ".join(f"{NAMES[name]}, log-mel" for name in sets),
 )
 
 # %%
 children = {f"trained on {who}": last[sets[-1], f"age ({who})"] for who in ("women", "men")}
 run.claim(
-    "mroueh2015/fig7-8-age", order="trained on women > trained on men", scores=children,
-    paired=True, data=f"{NAMES[sets[-1]]}, log-mel; children are women's voices with a shortened "
-    "vocal tract" if sets[-1] == "synthetic" else f"{NAMES[sets[-1]]}, log-mel",
+    "mroueh2015/fig7-8-age",
+    order="trained on women > trained on men",
+    scores=children,
+    paired=True,
+    data=f"{NAMES[sets[-1]]}, log-mel; children are women's voices with a shortened vocal tract"
+    if sets[-1] == "synthetic"
+    else f"{NAMES[sets[-1]]}, log-mel",
 )
 
 # %% [markdown]

@@ -26,7 +26,7 @@
 # dimension, its positivity, and what remark 3 adds.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -60,6 +60,7 @@ run = Run("mroueh2015/theorem1", profile=profile, seed=seed)
 # plane $(x_1, x_2), (x_3, x_4), \dots$ by multiples of 15 degrees, a discrete stand-in for the
 # circle.
 
+
 # %%
 def turns(order, d):
     """Rotations of all d / 2 coordinate planes by multiples of 2 pi / order."""
@@ -86,7 +87,10 @@ def sphere(n, d, rng):
 
 
 pd.DataFrame(
-    {"order": [g.order for g in groups(8).values()], "action": [repr(g)[:48] for g in groups(8).values()]},
+    {
+        "order": [g.order for g in groups(8).values()],
+        "action": [repr(g)[:48] for g in groups(8).values()],
+    },
     index=list(groups(8)),
 )
 
@@ -100,6 +104,7 @@ pd.DataFrame(
 # in general position *and* on points that share orbits (where Gram matrices are singular), for
 # three base kernels; only the Laplacian one is not itself unitarily invariant, so that both sides
 # really have to be averaged.
+
 
 # %%
 def defects(kernel, group, X, rng):
@@ -125,11 +130,13 @@ for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
 haar = pd.DataFrame(rows)
 run.table(
     haar.groupby("base kernel")[["invariance", "symmetry", "positivity"]].max().reset_index(),
-    "haar_kernel", caption="Largest defects over groups and dimensions, relative to the kernel's size.",
+    "haar_kernel",
+    caption="Largest defects over groups and dimensions, relative to the kernel's size.",
 )
 run.claim(
     "mroueh2015/eq1-haar-invariance",
-    difference=haar[["invariance", "symmetry", "positivity"]].to_numpy(), tolerance=1e-10,
+    difference=haar[["invariance", "symmetry", "positivity"]].to_numpy(),
+    tolerance=1e-10,
 )
 
 # %% [markdown]
@@ -148,7 +155,9 @@ for group in groups(8).values():
     for machine in (SVC(kernel=kernel), KernelRidge(kernel=kernel, alpha=1e-3)):
         decide = getattr(machine.fit(X, y), "decision_function", machine.predict)
         for moved in group.act(group.sample(5, run.seed), new):
-            differences.append(np.abs(decide(moved) - decide(new)).max() / np.abs(decide(new)).max())
+            differences.append(
+                np.abs(decide(moved) - decide(new)).max() / np.abs(decide(new)).max()
+            )
 run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=1e-10)
 
 # %% [markdown]
@@ -204,9 +213,14 @@ def core_set_experiment(sizes, repetitions, n_test, seed):
                 for where, test in (("X0", on_core), ("GX0", off_core)):
                     f = model.decision_function(test)
                     results.append(
-                        {"learner": name, "test": where, "n": n, "repetition": repetition,
-                         "accuracy": 100 * np.mean((f > 0) == (y_test > 0)),
-                         "risk": np.mean((1 - y_test * f) ** 2)}
+                        {
+                            "learner": name,
+                            "test": where,
+                            "n": n,
+                            "repetition": repetition,
+                            "accuracy": 100 * np.mean((f > 0) == (y_test > 0)),
+                            "risk": np.mean((1 - y_test * f) ** 2),
+                        }
                     )
     return results
 
@@ -221,8 +235,10 @@ learned = pd.DataFrame(
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
 labels = {
-    "haar": "averaged kernel, trained on $X_0$", "raw": "plain kernel, trained on $X_0$",
-    "augmentation": "plain kernel, $X_0$ and 8 copies", "raw on X": "plain kernel, trained on $X$",
+    "haar": "averaged kernel, trained on $X_0$",
+    "raw": "plain kernel, trained on $X_0$",
+    "augmentation": "plain kernel, $X_0$ and 8 copies",
+    "raw on X": "plain kernel, trained on $X$",
 }
 for axis, where in zip(axes, ("X0", "GX0"), strict=True):
     for name, label in labels.items():
@@ -232,17 +248,26 @@ for axis, where in zip(axes, ("X0", "GX0"), strict=True):
         mean, error = mean_se(some.to_numpy())
         look = "haar" if name == "haar" else "augmentation" if name == "augmentation" else "raw"
         axis.errorbar(
-            sizes, mean, 2 * error, label=label, color=colour(look),
-            marker="s" if name == "raw on X" else marker(look), ls="--" if name == "raw on X" else "-",
+            sizes,
+            mean,
+            2 * error,
+            label=label,
+            color=colour(look),
+            marker="s" if name == "raw on X" else marker(look),
+            ls="--" if name == "raw on X" else "-",
         )
-    axis.set(xscale="log", xlabel="training points", title={"X0": "tested on the core set $X_0$",
-             "GX0": "tested on the orbits $GX_0$"}[where])
+    axis.set(
+        xscale="log",
+        xlabel="training points",
+        title={"X0": "tested on the core set $X_0$", "GX0": "tested on the orbits $GX_0$"}[where],
+    )
     axis.set_xticks(sizes, sizes)
     axis.minorticks_off()
 axes[0].set_ylabel("accuracy (%)")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 run.figure(
-    fig, "core_set",
+    fig,
+    "core_set",
     alt="Accuracy against training size on the core set and on its orbits. The averaged kernel's two "
     "curves are the same; the plain kernel trained on the core set does well there and stays near "
     "chance on the orbits, with augmentation or training on all of X in between.",
@@ -258,14 +283,22 @@ run.figure(
 # %%
 largest = learned.query("n == @sizes[-1]")
 scores = {
-    f"{name} on {where}": largest.query("learner == @name and test == @where")["accuracy"].to_numpy()
-    for name in ("haar", "raw") for where in ("X0", "GX0")
+    f"{name} on {where}": largest.query("learner == @name and test == @where")[
+        "accuracy"
+    ].to_numpy()
+    for name in ("haar", "raw")
+    for where in ("X0", "GX0")
 }
 run.claim(
     "mroueh2015/core-set",
-    order=["haar on GX0 >= haar on X0", "haar on X0 >= haar on GX0", "raw on X0 > raw on GX0",
-           "haar on GX0 > raw on GX0"],
-    scores=scores, paired=True,
+    order=[
+        "haar on GX0 >= haar on X0",
+        "haar on X0 >= haar on GX0",
+        "raw on X0 > raw on GX0",
+        "haar on GX0 > raw on GX0",
+    ],
+    scores=scores,
+    paired=True,
 )
 
 # %% [markdown]
@@ -274,6 +307,7 @@ run.claim(
 # The proof of theorem 1 turns on $\int_{-s}^{s} 1[a \le \tau]\, 1[b \le \tau]\, d\tau = s - \max(a, b)$
 # and on Clark's formulas for the mean and variance of the maximum of two correlated Gaussians,
 # `theory.clark_max_moments`. Against direct integration of the density of the maximum:
+
 
 # %%
 def integrated_moments(mean_x, mean_y, sd_x, sd_y, rho):
@@ -314,19 +348,26 @@ maxima = np.maximum(u, some_rho[:, None] * u + np.sqrt(1 - some_rho**2)[:, None]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
 curves = theory.clark_max_moments(0, 0, 1, 1, rho)
 measured = mean_se(maxima.T), mean_se((maxima - maxima.mean(axis=1, keepdims=True)).T ** 2)
-for axis, curve, (mean, error), what in zip(axes, curves, measured, ("mean", "variance"), strict=True):
+for axis, curve, (mean, error), what in zip(
+    axes, curves, measured, ("mean", "variance"), strict=True
+):
     axis.plot(rho, curve, color=colour("bound"), label="Clark's formula")
     axis.errorbar(some_rho, mean, 2 * error, fmt="o", color=colour("cdf"), label="simulation")
-    axis.set(xlabel=r"correlation $\rho$", ylabel=f"{what} of max(X, Y)", xticks=[-1, -0.5, 0, 0.5, 1])
+    axis.set(
+        xlabel=r"correlation $\rho$", ylabel=f"{what} of max(X, Y)", xticks=[-1, -0.5, 0, 0.5, 1]
+    )
 axes[0].legend()
 run.figure(
-    fig, "clark", alt="Mean and variance of the maximum of two standard Gaussians against their "
+    fig,
+    "clark",
+    alt="Mean and variance of the maximum of two standard Gaussians against their "
     "correlation: simulated points lie on Clark's curves.",
     caption=f"{n_draws:,} draws a point, bars of two standard errors.",
 )
 run.claim(
     "mroueh2015/lemma2-clark",
-    difference=np.r_[(clark - integrated).ravel(), eleven], tolerance=1e-8,
+    difference=np.r_[(clark - integrated).ravel(), eleven],
+    tolerance=1e-8,
 )
 
 # %% [markdown]
@@ -342,6 +383,7 @@ run.claim(
 # The one call for it is `Average(CDF(epsilon), group)`. Simulation uses no formula: draw templates, reject,
 # project on the orbit, and integrate the product of the two empirical distribution functions over all
 # thresholds exactly (`theory.cdf_products`).
+
 
 # %%
 @run.cache
@@ -373,7 +415,8 @@ dimensions = run.choose(quick=(4, 16), full=(4, 8, 16, 64))
 n_points, n_templates = run.choose(quick=(8, 200), full=(12, 2000))
 simulated = {
     (name, d): simulate(name, d, slacks, n_points, n_templates, run.seed)
-    for d in dimensions for name in groups(d)
+    for d in dimensions
+    for name in groups(d)
 }
 
 # %%
@@ -381,25 +424,47 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 3.9))
 d, shown = dimensions[1], 2
 for name, (shade, symbol) in looks.items():
     exact, mean, error, distance = (part[shown] for part in simulated[name, d])
-    axes[0].errorbar(1 - distance, mean, 2 * error, fmt=symbol, color=shade, ms=4, lw=0.7, label=name)
+    axes[0].errorbar(
+        1 - distance, mean, 2 * error, fmt=symbol, color=shade, ms=4, lw=0.7, label=name
+    )
 eps = slacks[shown]
 ends = np.array([0, 2 / np.sqrt(2 * np.pi * d)])
-axes[0].plot(1 - ends, 1 - ends + theory.theorem1_deviation(ends, d, eps), color=colour("exact-kernel"),
-             label="closed form")
+axes[0].plot(
+    1 - ends,
+    1 - ends + theory.theorem1_deviation(ends, d, eps),
+    color=colour("exact-kernel"),
+    label="closed form",
+)
 axes[0].plot(1 - ends, 1 + eps - ends, color=colour("published"), ls="--", label="limit $s - d_G$")
-axes[0].set(xlabel="$1 - d_G(x, z)$", ylabel="$K_s(x, z)$", title=f"d = {d}, ε = {eps}",
-            xlim=(1 - ends[1], 1.005))
+axes[0].set(
+    xlabel="$1 - d_G(x, z)$",
+    ylabel="$K_s(x, z)$",
+    title=f"d = {d}, ε = {eps}",
+    xlim=(1 - ends[1], 1.005),
+)
 axes[0].legend(fontsize=8)
 z_scores = np.concatenate([((m - e) / s).ravel() for e, m, s, _ in simulated.values()])
-axes[1].hist(z_scores, bins=np.linspace(-5, 5, 41), density=True, color=colour("cdf"), alpha=0.6,
-             label="all pairs")
+axes[1].hist(
+    z_scores,
+    bins=np.linspace(-5, 5, 41),
+    density=True,
+    color=colour("cdf"),
+    alpha=0.6,
+    label="all pairs",
+)
 grid = np.linspace(-5, 5, 200)
-axes[1].plot(grid, np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi), color=colour("bound"), label="N(0, 1)")
-axes[1].set(xlabel="(simulation − closed form) / standard error", ylabel="density",
-            title="groups, dimensions, slacks")
+axes[1].plot(
+    grid, np.exp(-(grid**2) / 2) / np.sqrt(2 * np.pi), color=colour("bound"), label="N(0, 1)"
+)
+axes[1].set(
+    xlabel="(simulation − closed form) / standard error",
+    ylabel="density",
+    title="groups, dimensions, slacks",
+)
 axes[1].legend(fontsize=8)
 run.figure(
-    fig, "kernel",
+    fig,
+    "kernel",
     alt="Left: simulated K_s for four groups against one minus the orbit distance; the points scatter "
     "about the closed form's straight line, below the limit line s - d_G. Right: their z-scores spread "
     "about as a standard normal density.",
@@ -424,8 +489,10 @@ print(f"{len(z_scores):,} comparisons, largest |z| = {np.abs(z_scores).max():.2f
 all_d = np.unique(np.r_[1:200, np.geomspace(200, 1e5, 100).astype(int)])[:, None]
 all_eps = np.linspace(0.005, 0.995, 199)
 low, high = theory.theorem1_sandwich(all_d, all_eps)
-extremes = [theory.theorem1_deviation(end, all_d, all_eps)
-            for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d))]
+extremes = [
+    theory.theorem1_deviation(end, all_d, all_eps)
+    for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d))
+]
 
 lhs = [low, low, *extremes]
 rhs = [*extremes, high, high]
@@ -457,7 +524,8 @@ axes[0].set(ylabel="$K_s - (1 - d_G) - ε$", title="exact, over all possible $d_
 axes[1].set_title(r"the bounds: $\delta_1$ (solid), $-\delta_2$ (dashed)")
 axes[0].legend()
 run.figure(
-    fig, "sandwich",
+    fig,
+    "sandwich",
     alt="Left: the exact deviation of K_s from 1 - d_G + eps is a band, mostly below zero, that closes "
     "on zero as the dimension grows, sooner for larger eps. Right: the bounds delta1 and minus delta2 "
     "enclose it, from afar at small dimension.",
@@ -488,23 +556,28 @@ for eps, shade in zip((0.3, 0.6, 0.9), shades("dimension", 3), strict=True):
     d = np.unique(np.geomspace(100, 480 / eps**2, 12).astype(int))
     ends = [theory.theorem1_gap(end, d, eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
     quantities = {
-        "δ1": theory.theorem1_delta1(d, eps), "δ2": theory.theorem1_delta2(d, eps),
+        "δ1": theory.theorem1_delta1(d, eps),
+        "δ2": theory.theorem1_delta2(d, eps),
         "K_s": np.abs(ends).max(axis=0),
     }
     for (name, value), style in zip(quantities.items(), ("-", "--", ":"), strict=True):
         axis.plot(d * eps**2 / 16, value, style, color=shade, label=f"{name}, ε = {eps}")
         rates[f"{name}, ε = {eps}"] = fit_rate(np.exp(d * eps**2 / 16), value)
         expected[f"{name}, ε = {eps}"] = -1.0
-axis.set(yscale="log", xlabel=r"$d \varepsilon^2 / 16$", ylabel="distance to the limit",
-         ylim=(1e-30, 3))
+axis.set(
+    yscale="log", xlabel=r"$d \varepsilon^2 / 16$", ylabel="distance to the limit", ylim=(1e-30, 3)
+)
 axis.legend(ncols=3, fontsize=8)
 run.figure(
-    fig, "limit",
+    fig,
+    "limit",
     alt="Logarithm of delta1, delta2 and of the kernel's largest distance to s - d_G against d eps "
     "squared over 16: straight lines, the two deltas with slope minus one, the kernel three times steeper.",
 )
 run.claim(
-    "mroueh2015/theorem1-limit", rates=rates, expected=expected,
+    "mroueh2015/theorem1-limit",
+    rates=rates,
+    expected=expected,
     note="slope of the logarithm against d eps^2 / 16; K_s stands for the largest |K_s - (s - d_G)| over "
     "all d_G, in closed form",
 )
@@ -528,18 +601,31 @@ for d in run.choose(quick=(4, 16), full=(4, 8, 16, 64)):
             K = Average(CDF(epsilon=eps), group)(X)
             values = np.linalg.eigvalsh(K)
             g, h = group.act(group.sample(2, run.seed), X)
-            asymmetries += [np.abs(K - K.T).max(), np.abs(Average(CDF(epsilon=eps), group)(g, h) - K).max()]
+            asymmetries += [
+                np.abs(K - K.T).max(),
+                np.abs(Average(CDF(epsilon=eps), group)(g, h) - K).max(),
+            ]
             negatives.append(max(0.0, -values[0]) / values[-1])
         if d == 16:
             axis.plot(np.arange(1, len(X) + 1), values[::-1], color=looks[name][0], label=name)
-axis.set(xscale="log", yscale="log", xlabel="index", ylabel="eigenvalue of the Gram matrix", title="d = 16, ε = 0.9")
+axis.set(
+    xscale="log",
+    yscale="log",
+    xlabel="index",
+    ylabel="eigenvalue of the Gram matrix",
+    title="d = 16, ε = 0.9",
+)
 axis.legend()
 run.figure(
-    fig, "spectrum", alt="Eigenvalues of the Gram matrices of K_s for four groups: one large eigenvalue of the "
+    fig,
+    "spectrum",
+    alt="Eigenvalues of the Gram matrices of K_s for four groups: one large eigenvalue of the "
     "constant part, then a slow decay; all are positive.",
 )
 run.claim(
-    "mroueh2015/theorem1-psd", difference=np.r_[asymmetries, negatives], tolerance=1e-7,
+    "mroueh2015/theorem1-psd",
+    difference=np.r_[asymmetries, negatives],
+    tolerance=1e-7,
     note="symmetry, invariance and the share of negative eigenvalues; the tolerance is the square root of "
     "machine precision because K_s takes the square root of squared distances",
 )
@@ -550,6 +636,7 @@ run.claim(
 # Nothing in the computation needs a whole group. Restrict $g$ to a subset $\mathcal G$ with a
 # probability measure and the orbit distance becomes a local one. Any set of transformations will do;
 # a class of ten lines makes one out of chosen elements of a group:
+
 
 # %%
 class Chosen(Transformations):
@@ -571,7 +658,9 @@ class Chosen(Transformations):
         return np.asarray(self.chosen)
 
     def sample(self, n_samples, random_state=None):
-        return self.elements()[np.random.RandomState(random_state).randint(self.order, size=n_samples)]
+        return self.elements()[
+            np.random.RandomState(random_state).randint(self.order, size=n_samples)
+        ]
 
     def _act(self, elements, X):
         return self.group.act(elements, X)
@@ -579,11 +668,17 @@ class Chosen(Transformations):
 
 def windows(d):
     """Local subsets closed under inverses: turns up to 45 degrees, near shifts, one swap at most."""
-    circle, shifts, swaps = turns(24, d), CyclicShifts(8, block=d // 8), Permutations(4, block=d // 4)
+    circle, shifts, swaps = (
+        turns(24, d),
+        CyclicShifts(8, block=d // 8),
+        Permutations(4, block=d // 4),
+    )
     angles = circle.elements()[:, 0, 0]
     swap = np.array([e for e in swaps.elements() if np.sum(e != np.arange(1, 5)) <= 2])
     return {
-        "rotations within 45°": Chosen(circle, circle.elements()[angles > np.cos(np.pi / 4) - 1e-9]),
+        "rotations within 45°": Chosen(
+            circle, circle.elements()[angles > np.cos(np.pi / 4) - 1e-9]
+        ),
         "shifts by at most one": Chosen(shifts, shifts.elements()[[0, 1, 7]]),
         "at most one swap": Chosen(swaps, swap),
     }
@@ -613,20 +708,31 @@ mirrored = Chosen(third, third.inverse(uneven.elements()))
 X = np.array([[-2.0, 1.0, 1.0]]) / np.sqrt(6)
 estimates = []
 for _ in range(run.choose(quick=10, full=40)):
-    features = GroupCDF(uneven, 4000, 50, epsilon=0.9, rejection="zero", s=1.9,
-                        random_state=int(run.rng.integers(2**31)))
+    features = GroupCDF(
+        uneven,
+        4000,
+        50,
+        epsilon=0.9,
+        rejection="zero",
+        s=1.9,
+        random_state=int(run.rng.integers(2**31)),
+    )
     Z = features.fit_transform(X)
     # On average the right-hand sums overshoot by half a bin for every template kept.
     estimates.append(Z[0] @ Z[0] - 1.9 / 100 * np.mean(~features.rejected_))
 mean, error = mean_se(estimates)
 as_printed = Average(CDF(epsilon=0.9), uneven)(X)[0, 0]
 inverted = Average(CDF(epsilon=0.9), mirrored)(X)[0, 0]
-pd.DataFrame({"K_s(x, x)": [f"{mean:.4f} ± {error:.4f}", f"{as_printed:.4f}", f"{inverted:.4f}"]},
-             index=["features", "integral of |gx - g'z|", "integral of |g⁻¹x - g'⁻¹z|"])
+pd.DataFrame(
+    {"K_s(x, x)": [f"{mean:.4f} ± {error:.4f}", f"{as_printed:.4f}", f"{inverted:.4f}"]},
+    index=["features", "integral of |gx - g'z|", "integral of |g⁻¹x - g'⁻¹z|"],
+)
 
 # %%
 run.claim(
-    "mroueh2015/remark3-local", lhs=np.concatenate(lhs), rhs=np.concatenate(rhs),
+    "mroueh2015/remark3-local",
+    lhs=np.concatenate(lhs),
+    rhs=np.concatenate(rhs),
     note="the sandwich of theorem 1 with the local distance, on subsets closed under inverses; on others "
     f"the distance runs over inverses: features {mean:.4f} ± {error:.4f}, the printed integral "
     f"{as_printed:.4f}, the one over inverses {inverted:.4f}",
@@ -646,11 +752,20 @@ fig, axis = plt.subplots(figsize=(6.4, 3.8))
 for width, shade in zip((0, 30, 90, 180), shades("local", 4), strict=True):
     window = Chosen(circle, listed[np.abs(angle) <= width + 1e-9]) if width < 180 else circle
     along = Average(CDF(epsilon=0.3), window)(x, circle.act(listed, x)[:, 0])[0]
-    axis.plot(angle[order], along[order], color=shade, label=f"within ±{width}°" if width < 180 else "whole group")
-axis.set(xlabel="rotation of z = g x (degrees)", ylabel="$K_s(x, gx)$", xticks=np.arange(-180, 181, 60))
+    axis.plot(
+        angle[order],
+        along[order],
+        color=shade,
+        label=f"within ±{width}°" if width < 180 else "whole group",
+    )
+axis.set(
+    xlabel="rotation of z = g x (degrees)", ylabel="$K_s(x, gx)$", xticks=np.arange(-180, 181, 60)
+)
 axis.legend()
 run.figure(
-    fig, "local", alt="K_s between a point and its rotated copy against the angle: sharply peaked without "
+    fig,
+    "local",
+    alt="K_s between a point and its rotated copy against the angle: sharply peaked without "
     "averaging, flatter and lower with growing windows, constant for the whole group.",
     caption="The larger the window, the less the kernel notices a small rotation; a large one still counts.",
 )
@@ -697,21 +812,36 @@ counts = (1, 2, 4, 8, 16, 32)
 draws = np.empty((run.choose(quick=20, full=100), len(counts)))
 for i in range(len(draws)):
     for j, r in enumerate(counts):
-        features = GroupCDF(circle, 200, 200, r, epsilon=eps, rejection="zero", s=1 + eps,
-                            random_state=int(run.rng.integers(2**31)))
+        features = GroupCDF(
+            circle,
+            200,
+            200,
+            r,
+            epsilon=eps,
+            rejection="zero",
+            s=1 + eps,
+            random_state=int(run.rng.integers(2**31)),
+        )
         Z = features.fit_transform(X)
         # The right-hand Riemann sum overshoots by half a bin on average.
         draws[i, j] = Z[0] @ Z[1] - (1 + eps) / 400 * np.mean(~features.rejected_)
 mean, error = mean_se(draws)
 fig, axis = plt.subplots(figsize=(6.2, 3.6))
 r = np.geomspace(1, 32, 100)
-axis.plot(r, theory.expected_inner_product(K, plain_K, r), color=colour("exact-kernel"), label="with the 1/|G| term")
+axis.plot(
+    r,
+    theory.expected_inner_product(K, plain_K, r),
+    color=colour("exact-kernel"),
+    label="with the 1/|G| term",
+)
 axis.axhline(K, color=colour("published"), ls="--", label="$K_s$, as section 2 states")
 axis.errorbar(counts, mean, 2 * error, fmt=marker("cdf"), color=colour("cdf"), label="features")
 axis.set(xscale="log", xlabel="sampled group elements |G|", ylabel="mean of ⟨Φ(x), Φ(−x)⟩")
 axis.legend()
 run.figure(
-    fig, "sampled_group", alt="Mean inner product of features of x and -x against the number of sampled group "
+    fig,
+    "sampled_group",
+    alt="Mean inner product of features of x and -x against the number of sampled group "
     "elements: it follows the curve with the 1/|G| term and reaches K_s only for many elements.",
     caption="Bars of two standard errors. For one element the features are those of the trivial group.",
 )

@@ -29,7 +29,7 @@
 # and in practice, and what remark 2's stored templates save.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -77,9 +77,14 @@ def ticks(axis, values):
     axis.minorticks_off()
 
 
-pd.DataFrame({"order": [g.order for g in groups.values()],
-              "smallest K_s": [K.min() for K in kernels.values()],
-              "largest K_s": [K.max() for K in kernels.values()]}, index=list(groups)).round(4)
+pd.DataFrame(
+    {
+        "order": [g.order for g in groups.values()],
+        "smallest K_s": [K.min() for K in kernels.values()],
+        "largest K_s": [K.max() for K in kernels.values()],
+    },
+    index=list(groups),
+).round(4)
 
 # %% [markdown]
 # All of $K_s$ lies in an interval of width below 0.2: an error of 0.01 is a twentieth of what there is to see.
@@ -91,6 +96,7 @@ pd.DataFrame({"order": [g.order for g in groups.values()],
 # of distribution functions. That product only grows, from 0 to 1, so the sum overshoots by *at most* $s/n$, and, since a
 # jump falls anywhere within its bin, by about $s/(2n)$ on average over templates.
 
+
 # %%
 @run.cache
 def binning_error(name, bins, n_templates, seed):
@@ -98,11 +104,15 @@ def binning_error(name, bins, n_templates, seed):
     group = groups[name]
     rows = []
     for n in bins:
-        model = GroupCDF(group, n_templates, n, epsilon=eps, s=s, rejection="zero", random_state=seed)
+        model = GroupCDF(
+            group, n_templates, n, epsilon=eps, s=s, rejection="zero", random_state=seed
+        )
         Z = model.fit_transform(X)
         kept = model.templates_[~model.rejected_]
         orbits = group.act(group.elements(), kept)
-        exact = sum(theory.cdf_products(X @ orbits[:, j].T, s) for j in range(len(kept))) / n_templates
+        exact = (
+            sum(theory.cdf_products(X @ orbits[:, j].T, s) for j in range(len(kept))) / n_templates
+        )
         excess = Z @ Z.T - exact
         rows.append((np.abs(excess).max(), excess.mean(), excess.min()))
     return np.array(rows)
@@ -111,7 +121,12 @@ def binning_error(name, bins, n_templates, seed):
 bins = np.array(run.choose(quick=(4, 16, 64, 256), full=(2, 4, 8, 16, 32, 64, 128, 256, 512)))
 draws = run.choose(quick=3, full=10)
 binning = {
-    name: np.array([binning_error(name, bins, run.choose(quick=40, full=100), run.seed + i) for i in range(draws)])
+    name: np.array(
+        [
+            binning_error(name, bins, run.choose(quick=40, full=100), run.seed + i)
+            for i in range(draws)
+        ]
+    )
     for name in groups
 }
 bin_rates = {name: fit_rate(bins, values[:, :, 0].T) for name, values in binning.items()}
@@ -119,22 +134,36 @@ bin_rates = {name: fit_rate(bins, values[:, :, 0].T) for name, values in binning
 fig, axis = plt.subplots(figsize=(6.4, 4))
 for (name, values), shade in zip(binning.items(), shades("bins", 4), strict=True):
     mean, error = mean_se(values[:, :, 0])
-    axis.errorbar(bins, mean, 2 * error, fmt=looks[name] + "-", color=shade,
-                  label=f"{name}: slope {bin_rates[name].slope:.2f}")
+    axis.errorbar(
+        bins,
+        mean,
+        2 * error,
+        fmt=looks[name] + "-",
+        color=shade,
+        label=f"{name}: slope {bin_rates[name].slope:.2f}",
+    )
 axis.plot(bins, s / bins, color=colour("bound"), label="bound s / n")
 axis.plot(bins, s / (2 * bins), color=colour("bound"), ls=":", label="s / (2n)")
 axis.set(xscale="log", yscale="log", xlabel="bins n", ylabel="largest binning error on all pairs")
 ticks(axis, bins)
 axis.legend()
 run.figure(
-    fig, "bins", alt="Largest binning error over all pairs against the number of bins, log-log: four groups fall on "
+    fig,
+    "bins",
+    alt="Largest binning error over all pairs against the number of bins, log-log: four groups fall on "
     "one line of slope minus one, at half the bound s / n.",
     caption="Mean over draws of templates, bars of two standard errors.",
 )
 run.claim(
-    "mroueh2015/theorem2-rate-bins", rates=bin_rates, expected=dict.fromkeys(bin_rates, -1.0), tolerance=0.05,
+    "mroueh2015/theorem2-rate-bins",
+    rates=bin_rates,
+    expected=dict.fromkeys(bin_rates, -1.0),
+    tolerance=0.05,
     note="largest error over all pairs; never negative and never above s/n in any draw"
-    if all((v[:, :, 2] >= -1e-12).all() and (v[:, :, 0] <= s / bins + 1e-12).all() for v in binning.values())
+    if all(
+        (v[:, :, 2] >= -1e-12).all() and (v[:, :, 0] <= s / bins + 1e-12).all()
+        for v in binning.values()
+    )
     else "an error outside [0, s/n] occurred",
 )
 
@@ -146,6 +175,7 @@ run.claim(
 #
 # Whole group, exact thresholds, fresh templates: the mean of m independent terms against $K_s$ in closed form. The
 # terms lie in $[0, 2s]$, and the proof applies Hoeffding's inequality to that range.
+
 
 # %%
 @run.cache
@@ -170,7 +200,9 @@ def template_error(name, sizes, repetitions, seed):
 
 
 sizes = np.array(run.choose(quick=(16, 64, 256), full=(16, 32, 64, 128, 256, 512, 1024)))
-by_templates = {name: template_error(name, sizes, run.choose(quick=6, full=20), run.seed) for name in groups}
+by_templates = {
+    name: template_error(name, sizes, run.choose(quick=6, full=20), run.seed) for name in groups
+}
 template_rates = {name: fit_rate(sizes, values) for name, values in by_templates.items()}
 delta = 0.05
 template_bound = [theory.theorem2_errors(np.inf, m, np.inf, N, delta, s)[1] for m in sizes]
@@ -181,6 +213,7 @@ template_bound = [theory.theorem2_errors(np.inf, m, np.inf, N, delta, s)[1] for 
 # Exact thresholds, a fixed set of templates; what varies is how many elements are drawn, independently and uniformly,
 # against the same templates with the whole group. The elements are shared by all templates, as the paper has it, so
 # more templates do *not* average this error out.
+
 
 # %%
 @run.cache
@@ -196,7 +229,9 @@ def group_error(name, sizes, n_templates, repetitions, seed):
         exact = sum(theory.cdf_products(X @ whole[:, j].T, s) for j in range(len(templates)))
         drawn = group.act(group.sample(sizes[-1], int(rng.integers(2**31))), templates)
         for i, size in enumerate(sizes):
-            sampled = sum(theory.cdf_products(X @ drawn[:size, j].T, s) for j in range(len(templates)))
+            sampled = sum(
+                theory.cdf_products(X @ drawn[:size, j].T, s) for j in range(len(templates))
+            )
             errors[i, r] = np.abs(sampled - exact).max() / n_templates
     return errors
 
@@ -204,36 +239,62 @@ def group_error(name, sizes, n_templates, repetitions, seed):
 group_sizes = np.array(run.choose(quick=(8, 32, 128), full=(8, 16, 32, 64, 128, 256, 512, 1024)))
 n_fixed = run.choose(quick=10, full=40)
 by_group = {
-    name: group_error(name, group_sizes, n_fixed, run.choose(quick=6, full=20), run.seed) for name in groups
+    name: group_error(name, group_sizes, n_fixed, run.choose(quick=6, full=20), run.seed)
+    for name in groups
 }
 group_rates = {name: fit_rate(group_sizes, values) for name, values in by_group.items()}
-group_bound = [theory.theorem2_errors(np.inf, n_fixed, size, N, delta, s)[2] for size in group_sizes]
+group_bound = [
+    theory.theorem2_errors(np.inf, n_fixed, size, N, delta, s)[2] for size in group_sizes
+]
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.2))
 panels = (
     (axes[0], sizes, by_templates, template_rates, template_bound, "templates", "templates m"),
-    (axes[1], group_sizes, by_group, group_rates, group_bound, "group", "sampled group elements |G|"),
+    (
+        axes[1],
+        group_sizes,
+        by_group,
+        group_rates,
+        group_bound,
+        "group",
+        "sampled group elements |G|",
+    ),
 )
 for axis, x, values, rates, bound, family, label in panels:
     for (name, y), shade in zip(values.items(), shades(family, 4), strict=True):
         mean, error = mean_se(y.T)
-        axis.errorbar(x, mean, 2 * error, fmt=looks[name] + "-", color=shade,
-                      label=f"{name}: slope {rates[name].slope:.2f}")
+        axis.errorbar(
+            x,
+            mean,
+            2 * error,
+            fmt=looks[name] + "-",
+            color=shade,
+            label=f"{name}: slope {rates[name].slope:.2f}",
+        )
     axis.plot(x, bound, color=colour("bound"), label="theorem 2 (5 % failure)")
     axis.set(xscale="log", yscale="log", xlabel=label, ylabel="largest error on all pairs")
     ticks(axis, x)
     axis.legend(fontsize=8)
 run.figure(
-    fig, "templates_group", alt="Two log-log panels of the largest error over all pairs: against the number of templates "
+    fig,
+    "templates_group",
+    alt="Two log-log panels of the largest error over all pairs: against the number of templates "
     "and against the number of sampled group elements. All groups fall with slope near minus one half, one to two "
     "orders of magnitude under the bound.",
     caption="Mean over draws, bars of two standard errors.",
 )
-run.claim("mroueh2015/theorem2-rate-templates", rates=template_rates,
-          expected=dict.fromkeys(template_rates, -0.5), tolerance=0.05)
 run.claim(
-    "mroueh2015/theorem2-rate-group", rates=group_rates, expected=dict.fromkeys(group_rates, -0.5), tolerance=0.05,
+    "mroueh2015/theorem2-rate-templates",
+    rates=template_rates,
+    expected=dict.fromkeys(template_rates, -0.5),
+    tolerance=0.05,
+)
+run.claim(
+    "mroueh2015/theorem2-rate-group",
+    rates=group_rates,
+    expected=dict.fromkeys(group_rates, -0.5),
+    tolerance=0.05,
     note="at few elements the bias of order 1/|G| from pairing sampled elements with themselves adds to the "
     "|G|^-1/2 fluctuation",
 )
@@ -244,14 +305,23 @@ run.claim(
 # $n = k$ bins, $m = k^2$ templates and $|G| = k^2$ elements make all three parts of order $1/k$. Here the features
 # themselves, `GroupCDF`, against the kernel in closed form:
 
+
 # %%
 @run.cache
 def joint_error(name, scales, repetitions, seed):
     errors = np.empty((len(scales), repetitions))
     for r in range(repetitions):
         for i, k in enumerate(scales):
-            model = GroupCDF(groups[name], k * k, k, k * k, epsilon=eps, rejection="zero", s=s,
-                             random_state=seed + 1000 * r + i)
+            model = GroupCDF(
+                groups[name],
+                k * k,
+                k,
+                k * k,
+                epsilon=eps,
+                rejection="zero",
+                s=s,
+                random_state=seed + 1000 * r + i,
+            )
             Z = model.fit_transform(X)
             errors[i, r] = np.abs(Z @ Z.T - kernels[name]).max()
     return errors
@@ -263,20 +333,48 @@ joint_rates = {name: fit_rate(scales, values) for name, values in joint.items()}
 fig, axis = plt.subplots(figsize=(6.4, 4))
 for (name, y), shade in zip(joint.items(), shades("cdf", 4), strict=True):
     mean, error = mean_se(y.T)
-    axis.errorbar(scales, mean, 2 * error, fmt=looks[name] + "-", color=shade,
-                  label=f"{name}: slope {joint_rates[name].slope:.2f}")
-axis.plot(scales, [sum(theory.theorem2_errors(k, k * k, k * k, N, delta, s)) for k in scales.tolist()],
-          color=colour("bound"), label="theorem 2 (10 % failure)")
-axis.set(xscale="log", yscale="log", xlabel="k, with n = k, m = |G| = k²", ylabel="largest error on all pairs")
+    axis.errorbar(
+        scales,
+        mean,
+        2 * error,
+        fmt=looks[name] + "-",
+        color=shade,
+        label=f"{name}: slope {joint_rates[name].slope:.2f}",
+    )
+axis.plot(
+    scales,
+    [sum(theory.theorem2_errors(k, k * k, k * k, N, delta, s)) for k in scales.tolist()],
+    color=colour("bound"),
+    label="theorem 2 (10 % failure)",
+)
+axis.set(
+    xscale="log",
+    yscale="log",
+    xlabel="k, with n = k, m = |G| = k²",
+    ylabel="largest error on all pairs",
+)
 ticks(axis, scales)
 axis.legend()
 run.figure(
-    fig, "joint", alt="Largest error over pairs against the common scale k, log-log: all groups fall with slope near "
+    fig,
+    "joint",
+    alt="Largest error over pairs against the common scale k, log-log: all groups fall with slope near "
     "minus one, far under the bound.",
 )
-run.table([{"group": name, "bins": str(bin_rates[name]), "templates": str(template_rates[name]),
-            "group elements": str(group_rates[name]), "together": str(joint_rates[name])} for name in groups],
-          "rates", caption="Fitted exponents with 95 % intervals; stated: −1, −1/2, −1/2, and −1 together.")
+run.table(
+    [
+        {
+            "group": name,
+            "bins": str(bin_rates[name]),
+            "templates": str(template_rates[name]),
+            "group elements": str(group_rates[name]),
+            "together": str(joint_rates[name]),
+        }
+        for name in groups
+    ],
+    "rates",
+    caption="Fitted exponents with 95 % intervals; stated: −1, −1/2, −1/2, and −1 together.",
+)
 
 # %% [markdown]
 # ## The constants
@@ -294,15 +392,19 @@ rows = []
 for name in groups:
     q1 = np.quantile(by_templates[name], 1 - delta, axis=1)
     q2 = np.quantile(by_group[name], 1 - delta, axis=1)
-    rows.append({
-        "group": name,
-        "C1 in practice": (sizes * q1**2).max() / np.log(N / delta),
-        "C1 of the proof": theory.theorem2_constants(s)[0],
-        "C2 in practice": (group_sizes * q2**2).max() / np.log(N * n_fixed / delta),
-        "C2 of the proof": theory.theorem2_constants(s)[1],
-    })
+    rows.append(
+        {
+            "group": name,
+            "C1 in practice": (sizes * q1**2).max() / np.log(N / delta),
+            "C1 of the proof": theory.theorem2_constants(s)[0],
+            "C2 in practice": (group_sizes * q2**2).max() / np.log(N * n_fixed / delta),
+            "C2 of the proof": theory.theorem2_constants(s)[1],
+        }
+    )
 constants = pd.DataFrame(rows).set_index("group")
-run.table(constants.round(4), "constants", caption="Largest over the sizes measured, at 5 % failures.")
+run.table(
+    constants.round(4), "constants", caption="Largest over the sizes measured, at 5 % failures."
+)
 
 # %% [markdown]
 # The proof is generous, by orders of magnitude for group elements. Three reasons. Template terms
@@ -320,12 +422,15 @@ run.table(constants.round(4), "constants", caption="Largest over the sizes measu
 #
 # (`theory.corollary1_sizes`, `theory.corollary1_sandwich`).
 
+
 # %%
 @run.cache
 def features_at(name, sizes, seed):
     """Gram matrix of features with given numbers of bins, templates and elements."""
     n, m, size = sizes
-    model = GroupCDF(groups[name], m, n, size, epsilon=eps, rejection="zero", s=s, random_state=seed)
+    model = GroupCDF(
+        groups[name], m, n, size, epsilon=eps, rejection="zero", s=s, random_state=seed
+    )
     Z = model.fit_transform(X)
     return Z @ Z.T
 
@@ -350,14 +455,28 @@ for budget in budgets:
         errors += found
         allowed_errors += [budget] * trials
         mean, error = mean_se(found)
-        rows.append({"ε0 + ε1 + ε2": budget, "bins": asked.bins, "templates": asked.templates,
-                     "elements": asked.elements, "group": name, "largest error": f"{mean:.4f} ± {error:.4f}"})
-run.table(rows, "uniform", caption=f"Largest error over all pairs of N = {N} points, mean over {trials} draws.")
+        rows.append(
+            {
+                "ε0 + ε1 + ε2": budget,
+                "bins": asked.bins,
+                "templates": asked.templates,
+                "elements": asked.elements,
+                "group": name,
+                "largest error": f"{mean:.4f} ± {error:.4f}",
+            }
+        )
+run.table(
+    rows,
+    "uniform",
+    caption=f"Largest error over all pairs of N = {N} points, mean over {trials} draws.",
+)
 run.claim("mroueh2015/theorem2-uniform", lhs=errors, rhs=allowed_errors, allowed=2 * delta)
 middles = np.array(middles)
 run.claim(
-    "mroueh2015/corollary1", lhs=np.r_[np.maximum(low_sides - middles[:, 0], middles[:, 1] - high_sides)],
-    rhs=np.zeros(len(middles)), allowed=2 * delta,
+    "mroueh2015/corollary1",
+    lhs=np.r_[np.maximum(low_sides - middles[:, 0], middles[:, 1] - high_sides)],
+    rhs=np.zeros(len(middles)),
+    allowed=2 * delta,
     note="one trial is one draw of features: the worse of the two sides over all pairs",
 )
 
@@ -420,24 +539,44 @@ for axis, (title, (group, dimension)) in zip(axes, settings.items(), strict=True
             seconds(lambda g=group, e=elements, t=templates, p=points: transform_points(g, e, t, p))
         )
         if group.unitary:
-            kernel, training = Average(CDF(epsilon=eps), group), run.rng.standard_normal((500, dimension))
-            lines["haar"].append(seconds(lambda k=kernel, p=points, t=training: k(p, t), repetitions=1))
-    names = {"fast": f"stored templates (m = {m})", "definition": "transforming every point",
-             "haar": "kernel of eq. (1), 500 training points"}
+            kernel, training = (
+                Average(CDF(epsilon=eps), group),
+                run.rng.standard_normal((500, dimension)),
+            )
+            lines["haar"].append(
+                seconds(lambda k=kernel, p=points, t=training: k(p, t), repetitions=1)
+            )
+    names = {
+        "fast": f"stored templates (m = {m})",
+        "definition": "transforming every point",
+        "haar": "kernel of eq. (1), 500 training points",
+    }
     for look, times in lines.items():
         if times:
-            axis.plot(n_points, times, color=colour(look), marker=marker(look) or "x", label=names[look])
+            axis.plot(
+                n_points, times, color=colour(look), marker=marker(look) or "x", label=names[look]
+            )
         for n, taken in zip(n_points, times, strict=False):
             run.timing(f"{title}: {names[look]}, {n} points", taken)
     wins += [fast < slow for fast, slow in zip(lines["fast"], lines["definition"], strict=True)]
     axis.axhline(make, color=colour("fast"), ls=":", label="of which transforming templates, once")
-    axis.set(xscale="log", yscale="log", xlabel="points", ylabel="seconds", title=f"{title}, |G| = {group.order}")
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel="points",
+        ylabel="seconds",
+        title=f"{title}, |G| = {group.order}",
+    )
     ticks(axis, n_points)
-    print(f"{title}: transforming every point takes "
-          f"{lines['definition'][-1] / lines['fast'][-1]:.1f} times as long for {n_points[-1]} points")
+    print(
+        f"{title}: transforming every point takes "
+        f"{lines['definition'][-1] / lines['fast'][-1]:.1f} times as long for {n_points[-1]} points"
+    )
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 run.figure(
-    fig, "cost", alt="Seconds against the number of points for permutations and for image rotations: projecting on stored "
+    fig,
+    "cost",
+    alt="Seconds against the number of points for permutations and for image rotations: projecting on stored "
     "transformed templates is cheaper than transforming every point, most so for images; the averaged kernel is dearest.",
     caption="Least of three times on one core, transformation of the templates included.",
 )
@@ -449,7 +588,8 @@ run.figure(
 # %%
 faster = np.array(wins, dtype=float)
 run.claim(
-    "mroueh2015/remark2-cost", order="stored templates > transforming points",
+    "mroueh2015/remark2-cost",
+    order="stored templates > transforming points",
     scores={"stored templates": faster, "transforming points": 1 - faster},
     note=f"share of the {len(faster)} settings in which one way was the faster; m = {m} templates, the cost of "
     "transforming them included",

@@ -31,7 +31,7 @@
 # of $\mathcal F_p$.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -84,7 +84,9 @@ def make_problems(seed):
     X = np.sort(sphere(P, rng), axis=1)
     candidates = np.sort(sphere(40, rng), axis=1)
     columns = Average(CDF(epsilon=eps, truncated=True), group)(X, candidates)
-    i, j = max(combinations(range(40), 2), key=lambda ij: np.std(columns[:, ij[0]] - columns[:, ij[1]]))
+    i, j = max(
+        combinations(range(40), 2), key=lambda ij: np.std(columns[:, ij[0]] - columns[:, ij[1]])
+    )
     unit, anchors = columns[:, i] - columns[:, j], candidates[[i, j]]
     problems = {}
     for loss in ("square", "logistic", "hinge"):
@@ -95,11 +97,23 @@ def make_problems(seed):
             keep = np.full(P, True)
             C = {"square": 0.95, "logistic": 3.0}[loss] / np.abs(unit).max()
         f = C * unit[keep]
-        positive = {"square": (1 + f) / 2, "logistic": expit(f), "hinge": (f > 0).astype(float)}[loss]
-        best_risk = {"square": np.mean(1 - f**2), "hinge": 0.0,
-                     "logistic": np.mean(entr(positive) + entr(1 - positive))}[loss]
-        problems[loss] = SimpleNamespace(loss=loss, X=X[keep], positive=positive, best=f, C=float(C),
-                                         best_risk=float(best_risk), anchors=anchors)
+        positive = {"square": (1 + f) / 2, "logistic": expit(f), "hinge": (f > 0).astype(float)}[
+            loss
+        ]
+        best_risk = {
+            "square": np.mean(1 - f**2),
+            "hinge": 0.0,
+            "logistic": np.mean(entr(positive) + entr(1 - positive)),
+        }[loss]
+        problems[loss] = SimpleNamespace(
+            loss=loss,
+            X=X[keep],
+            positive=positive,
+            best=f,
+            C=float(C),
+            best_risk=float(best_risk),
+            anchors=anchors,
+        )
     return problems
 
 
@@ -110,9 +124,19 @@ def expected_risk(problem, f):
 
 
 problems = make_problems(run.seed)
-pd.DataFrame([{"loss": p.loss, "core points": len(p.X), "C": p.C, "best risk": p.best_risk,
-               "risk of f = 0": float(margin_loss(p.loss, 0.0)), "check: risk of f*": expected_risk(p, p.best)}
-              for p in problems.values()]).round(4)
+pd.DataFrame(
+    [
+        {
+            "loss": p.loss,
+            "core points": len(p.X),
+            "C": p.C,
+            "best risk": p.best_risk,
+            "risk of f = 0": float(margin_loss(p.loss, 0.0)),
+            "check: risk of f*": expected_risk(p, p.best),
+        }
+        for p in problems.values()
+    ]
+).round(4)
 
 # %% [markdown]
 # ## The minimiser
@@ -124,10 +148,13 @@ pd.DataFrame([{"loss": p.loss, "core points": len(p.X), "C": p.C, "best risk": p
 # $$ \underbrace{\mathcal E_V(f_N) - \min_{\tilde{\mathcal F}} \mathcal E_V}_{\text{statistical}} \; + \;
 #    \underbrace{\min_{\tilde{\mathcal F}} \mathcal E_V - \min_{\mathcal F_p} \mathcal E_V}_{\text{approximation}} . $$
 
+
 # %%
 def features(X, m, n, elements, seed):
     """Features (s / n) psi-hat of section 4, shape (points, m (2n + 1)), and the map itself."""
-    model = GroupCDF(group, m, n, elements, epsilon=eps, rejection="zero", s=s, random_state=seed).fit(X)
+    model = GroupCDF(
+        group, m, n, elements, epsilon=eps, rejection="zero", s=s, random_state=seed
+    ).fit(X)
     return model.transform(X) * np.sqrt(s * m / n), model
 
 
@@ -135,7 +162,9 @@ def best_in_class(problem, Z, m):
     """Minimiser of the expected risk over F~."""
     weights = np.r_[problem.positive, 1 - problem.positive]
     labels = np.repeat([1, -1], len(Z))
-    return NormInfinityClassifier(problem.C / m, problem.loss).fit(np.r_[Z, Z], labels, sample_weight=weights)
+    return NormInfinityClassifier(problem.C / m, problem.loss).fit(
+        np.r_[Z, Z], labels, sample_weight=weights
+    )
 
 
 def sample(problem, N, rng):
@@ -166,16 +195,31 @@ def learning_curves(loss, draw, sizes, seed):
         f = model.decision_function(Z)
         ridge = RLSRegressor().fit(Z[chosen], y).predict(Z)
         risk = expected_risk(problem, f)
-        wrong = [np.mean(np.where(g > 0, 1 - problem.positive, problem.positive)) for g in (f, ridge)]
-        rows.append((N, risk - problem.best_risk, risk - within, model.duality_gap_[0], *wrong,
-                     expected_risk(problem, ridge) - problem.best_risk))
+        wrong = [
+            np.mean(np.where(g > 0, 1 - problem.positive, problem.positive)) for g in (f, ridge)
+        ]
+        rows.append(
+            (
+                N,
+                risk - problem.best_risk,
+                risk - within,
+                model.duality_gap_[0],
+                *wrong,
+                expected_risk(problem, ridge) - problem.best_risk,
+            )
+        )
     return rows
 
 
 columns = ["N", "excess", "statistical", "gap", "error", "Tikhonov error", "Tikhonov excess"]
 curves = pd.concat(
-    [pd.DataFrame(learning_curves(loss, draw, sizes.tolist(), run.seed), columns=columns).assign(loss=loss, draw=draw)
-     for loss in problems for draw in range(draws)]
+    [
+        pd.DataFrame(learning_curves(loss, draw, sizes.tolist(), run.seed), columns=columns).assign(
+            loss=loss, draw=draw
+        )
+        for loss in problems
+        for draw in range(draws)
+    ]
 )
 print(f"largest duality gap of {len(curves)} programs: {curves['gap'].max():.1e}")
 
@@ -211,22 +255,49 @@ def bound(problem, N, printed=True):
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=False)
 for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
     some = curves.query("loss == @loss")
-    for column, label, look in (("excess", "minimiser over F̃", "erm"), ("statistical", "its statistical part", "samples"),
-                                ("Tikhonov excess", "Tikhonov (RLS)", "rls")):
+    for column, label, look in (
+        ("excess", "minimiser over F̃", "erm"),
+        ("statistical", "its statistical part", "samples"),
+        ("Tikhonov excess", "Tikhonov (RLS)", "rls"),
+    ):
         if column == "Tikhonov excess" and loss != "square":
             continue
         mean, error = mean_se(some.pivot(index="draw", columns="N", values=column).to_numpy())
-        mean = np.where(mean > 1e-8, mean, np.nan)                 # solver precision
-        axis.errorbar(sizes, mean, np.minimum(2 * error, 0.95 * mean), color=colour(look), marker=marker(look), label=label)
-    axis.plot(sizes, [bound(problem, N) for N in sizes], color=colour("bound"), label="theorem 3, as printed")
-    axis.plot(sizes, [bound(problem, N, False) for N in sizes], color=colour("bound"), ls="--", label="with the constants mended")
-    axis.axhline(float(margin_loss(loss, 0.0)) - problem.best_risk, color=colour("raw"), ls=":", label="f = 0")
+        mean = np.where(mean > 1e-8, mean, np.nan)  # solver precision
+        axis.errorbar(
+            sizes,
+            mean,
+            np.minimum(2 * error, 0.95 * mean),
+            color=colour(look),
+            marker=marker(look),
+            label=label,
+        )
+    axis.plot(
+        sizes,
+        [bound(problem, N) for N in sizes],
+        color=colour("bound"),
+        label="theorem 3, as printed",
+    )
+    axis.plot(
+        sizes,
+        [bound(problem, N, False) for N in sizes],
+        color=colour("bound"),
+        ls="--",
+        label="with the constants mended",
+    )
+    axis.axhline(
+        float(margin_loss(loss, 0.0)) - problem.best_risk,
+        color=colour("raw"),
+        ls=":",
+        label="f = 0",
+    )
     axis.set(xscale="log", yscale="log", xlabel="training points N", title=f"{loss} loss")
     ticks(axis, sizes)
 axes[0].set_ylabel("expected risk above the best of $F_p$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
-    fig, "learning_curves",
+    fig,
+    "learning_curves",
     alt="Excess risk against training size for square, logistic and hinge loss, log-log. The minimiser's excess lies under "
     "that of the zero function at every size and falls by one to two orders of magnitude; the theorem's bound lies orders of "
     "magnitude above both. For the hinge loss the excess reaches zero.",
@@ -234,8 +305,10 @@ run.figure(
     "standard errors.",
 )
 run.claim(
-    "mroueh2015/theorem3-risk", lhs=curves["excess"],
-    rhs=[bound(problems[row.loss], row.N) for row in curves.itertuples()], allowed=3 * delta,
+    "mroueh2015/theorem3-risk",
+    lhs=curves["excess"],
+    rhs=[bound(problems[row.loss], row.N) for row in curves.itertuples()],
+    allowed=3 * delta,
     note="excess expected risk over the known minimum of F_p, every draw of features and sample a trial; the smallest "
     f"bound, {min(bound(p, N) for p in problems.values() for N in sizes):.0f}, is above the risk of f = 0 throughout: "
     "true, and vacuous at these sizes",
@@ -250,12 +323,25 @@ rows = []
 for loss, problem in problems.items():
     L, V0 = theory.loss_constants(loss, (2 + 1 / n) * s * problem.C)
     trivial = float(margin_loss(loss, 0.0)) - problem.best_risk
-    needed = (theory.theorem3_bound(1, np.inf, np.inf, np.inf, L, problem.C, s, V0, delta) / trivial) ** 2
+    needed = (
+        theory.theorem3_bound(1, np.inf, np.inf, np.inf, L, problem.C, s, V0, delta) / trivial
+    ) ** 2
     reached = curves.query("loss == @loss").groupby("N")["excess"].mean()
     below = reached.index[reached < trivial]
-    rows.append({"loss": loss, "C": round(problem.C, 2), "L": round(L, 2), "N for the bound to beat f = 0": f"{needed:.1e}",
-                 "smallest N tried at which the minimiser does": int(below[0]) if len(below) else "none"})
-run.table(rows, "telling_sizes", caption="Training points from which the bound, and the measured mean, say more than f = 0.")
+    rows.append(
+        {
+            "loss": loss,
+            "C": round(problem.C, 2),
+            "L": round(L, 2),
+            "N for the bound to beat f = 0": f"{needed:.1e}",
+            "smallest N tried at which the minimiser does": int(below[0]) if len(below) else "none",
+        }
+    )
+run.table(
+    rows,
+    "telling_sizes",
+    caption="Training points from which the bound, and the measured mean, say more than f = 0.",
+)
 
 # %% [markdown]
 # Against Tikhonov regularisation, which the paper uses in its experiments "for convenience": misclassification on the three problems,
@@ -264,11 +350,18 @@ run.table(rows, "telling_sizes", caption="Training points from which the bound, 
 # %%
 error_rates = curves.groupby(["loss", "N"])[["error", "Tikhonov error"]].agg(["mean", "sem"]) * 100
 run.table(
-    pd.DataFrame({
-        "loss": error_rates.index.get_level_values(0), "N": error_rates.index.get_level_values(1),
-        **{name: [f"{mean:.2f} ± {sem:.2f}" for mean, sem in error_rates[column].to_numpy()]
-           for name, column in (("norm-infinity", "error"), ("Tikhonov", "Tikhonov error"))},
-    }), "tikhonov", caption="Error rates in %, mean and standard error over draws.",
+    pd.DataFrame(
+        {
+            "loss": error_rates.index.get_level_values(0),
+            "N": error_rates.index.get_level_values(1),
+            **{
+                name: [f"{mean:.2f} ± {sem:.2f}" for mean, sem in error_rates[column].to_numpy()]
+                for name, column in (("norm-infinity", "error"), ("Tikhonov", "Tikhonov error"))
+            },
+        }
+    ),
+    "tikhonov",
+    caption="Error rates in %, mean and standard error over draws.",
 )
 
 # %% [markdown]
@@ -298,13 +391,20 @@ def approximation(m, n, elements, draw, seed):
     if elements is None:
         return on_core, on_core
     moved = group.act(group.elements(), problem.X)
-    values = [best.decision_function(model.transform(points) * np.sqrt(s * m / n)) for points in moved]
+    values = [
+        best.decision_function(model.transform(points) * np.sqrt(s * m / n)) for points in moved
+    ]
     return on_core, expected_risk(problem, np.array(values)).mean() - problem.best_risk
 
 
 def sweep(settings):
     """Excess on (core, orbits), shape (settings, repetitions, 2)."""
-    return np.array([[approximation(*setting, draw, run.seed) for draw in range(2 * draws)] for setting in settings])
+    return np.array(
+        [
+            [approximation(*setting, draw, run.seed) for draw in range(2 * draws)]
+            for setting in settings
+        ]
+    )
 
 
 many = run.choose(quick=8, full=16)
@@ -324,6 +424,7 @@ by_g = sweep([(m, n, int(k)) for k in gs]) - sweep([(m, n, None)])
 # `theory.lemma4_error(m, G, n, C, s, delta1, delta2)`, each size alone: templates against $f^\star$ (whole group, exact thresholds);
 # elements and bins against the same templates with the whole group and exact thresholds.
 
+
 # %%
 @run.cache
 def lemma4_distances(which, sizes, m_fixed, draw, seed):
@@ -331,10 +432,16 @@ def lemma4_distances(which, sizes, m_fixed, draw, seed):
     problem = make_problems(seed)["square"]
     points = np.r_[problem.X, problem.anchors]
     rng = np.random.default_rng([seed, draw, len(which)])
-    templates = rng.standard_normal((max(sizes) if which == "templates" else m_fixed, d)) / np.sqrt(d)
+    templates = rng.standard_normal((max(sizes) if which == "templates" else m_fixed, d)) / np.sqrt(
+        d
+    )
     kept = np.square(templates).sum(axis=1) < 1 + eps
     whole = group.act(group.elements(), templates)
-    drawn = group.act(group.sample(max(sizes), int(rng.integers(2**31))), templates) if which == "elements" else None
+    drawn = (
+        group.act(group.sample(max(sizes), int(rng.integers(2**31))), templates)
+        if which == "elements"
+        else None
+    )
 
     def of_template(j, elements=None):
         """The template's part of f~, with exact thresholds."""
@@ -350,9 +457,13 @@ def lemma4_distances(which, sizes, m_fixed, draw, seed):
         if which == "templates":
             error = exact[:size].mean(axis=0) - problem.best
         elif which == "elements":
-            error = np.mean([of_template(j, size) for j in range(m_fixed)], axis=0) - exact.mean(axis=0)
+            error = np.mean([of_template(j, size) for j in range(m_fixed)], axis=0) - exact.mean(
+                axis=0
+            )
         else:
-            model = GroupCDF(group, int(kept.sum()), size, None, templates=templates[kept], epsilon=eps, s=s)
+            model = GroupCDF(
+                group, int(kept.sum()), size, None, templates=templates[kept], epsilon=eps, s=s
+            )
             Z = model.fit_transform(points) * np.sqrt(kept.sum() / m_fixed)
             error = problem.C * Z[:-2] @ (Z[-2] - Z[-1]) - exact.mean(axis=0)
         distances.append(np.sqrt(np.mean(error**2)))
@@ -366,7 +477,9 @@ lemma_sizes = {
 }
 m_lemma = run.choose(quick=20, full=50)
 lemma = {
-    which: np.array([lemma4_distances(which, some, m_lemma, draw, run.seed) for draw in range(2 * draws)]).T
+    which: np.array(
+        [lemma4_distances(which, some, m_lemma, draw, run.seed) for draw in range(2 * draws)]
+    ).T
     for which, some in lemma_sizes.items()
 }
 
@@ -376,25 +489,39 @@ lemma = {
 
 # %%
 statistical = {
-    loss: curves.query("loss == @loss").pivot(index="N", columns="draw", values="statistical").to_numpy()
+    loss: curves.query("loss == @loss")
+    .pivot(index="N", columns="draw", values="statistical")
+    .to_numpy()
     for loss in ("square", "logistic")
 }
 rates = {f"samples, {loss}": fit_rate(sizes, values) for loss, values in statistical.items()}
 rates |= {
-    "templates": fit_rate(ms, by_m[:, :, 1]), "bins": fit_rate(ns, by_n[:, :, 1]), "elements": fit_rate(gs, by_g[:, :, 1]),
+    "templates": fit_rate(ms, by_m[:, :, 1]),
+    "bins": fit_rate(ns, by_n[:, :, 1]),
+    "elements": fit_rate(gs, by_g[:, :, 1]),
 }
-rates |= {f"lemma 4, {which}": fit_rate(lemma_sizes[which], values) for which, values in lemma.items()}
+rates |= {
+    f"lemma 4, {which}": fit_rate(lemma_sizes[which], values) for which, values in lemma.items()
+}
 expected = {name: -1.0 if "bins" in name else -0.5 for name in rates}
 
 fig, axes = plt.subplots(2, 3, figsize=(12, 7.4))
 panels = (
-    (ms, by_m, "templates", "templates m"), (gs, by_g, "group", "sampled group elements |G|"), (ns, by_n, "bins", "bins n"),
+    (ms, by_m, "templates", "templates m"),
+    (gs, by_g, "group", "sampled group elements |G|"),
+    (ns, by_n, "bins", "bins n"),
 )
 for axis, (x, values, look, label) in zip(axes[0], panels, strict=True):
     rate = rates["elements" if look == "group" else look]
     mean, error = mean_se(values[:, :, 1].T)
-    axis.errorbar(x, mean, np.minimum(2 * error, 0.95 * mean), color=colour(look), marker=marker(look),
-                  label=f"slope {rate}")
+    axis.errorbar(
+        x,
+        mean,
+        np.minimum(2 * error, 0.95 * mean),
+        color=colour(look),
+        marker=marker(look),
+        label=f"slope {rate}",
+    )
     axis.plot(x, rate.predict(x), color=colour(look), lw=0.8, ls=":")
     axis.set(xscale="log", yscale="log", xlabel=label)
     ticks(axis, x)
@@ -403,32 +530,62 @@ axes[0, 0].set_ylabel("excess risk of the best of F̃")
 axes[0, 1].set_ylabel("risk above the whole group's, on $GX_0$")
 axes[0, 2].set_ylabel(f"risk above that of {many_bins} bins")
 bounds = {
-    "templates": [theory.lemma4_error(k, np.inf, np.inf, square.C, s, delta, delta) for k in lemma_sizes["templates"]],
-    "elements": [theory.lemma4_error(m_lemma, k, np.inf, square.C, s, delta, delta)
-                 - theory.lemma4_error(m_lemma, np.inf, np.inf, square.C, s, delta, delta) for k in lemma_sizes["elements"]],
+    "templates": [
+        theory.lemma4_error(k, np.inf, np.inf, square.C, s, delta, delta)
+        for k in lemma_sizes["templates"]
+    ],
+    "elements": [
+        theory.lemma4_error(m_lemma, k, np.inf, square.C, s, delta, delta)
+        - theory.lemma4_error(m_lemma, np.inf, np.inf, square.C, s, delta, delta)
+        for k in lemma_sizes["elements"]
+    ],
     "bins": [2 * s * square.C / k for k in lemma_sizes["bins"]],
 }
-for axis, which, look in zip(axes[1], ("templates", "elements", "bins"), ("templates", "group", "bins"), strict=True):
+for axis, which, look in zip(
+    axes[1], ("templates", "elements", "bins"), ("templates", "group", "bins"), strict=True
+):
     mean, error = mean_se(lemma[which].T)
-    axis.errorbar(lemma_sizes[which], mean, 2 * error, color=colour(look), marker=marker(look),
-                  label=f"slope {rates[f'lemma 4, {which}']}")
-    axis.plot(lemma_sizes[which], bounds[which], color=colour("bound"), label="lemma 4 (5 % failure)")
-    axis.set(xscale="log", yscale="log", xlabel={"templates": "templates m", "elements": "sampled group elements |G|",
-                                                "bins": "bins n"}[which])
+    axis.errorbar(
+        lemma_sizes[which],
+        mean,
+        2 * error,
+        color=colour(look),
+        marker=marker(look),
+        label=f"slope {rates[f'lemma 4, {which}']}",
+    )
+    axis.plot(
+        lemma_sizes[which], bounds[which], color=colour("bound"), label="lemma 4 (5 % failure)"
+    )
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel={
+            "templates": "templates m",
+            "elements": "sampled group elements |G|",
+            "bins": "bins n",
+        }[which],
+    )
     ticks(axis, lemma_sizes[which])
     axis.legend(fontsize=8)
 axes[1, 0].set_ylabel("distance of lemma 4's function in $L^2$")
 run.figure(
-    fig, "approximation",
+    fig,
+    "approximation",
     alt="Six log-log panels. Top: excess risk of the best function of the class against templates, sampled group elements and bins. "
     "Bottom: L2 distance of lemma 4's function, falling with slope near minus one half for templates and "
     "elements and near minus one for bins, an order of magnitude or more under the lemma's bound.",
     caption="Mean over draws, bars of two standard errors; slopes with 95 % intervals.",
 )
-run.table([{"size": name, "stated": expected[name], "fitted": str(rate)} for name, rate in rates.items()], "rates",
-          caption="Exponents: statistical part of the excess risk, excess risk of the best of F̃, and lemma 4's function.")
+run.table(
+    [{"size": name, "stated": expected[name], "fitted": str(rate)} for name, rate in rates.items()],
+    "rates",
+    caption="Exponents: statistical part of the excess risk, excess risk of the best of F̃, and lemma 4's function.",
+)
 run.claim(
-    "mroueh2015/theorem3-rates", rates=rates, expected=expected, tolerance=0.05,
+    "mroueh2015/theorem3-rates",
+    rates=rates,
+    expected=expected,
+    tolerance=0.05,
     note="samples: statistical part of the excess risk (hinge left out: it reaches exactly zero); templates, elements, bins: approximation part, square loss; lemma 4: distance in L2 "
     "of the proof's own function. Around a minimum the square risk grows with the square of that distance, and the minimiser does better "
     "than the proof's function: hence the faster decay",

@@ -24,7 +24,7 @@
 # shuffles the list $\{\langle gt, x\rangle\}_g$ and leaves its distribution as it was.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -54,12 +54,16 @@ X, y = make_xperm(random_state=seed)
 X = X / np.sqrt(5)
 group = Permutations(5, block=8)
 
-bags = np.rint(X.reshape(-1, 5, 8).sum(axis=1) * np.sqrt(5)).astype(int)    # letters counted
+bags = np.rint(X.reshape(-1, 5, 8).sum(axis=1) * np.sqrt(5)).astype(int)  # letters counted
 bag_of, first, orbit_of = np.unique(bags, axis=0, return_index=True, return_inverse=True)
 representatives = X[first]
 pd.DataFrame(
-    {"sequences": [len(X)], "orbits": [len(bag_of)], "order of the group": [group.order],
-     "positive": [f"{y.mean():.1%}"]}
+    {
+        "sequences": [len(X)],
+        "orbits": [len(bag_of)],
+        "order of the group": [group.order],
+        "positive": [f"{y.mean():.1%}"],
+    }
 )
 
 # %% [markdown]
@@ -68,6 +72,7 @@ pd.DataFrame(
 # compute it once for each orbit and look it up for each of the 32,768 points. Regularised least
 # squares sees representations through their inner products alone, so a table of more than 792
 # columns may be rotated into at most 792 without changing a single prediction:
+
 
 # %%
 def isometric(gram):
@@ -86,6 +91,7 @@ def isometric(gram):
 # \mathbb{1}\left[\langle g t_j, x \rangle \le \frac{s k}{n}\right].$$
 #
 # CDF(25, 10) means $n = 25$ bins and $m = 10$ templates. In code it is one call:
+
 
 # %%
 def cdf_table(n_bins, n_templates, draw):
@@ -111,6 +117,7 @@ haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 # Templates are drawn afresh in every repetition, together with the training sample, so the error
 # bars below hold both sources of luck.
 
+
 # %%
 def representation(name, draw):
     """A row for each orbit, or for each point."""
@@ -121,8 +128,12 @@ def representation(name, draw):
 
 
 LABELS = {
-    "haar": "Haar kernel", "cdf25x25": "CDF(25, 25)", "cdf25x10": "CDF(25, 10)",
-    "cdf25x1": "CDF(25, 1)", "bag-of-words": "bag of words", "raw": "raw",
+    "haar": "Haar kernel",
+    "cdf25x25": "CDF(25, 25)",
+    "cdf25x10": "CDF(25, 10)",
+    "cdf25x1": "CDF(25, 1)",
+    "bag-of-words": "bag of words",
+    "raw": "raw",
 }
 
 
@@ -158,8 +169,7 @@ def neighbour_accuracy(table, train, test):
 # drawn for training.
 
 # %%
-sizes = run.choose(quick=[10, 100, 1000],
-                   full=[10, 20, 50, 100, 200, 500, 1000, 1500, 2000])
+sizes = run.choose(quick=[10, 100, 1000], full=[10, 20, 50, 100, 200, 500, 1000, 1500, 2000])
 repetitions = run.choose(quick=10, full=100)
 
 
@@ -177,7 +187,8 @@ def learning_curve(learner, name, sizes, repetitions, seed):
 
 curves = {
     (learner, name): learning_curve(learner, name, sizes, repetitions, seed)
-    for learner in ("rls", "1-nn") for name in LABELS
+    for learner in ("rls", "1-nn")
+    for name in LABELS
 }
 
 # %%
@@ -192,7 +203,8 @@ for axis, (learner, title) in zip(
 axes[0].set_ylabel("accuracy on the remaining sequences (%)")
 axes[1].legend(loc="lower right")
 run.figure(
-    fig, "accuracy-against-samples",
+    fig,
+    "accuracy-against-samples",
     alt="Accuracy against training samples per class, on the left for regularised least squares "
     "and on the right for nearest neighbour. On the left Haar and CDF(25, 25) rise to nearly 100 "
     "percent, CDF(25, 10) follows, raw and bag of words level off near 84 percent and CDF(25, 1) "
@@ -208,8 +220,10 @@ knn = {name: 100 * curves["1-nn", name][:, at_1000] for name in LABELS}
 run.table(
     [
         {"representation": LABELS[name]}
-        | {f"{title}, %": f"{m:.2f} ± {e:.2f}"
-           for title, (m, e) in {"RLS": mean_se(rls[name]), "1-NN": mean_se(knn[name])}.items()}
+        | {
+            f"{title}, %": f"{m:.2f} ± {e:.2f}"
+            for title, (m, e) in {"RLS": mean_se(rls[name]), "1-NN": mean_se(knn[name])}.items()
+        }
         for name in LABELS
     ],
     "accuracy-at-1000",
@@ -226,7 +240,8 @@ run.table(
 run.claim(
     "mroueh2015/fig1-rls-order",
     order=["haar >= cdf25x25 > cdf25x10 > cdf25x1", "cdf25x25 > raw", "cdf25x25 > bag-of-words"],
-    scores=rls, paired=True,
+    scores=rls,
+    paired=True,
     note=f"at 1,000 samples per class; CDF(25, 25) stays {rls['haar'].mean() - rls['cdf25x25'].mean():.2f} "
     "points below the Haar kernel",
 )
@@ -242,7 +257,8 @@ run.claim(
 run.claim(
     "mroueh2015/fig1-knn-order",
     order="cdf25x1 > bag-of-words > raw",
-    scores=knn, paired=True,
+    scores=knn,
+    paired=True,
     note="at 1,000 samples per class",
 )
 
@@ -307,17 +323,32 @@ grid = 100 * grid_scores(template_counts, bin_counts, grid_repetitions, seed)
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
 mean, error = mean_se(elements)
 axes[0].errorbar(element_counts, mean, error, color=colour("group"), marker=marker("group"))
-axes[0].set(xscale="log", xlabel="sampled group elements", ylabel="accuracy (%)",
-            title=f"CDF(25, 25), {per_class:,} training samples per class")
+axes[0].set(
+    xscale="log",
+    xlabel="sampled group elements",
+    ylabel="accuracy (%)",
+    title=f"CDF(25, 25), {per_class:,} training samples per class",
+)
 mean, error = mean_se(grid)
 for i, (n_bins, tint) in enumerate(zip(bin_counts, shades("cdf", len(bin_counts)), strict=True)):
-    axes[1].errorbar(template_counts, mean[i], error[i], color=tint, marker=marker("cdf"),
-                     label=f"{n_bins} bin{'s' if n_bins > 1 else ''}")
-axes[1].set(xscale="log", xlabel="templates", ylabel="accuracy (%)",
-            title="all 120 elements, 2,000 training samples per class")
+    axes[1].errorbar(
+        template_counts,
+        mean[i],
+        error[i],
+        color=tint,
+        marker=marker("cdf"),
+        label=f"{n_bins} bin{'s' if n_bins > 1 else ''}",
+    )
+axes[1].set(
+    xscale="log",
+    xlabel="templates",
+    ylabel="accuracy (%)",
+    title="all 120 elements, 2,000 training samples per class",
+)
 axes[1].legend()
 run.figure(
-    fig, "elements-templates-bins",
+    fig,
+    "elements-templates-bins",
     alt="On the left, accuracy rises with the number of sampled group elements and flattens well "
     "before all 120 are used. On the right, accuracy rises with the number of templates, on a "
     "higher curve the more bins there are.",
@@ -348,8 +379,9 @@ by_templates = " > ".join(f"25 bins x {m}" for m in reversed(template_counts) if
 j25, i25 = template_counts.index(25), bin_counts.index(25)
 scores = {f"{n} bins x 25": grid[:, i, j25] for i, n in enumerate(bin_counts)}
 scores |= {f"25 bins x {m}": grid[:, i25, j] for j, m in enumerate(template_counts)}
-run.claim("mroueh2015/fig4-templates-bins", order=[by_bins, by_templates], scores=scores,
-          paired=True)
+run.claim(
+    "mroueh2015/fig4-templates-bins", order=[by_bins, by_templates], scores=scores, paired=True
+)
 
 # %% [markdown]
 # ## Try it

@@ -31,7 +31,7 @@
 # sampled.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -67,7 +67,9 @@ density, gamma = VonMises(kappa=0.2), 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
 Z = basis.transform(pixels)
 carried = np.sum(Z**2) / np.sum(pixels**2)
-print(f"{Z.shape[1]} coefficients in {basis.frequencies_.max() + 1} angular frequencies carry {carried:.1%} of the energy")
+print(
+    f"{Z.shape[1]} coefficients in {basis.frequencies_.max() + 1} angular frequencies carry {carried:.1%} of the energy"
+)
 
 # %% [markdown]
 # ## Quadrature or random angles?
@@ -81,7 +83,9 @@ some, few = Z[:200].astype(float), 50
 
 
 def pooled(n_nodes, n_transforms=None, draw=0):
-    model = OrbitFourier(basis.rotations(density, n_nodes=n_nodes), few, n_transforms, gamma=gamma, random_state=draw)
+    model = OrbitFourier(
+        basis.rotations(density, n_nodes=n_nodes), few, n_transforms, gamma=gamma, random_state=draw
+    )
     return model.fit(some).transform(some)
 
 
@@ -89,17 +93,40 @@ draws = range(run.choose(quick=3, full=10))
 references = [pooled(1024, None, draw) for draw in draws]
 size = np.sqrt(np.mean(np.square(references)))
 quadrature, random = (
-    np.array([[np.sqrt(np.mean((pooled(*how, draw) - references[draw]) ** 2)) / size for draw in draws] for how in ways])
+    np.array(
+        [
+            [
+                np.sqrt(np.mean((pooled(*how, draw) - references[draw]) ** 2)) / size
+                for draw in draws
+            ]
+            for how in ways
+        ]
+    )
     for ways in ([(int(c), None) for c in counts], [(None, int(c)) for c in counts])
 )
 fit = fit_rate(counts, random)
 enough = int(counts[quadrature.mean(axis=1) <= random[-1].mean()][0])
 fig, ax = plt.subplots()
-for values, look, label in ((quadrature, "fast", "quadrature"), (random, "group", f"random angles, slope {fit.slope:.2f}")):
-    ax.errorbar(counts, values.mean(axis=1), 2 * values.std(axis=1, ddof=1) / np.sqrt(len(draws)), color=colour(look), marker=marker(look), label=label)
+for values, look, label in (
+    (quadrature, "fast", "quadrature"),
+    (random, "group", f"random angles, slope {fit.slope:.2f}"),
+):
+    ax.errorbar(
+        counts,
+        values.mean(axis=1),
+        2 * values.std(axis=1, ddof=1) / np.sqrt(len(draws)),
+        color=colour(look),
+        marker=marker(look),
+        label=label,
+    )
 ax.set(xscale="log", yscale="log", xlabel="angles", ylabel="relative error of the features")
 ax.legend()
-run.figure(fig, "quadrature", alt="Relative error of pooled features against the number of angles; random angles fall as the power minus one half, quadrature falls off a cliff.", caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one of {quadrature[counts == enough].mean():.0%}, 64 nodes one of {quadrature[counts == 64].mean():.0e}: once the trapezoidal rule resolves the integrand it is exact. Means and two standard errors over {len(draws)} draws of templates.")
+run.figure(
+    fig,
+    "quadrature",
+    alt="Relative error of pooled features against the number of angles; random angles fall as the power minus one half, quadrature falls off a cliff.",
+    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one of {quadrature[counts == enough].mean():.0%}, 64 nodes one of {quadrature[counts == 64].mean():.0e}: once the trapezoidal rule resolves the integrand it is exact. Means and two standard errors over {len(draws)} draws of templates.",
+)
 
 # %% [markdown]
 # ## Blocked features against the bare product
@@ -115,8 +142,16 @@ run.figure(fig, "quadrature", alt="Relative error of pooled features against the
 
 # %%
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", UserWarning)        # interpolated rotations are not unitary
-    turned = OrbitFourier(Rotations((28, 28), density=density), s, r, gamma=gamma, side="templates", block_bytes=2**30, random_state=seed).fit(pixels)
+    warnings.simplefilter("ignore", UserWarning)  # interpolated rotations are not unitary
+    turned = OrbitFourier(
+        Rotations((28, 28), density=density),
+        s,
+        r,
+        gamma=gamma,
+        side="templates",
+        block_bytes=2**30,
+        random_state=seed,
+    ).fit(pixels)
 columns = np.random.default_rng(seed).standard_normal((784, s * r), dtype=np.float32)
 
 
@@ -137,8 +172,17 @@ def projections(model):
                 continue
 
 
-angular = {f"{r} random angles": OrbitFourier(basis.rotations(density, n_nodes=None), s, r, gamma=gamma, random_state=seed)}
-angular |= {f"{k} nodes": OrbitFourier(basis.rotations(density, n_nodes=k), s, gamma=gamma, random_state=seed) for k in (64, enough)}
+angular = {
+    f"{r} random angles": OrbitFourier(
+        basis.rotations(density, n_nodes=None), s, r, gamma=gamma, random_state=seed
+    )
+}
+angular |= {
+    f"{k} nodes": OrbitFourier(
+        basis.rotations(density, n_nodes=k), s, gamma=gamma, random_state=seed
+    )
+    for k in (64, enough)
+}
 for model in angular.values():
     model.fit(Z)
 ways = {
@@ -158,14 +202,23 @@ def seconds(function):
     return time.process_time() - start
 
 
-rounds = [{name: seconds(way) for name, way in ways.items()} for _ in range(run.choose(quick=3, full=5))]
+rounds = [
+    {name: seconds(way) for name, way in ways.items()} for _ in range(run.choose(quick=3, full=5))
+]
 times = {name: min(taken[name] for taken in rounds) for name in ways}
 for name, taken in times.items():
     run.timing(name, taken)
-ratios = {"blocked features / product and cosines": times["blocked features"] / times["product and cosines"]}
+ratios = {
+    "blocked features / product and cosines": times["blocked features"]
+    / times["product and cosines"]
+}
 for name in angular:
-    ratios[f"bare product / projections, {name}"] = times["bare product"] / times[f"angular projections, {name}"]
-    ratios[f"blocked features / angular features, {name}"] = times["blocked features"] / times[f"angular features, {name}"]
+    ratios[f"bare product / projections, {name}"] = (
+        times["bare product"] / times[f"angular projections, {name}"]
+    )
+    ratios[f"blocked features / angular features, {name}"] = (
+        times["blocked features"] / times[f"angular features, {name}"]
+    )
 for name, ratio in ratios.items():
     print(f"{name}: {ratio:.2f}")
     run.timing(f"ratio: {name}", ratio)
@@ -182,9 +235,18 @@ for i, (name, look) in enumerate(zip(times, looks, strict=True)):
     ax.barh(i, relative, color=colour(look))
     ax.text(relative, i, f" {relative:.2f}", va="center", fontsize=9)
 ax.axvline(1, color=colour("bound"), linestyle=":")
-ax.set(yticks=range(len(times)), yticklabels=list(times), xlabel="processor time relative to the bare product")
+ax.set(
+    yticks=range(len(times)),
+    yticklabels=list(times),
+    xlabel="processor time relative to the bare product",
+)
 ax.invert_yaxis()
-run.figure(fig, "times", alt="Bars of times relative to the bare matrix product; the angular ways take a fraction of it.", caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as exact as {r} random angles, 64 nodes {random[-1].mean() / quadrature[counts == 64].mean():,.0f} times more.")
+run.figure(
+    fig,
+    "times",
+    alt="Bars of times relative to the bare matrix product; the angular ways take a fraction of it.",
+    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as exact as {r} random angles, 64 nodes {random[-1].mean() / quadrature[counts == 64].mean():,.0f} times more.",
+)
 
 # %% [markdown]
 # ## Memory at the size of Table 2
@@ -197,7 +259,14 @@ run.figure(fig, "times", alt="Bars of times relative to the bare matrix product;
 rows, n_table, s_table = run.choose(quick=(64, 12_000, 500), full=(256, 12_000, 7000))
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
-    large = OrbitFourier(Rotations((28, 28), density=density), s_table, r, gamma=gamma, side="templates", random_state=seed)
+    large = OrbitFourier(
+        Rotations((28, 28), density=density),
+        s_table,
+        r,
+        gamma=gamma,
+        side="templates",
+        random_state=seed,
+    )
     tracemalloc.start()
     large.fit(pixels[:rows]).transform(pixels[:rows])
     peak = tracemalloc.get_traced_memory()[1]
@@ -207,8 +276,12 @@ rotating = seconds(lambda: large.transform(pixels[:1]))
 products = n_table / n * s_table / s * times["bare product"]
 run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
 run.timing(f"seconds to rotate {s_table} templates {r} times", rotating)
-print(f"s = {s_table}: peak {peak / 2**30:.2f} GiB with {rows} rows, hence {at_scale / 2**30:.2f} GiB with {n_table:,}; without blocks the products alone are {n_table * s_table * r * 4 / 2**30:.0f} GiB")
-print(f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images {products:.0f} s")
+print(
+    f"s = {s_table}: peak {peak / 2**30:.2f} GiB with {rows} rows, hence {at_scale / 2**30:.2f} GiB with {n_table:,}; without blocks the products alone are {n_table * s_table * r * 4 / 2**30:.0f} GiB"
+)
+print(
+    f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images {products:.0f} s"
+)
 
 # %% [markdown]
 # ## Do they compute the same thing?
@@ -218,13 +291,17 @@ print(f"rotating all templates takes {rotating:.0f} s, the bare product of {n_ta
 
 # %%
 images = pixels[:64].astype(float)
-model = OrbitFourier(basis.rotations(density, n_nodes=64), 64, gamma=gamma, random_state=seed).fit(basis.transform(images))
+model = OrbitFourier(basis.rotations(density, n_nodes=64), 64, gamma=gamma, random_state=seed).fit(
+    basis.transform(images)
+)
 fast = model.transform(basis.transform(images))
 plain = 0
 for angle, weight in zip(model.elements_, model.weights_, strict=True):
     rotated = basis.inverse_transform(basis.rotations().act([angle], model.templates_)[0])
     plain = plain + weight * np.sqrt(2 / 64) * np.cos(images @ rotated.T + model.phases_)
-print(f"largest difference {np.abs(fast - plain).max():.1e}, relative {np.linalg.norm(fast - plain) / np.linalg.norm(plain):.1e}")
+print(
+    f"largest difference {np.abs(fast - plain).max():.1e}, relative {np.linalg.norm(fast - plain) / np.linalg.norm(plain):.1e}"
+)
 
 # %% [markdown]
 # ## The exact kernel
@@ -237,8 +314,12 @@ K = CircleAverage(Gaussian(gamma), basis.rotations(density, n_nodes=64))
 taken = min(seconds(lambda: K(Z[:m])) for _ in range(2))
 pairs_per_second = m * (m + 1) / 2 / taken
 run.timing("exact kernel, pairs a second", pairs_per_second)
-run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", 12_000 * 12_001 / 2 / pairs_per_second)
-print(f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in {7.2e7 / pairs_per_second:.0f} s")
+run.timing(
+    "exact kernel, 12,000 x 12,000, extrapolated seconds", 12_000 * 12_001 / 2 / pairs_per_second
+)
+print(
+    f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in {7.2e7 / pairs_per_second:.0f} s"
+)
 
 # %% [markdown]
 # ## What was aimed at
@@ -251,27 +332,77 @@ print(f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in 
 # %%
 k, M = Z.shape[1], basis.frequencies_.max()
 room = {angles: 784 * r / (2 * k + (2 * M + 1) * angles) for angles in (r, 64)}
-print(f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random angles, {room[64]:.1f} times with 64 nodes")
+print(
+    f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random angles, {room[64]:.1f} times with 64 nodes"
+)
 drawn = f"{r} random angles"
 AIMS = [
-    ("features against the bare product and its cosines", ratios["blocked features / product and cosines"], "at most", 1.5, "times"),
+    (
+        "features against the bare product and its cosines",
+        ratios["blocked features / product and cosines"],
+        "at most",
+        1.5,
+        "times",
+    ),
     (f"peak memory at Table 2's size, s = {s_table:,}", at_scale / 2**30, "below", 4, "GiB"),
-    ("projections against the bare product, 64 nodes", ratios["bare product / projections, 64 nodes"], "at least", 10, "times faster"),
-    (f"projections against the bare product, {drawn}", ratios[f"bare product / projections, {drawn}"], "at least", 10, "times faster"),
-    ("features end to end, 64 nodes", ratios["blocked features / angular features, 64 nodes"], "at least", 3, "times faster"),
-    (f"features end to end, {drawn}", ratios[f"blocked features / angular features, {drawn}"], "at least", 3, "times faster"),
-    ("exact kernel, 12,000 x 12,000, extrapolated", 7.2e7 / pairs_per_second, "below", 120, "processor seconds"),
+    (
+        "projections against the bare product, 64 nodes",
+        ratios["bare product / projections, 64 nodes"],
+        "at least",
+        10,
+        "times faster",
+    ),
+    (
+        f"projections against the bare product, {drawn}",
+        ratios[f"bare product / projections, {drawn}"],
+        "at least",
+        10,
+        "times faster",
+    ),
+    (
+        "features end to end, 64 nodes",
+        ratios["blocked features / angular features, 64 nodes"],
+        "at least",
+        3,
+        "times faster",
+    ),
+    (
+        f"features end to end, {drawn}",
+        ratios[f"blocked features / angular features, {drawn}"],
+        "at least",
+        3,
+        "times faster",
+    ),
+    (
+        "exact kernel, 12,000 x 12,000, extrapolated",
+        7.2e7 / pairs_per_second,
+        "below",
+        120,
+        "processor seconds",
+    ),
 ]
 run.table(
     [
-        {"what": what, "aim": f"{how} {aim:g} {unit}", "measured": f"{value:.2f}",
-         "reached": "yes" if (value >= aim if how == "at least" else value <= aim) else "no"}
+        {
+            "what": what,
+            "aim": f"{how} {aim:g} {unit}",
+            "measured": f"{value:.2f}",
+            "reached": "yes" if (value >= aim if how == "at least" else value <= aim) else "no",
+        }
         for what, value, how, aim, unit in AIMS
     ],
-    "aims", caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one thread, processor time.",
+    "aims",
+    caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one thread, processor time.",
 )
 run.table(
-    [{"way": name, "processor time (s)": f"{taken:.3f}", "relative to the bare product": f"{taken / times['bare product']:.2f}"}
-     for name, taken in times.items()],
-    "times", caption="The numbers of the second figure.",
+    [
+        {
+            "way": name,
+            "processor time (s)": f"{taken:.3f}",
+            "relative to the bare product": f"{taken / times['bare product']:.2f}",
+        }
+        for name, taken in times.items()
+    ],
+    "times",
+    caption="The numbers of the second figure.",
 )

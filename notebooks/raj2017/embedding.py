@@ -28,7 +28,7 @@
 # two limits? And what does locality buy?
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -55,6 +55,7 @@ run = Run("raj2017/embedding", profile=profile, seed=seed)
 # orbits in play loses nothing, so `OrbitNystroem` gives $\mu$ in coordinates. Both are compared
 # with the double average that `Average` computes, for uniform and for von Mises densities.
 
+
 # %%
 def quadratic_features(X):
     """Explicit features of (1 + <x, z>)^2."""
@@ -77,7 +78,11 @@ for trial in range(run.choose(quick=5, full=50)):
     X = rng.standard_normal((5, 4))
     for name, group in groups.items():
         orbits = group.act(group.elements(), X)
-        weights = group.weights() if group.weights() is not None else np.full(len(orbits), 1 / len(orbits))
+        weights = (
+            group.weights()
+            if group.weights() is not None
+            else np.full(len(orbits), 1 / len(orbits))
+        )
         embedding = np.tensordot(weights, quadratic_features(orbits), axes=1)
         polynomial = np.abs(embedding @ embedding.T - Average(Polynomial(2), group)(X)).max()
         landmarks = orbits.reshape(-1, 4)
@@ -87,7 +92,11 @@ for trial in range(run.choose(quick=5, full=50)):
         differences += [polynomial, gaussian]
         rows.append({"group and density": name, "polynomial": polynomial, "Gaussian": gaussian})
 worst = pd.DataFrame(rows).groupby("group and density", sort=False).max()
-run.table(worst.map("{:.1e}".format), "embedding", caption="Largest difference between the inner product of embeddings and the double average (3).")
+run.table(
+    worst.map("{:.1e}".format),
+    "embedding",
+    caption="Largest difference between the inner product of embeddings and the double average (3).",
+)
 run.claim("raj2017/eq3-embedding", difference=np.array(differences), tolerance=1e-10)
 
 # %% [markdown]
@@ -115,17 +124,39 @@ uniform = CircleAverage(base, CircleAction(frequencies, VonMises(0.0), n_nodes=5
 point_mass = CircleAverage(base, CircleAction(frequencies, VonMises(1e9), n_nodes=512))
 
 fig, ax = plt.subplots()
-ax.loglog(kappas[1:], to_base[1:], color=colour("raw"), marker=marker("raw"), markevery=4, label="distance to the base kernel")
-ax.loglog(kappas[1:], change[1:], color=colour("haar"), marker=marker("haar"), markevery=4, label="change when one argument turns by 2 rad")
+ax.loglog(
+    kappas[1:],
+    to_base[1:],
+    color=colour("raw"),
+    marker=marker("raw"),
+    markevery=4,
+    label="distance to the base kernel",
+)
+ax.loglog(
+    kappas[1:],
+    change[1:],
+    color=colour("haar"),
+    marker=marker("haar"),
+    markevery=4,
+    label="change when one argument turns by 2 rad",
+)
 ax.set(xlabel="concentration κ of the density", ylabel="largest difference over 36 pairs")
 ax.legend()
-run.figure(fig, "limits", alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel from the base kernel falls, the change under rotation grows from near zero to a plateau.", caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for locality, continuously.")
+run.figure(
+    fig,
+    "limits",
+    alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel from the base kernel falls, the change under rotation grows from near zero to a plateau.",
+    caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for locality, continuously.",
+)
 run.claim(
     "raj2017/eq3-limits",
-    difference=np.array([
-        np.abs(point_mass(X) - base(X)).max(), np.abs(uniform(X) - haar).max(),
-        np.abs(uniform(turned, X) - uniform(X)).max(),
-    ]),
+    difference=np.array(
+        [
+            np.abs(point_mass(X) - base(X)).max(),
+            np.abs(uniform(X) - haar).max(),
+            np.abs(uniform(turned, X) - uniform(X)).max(),
+        ]
+    ),
     tolerance=1e-10,
 )
 
@@ -179,14 +210,31 @@ scores = pd.DataFrame([accuracies(i) for i in range(run.choose(quick=5, full=10)
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.4), sharey=True)
 for ax, task in zip(axes, ["upside down", "six or nine"], strict=True):
     summary = [mean_se(scores[task, name]) for name in KAPPAS]
-    ax.errorbar(list(KAPPAS), [100 * s.mean for s in summary], [200 * s.se for s in summary], color=colour("local"), marker=marker("local"), linestyle="none")
+    ax.errorbar(
+        list(KAPPAS),
+        [100 * s.mean for s in summary],
+        [200 * s.se for s in summary],
+        color=colour("local"),
+        marker=marker("local"),
+        linestyle="none",
+    )
     ax.axhline(50, color=colour("bound"), linestyle=":", label="chance")
     ax.set(title=task, xlabel="density on rotations")
 axes[0].set_ylabel("test accuracy (%)")
 axes[0].legend(loc="lower right")
 fig.suptitle("" if stand_in is None else f"data: {stand_in}", fontsize=9)
-run.figure(fig, "six_nine", alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the global one is at 50 per cent for a six against the same six upside down.", caption=f"Error bars: two standard errors over {len(scores)} draws. κ = 0, 0.2, 2.")
-names = {("upside down", "local"): "local, upside down", ("upside down", "global"): "global, upside down", ("six or nine", "local"): "local, six or nine", ("six or nine", "global"): "global, six or nine"}
+run.figure(
+    fig,
+    "six_nine",
+    alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the global one is at 50 per cent for a six against the same six upside down.",
+    caption=f"Error bars: two standard errors over {len(scores)} draws. κ = 0, 0.2, 2.",
+)
+names = {
+    ("upside down", "local"): "local, upside down",
+    ("upside down", "global"): "global, upside down",
+    ("six or nine", "local"): "local, six or nine",
+    ("six or nine", "global"): "global, six or nine",
+}
 run.claim(
     "raj2017/locality-6-9",
     order=["local, upside down > global, upside down", "local, six or nine > global, six or nine"],

@@ -18,7 +18,7 @@
 # the features. Errors are relative, in the spectral and in the Frobenius norm.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -56,7 +56,7 @@ else:
     X = molecules.data[np.random.default_rng(seed).permutation(len(molecules.data))[:400]]
     stand_in, sigma = None, 80.0
 flat = X.reshape(len(X), -1)
-group = SortedNoise(X.shape[1], noise=1.0, triangle=True)         # half the numbers, same distances
+group = SortedNoise(X.shape[1], noise=1.0, triangle=True)  # half the numbers, same distances
 base = Gaussian(1 / (2 * sigma**2))
 truth = EmpiricalAverage(base, group, 70, random_state=seed + 1)(flat).astype(float)
 print(f"{len(X)} molecules; kernel values from {truth.min():.3f} to {truth.max():.3f}")
@@ -71,12 +71,21 @@ repetitions = run.choose(quick=5, full=10)
 
 def relative_errors(s, r, repetition):
     draw = 1000 * (seed + 1) + repetition
-    Z = OrbitFourier(group, s, r, gamma=base.gamma, random_state=draw).fit_transform(flat).astype(float)
+    Z = (
+        OrbitFourier(group, s, r, gamma=base.gamma, random_state=draw)
+        .fit_transform(flat)
+        .astype(float)
+    )
     error = Z @ Z.T - truth
-    return np.linalg.norm(error, 2) / np.linalg.norm(truth, 2), np.linalg.norm(error) / np.linalg.norm(truth)
+    return np.linalg.norm(error, 2) / np.linalg.norm(truth, 2), np.linalg.norm(
+        error
+    ) / np.linalg.norm(truth)
 
 
-errors = {r: np.array([[relative_errors(s, r, i) for i in range(repetitions)] for s in sizes]) for r in (20, 40)}
+errors = {
+    r: np.array([[relative_errors(s, r, i) for i in range(repetitions)] for s in sizes])
+    for r in (20, 40)
+}
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
@@ -86,13 +95,36 @@ for ax, (r, found) in zip(axes, errors.items(), strict=True):
         values = found[:, :, i]
         fit = fit_rate(sizes, values)
         se = values.std(axis=1, ddof=1) / np.sqrt(repetitions)
-        ax.errorbar(sizes, values.mean(axis=1), 2 * se, color=colour(look), marker=marker(look), label=f"{norm}: slope {fit.slope:.2f}")
-        rows.append({"numberings": r, "norm": norm, "exponent": str(fit), f"error at {sizes[-1]}": f"{values[-1].mean():.4f}"})
+        ax.errorbar(
+            sizes,
+            values.mean(axis=1),
+            2 * se,
+            color=colour(look),
+            marker=marker(look),
+            label=f"{norm}: slope {fit.slope:.2f}",
+        )
+        rows.append(
+            {
+                "numberings": r,
+                "norm": norm,
+                "exponent": str(fit),
+                f"error at {sizes[-1]}": f"{values[-1].mean():.4f}",
+            }
+        )
     ax.set(xscale="log", yscale="log", xlabel="random features s", title=f"{r} numberings")
     ax.legend()
 axes[0].set_ylabel("relative error of the Gram matrix")
-run.figure(fig, "figure1", alt="Relative spectral and Frobenius errors of the Gram matrix against the number of features for 20 and 40 numberings; all fall along nearly straight lines.", caption="Means and two standard errors" + (f"; data: {stand_in}." if stand_in else "."))
-run.table(rows, "exponents", caption="Fitted exponents with 95 % intervals; with r fixed the error levels off at the distance between r and 70 numberings.")
+run.figure(
+    fig,
+    "figure1",
+    alt="Relative spectral and Frobenius errors of the Gram matrix against the number of features for 20 and 40 numberings; all fall along nearly straight lines.",
+    caption="Means and two standard errors" + (f"; data: {stand_in}." if stand_in else "."),
+)
+run.table(
+    rows,
+    "exponents",
+    caption="Fitted exponents with 95 % intervals; with r fixed the error levels off at the distance between r and 70 numberings.",
+)
 
 # %%
 shown = sizes[:: run.choose(quick=1, full=2)]

@@ -24,7 +24,7 @@
 # $$T_g[I](x) = |J_g|^{-1/2}\, I(g^{-1} x).$$
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -66,7 +66,11 @@ plane = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def blobs(rng):
-    centres, widths, heights = rng.uniform(-1.5, 1.5, (4, 2)), rng.uniform(0.6, 1.0, 4), rng.normal(size=4)
+    centres, widths, heights = (
+        rng.uniform(-1.5, 1.5, (4, 2)),
+        rng.uniform(0.6, 1.0, 4),
+        rng.normal(size=4),
+    )
 
     def image(points):
         squared = np.square(points[:, None] - centres).sum(axis=-1)
@@ -86,14 +90,25 @@ exact, without = [], []
 for trial in range(run.choose(quick=20, full=200)):
     rng = np.random.default_rng([seed, trial])
     one, two = blobs(rng), blobs(rng)
-    element = affine_maps(rng.uniform(-180, 180), rng.lognormal(0, 0.3), rng.normal(0, 0.2), rng.normal(0, 0.5, 2))[0]
+    element = affine_maps(
+        rng.uniform(-180, 180), rng.lognormal(0, 0.3), rng.normal(0, 0.2), rng.normal(0, 0.5, 2)
+    )[0]
     values = [image(plane) for image in (one, two)]
     size = np.sqrt(np.prod([cell * np.sum(v**2) for v in values]))
     before = cell * np.sum(values[0] * values[1])
     for factor, found in ((True, exact), (False, without)):
-        after = cell * np.sum(moved(one, element, factor)(plane) * moved(two, element, factor)(plane))
+        after = cell * np.sum(
+            moved(one, element, factor)(plane) * moved(two, element, factor)(plane)
+        )
         found.append(abs(after - before) / size)
-pd.DataFrame({"largest |<Tx, Tz> - <x, z>| / (|x| |z|)": {"with |J|^(-1/2)": max(exact), "without": max(without)}}).map("{:.1e}".format)
+pd.DataFrame(
+    {
+        "largest |<Tx, Tz> - <x, z>| / (|x| |z|)": {
+            "with |J|^(-1/2)": max(exact),
+            "without": max(without),
+        }
+    }
+).map("{:.1e}".format)
 
 # %% [markdown]
 # The lemma holds, and the factor is needed.
@@ -121,19 +136,26 @@ actions = {
     "rotation, cubic": Rotations(frame, density=turn, interpolation=3),
     "scaling, cubic, with |J|^(-1/2)": Scalings(frame, density=LogNormal(0.3)),
     "scaling, cubic, without": Scalings(frame, density=LogNormal(0.3), jacobian=False),
-    "affine of Table 3, cubic": Affine(frame, rotation=VonMises(9), scale=LogNormal(0.3), translation=Normal(0.3)),
+    "affine of Table 3, cubic": Affine(
+        frame, rotation=VonMises(9), scale=LogNormal(0.3), translation=Normal(0.3)
+    ),
 }
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
 departures = {
-    (action, kind): departure_from_unitary(transformations, X, n_samples=run.choose(quick=8, full=40), random_state=seed)
+    (action, kind): departure_from_unitary(
+        transformations, X, n_samples=run.choose(quick=8, full=40), random_state=seed
+    )
     for action, transformations in actions.items()
     for kind, X in inputs.items()
 }
 coefficients = disc.transform(noise)
-departures["rotation, angular basis", "white noise"] = departure_from_unitary(CircleAction(disc.frequencies_, turn), coefficients, random_state=seed)
+departures["rotation, angular basis", "white noise"] = departure_from_unitary(
+    CircleAction(disc.frequencies_, turn), coefficients, random_state=seed
+)
 table = pd.Series({key: d.norm_rms for key, d in departures.items()}).unstack(sort=False)
 run.table(
-    table.map(lambda v: "" if np.isnan(v) else f"{v:.1%}" if v > 1e-6 else f"{v:.0e}"), "departure",
+    table.map(lambda v: "" if np.isnan(v) else f"{v:.1%}" if v > 1e-6 else f"{v:.0e}"),
+    "departure",
     caption="Root mean square change of the norm, |  |gx| / |x| - 1 |, over random elements.",
 )
 
@@ -142,14 +164,31 @@ fig, ax = plt.subplots(figsize=(7.2, 3.6))
 looks = {"digits": "raw", "band-limited noise": "fast", "white noise": "haar"}
 for i, (kind, look) in enumerate(looks.items()):
     values = [100 * table.loc[action, kind] for action in actions]
-    ax.barh(np.arange(len(actions)) + 0.26 * (i - 1), values, height=0.24, color=colour(look), label=kind)
-ax.set(yticks=range(len(actions)), yticklabels=list(actions), xlabel="change of the norm (%, root mean square)")
+    ax.barh(
+        np.arange(len(actions)) + 0.26 * (i - 1),
+        values,
+        height=0.24,
+        color=colour(look),
+        label=kind,
+    )
+ax.set(
+    yticks=range(len(actions)),
+    yticklabels=list(actions),
+    xlabel="change of the norm (%, root mean square)",
+)
 ax.invert_yaxis()
 ax.set_xlim(0, 1.45 * 100 * np.nanmax(table.to_numpy()))
 ax.legend()
-run.figure(fig, "departure", alt="Bars of the change of norm under five interpolated actions for digits, band-limited noise and white noise; white noise templates lose much more than digits.", caption="Interpolation leaves digits nearly alone but damps white-noise templates, the very thing that the paper transforms. In the angular basis the departure is rounding.")
+run.figure(
+    fig,
+    "departure",
+    alt="Bars of the change of norm under five interpolated actions for digits, band-limited noise and white noise; white noise templates lose much more than digits.",
+    caption="Interpolation leaves digits nearly alone but damps white-noise templates, the very thing that the paper transforms. In the angular basis the departure is rounding.",
+)
 run.claim(
-    "raj2017/lemma2.1", difference=np.array(exact), tolerance=1e-9,
+    "raj2017/lemma2.1",
+    difference=np.array(exact),
+    tolerance=1e-9,
     note=(
         f"on pixels, interpolated cubic rotations change the norm by {table.loc['rotation, cubic', 'digits']:.1%} (digits) "
         f"and {table.loc['rotation, cubic', 'white noise']:.1%} (white-noise templates), root mean square"
@@ -174,17 +213,32 @@ transfers, skewed = [], []
 for trial in range(run.choose(quick=10, full=100)):
     X = np.random.default_rng([seed, 3, trial]).standard_normal((8, 6))
     local = VonMises(kappa=1.5)
-    for group in (Permutations(6), CyclicShifts(6), CircleAction([0, 0, 1, 1, 2, 2], local), CircleAction([0, 0, 1, 1, 2, 2], VonMises(1.5, loc=0.6))):
-        sides = [OrbitFourier(group, 20, 30, gamma=0.2, side=side, random_state=trial).fit_transform(X) for side in ("templates", "points")]
+    for group in (
+        Permutations(6),
+        CyclicShifts(6),
+        CircleAction([0, 0, 1, 1, 2, 2], local),
+        CircleAction([0, 0, 1, 1, 2, 2], VonMises(1.5, loc=0.6)),
+    ):
+        sides = [
+            OrbitFourier(group, 20, 30, gamma=0.2, side=side, random_state=trial).fit_transform(X)
+            for side in ("templates", "points")
+        ]
         transfers.append(np.abs(sides[0] - sides[1]).max())
     # g instead of g^-1, over the whole density: equal for symmetric q, not for a skewed one
     for density, found in ((local, transfers), (VonMises(1.5, loc=0.6), skewed)):
         group = CircleAction([0, 0, 1, 1, 2, 2], density, n_nodes=64)
         model = OrbitFourier(group, 20, gamma=0.2, random_state=trial).fit(X)
-        model.elements_ = group.elements()      # undo the inverse
-        points = OrbitFourier(group, 20, gamma=0.2, side="points", random_state=trial).fit_transform(X)
+        model.elements_ = group.elements()  # undo the inverse
+        points = OrbitFourier(
+            group, 20, gamma=0.2, side="points", random_state=trial
+        ).fit_transform(X)
         found.append(np.abs(model.transform(X) - points).max())
-run.claim("raj2017/template-transfer", difference=np.array(transfers), tolerance=1e-10, note=f"transforming templates by g under a density that is not symmetric is off by up to {max(skewed):.2f}")
+run.claim(
+    "raj2017/template-transfer",
+    difference=np.array(transfers),
+    tolerance=1e-10,
+    note=f"transforming templates by g under a density that is not symmetric is off by up to {max(skewed):.2f}",
+)
 
 # %% [markdown]
 # With a density that is not symmetric, applying $g$ to the templates would give the features of

@@ -19,7 +19,7 @@
 # as they are.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -72,11 +72,17 @@ PAPER = {"scale": 0.3, "translation": 0.3, "kappa": 9.0}
 
 
 def group_of(scale, translation, kappa):
-    return Affine(shape, rotation=VonMises(kappa), scale=LogNormal(scale), translation=Normal(translation), interpolation=1)
+    return Affine(
+        shape,
+        rotation=VonMises(kappa),
+        scale=LogNormal(scale),
+        translation=Normal(translation),
+        interpolation=1,
+    )
 
 
 paper_group = group_of(**PAPER)
-sample = pixels[:run.choose(quick=200, full=10_000)]
+sample = pixels[: run.choose(quick=200, full=10_000)]
 moved = np.concatenate([sample, paper_group.act(paper_group.sample(1, seed), sample)[0]])
 axes = PCA(k, random_state=seed, svd_solver="randomized").fit(moved).components_.astype(np.float32)
 gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
@@ -84,12 +90,19 @@ gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
 
 def right(group, points):
     """Which of the held-out images are recognised, at the best lambda."""
-    features = OrbitFourier(group, s, gamma=gamma, n_jobs=threads, random_state=seed).fit(points[:2])
+    features = OrbitFourier(group, s, gamma=gamma, n_jobs=threads, random_state=seed).fit(
+        points[:2]
+    )
     blocks = [features.transform(points[a : a + 500]) for a in range(0, n, 500)]
     Z = np.concatenate(blocks)
-    model = BlockRidgeClassifier(dtype="float64").partial_fit(Z[:-held], labels[:-held], classes=np.unique(labels))
+    model = BlockRidgeClassifier(dtype="float64").partial_fit(
+        Z[:-held], labels[:-held], classes=np.unique(labels)
+    )
     scores = model.scores(Z[-held:], labels[-held:], LAMBDAS)
-    return model.set_params(lam=float(LAMBDAS[np.nanargmax(scores)])).predict(Z[-held:]) == labels[-held:]
+    return (
+        model.set_params(lam=float(LAMBDAS[np.nanargmax(scores)])).predict(Z[-held:])
+        == labels[-held:]
+    )
 
 
 @run.cache
@@ -101,7 +114,9 @@ def right_with_plain_features():
 def right_with_local_features(scale, translation, kappa):
     group = group_of(scale, translation, kappa)
     # What an element does and the projection are both linear: one matrix an element.
-    maps = Projected(group, axes).act(group.sample(r, seed), np.eye(pixels.shape[1], dtype=np.float32))
+    maps = Projected(group, axes).act(
+        group.sample(r, seed), np.eye(pixels.shape[1], dtype=np.float32)
+    )
     return right(LinearMaps(maps.swapaxes(1, 2)), pixels)
 
 
@@ -118,7 +133,8 @@ plain = right_with_plain_features()
 paper = right_with_local_features(**PAPER)
 tried = {
     (name, value): right_with_local_features(**(PAPER | {name: value}))
-    for name, values in WIDTHS.items() for value in values
+    for name, values in WIDTHS.items()
+    for value in values
 }
 
 
@@ -138,33 +154,73 @@ def spread(kappa):
     return np.degrees(np.sqrt(-2 * np.log(ive(1, kappa) / ive(0, kappa))))
 
 
-HEADS = {"scale": "scaling, sigma", "translation": "translation, sigma (pixels)", "kappa": "rotation, kappa"}
-rows = [{"density": "none: plain features", "width": "", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(plain)), "difference": "{:+.2f} ± {:.2f}".format(*against_paper(plain))}]
+HEADS = {
+    "scale": "scaling, sigma",
+    "translation": "translation, sigma (pixels)",
+    "kappa": "rotation, kappa",
+}
+rows = [
+    {
+        "density": "none: plain features",
+        "width": "",
+        "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(plain)),
+        "difference": "{:+.2f} ± {:.2f}".format(*against_paper(plain)),
+    }
+]
 for (name, value), correct in tried.items():
     same = value == PAPER[name]
-    rows.append({
-        "density": HEADS[name], "width": f"{value:g}", "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(correct)),
-        "difference": "the paper's" if same else "{:+.2f} ± {:.2f}".format(*against_paper(correct)),
-    })
-run.table(pd.DataFrame(rows), "widths", caption=f"Held-out accuracy with standard errors, {n - held:,} images to learn from, {s:,} templates, {r} elements; "
-          "difference from the paper's densities in points, paired by image." + (" Handwritten digits, not photographs." if run.quick else ""))
+    rows.append(
+        {
+            "density": HEADS[name],
+            "width": f"{value:g}",
+            "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(correct)),
+            "difference": "the paper's"
+            if same
+            else "{:+.2f} ± {:.2f}".format(*against_paper(correct)),
+        }
+    )
+run.table(
+    pd.DataFrame(rows),
+    "widths",
+    caption=f"Held-out accuracy with standard errors, {n - held:,} images to learn from, {s:,} templates, {r} elements; "
+    "difference from the paper's densities in points, paired by image."
+    + (" Handwritten digits, not photographs." if run.quick else ""),
+)
 
 # %%
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True)
-LABELS = {"scale": "scaling: standard deviation of log", "translation": "translation: standard deviation (pixels)", "kappa": "rotation: standard deviation (degrees)"}
+LABELS = {
+    "scale": "scaling: standard deviation of log",
+    "translation": "translation: standard deviation (pixels)",
+    "kappa": "rotation: standard deviation (degrees)",
+}
 for ax, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     shown = [spread(value) if name == "kappa" else value for value in values]
     means, errors = zip(*(percent(tried[name, value]) for value in values), strict=True)
-    ax.errorbar(shown, means, [2 * e for e in errors], color=colour("lgika"), marker=marker("lgika"), label="local features")
+    ax.errorbar(
+        shown,
+        means,
+        [2 * e for e in errors],
+        color=colour("lgika"),
+        marker=marker("lgika"),
+        label="local features",
+    )
     ax.axhline(percent(plain)[0], color=colour("rff"), linestyle="--", label="plain features")
-    ax.axvline(spread(PAPER[name]) if name == "kappa" else PAPER[name], color=colour("published"), linestyle=":", label="the paper's width")
+    ax.axvline(
+        spread(PAPER[name]) if name == "kappa" else PAPER[name],
+        color=colour("published"),
+        linestyle=":",
+        label="the paper's width",
+    )
     ax.set(xscale="log", xlabel=LABELS[name])
     ax.set_xticks(shown, [f"{value:.2g}" for value in shown])
     ax.minorticks_off()
 panels[0].set_ylabel("held-out accuracy (%)")
 panels[0].legend()
 run.figure(
-    fig, "widths", caption="Two standard errors. One density varied, the other two as in the paper.",
+    fig,
+    "widths",
+    caption="Two standard errors. One density varied, the other two as in the paper.",
     alt="Held-out accuracy against the width of the scalings, of the translations and of the rotations that features are averaged over, with plain features as a level line and the paper's widths marked.",
 )
 

@@ -23,7 +23,7 @@
 # averaged over 70 such numberings should beat features of the sorted matrix alone.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -60,6 +60,7 @@ run = Run("raj2017/quantum_machine", profile=profile, seed=seed)
 #   with as many templates as at full scale, and for a second layer with the kernel that its random templates approach (`Hyperkernel`).
 # - The other rows: bandwidth and noise on 300 molecules a fold.
 
+
 # %%
 def make_molecules(n, random_state):
     """Made-up molecules of 4 to 7 atoms, with energies from a pair potential."""
@@ -69,7 +70,9 @@ def make_molecules(n, random_state):
         atoms = rng.integers(4, 8)
         Z = rng.choice([1.0, 6.0, 7.0, 8.0], atoms, p=[0.5, 0.3, 0.1, 0.1])
         sites = rng.permutation(27)[:atoms]
-        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1) + rng.normal(0, 0.15, (atoms, 3))
+        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1) + rng.normal(
+            0, 0.15, (atoms, 3)
+        )
         distance = np.linalg.norm(R[:, None] - R, axis=2) + np.eye(atoms)
         C = np.where(np.eye(atoms) > 0, 0.5 * Z**2.4, np.outer(Z, Z) / distance)
         order = np.argsort(-np.abs(C).sum(axis=1))
@@ -90,20 +93,24 @@ else:
     stand_in = None
 n_atoms = X.shape[1]
 s, r, n_landmarks = run.choose(quick=(300, 10, 100), full=(10_000, 70, 4000))
-n_templates = run.choose(quick=100, full=2000)          # of GICDF, 51 features each
+n_templates = run.choose(quick=100, full=2000)  # of GICDF, 51 features each
 LAMBDAS = run.choose(quick=np.logspace(-8, -3, 6), full=np.logspace(-10, -5, 6))
 SIGMAS = run.choose(quick=[20.0, 80.0], full=[50.0, 150.0, 450.0, 1350.0])
 L1_SIGMAS = run.choose(quick=[100.0, 400.0], full=[500.0, 1500.0, 4500.0, 13_500.0])
 NOISES = run.choose(quick=[1.0, 3.0], full=[0.3, 1.0, 3.0, 10.0, 30.0])
 REPAIRS = ["clip", "flip"]
-N_WORST = 5             # molecules a fold, left out of a second root mean square error
-SORTED_SIGMAS = run.choose(quick=SIGMAS, full=[75.0, 150.0, 300.0, 600.0])      # of original and sorted matrices
+N_WORST = 5  # molecules a fold, left out of a second root mean square error
+SORTED_SIGMAS = run.choose(
+    quick=SIGMAS, full=[75.0, 150.0, 300.0, 600.0]
+)  # of original and sorted matrices
 LOCAL_SIGMAS = run.choose(quick=SIGMAS, full=[75.0, 150.0, 300.0])
 LOCAL_NOISES = run.choose(quick=NOISES, full=[3.0, 5.0, 8.0, 13.0])
 SECONDS = run.choose(quick=[0.1, 1.0], full=[0.01, 0.03, 0.1])
 FINE_LAMBDAS = run.choose(quick=LAMBDAS, full=np.logspace(-10.5, -7.5, 7))
-N_INNER = 2             # folds that choose for a test fold at full scale
-print(f"{len(X)} molecules of up to {n_atoms} atoms; energies {energies.min():.0f} to {energies.max():.0f}")
+N_INNER = 2  # folds that choose for a test fold at full scale
+print(
+    f"{len(X)} molecules of up to {n_atoms} atoms; energies {energies.min():.0f} to {energies.max():.0f}"
+)
 
 # %% [markdown]
 # ## Kernels and features
@@ -121,11 +128,14 @@ print(f"{len(X)} molecules of up to {n_atoms} atoms; energies {energies.min():.0
 # that would drown the energies, so negative eigenvalues are either set to zero (which forgets $D$) or
 # replaced by their absolute values (which adds it); inner validation says which.
 
+
 # %%
 def representation(name, rows):
     if name == "eigenvalues":
         return coulomb_eigenvalues(X[rows].astype(float))
-    return coulomb_triangle((X[rows] if name == "original" else sort_coulomb(X[rows])).astype(float))
+    return coulomb_triangle(
+        (X[rows] if name == "original" else sort_coulomb(X[rows])).astype(float)
+    )
 
 
 def orbit(noise):
@@ -138,7 +148,11 @@ def base(kernel, sigma):
 
 def random_coulomb(sigma, noise, repair, rows):
     """k(x, P z) and k(P x, z) averaged, Montavon et al. 2012, made positive semi-definite."""
-    matrices, group, kernel = sort_coulomb(X[rows]).astype(float), orbit(noise), base("gaussian", sigma)
+    matrices, group, kernel = (
+        sort_coulomb(X[rows]).astype(float),
+        orbit(noise),
+        base("gaussian", sigma),
+    )
     points, fixed = matrices.reshape(len(matrices), -1), coulomb_triangle(matrices)
     gram = np.zeros((len(points), len(points)))
     for element in group.sample(r, seed):
@@ -165,12 +179,15 @@ def first_layer(method, matrices, kernel, sigma, rows, sizes):
 # %% [markdown]
 # The histogram features of Mroueh et al. (2015), "GICDF", with the same numberings, 25 bins:
 
+
 # %%
 def cdf_gram(noise, rows, n_templates):
     group, n_bins, n = orbit(noise), 25, len(X[rows])
     elements = group.sample(r, seed)
     d = n_atoms * (n_atoms + 1) // 2
-    templates = draw_templates("gaussian", n_templates, d, 0.2, random_state=seed).astype(np.float32)
+    templates = draw_templates("gaussian", n_templates, d, 0.2, random_state=seed).astype(
+        np.float32
+    )
     moved = group.act(elements, X[rows].reshape(n, -1))
     half_width = np.quantile(np.abs(moved[0] @ templates.T), 0.999)
     gram = np.zeros((n, n))
@@ -200,7 +217,9 @@ FULL, FULL_L1 = (s, n_landmarks, r), run.choose(quick=(100, 60, 5), full=(0, 150
 
 def first_of_each_fold(n):
     """The first n molecules of every fold, and where the folds are among them."""
-    return np.concatenate([fold[:n] for fold in folds]), list(np.arange(n * len(folds)).reshape(len(folds), n))
+    return np.concatenate([fold[:n] for fold in folds]), list(
+        np.arange(n * len(folds)).reshape(len(folds), n)
+    )
 
 
 def feature_gram(features):
@@ -222,8 +241,13 @@ def trial_errors(sigma, matrices):
     unit, gram = median_gamma(Z, random_state=seed), feature_gram(Z)
     grams = {None: gram}
     for second in SECONDS:
-        grams[second] = Hyperkernel(base("gaussian", sigma), second * unit).of_gram(gram, gram.diagonal())
-    return {second: nested_ridge(gram, energies[trial], trial_folds, FINE_LAMBDAS).inner.min(axis=1) for second, gram in grams.items()}
+        grams[second] = Hyperkernel(base("gaussian", sigma), second * unit).of_gram(
+            gram, gram.diagonal()
+        )
+    return {
+        second: nested_ridge(gram, energies[trial], trial_folds, FINE_LAMBDAS).inner.min(axis=1)
+        for second, gram in grams.items()
+    }
 
 
 KINDS = {
@@ -231,19 +255,31 @@ KINDS = {
     "sorted": list(product(SORTED_SIGMAS, ["sorted"])),
     "LGIKA": list(product(LOCAL_SIGMAS, LOCAL_NOISES)),
 }
-trials = {kind: {setting: trial_errors(*setting) for setting in grid} for kind, grid in KINDS.items()}
+trials = {
+    kind: {setting: trial_errors(*setting) for setting in grid} for kind, grid in KINDS.items()
+}
 run.table(
     [
-        {"matrices": kind if isinstance(matrices, str) else f"{kind}, noise {matrices:g}", "bandwidth": sigma}
-        | {"one layer" if second is None else f"second bandwidth {second:g}": ", ".join(f"{error:.1f}" for error in by_fold)
-           for second, by_fold in errors.items()}
-        for kind, tried in trials.items() for (sigma, matrices), errors in tried.items()
+        {
+            "matrices": kind if isinstance(matrices, str) else f"{kind}, noise {matrices:g}",
+            "bandwidth": sigma,
+        }
+        | {
+            "one layer" if second is None else f"second bandwidth {second:g}": ", ".join(
+                f"{error:.1f}" for error in by_fold
+            )
+            for second, by_fold in errors.items()
+        }
+        for kind, tried in trials.items()
+        for (sigma, matrices), errors in tried.items()
     ],
-    "settings", caption=f"Inner root mean square errors (kcal/mol) of random Fourier features for each of the five test folds, on {len(trial)} molecules, each at its best lambda.",
+    "settings",
+    caption=f"Inner root mean square errors (kcal/mol) of random Fourier features for each of the five test folds, on {len(trial)} molecules, each at its best lambda.",
 )
 
 # %% [markdown]
 # ## Gaussian kernels at full scale
+
 
 # %%
 @run.cache
@@ -257,7 +293,9 @@ def full_model(method, sigma, matrices, second):
         if second is not None:
             Z = Z.astype(np.float32)
             gamma = second * median_gamma(Z, random_state=seed)
-            Z = OrbitFourier(n_components=s, gamma=gamma, form="cos_sin", random_state=seed + 1).fit_transform(Z)
+            Z = OrbitFourier(
+                n_components=s, gamma=gamma, form="cos_sin", random_state=seed + 1
+            ).fit_transform(Z)
         gram = feature_gram(Z)
     found = nested_ridge(gram, energies, folds, FINE_LAMBDAS, n_inner=N_INNER)
     return found.predictions, found.chosen
@@ -288,7 +326,13 @@ def full_errors(method, settings):
 results = {}
 for kind, tried in trials.items():
     one = best({(*setting, None): found[None] for setting, found in tried.items()})
-    two = best({(*setting, second): found[second] for setting, found in tried.items() for second in SECONDS})
+    two = best(
+        {
+            (*setting, second): found[second]
+            for setting, found in tried.items()
+            for second in SECONDS
+        }
+    )
     for method, name in (("rf", "RF"), ("nystrom", "Nystrom")):
         results[f"{kind}, {name}"] = full_errors(method, one)
         results[f"{kind}, {name}, 2 layers"] = full_errors(method, two)
@@ -318,7 +362,9 @@ def small_gram(kind, kernel, sigma, matrices):
 @run.cache
 def inner_errors(kind, kernel, sigma, matrices):
     """Inner root mean square errors by test fold at the best lambda."""
-    return nested_ridge(small_gram(kind, kernel, sigma, matrices), energies[pool], pool_folds, LAMBDAS).inner.min(axis=1)
+    return nested_ridge(
+        small_gram(kind, kernel, sigma, matrices), energies[pool], pool_folds, LAMBDAS
+    ).inner.min(axis=1)
 
 
 GRIDS = {
@@ -332,13 +378,20 @@ GRIDS = {
 
 def choose(kind, kernel, sigmas, matrices):
     """For each test fold: (sigma, matrices)."""
-    return best({(sigma, what): inner_errors(kind, kernel, sigma, what) for sigma in sigmas for what in matrices})
+    return best(
+        {
+            (sigma, what): inner_errors(kind, kernel, sigma, what)
+            for sigma in sigmas
+            for what in matrices
+        }
+    )
 
 
 chosen = {name: choose(*grid) for name, grid in GRIDS.items()}
 
 # %% [markdown]
 # ## The other rows at full scale
+
 
 # %%
 def gram_matrix(method, kernel, sigma, matrices):
@@ -349,19 +402,26 @@ def gram_matrix(method, kernel, sigma, matrices):
         return random_coulomb(sigma, *matrices, everything)
     if method == "gicdf":
         return cdf_gram(matrices, everything, n_templates)
-    Z = first_layer(method, matrices, kernel, sigma, everything, FULL_L1).astype(np.float64, copy=False)
+    Z = first_layer(method, matrices, kernel, sigma, everything, FULL_L1).astype(
+        np.float64, copy=False
+    )
     return Z @ Z.T
 
 
 @run.cache
 def test_predictions(method, kernel, sigma, matrices):
     """As `full_model`."""
-    found = nested_ridge(gram_matrix(method, kernel, sigma, matrices), energies, folds, LAMBDAS, n_inner=N_INNER)
+    found = nested_ridge(
+        gram_matrix(method, kernel, sigma, matrices), energies, folds, LAMBDAS, n_inner=N_INNER
+    )
     return found.predictions, found.chosen
 
 
 for name, (method, kernel, *_) in GRIDS.items():
-    results[name] = errors_by_fold(chosen[name], lambda setting, method=method, kernel=kernel: test_predictions(method, kernel, *setting))
+    results[name] = errors_by_fold(
+        chosen[name],
+        lambda setting, method=method, kernel=kernel: test_predictions(method, kernel, *setting),
+    )
 
 # %% [markdown]
 # ## Beyond the paper: the averaged Laplacian kernel itself
@@ -375,14 +435,18 @@ n_numberings = run.choose(quick=3, full=5)
 
 
 def averaged_laplacian(sigma, noise, rows):
-    kernel = Average(base("laplacian", sigma), orbit(noise), n_numberings, "both", random_state=seed)
+    kernel = Average(
+        base("laplacian", sigma), orbit(noise), n_numberings, "both", random_state=seed
+    )
     return kernel(X[rows].reshape(len(X[rows]), -1).astype(float))
 
 
 @run.cache
 def averaged_errors(sigma, noise):
     """As `inner_errors`."""
-    return nested_ridge(averaged_laplacian(sigma, noise, pool), energies[pool], pool_folds, LAMBDAS).inner.min(axis=1)
+    return nested_ridge(
+        averaged_laplacian(sigma, noise, pool), energies[pool], pool_folds, LAMBDAS
+    ).inner.min(axis=1)
 
 
 @run.cache
@@ -393,54 +457,108 @@ def averaged_predictions(sigma, noise):
     return found.predictions, found.chosen
 
 
-settings = best({(sigma, noise): averaged_errors(sigma, noise) for sigma in L1_SIGMAS[1:] for noise in NOISES})
-results["orbit, GP, Laplacian"] = errors_by_fold(settings, lambda setting: averaged_predictions(*setting))
+settings = best(
+    {(sigma, noise): averaged_errors(sigma, noise) for sigma in L1_SIGMAS[1:] for noise in NOISES}
+)
+results["orbit, GP, Laplacian"] = errors_by_fold(
+    settings, lambda setting: averaged_predictions(*setting)
+)
 
 # %% [markdown]
 # ## Table 1
 
 # %%
 PAPER = {
-    "original, RF": 14.01, "original, RF, 2 layers": 13.78, "original, Nystrom": 13.97,
-    "original, Nystrom, 2 layers": 13.81, "original, GP": 13.48, "sorted, RF": 12.89,
-    "sorted, RF, 2 layers": 12.49, "sorted, Nystrom": 12.83, "sorted, Nystrom, 2 layers": 12.51,
-    "sorted, GP": 12.59, "random Coulomb": 11.40, "GICDF": 12.25, "LGIKA, RF": 10.82,
-    "LGIKA, RF, 2 layers": 10.05, "LGIKA, Nystrom": 10.87, "LGIKA, Nystrom, 2 layers": 10.45,
+    "original, RF": 14.01,
+    "original, RF, 2 layers": 13.78,
+    "original, Nystrom": 13.97,
+    "original, Nystrom, 2 layers": 13.81,
+    "original, GP": 13.48,
+    "sorted, RF": 12.89,
+    "sorted, RF, 2 layers": 12.49,
+    "sorted, Nystrom": 12.83,
+    "sorted, Nystrom, 2 layers": 12.51,
+    "sorted, GP": 12.59,
+    "random Coulomb": 11.40,
+    "GICDF": 12.25,
+    "LGIKA, RF": 10.82,
+    "LGIKA, RF, 2 layers": 10.05,
+    "LGIKA, Nystrom": 10.87,
+    "LGIKA, Nystrom, 2 layers": 10.45,
 }
 
 
 def shown(setting):
     """The numbers and the repair of a setting, without names of matrices."""
     values = [v for part in setting for v in (part if isinstance(part, tuple) else (part,))]
-    return " / ".join(f"{v:g}" if isinstance(v, float) else v for v in values if isinstance(v, float) or v in REPAIRS)
+    return " / ".join(
+        f"{v:g}" if isinstance(v, float) else v
+        for v in values
+        if isinstance(v, float) or v in REPAIRS
+    )
 
 
 table = []
 for name, (rmse, trimmed, mae, settings, lambdas) in results.items():
     error, without, absolute = mean_se(rmse), mean_se(trimmed), mean_se(mae)
-    table.append({
-        "method": name, "paper RMSE": PAPER.get(name, np.nan), "RMSE": f"{error.mean:.2f} ± {error.se:.2f}",
-        f"RMSE without the {N_WORST} worst": f"{without.mean:.2f} ± {without.se:.2f}",
-        "MAE": f"{absolute.mean:.2f} ± {absolute.se:.2f}", "by fold": ", ".join(f"{v:.1f}" for v in rmse),
-        "chosen by fold": "; ".join(shown(setting) for setting in settings),
-        "lambda": ", ".join(f"{lam:.0e}" for lam in lambdas),
-    })
-run.table(pd.DataFrame(table), "table1", caption="Root mean square and mean absolute errors in kcal/mol over the five test folds, with standard errors. Chosen: bandwidth, then noise and second bandwidth where there are such. The rows of eigenvalues and Laplacian kernels go beyond the paper.")
+    table.append(
+        {
+            "method": name,
+            "paper RMSE": PAPER.get(name, np.nan),
+            "RMSE": f"{error.mean:.2f} ± {error.se:.2f}",
+            f"RMSE without the {N_WORST} worst": f"{without.mean:.2f} ± {without.se:.2f}",
+            "MAE": f"{absolute.mean:.2f} ± {absolute.se:.2f}",
+            "by fold": ", ".join(f"{v:.1f}" for v in rmse),
+            "chosen by fold": "; ".join(shown(setting) for setting in settings),
+            "lambda": ", ".join(f"{lam:.0e}" for lam in lambdas),
+        }
+    )
+run.table(
+    pd.DataFrame(table),
+    "table1",
+    caption="Root mean square and mean absolute errors in kcal/mol over the five test folds, with standard errors. Chosen: bandwidth, then noise and second bandwidth where there are such. The rows of eigenvalues and Laplacian kernels go beyond the paper.",
+)
 
 # %%
 fig, ax = plt.subplots(figsize=(7.4, 5.6))
-looks = {"original": "raw", "sorted": "sorted", "random": "random-coulomb", "GICDF": "cdf", "LGIKA": "lgika", "eigenvalues": "definition", "orbit": "fast"}
+looks = {
+    "original": "raw",
+    "sorted": "sorted",
+    "random": "random-coulomb",
+    "GICDF": "cdf",
+    "LGIKA": "lgika",
+    "eigenvalues": "definition",
+    "orbit": "fast",
+}
 for i, (name, (rmse, *_)) in enumerate(results.items()):
     look = looks[name.split(",")[0].split(" ")[0]]
     score = mean_se(rmse)
-    ax.errorbar(score.mean, i, xerr=2 * score.se, color=colour(look), marker=marker(look), linestyle="none")
+    ax.errorbar(
+        score.mean, i, xerr=2 * score.se, color=colour(look), marker=marker(look), linestyle="none"
+    )
     if name in PAPER and stand_in is None:
-        ax.plot(PAPER[name], i, color=colour("published"), marker=marker("published"), linestyle="none", label="paper" if i == 0 else None)
-ax.set(yticks=range(len(results)), yticklabels=list(results), xlabel="test RMSE (kcal/mol)" + (f", {stand_in}" if stand_in else ""))
+        ax.plot(
+            PAPER[name],
+            i,
+            color=colour("published"),
+            marker=marker("published"),
+            linestyle="none",
+            label="paper" if i == 0 else None,
+        )
+ax.set(
+    yticks=range(len(results)),
+    yticklabels=list(results),
+    xlabel="test RMSE (kcal/mol)" + (f", {stand_in}" if stand_in else ""),
+)
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()
-run.figure(fig, "table1", alt=f"Test errors of {len(results)} methods with error bars and, on the full data, the paper's numbers as stars.", caption="Mean over five folds and two standard errors.")
+run.figure(
+    fig,
+    "table1",
+    alt=f"Test errors of {len(results)} methods with error bars and, on the full data, the paper's numbers as stars.",
+    caption="Mean over five folds and two standard errors.",
+)
 
 # %%
 PAIRS = {
@@ -459,8 +577,12 @@ for claim, names in PAIRS.items():
     # errors of made-up molecules say nothing about the paper's
     if stand_in is None:
         samples = np.stack([results[name][0] for name in names], axis=1)
-        by_fold = " and ".join(", ".join(f"{error:.1f}" for error in column) for column in samples.T)
-        run.claim(claim, samples=samples[:, 0] if len(names) == 1 else samples, note=f"by fold {by_fold}")
+        by_fold = " and ".join(
+            ", ".join(f"{error:.1f}" for error in column) for column in samples.T
+        )
+        run.claim(
+            claim, samples=samples[:, 0] if len(names) == 1 else samples, note=f"by fold {by_fold}"
+        )
 
 # %% [markdown]
 # ## How stable are these numbers?
@@ -471,8 +593,12 @@ for claim, names in PAIRS.items():
 
 # %%
 pairs = [
-    ("sorted, RF", "LGIKA, RF"), ("sorted, Nystrom", "LGIKA, Nystrom"),
-    ("sorted, GP, Laplacian", "orbit, GP, Laplacian"), ("LGIKA, RF", "LGIKA, RF, 2 layers"), ("random Coulomb", "LGIKA, RF"), ("GICDF", "LGIKA, RF"),
+    ("sorted, RF", "LGIKA, RF"),
+    ("sorted, Nystrom", "LGIKA, Nystrom"),
+    ("sorted, GP, Laplacian", "orbit, GP, Laplacian"),
+    ("LGIKA, RF", "LGIKA, RF, 2 layers"),
+    ("random Coulomb", "LGIKA, RF"),
+    ("GICDF", "LGIKA, RF"),
 ]
 gains = []
 for worse, better in pairs:

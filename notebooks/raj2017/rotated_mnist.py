@@ -23,7 +23,7 @@
 # features altogether for the exact kernel.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -52,7 +52,9 @@ run = Run("raj2017/rotated_mnist", profile=profile, seed=seed)
 # %%
 if run.quick:
     digits = load_digits_images()
-    data = make_rotated_mnist(digits.data, digits.target, n_train=300, n_test=600, random_state=seed)
+    data = make_rotated_mnist(
+        digits.data, digits.target, n_train=300, n_test=600, random_state=seed
+    )
     stand_in = "bundled digits, rotated"
 else:
     data = make_rotated_mnist(random_state=seed)
@@ -65,7 +67,9 @@ labels = data.target
 basis = AngularBasis((28, 28)).fit(pixels[:1])
 angular = basis.transform(pixels)
 carried = float(np.sum(angular**2) / np.sum(pixels**2))
-print(f"{n_train} + {len(pixels) - n_train} images; {angular.shape[1]} coefficients carry {carried:.2%} of the energy")
+print(
+    f"{n_train} + {len(pixels) - n_train} images; {angular.shape[1]} coefficients carry {carried:.2%} of the energy"
+)
 
 # %% [markdown]
 # ## Features, then regularised least squares
@@ -99,13 +103,17 @@ rotations = basis.rotations(VonMises(KAPPA), n_nodes=NODES)
 
 def scaled(coefficients, unit):
     """Images at unit norm, or as they are."""
-    return coefficients / np.linalg.norm(coefficients, axis=1, keepdims=True) if unit else coefficients
+    return (
+        coefficients / np.linalg.norm(coefficients, axis=1, keepdims=True) if unit else coefficients
+    )
 
 
 def build(method, gamma, templates):
     how = {"gamma": gamma, "n_jobs": threads, "random_state": seed}
     if method == "gicdf":
-        return GroupCDF(rotations, templates, n_bins=25, n_transforms=100, s="data", random_state=seed)
+        return GroupCDF(
+            rotations, templates, n_bins=25, n_transforms=100, s="data", random_state=seed
+        )
     group = rotations if method.startswith("lgika") else None
     if method.endswith("nystrom"):
         return OrbitNystroem(group, templates, **how)
@@ -129,7 +137,10 @@ def held_out_accuracy(method, unit, gamma, seconds, templates):
     norms = gram.diagonal().copy()
     tops = [Hyperkernel(Linear(), second * gamma_2).of_gram for second in seconds]
     grams = [lambda: gram, *(lambda top=top: top(gram, norms) for top in tops)]
-    return [np.nanmax(ridge_by_holdout(make(), labels[:n_train], COARSE, held).accuracies) for make in grams]
+    return [
+        np.nanmax(ridge_by_holdout(make(), labels[:n_train], COARSE, held).accuracies)
+        for make in grams
+    ]
 
 
 @run.cache
@@ -137,7 +148,10 @@ def held_out_second(method, unit, gamma, seconds):
     """Best accuracies over lambda of random features of two layers by ``seconds``."""
     Z = build(method, gamma, min(s, n_train)).fit_transform(scaled(angular[:n_train], unit))
     tops = (second_layer(second, s_second, Z).transform(Z) for second in seconds)
-    return [np.nanmax(ridge_by_holdout(W @ W.T, labels[:n_train], COARSE, held).accuracies) for W in tops]
+    return [
+        np.nanmax(ridge_by_holdout(W @ W.T, labels[:n_train], COARSE, held).accuracies)
+        for W in tops
+    ]
 
 
 def holdout_fit(Z):
@@ -176,9 +190,11 @@ def test_predictions(method, unit, gamma, second, templates):
     return predicted
 
 
-MULTIPLES = (1.0, 2.0, 4.0, 8.0)         # of the median heuristic
+MULTIPLES = (1.0, 2.0, 4.0, 8.0)  # of the median heuristic
 GAMMAS = {
-    unit: {c: c * median_gamma(scaled(angular[:n_train], unit), random_state=seed) for c in MULTIPLES}
+    unit: {
+        c: c * median_gamma(scaled(angular[:n_train], unit), random_state=seed) for c in MULTIPLES
+    }
     for unit in (False, True)
 }
 SECOND = (0.1, 0.3, 1.0)
@@ -192,17 +208,21 @@ def accuracy(predicted):
 
 def by_bandwidth(method, unit):
     """Held-out accuracy of one layer for each multiple of the median heuristic."""
-    return {c: held_out_accuracy(method, unit, gamma, (), s)[0] for c, gamma in GAMMAS[unit].items()}
+    return {
+        c: held_out_accuracy(method, unit, gamma, (), s)[0] for c, gamma in GAMMAS[unit].items()
+    }
 
 
 scales = {unit: by_bandwidth("lgika-rf", unit) for unit in (False, True)}
 unit = max(scales, key=lambda unit: max(scales[unit].values()))
 run.table(
     [
-        {"images": "unit norm" if key else "as they are"} | {f"bandwidth {c:g}": f"{100 * value:.2f}" for c, value in found.items()}
+        {"images": "unit norm" if key else "as they are"}
+        | {f"bandwidth {c:g}": f"{100 * value:.2f}" for c, value in found.items()}
         for key, found in scales.items()
     ],
-    "scale", caption=f"LGIKA (RF), one layer: accuracy in per cent on {held:,} held-out training images by bandwidth, relative to the median heuristic.",
+    "scale",
+    caption=f"LGIKA (RF), one layer: accuracy in per cent on {held:,} held-out training images by bandwidth, relative to the median heuristic.",
 )
 
 # %%
@@ -211,25 +231,44 @@ for method in ("lgika-rf", "lgika-nystrom", "rf", "nystrom"):
     found = by_bandwidth(method, unit)
     chosen[method] = multiple = max(found, key=found.get)
     gamma = GAMMAS[unit][multiple]
-    limits, tops = held_out_accuracy(method, unit, gamma, SECOND, s)[1:], held_out_second(method, unit, gamma, SECOND)
+    limits, tops = (
+        held_out_accuracy(method, unit, gamma, SECOND, s)[1:],
+        held_out_second(method, unit, gamma, SECOND),
+    )
     second = SECOND[int(np.argmax(tops))]
     settings.append(
-        {"method": method, "bandwidth / median": f"{multiple:g}", "one layer (%)": f"{100 * found[multiple]:.2f}"}
-        | {f"two layers, {c:g} x median (%)": f"{100 * top:.2f}, limit {100 * limit:.2f}" for c, top, limit in zip(SECOND, tops, limits, strict=True)}
+        {
+            "method": method,
+            "bandwidth / median": f"{multiple:g}",
+            "one layer (%)": f"{100 * found[multiple]:.2f}",
+        }
+        | {
+            f"two layers, {c:g} x median (%)": f"{100 * top:.2f}, limit {100 * limit:.2f}"
+            for c, top, limit in zip(SECOND, tops, limits, strict=True)
+        }
         | {"chosen": f"{second:g}"}
     )
     for layer, predicted in enumerate(test_predictions(method, unit, gamma, second, s), start=1):
         results[method, layer] = accuracy(predicted)
     if method == "lgika-rf":
         orthogonal = held_out_accuracy("lgika-orthogonal", unit, gamma, (), s)[0]
-        results["lgika-orthogonal", 1] = accuracy(test_predictions("lgika-orthogonal", unit, gamma, None, s)[0])
-        settings.append({
-            "method": "lgika-rf, orthogonal templates (ours)", "bandwidth / median": f"{multiple:g}",
-            "one layer (%)": f"{100 * orthogonal:.2f}",
-        })
+        results["lgika-orthogonal", 1] = accuracy(
+            test_predictions("lgika-orthogonal", unit, gamma, None, s)[0]
+        )
+        settings.append(
+            {
+                "method": "lgika-rf, orthogonal templates (ours)",
+                "bandwidth / median": f"{multiple:g}",
+                "one layer (%)": f"{100 * orthogonal:.2f}",
+            }
+        )
 for name, templates in (("gicdf, fewer", n_cdf_fewer), ("gicdf", n_cdf)):
     results[name, 1] = accuracy(test_predictions("gicdf", unit, None, None, templates)[0])
-run.table(pd.DataFrame(settings), "settings", caption=f"Accuracies on {held:,} held-out training images, and what was chosen by them. Limit: the Gaussian kernel of the first layer's features in place of random features of them. Orthogonal templates, which the paper did not try, beside the independent ones.")
+run.table(
+    pd.DataFrame(settings),
+    "settings",
+    caption=f"Accuracies on {held:,} held-out training images, and what was chosen by them. Limit: the Gaussian kernel of the first layer's features in place of random features of them. Orthogonal templates, which the paper did not try, beside the independent ones.",
+)
 
 # %% [markdown]
 # ## One step beyond: no random features
@@ -244,7 +283,7 @@ run.table(pd.DataFrame(settings), "settings", caption=f"Accuracies on {held:,} h
 # %%
 BLURS = run.choose(quick=(0.0, 0.5), full=(0.0, 0.5, 1.0, 1.5))
 KAPPAS = run.choose(quick=(0.2, 1.0), full=(0.0, 0.05, 0.2))
-EXACT_NODES = 64                         # the kernel asks for more than its features
+EXACT_NODES = 64  # the kernel asks for more than its features
 
 
 def loo_error(gram):
@@ -256,7 +295,10 @@ def blurred(blur, start, stop):
     if blur == 0:
         return scaled(angular[start:stop], unit)
     images = pixels[start:stop].reshape(-1, 28, 28)
-    return scaled(basis.transform(ndimage.gaussian_filter(images, (0, blur, blur)).reshape(len(images), -1)), unit)
+    return scaled(
+        basis.transform(ndimage.gaussian_filter(images, (0, blur, blur)).reshape(len(images), -1)),
+        unit,
+    )
 
 
 EXACT_MULTIPLES = (*MULTIPLES, 16.0)
@@ -269,7 +311,9 @@ def bandwidths(blur):
 def kernel(gamma, kappa):
     if kappa is None:
         return Gaussian(gamma)
-    return CircleAverage(Gaussian(gamma), basis.rotations(VonMises(kappa), n_nodes=EXACT_NODES), n_jobs=threads)
+    return CircleAverage(
+        Gaussian(gamma), basis.rotations(VonMises(kappa), n_nodes=EXACT_NODES), n_jobs=threads
+    )
 
 
 @run.cache
@@ -291,20 +335,36 @@ def exact_predictions(kappa, blur, gamma, seconds):
     distances = norms[:1000, None] + norms[:1000] - 2 * gram[:1000, :1000]
     unit = 1 / (2 * np.median(distances[np.triu_indices_from(distances, 1)]))
     tops = [None, *(Hyperkernel(k, second * unit) for second in seconds)]
-    fits = [ridge_by_holdout(gram if top is None else top.of_gram(gram, norms), labels[:n_train], LAMBDAS, held) for top in tops]
-    best = 1 + int(np.argmax([np.nanmax(fitted.accuracies) for fitted in fits[1:]])) if seconds else 0
+    fits = [
+        ridge_by_holdout(
+            gram if top is None else top.of_gram(gram, norms), labels[:n_train], LAMBDAS, held
+        )
+        for top in tops
+    ]
+    best = (
+        1 + int(np.argmax([np.nanmax(fitted.accuracies) for fitted in fits[1:]])) if seconds else 0
+    )
     chosen = [(tops[i], fits[i]) for i in sorted({0, best})]
     predicted = [[] for _ in chosen]
     for start in range(n_train, len(angular), 5000):
         points = blurred(blur, start, start + 5000)
         gram = k(points, X)
         for out, (top, fitted) in zip(predicted, chosen, strict=True):
-            values = gram if top is None else top.of_gram(gram, k.diag(points).astype(gram.dtype), norms)
-            out.append((values @ fitted.dual_coef.astype(gram.dtype) + fitted.intercept).argmax(axis=1))
-    return [np.concatenate(part).astype(np.int8) for part in predicted], seconds[best - 1] if best else None
+            values = (
+                gram if top is None else top.of_gram(gram, k.diag(points).astype(gram.dtype), norms)
+            )
+            out.append(
+                (values @ fitted.dual_coef.astype(gram.dtype) + fitted.intercept).argmax(axis=1)
+            )
+    return [np.concatenate(part).astype(np.int8) for part in predicted], seconds[
+        best - 1
+    ] if best else None
 
 
-for name, grid in {"rbf": [(None, 0.0)], "exact": [(kappa, blur) for kappa in KAPPAS for blur in BLURS]}.items():
+for name, grid in {
+    "rbf": [(None, 0.0)],
+    "exact": [(kappa, blur) for kappa in KAPPAS for blur in BLURS],
+}.items():
     errors = {setting: exact_leave_one_out(*setting) for setting in grid}
     kappa, blur = min(errors, key=lambda setting: min(errors[setting]))
     best = int(np.argmin(errors[kappa, blur]))
@@ -312,21 +372,36 @@ for name, grid in {"rbf": [(None, 0.0)], "exact": [(kappa, blur) for kappa in KA
     predicted, second = exact_predictions(kappa, blur, bandwidths(blur)[best], seconds)
     for layer, classes in enumerate(predicted, start=1):
         results[name, layer] = accuracy(classes)
-    print(f"{name}: kappa = {kappa}, blur = {blur} pixels, bandwidth / median = {EXACT_MULTIPLES[best]:g}, leave-one-out error {errors[kappa, blur][best]:.2%}, second layer / median = {second}")
+    print(
+        f"{name}: kappa = {kappa}, blur = {blur} pixels, bandwidth / median = {EXACT_MULTIPLES[best]:g}, leave-one-out error {errors[kappa, blur][best]:.2%}, second layer / median = {second}"
+    )
 
 # %% [markdown]
 # ## Table 2
 
 # %%
 NAMES = {
-    "rf": "Original (RF)", "nystrom": "Original (Nystrom)", "rbf": "Original (RBF)", "gicdf, fewer": f"GICDF, {n_cdf_fewer} templates", "gicdf": f"GICDF, {n_cdf:,} templates",
-    "lgika-rf": "LGIKA (RF)", "lgika-nystrom": "LGIKA (Nystrom)", "lgika-orthogonal": "LGIKA (RF), orthogonal templates (ours)",
+    "rf": "Original (RF)",
+    "nystrom": "Original (Nystrom)",
+    "rbf": "Original (RBF)",
+    "gicdf, fewer": f"GICDF, {n_cdf_fewer} templates",
+    "gicdf": f"GICDF, {n_cdf:,} templates",
+    "lgika-rf": "LGIKA (RF)",
+    "lgika-nystrom": "LGIKA (Nystrom)",
+    "lgika-orthogonal": "LGIKA (RF), orthogonal templates (ours)",
     "exact": "exact orbit kernel (ours)",
 }
 PAPER = {
-    ("rf", 1): 87.75, ("rf", 2): 88.01, ("nystrom", 1): 88.93, ("nystrom", 2): 88.98, ("rbf", 1): 90,
-    ("gicdf", 1): 93.81, ("lgika-rf", 1): 96.83, ("lgika-rf", 2): 97.18,
-    ("lgika-nystrom", 1): 96.81, ("lgika-nystrom", 2): 97.21,
+    ("rf", 1): 87.75,
+    ("rf", 2): 88.01,
+    ("nystrom", 1): 88.93,
+    ("nystrom", 2): 88.98,
+    ("rbf", 1): 90,
+    ("gicdf", 1): 93.81,
+    ("lgika-rf", 1): 96.83,
+    ("lgika-rf", 2): 97.18,
+    ("lgika-nystrom", 1): 96.81,
+    ("lgika-nystrom", 2): 97.21,
 }
 CITED = {"TI-RBM": 95.8, "RC-RBM": 97.02, "Z2-CNN": 94.97, "P4-CNN": 97.72}
 rows = []
@@ -334,24 +409,74 @@ for name, title in NAMES.items():
     for layer in (1, 2):
         if (name, layer) in results:
             value, se = results[name, layer]
-            rows.append({"method": title, "layers": layer, "paper": PAPER.get((name, layer), np.nan), "here": f"{value:.2f} ± {se:.2f}"})
-rows += [{"method": f"{name} (cited by the paper)", "layers": np.nan, "paper": value, "here": ""} for name, value in CITED.items()]
-run.table(pd.DataFrame(rows), "table2", caption="Test accuracy in per cent, with binomial standard errors" + (f"; data: {stand_in}." if stand_in else "."))
+            rows.append(
+                {
+                    "method": title,
+                    "layers": layer,
+                    "paper": PAPER.get((name, layer), np.nan),
+                    "here": f"{value:.2f} ± {se:.2f}",
+                }
+            )
+rows += [
+    {"method": f"{name} (cited by the paper)", "layers": np.nan, "paper": value, "here": ""}
+    for name, value in CITED.items()
+]
+run.table(
+    pd.DataFrame(rows),
+    "table2",
+    caption="Test accuracy in per cent, with binomial standard errors"
+    + (f"; data: {stand_in}." if stand_in else "."),
+)
 
 # %%
 fig, ax = plt.subplots(figsize=(7.6, 4.4))
-looks = {"rf": "rff", "nystrom": "nystrom", "rbf": "rbf", "gicdf": "cdf", "gicdf, fewer": "cdf", "lgika-rf": "lgika-rff", "lgika-nystrom": "lgika-nystrom", "lgika-orthogonal": "lgika-rff", "exact": "exact-kernel"}
+looks = {
+    "rf": "rff",
+    "nystrom": "nystrom",
+    "rbf": "rbf",
+    "gicdf": "cdf",
+    "gicdf, fewer": "cdf",
+    "lgika-rf": "lgika-rff",
+    "lgika-nystrom": "lgika-nystrom",
+    "lgika-orthogonal": "lgika-rff",
+    "exact": "exact-kernel",
+}
 shown = [key for name in NAMES for key in ((name, 1), (name, 2)) if key in results]
 for i, (name, layer) in enumerate(shown):
     value, se = results[name, layer]
-    ax.errorbar(value, i, xerr=2 * se, color=colour(looks[name]), marker=marker(looks[name]), linestyle="none")
+    ax.errorbar(
+        value,
+        i,
+        xerr=2 * se,
+        color=colour(looks[name]),
+        marker=marker(looks[name]),
+        linestyle="none",
+    )
     if stand_in is None and (name, layer) in PAPER:
-        ax.plot(PAPER[name, layer], i, color=colour("published"), marker=marker("published"), linestyle="none", label="paper" if i == 0 else None)
-ax.set(yticks=range(len(shown)), yticklabels=[f"{NAMES[name]}, {layer} layer{'s' if layer == 2 else ''}" for name, layer in shown], xlabel="test accuracy (%)" + (f", {stand_in}" if stand_in else ""))
+        ax.plot(
+            PAPER[name, layer],
+            i,
+            color=colour("published"),
+            marker=marker("published"),
+            linestyle="none",
+            label="paper" if i == 0 else None,
+        )
+ax.set(
+    yticks=range(len(shown)),
+    yticklabels=[
+        f"{NAMES[name]}, {layer} layer{'s' if layer == 2 else ''}" for name, layer in shown
+    ],
+    xlabel="test accuracy (%)" + (f", {stand_in}" if stand_in else ""),
+)
 ax.invert_yaxis()
 if stand_in is None:
     ax.legend()
-run.figure(fig, "table2", alt="Test accuracies of plain and rotation-averaged features and exact kernels, with the paper's numbers as stars on the full data; the exact orbit kernel is on top.", caption="Two binomial standard errors.")
+run.figure(
+    fig,
+    "table2",
+    alt="Test accuracies of plain and rotation-averaged features and exact kernels, with the paper's numbers as stars on the full data; the exact orbit kernel is on top.",
+    caption="Two binomial standard errors.",
+)
 
 # %%
 CLAIMS = {

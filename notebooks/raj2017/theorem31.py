@@ -25,7 +25,7 @@
 # most $1/r$. We measure the parts on their own, then test the whole bound at its own sample sizes.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -52,13 +52,13 @@ run = Run("raj2017/theorem31", profile=profile, seed=seed)
 sigma, diameter, d = 1.0, 2.0, 2
 gamma = raj2017.gamma_of_bandwidth(sigma)
 density = VonMises(kappa=1.0)
-circle = CircleAction([1, 1], density)                      # sampled
-nodes = CircleAction([1, 1], density, n_nodes=128)          # integrated
+circle = CircleAction([1, 1], density)  # sampled
+nodes = CircleAction([1, 1], density, n_nodes=128)  # integrated
 radii, n_angles = np.linspace(1 / 3, 1, 3), run.choose(quick=8, full=12)
 angles = 2 * np.pi * np.arange(n_angles) / n_angles
 net = np.stack([np.outer(radii, np.cos(angles)), np.outer(radii, np.sin(angles))], axis=-1)
 net = np.concatenate([np.zeros((1, 2)), net.reshape(-1, 2)])
-single = net.astype(np.float32)          # for features: cosines are then some fifty times faster
+single = net.astype(np.float32)  # for features: cosines are then some fifty times faster
 exact = CircleAverage(Gaussian(gamma), nodes)(net)
 finer = CircleAverage(Gaussian(gamma), CircleAction([1, 1], density, n_nodes=512))(net)
 print(f"{len(net)} points; quadrature error {np.abs(exact - finer).max():.0e}")
@@ -72,7 +72,9 @@ print(f"{len(net)} points; quadrature error {np.abs(exact - finer).max():.0e}")
 
 # %%
 repetitions = run.choose(quick=20, full=30)
-sizes_s = np.array(run.choose(quick=[16, 64, 256, 1024], full=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096]))
+sizes_s = np.array(
+    run.choose(quick=[16, 64, 256, 1024], full=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
+)
 sizes_r = np.array(run.choose(quick=[8, 16, 32, 64, 128], full=[8, 16, 32, 64, 128, 256]))
 
 
@@ -96,11 +98,19 @@ def group_errors(r, repetition):
 
 
 draws = [1000 * seed + i for i in range(repetitions)]
-errors = {form: np.array([[template_error(s, form, i) for i in draws] for s in sizes_s]) for form in ("phase", "cos_sin")}
+errors = {
+    form: np.array([[template_error(s, form, i) for i in draws] for s in sizes_s])
+    for form in ("phase", "cos_sin")
+}
 both = np.array([[group_errors(r, i) for i in draws] for r in sizes_r])
 errors |= {"V": both[..., 0], "U": both[..., 1]}
-fits = {name: fit_rate(sizes_s if name in ("phase", "cos_sin") else sizes_r, values) for name, values in errors.items()}
-pd.Series({name: str(fit) for name, fit in fits.items()}, name="exponent [95 % interval]").to_frame()
+fits = {
+    name: fit_rate(sizes_s if name in ("phase", "cos_sin") else sizes_r, values)
+    for name, values in errors.items()
+}
+pd.Series(
+    {name: str(fit) for name, fit in fits.items()}, name="exponent [95 % interval]"
+).to_frame()
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
@@ -113,17 +123,36 @@ shown = [
 for ax, sizes, name, label, method, line in shown:
     mean, se = errors[name].mean(axis=1), errors[name].std(axis=1, ddof=1) / np.sqrt(repetitions)
     ax.errorbar(sizes, mean, 2 * se, color=colour(method), marker=marker(method), linestyle="none")
-    ax.plot(sizes, fits[name].predict(sizes), line, color=colour(method), label=f"{label}: slope {fits[name].slope:.2f}")
+    ax.plot(
+        sizes,
+        fits[name].predict(sizes),
+        line,
+        color=colour(method),
+        label=f"{label}: slope {fits[name].slope:.2f}",
+    )
     ax.set(xscale="log", yscale="log")
-axes[1].plot(sizes_r, [raj2017.statistics_gap(r) for r in sizes_r], ":", color=colour("bound"), label="1/r, bound on |V − U|")
+axes[1].plot(
+    sizes_r,
+    [raj2017.statistics_gap(r) for r in sizes_r],
+    ":",
+    color=colour("bound"),
+    label="1/r, bound on |V − U|",
+)
 axes[0].set(xlabel="templates s (group integrated)", ylabel="largest error over all pairs")
 axes[1].set(xlabel="group samples r (no templates)")
 for ax in axes:
     ax.legend(loc="lower left")
-run.figure(fig, "rates", alt="Largest kernel error over all pairs against templates (left) and group samples (right) on logarithmic axes, straight lines of slope close to minus one half.", caption=f"Means and two standard errors over {repetitions} draws, with fitted power laws.")
+run.figure(
+    fig,
+    "rates",
+    alt="Largest kernel error over all pairs against templates (left) and group samples (right) on logarithmic axes, straight lines of slope close to minus one half.",
+    caption=f"Means and two standard errors over {repetitions} draws, with fitted power laws.",
+)
 run.claim(
-    "raj2017/theorem3.1-rates", rates={"templates": fits["phase"], "group samples": fits["V"]},
-    expected={"templates": -0.5, "group samples": -0.5}, tolerance=0.03,
+    "raj2017/theorem3.1-rates",
+    rates={"templates": fits["phase"], "group samples": fits["V"]},
+    expected={"templates": -0.5, "group samples": -0.5},
+    tolerance=0.03,
 )
 
 # %% [markdown]
@@ -139,9 +168,20 @@ delta = 1e-3
 trials = run.choose(quick=10, full=30)
 plan = []
 for eps in run.choose(quick=[0.5], full=[0.3, 0.5]):
-    s, r = raj2017.templates(eps, d, diameter, delta), raj2017.group_samples(eps, d, diameter, delta)
+    s, r = (
+        raj2017.templates(eps, d, diameter, delta),
+        raj2017.group_samples(eps, d, diameter, delta),
+    )
     failure = raj2017.uniform_failure(s, r, eps, d, diameter, sigma)
-    plan.append({"eps": eps, "s": s, "r": r, "r, repaired": raj2017.group_samples(eps, d, diameter, delta, published=False), "may fail in": failure})
+    plan.append(
+        {
+            "eps": eps,
+            "s": s,
+            "r": r,
+            "r, repaired": raj2017.group_samples(eps, d, diameter, delta, published=False),
+            "may fail in": failure,
+        }
+    )
 
 
 def bound_trial(s, r, repetition):
@@ -150,11 +190,20 @@ def bound_trial(s, r, repetition):
     return sup_error(Z @ Z.T)
 
 
-found = {row["eps"]: np.array([bound_trial(row["s"], row["r"], 10**6 * (seed + 1) + i) for i in range(trials)]) for row in plan}
+found = {
+    row["eps"]: np.array(
+        [bound_trial(row["s"], row["r"], 10**6 * (seed + 1) + i) for i in range(trials)]
+    )
+    for row in plan
+}
 for row in plan:
     row["largest error seen"] = found[row["eps"]].max()
     row["bound"] = row["eps"] + 1 / row["r"]
-run.table(pd.DataFrame(plan).round(4), "bound", caption=f"The bound at the sample sizes that its proof asks for, {trials} trials each.")
+run.table(
+    pd.DataFrame(plan).round(4),
+    "bound",
+    caption=f"The bound at the sample sizes that its proof asks for, {trials} trials each.",
+)
 lhs = np.concatenate([found[row["eps"]] for row in plan])
 rhs = np.concatenate([np.full(trials, row["bound"]) for row in plan])
 run.claim("raj2017/theorem3.1", lhs=lhs, rhs=rhs, allowed=max(row["may fail in"] for row in plan))

@@ -25,7 +25,7 @@
 # other two are as good as infinite, and look at the exponents.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -54,7 +54,7 @@ population = run.choose(quick=60, full=120)
 rng = np.random.default_rng(seed)
 radius, angle = np.sqrt(rng.uniform(0, 1, population)) * 1.5, rng.uniform(-np.pi, np.pi, population)
 X = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-probability = 0.5 + 0.45 * np.sign(np.sin(4 * radius) * np.cos(angle))     # of label +1
+probability = 0.5 + 0.45 * np.sign(np.sin(4 * radius) * np.cos(angle))  # of label +1
 density = VonMises(kappa=2.0)
 nodes, circle = CircleAction([1, 1], density, n_nodes=48), CircleAction([1, 1], density)
 
@@ -67,7 +67,10 @@ def features(s, r, draw):
 
 
 def expected_risk(scores):
-    return np.mean(probability * margin_loss("hinge", scores) + (1 - probability) * margin_loss("hinge", -scores))
+    return np.mean(
+        probability * margin_loss("hinge", scores)
+        + (1 - probability) * margin_loss("hinge", -scores)
+    )
 
 
 def minimise(Z, s, labels, weights, index):
@@ -91,8 +94,12 @@ repetitions = run.choose(quick=20, full=40)
 n_learners = run.choose(quick=8, full=30)
 enough = run.choose(quick=200, full=500)
 sizes = {
-    "samples": run.choose(quick=[25, 100, 400, 1600], full=[25, 50, 100, 200, 400, 800, 1600, 3200]),
-    "templates": run.choose(quick=[8, 32, 128, 512], full=[8, 16, 32, 64, 128, 256, 512, 1024, 2048]),
+    "samples": run.choose(
+        quick=[25, 100, 400, 1600], full=[25, 50, 100, 200, 400, 800, 1600, 3200]
+    ),
+    "templates": run.choose(
+        quick=[8, 32, 128, 512], full=[8, 16, 32, 64, 128, 256, 512, 1024, 2048]
+    ),
     "group": run.choose(quick=[2, 8, 32, 128], full=[2, 4, 8, 16, 32, 64, 128, 256, 512]),
 }
 fixed = {draw: features(enough, None, 500 + draw) for draw in range(n_learners)}
@@ -109,7 +116,9 @@ def excess_risk(n, draw):
     return expected_risk(minimise(fixed[draw], enough, y, None, index)) - expected_risk(best[draw])
 
 
-measured = {"samples": np.array([[excess_risk(n, i) for i in range(n_learners)] for n in sizes["samples"]])}
+measured = {
+    "samples": np.array([[excess_risk(n, i) for i in range(n_learners)] for n in sizes["samples"]])
+}
 
 # %% [markdown]
 # ## Templates and group samples
@@ -126,6 +135,7 @@ measured = {"samples": np.array([[excess_risk(n, i) for i in range(n_learners)] 
 # from above only.) We take $f^*$ with $\alpha(\omega) = C\,p(\omega)\,\mathrm{sign}(h(\omega))$ for
 # an odd-looking $h$, on the boundary of $\mathcal{F}_p$, and the proof's own $\hat f$.
 
+
 # %%
 def sign_of(omega):
     return np.sign(np.cos(2 * np.linalg.norm(omega, axis=1)) + omega[:, 0])
@@ -139,16 +149,29 @@ def random_function(s, r, draw):
     return C / s * cosines @ sign_of(model.templates_)
 
 
-target = np.mean([random_function(run.choose(quick=20_000, full=50_000), None, 9000 + i) for i in range(run.choose(quick=5, full=20))], axis=0)
+target = np.mean(
+    [
+        random_function(run.choose(quick=20_000, full=50_000), None, 9000 + i)
+        for i in range(run.choose(quick=5, full=20))
+    ],
+    axis=0,
+)
 fixed_templates = {draw: random_function(300, None, draw) for draw in range(repetitions)}
-measured["templates"] = np.array([
-    [np.sqrt(np.mean((random_function(s, None, i) - target) ** 2)) for i in range(repetitions)]
-    for s in sizes["templates"]
-])
-measured["group"] = np.array([
-    [np.sqrt(np.mean((random_function(300, r, i) - fixed_templates[i]) ** 2)) for i in range(repetitions)]
-    for r in sizes["group"]
-])
+measured["templates"] = np.array(
+    [
+        [np.sqrt(np.mean((random_function(s, None, i) - target) ** 2)) for i in range(repetitions)]
+        for s in sizes["templates"]
+    ]
+)
+measured["group"] = np.array(
+    [
+        [
+            np.sqrt(np.mean((random_function(300, r, i) - fixed_templates[i]) ** 2))
+            for i in range(repetitions)
+        ]
+        for r in sizes["group"]
+    ]
+)
 fits = {name: fit_rate(sizes[name], values) for name, values in measured.items()}
 
 # %%
@@ -157,15 +180,32 @@ titles = {"samples": "labelled points N", "templates": "templates s", "group": "
 for ax, (name, fit) in zip(axes, fits.items(), strict=True):
     x, values = np.array(sizes[name]), measured[name]
     se = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
-    ax.errorbar(x, values.mean(axis=1), 2 * se, color=colour(name), marker=marker(name), linestyle="none")
+    ax.errorbar(
+        x, values.mean(axis=1), 2 * se, color=colour(name), marker=marker(name), linestyle="none"
+    )
     ax.plot(x, fit.predict(x), color=colour(name), label=f"slope {fit.slope:.2f}")
-    ax.plot(x, fit.predict(x[:1]) * (x / x[0]) ** -0.5, ":", color=colour("bound"), label="slope −1/2")
-    ax.set(xscale="log", yscale="log", xlabel=titles[name], ylabel="excess risk" if name == "samples" else "distance in L2")
+    ax.plot(
+        x, fit.predict(x[:1]) * (x / x[0]) ** -0.5, ":", color=colour("bound"), label="slope −1/2"
+    )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel=titles[name],
+        ylabel="excess risk" if name == "samples" else "distance in L2",
+    )
     ax.minorticks_off()
     ax.legend()
-run.figure(fig, "rates", alt="Excess risk against labelled points, and L2 distance against templates and against group samples, on logarithmic axes with fitted power laws; the first falls faster than the power minus one half, the others at that power.", caption="Each of N, s, r alone; means and two standard errors over random draws.")
+run.figure(
+    fig,
+    "rates",
+    alt="Excess risk against labelled points, and L2 distance against templates and against group samples, on logarithmic axes with fitted power laws; the first falls faster than the power minus one half, the others at that power.",
+    caption="Each of N, s, r alone; means and two standard errors over random draws.",
+)
 run.claim(
-    "raj2017/theorem3.2", rates=fits, expected=dict.fromkeys(fits, -0.5), tolerance=0.03,
+    "raj2017/theorem3.2",
+    rates=fits,
+    expected=dict.fromkeys(fits, -0.5),
+    tolerance=0.03,
     note="for s and r the rate is that of the L2 distance in lemma A.2: the excess risk itself can be negative",
 )
 
@@ -177,7 +217,12 @@ run.claim(
 
 # %%
 rows = [
-    {"N": n, "s": n, "r": n, "bound on the excess": float(raj2017.excess_risk_bound(n, n, n, C, 0.05))}
+    {
+        "N": n,
+        "s": n,
+        "r": n,
+        "bound on the excess": float(raj2017.excess_risk_bound(n, n, n, C, 0.05)),
+    }
     for n in (10**2, 10**4, 10**6, 10**8)
 ]
 run.table(rows, "bound", caption="Theorem 3.2 with its constants, probability 0.85, hinge loss.")

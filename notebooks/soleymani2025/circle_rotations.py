@@ -25,7 +25,7 @@
 # divides $m$: the invariant functions are those of period $2\pi/k$, as they should be.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -61,7 +61,9 @@ def rotations(k):
 # the projection of random coefficients against striking out all other frequencies by hand.
 
 # %%
-ORDERS = run.choose(quick=[1, 2, 3, 5, 8, 13, 64], full=[1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360])
+ORDERS = run.choose(
+    quick=[1, 2, 3, 5, 8, 13, 64], full=[1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360]
+)
 TOP = run.choose(quick=40, full=400)
 basis = Circle(degree=TOP)
 differences, survivors = [], []
@@ -77,16 +79,26 @@ for k in ORDERS:
         differences.append(np.abs(D - (turn if m else np.eye(1))).max())
     dimensions = np.array([vectors.shape[1] for vectors in invariant_subspace(basis, group)])
     stated = np.where(np.arange(TOP + 1) % k == 0, basis.dimensions_, 0)
-    survivors.append({"k": k, "invariant functions": int(dimensions.sum()), "stated": int(stated.sum()),
-                      "same eigenspaces": bool(np.array_equal(dimensions, stated))})
+    survivors.append(
+        {
+            "k": k,
+            "invariant functions": int(dimensions.sum()),
+            "stated": int(stated.sum()),
+            "same eigenspaces": bool(np.array_equal(dimensions, stated)),
+        }
+    )
     differences.append(float(np.abs(dimensions - stated).max()))
     f = run.rng.standard_normal(basis.n_functions_)
     frequency = np.repeat(np.arange(TOP + 1), basis.dimensions_)
     calls = OracleCalls()
-    differences.append(np.abs(project(f, basis, group, calls=calls) - f * (frequency % k == 0)).max())
+    differences.append(
+        np.abs(project(f, basis, group, calls=calls) - f * (frequency % k == 0)).max()
+    )
 run.table(survivors, "survivors", caption=f"Invariant functions up to frequency {TOP}.")
 run.claim(
-    "soleymani2025/example5.3", difference=differences, tolerance=1e-10,
+    "soleymani2025/example5.3",
+    difference=differences,
+    tolerance=1e-10,
     note="D(g) against the plane rotation, dimensions of the invariants against divisibility, and "
     "the projection against striking out frequencies; every group has one generator, hence one "
     "constraint an eigenspace",
@@ -112,7 +124,9 @@ def fit_all(x, y):
     return {
         "krr": KernelRidge(kernel=VonMisesKernel(eta=20.0, period=2 * np.pi), alpha=0.3).fit(x, y),
         "spec-avg": SpectralAveraging(Circle(), group, degree=20).fit(x, y),
-        "spec-avg-ridge": SpectralAveraging(Circle(), group, degree=40, estimator="ridge", smoothness=2.0).fit(x, y),
+        "spec-avg-ridge": SpectralAveraging(
+            Circle(), group, degree=40, estimator="ridge", smoothness=2.0
+        ).fit(x, y),
     }
 
 
@@ -121,15 +135,24 @@ x = Circle().sample(40, rng)
 y = target(x[:, 0]) + NOISE * rng.standard_normal(40)
 fine = np.linspace(-np.pi, np.pi, 721)[:, None]
 figure, axis = plt.subplots(figsize=(8, 3.8))
-axis.plot(fine[:, 0], target(fine[:, 0]), color=colour("definition"), linewidth=1, label="target exp(sin 5x) - 1")
+axis.plot(
+    fine[:, 0],
+    target(fine[:, 0]),
+    color=colour("definition"),
+    linewidth=1,
+    label="target exp(sin 5x) - 1",
+)
 axis.plot(x[:, 0], y, "o", color="#bbbbbb", markersize=4, label="40 samples")
 for name, model in fit_all(x, y).items():
     gap = float(invariance_discrepancy(model.predict, rotations(K), fine[::10], relative=True))
-    axis.plot(fine[:, 0], model.predict(fine), color=colour(name), label=f"{name}: discrepancy {gap:.0e}")
+    axis.plot(
+        fine[:, 0], model.predict(fine), color=colour(name), label=f"{name}: discrepancy {gap:.0e}"
+    )
 axis.set(xlabel="angle x, radians", ylabel="f(x)")
 figure.legend(loc="outside lower center", ncols=3)
 run.figure(
-    figure, "fits",
+    figure,
+    "fits",
     alt="A periodic target with five equal waves and forty noisy samples: kernel ridge regression wiggles "
     "differently on each wave, the two spectral averages repeat five times exactly.",
     caption="Discrepancies are relative, over 73 angles and all five rotations.",
@@ -159,7 +182,9 @@ def gains(sizes, factors, repetitions, first_seed):
                 rng = np.random.RandomState(first_seed + repetition)
                 x = Circle().sample(n, rng)
                 y = np.cos(16 * x[:, 0]) + 0.4 * rng.standard_normal(n)
-                model = SpectralAveraging(Circle(), rotations(k), degree=16, estimator="least_squares")
+                model = SpectralAveraging(
+                    Circle(), rotations(k), degree=16, estimator="least_squares"
+                )
                 predicted = model.fit(x, y).predict(grid)
                 errors[i, j, repetition] = np.mean((predicted - np.cos(16 * grid[:, 0])) ** 2)
     return errors
@@ -172,15 +197,28 @@ for k, shade, values in zip(FACTORS, shades("spec-avg", len(FACTORS)), errors, s
     mean, se = mean_se(values.T)
     axis.errorbar(SIZES, mean, yerr=se, color=shade, marker="o", label=f"k = {k}")
     functions = 1 + 2 * (16 // k)
-    rows.append({"k": k, "functions estimated": functions, "error at the largest n": mean[-1],
-                 "sigma^2 functions / n": 0.16 * functions / SIZES[-1], "slope in n": str(fit_rate(SIZES, values))})
-axis.set(xscale="log", yscale="log", xlabel="samples n", ylabel="mean squared error",
-         title="least squares, frequencies up to 16")
+    rows.append(
+        {
+            "k": k,
+            "functions estimated": functions,
+            "error at the largest n": mean[-1],
+            "sigma^2 functions / n": 0.16 * functions / SIZES[-1],
+            "slope in n": str(fit_rate(SIZES, values)),
+        }
+    )
+axis.set(
+    xscale="log",
+    yscale="log",
+    xlabel="samples n",
+    ylabel="mean squared error",
+    title="least squares, frequencies up to 16",
+)
 axis.minorticks_off()
 axis.set_xticks(SIZES, [str(n) for n in SIZES])
 axis.legend()
 run.figure(
-    figure, "gain",
+    figure,
+    "gain",
     alt="Error against n for five group orders: parallel lines of slope minus one, each lower than the one "
     "before by the ratio of numbers of invariant functions.",
     caption="Target $\\cos 16x$, invariant under all five groups; mean and standard error.",

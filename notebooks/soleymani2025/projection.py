@@ -30,7 +30,7 @@
 #    nobody has to compute.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -76,7 +76,9 @@ def turn(axis, angle):
 
 
 golden = (1 + 5**0.5) / 2
-icosahedral = OrthogonalMatrices([turn([0, 1, golden], 2 * np.pi / 5), turn([1, 1, 1], 2 * np.pi / 3)])
+icosahedral = OrthogonalMatrices(
+    [turn([0, 1, golden], 2 * np.pi / 5), turn([1, 1, 1], 2 * np.pi / 3)]
+)
 tilt = ortho_group.rvs(3, random_state=seed)
 tilted_square = OrthogonalMatrices(
     [tilt @ turn([0, 0, 1], np.pi / 2) @ tilt.T, tilt @ np.diag([1.0, -1.0, 1.0]) @ tilt.T]
@@ -85,13 +87,19 @@ tilted_square = OrthogonalMatrices(
 CASES = {
     "sphere 2, icosahedral group": (Sphere(3, degree=run.choose(quick=6, full=10)), icosahedral),
     "sphere 2, tilted square": (Sphere(3, degree=run.choose(quick=5, full=8)), tilted_square),
-    "sphere 2, signed permutations": (Sphere(3, degree=run.choose(quick=6, full=9)), SignedPermutations(3)),
+    "sphere 2, signed permutations": (
+        Sphere(3, degree=run.choose(quick=6, full=9)),
+        SignedPermutations(3),
+    ),
     "sphere 4, S_5": (Sphere(5, degree=run.choose(quick=3, full=5)), Permutations(5)),
     "sphere 5, cyclic shifts": (Sphere(6, degree=run.choose(quick=3, full=4)), CyclicShifts(6)),
     "sphere 3, antipodes": (Sphere(4, degree=5), Negation()),
     "torus 4, sign flips": (Torus(4, degree=run.choose(quick=4, full=7)), SignFlips(4)),
     "torus 4, S_4": (Torus(4, degree=run.choose(quick=3, full=6)), Permutations(4)),
-    "torus 2, translations 3 x 4": (Torus(2, degree=run.choose(quick=9, full=20)), TorusTranslations([3, 4])),
+    "torus 2, translations 3 x 4": (
+        Torus(2, degree=run.choose(quick=9, full=20)),
+        TorusTranslations([3, 4]),
+    ),
     "circle, rotations by 2 pi / 5": (Circle(degree=20), TorusTranslations([5], period=2 * np.pi)),
     "sphere 2 x torus 2": (
         Product([Sphere(3), Torus(2)], degree=run.choose(quick=20, full=30)),
@@ -106,6 +114,7 @@ CASES = {
 # eigenfunctions kept, by least squares. Nothing in that computation knows about eigenspaces. If
 # $\Delta$ and $g$ commute, the matrix found must vanish outside the diagonal blocks, its blocks must
 # be orthogonal, and they must be the $D^\lambda(g)$ of `basis.representation`.
+
 
 # %%
 def commutation(basis, group, rng):
@@ -124,13 +133,16 @@ def commutation(basis, group, rng):
             defect = stated @ stated.T - np.eye(len(stated))
             worst["not orthogonal"] = max(worst["not orthogonal"], np.abs(defect).max())
             worst["not D(g)"] = max(worst["not D(g)"], np.abs(free[block, block] - stated).max())
-        worst["leak between eigenspaces"] = max(worst["leak between eigenspaces"], np.abs(outside).max())
+        worst["leak between eigenspaces"] = max(
+            worst["leak between eigenspaces"], np.abs(outside).max()
+        )
     return worst
 
 
 rows = [{"case": name, **commutation(*case, run.rng)} for name, case in CASES.items()]
 run.table(
-    pd.DataFrame(rows).set_index("case").map(lambda v: f"{v:.1e}"), "commutation",
+    pd.DataFrame(rows).set_index("case").map(lambda v: f"{v:.1e}"),
+    "commutation",
     caption="Largest entries over all generators.",
 )
 run.claim(
@@ -148,7 +160,9 @@ run.claim(
 # %%
 figure, axes = plt.subplots(1, 4, figsize=(11, 3.1))
 for axis, name in zip(
-    axes, ["torus 4, S_4", "torus 2, translations 3 x 4", "sphere 4, S_5", "sphere 2, tilted square"], strict=True
+    axes,
+    ["torus 4, S_4", "torus 2, translations 3 x 4", "sphere 4, S_5", "sphere 2, tilted square"],
+    strict=True,
 ):
     basis, group = CASES[name]
     size = int(np.searchsorted(basis.counts_, 60, side="right"))
@@ -160,7 +174,8 @@ for axis, name in zip(
     axis.set(title=name, xlabel="eigenfunction", ylabel="eigenfunction")
     axis.grid(False)
 run.figure(
-    figure, "representations",
+    figure,
+    "representations",
     alt="Four block-diagonal matrices: signed permutations for S4 on the torus, two-by-two turns for "
     "translations, sparse blocks for S5 on the sphere and full blocks for a tilted rotation.",
     caption="$D^\\lambda(g)$ of one generator, eigenspace after eigenspace; red +1, blue -1.",
@@ -172,6 +187,7 @@ run.figure(
 # Proposition C.1: along a minimal generating set every further generator at least doubles the
 # group, so there are at most $\log_2|G|$ of them. Checked on named families and on random
 # permutation groups, whose redundant generators are dropped one by one until none can go.
+
 
 # %%
 def minimal_subset(permutations):
@@ -217,10 +233,13 @@ for label, rows_, style in (
     axis.plot(logs, [count for _, count, _ in rows_], linestyle="", alpha=0.5, label=label, **style)
 limit = np.linspace(0, 35, 2)
 axis.plot(limit, limit, color=look("bound").color, label=r"$\log_2 |G|$, proposition C.1")
-axis.set(xlabel=r"$\log_2$ of the order of the group", ylabel="generators", xlim=(0, 35), ylim=(0, 35))
+axis.set(
+    xlabel=r"$\log_2$ of the order of the group", ylabel="generators", xlim=(0, 35), ylim=(0, 35)
+)
 axis.legend()
 run.figure(
-    figure, "generators",
+    figure,
+    "generators",
     alt="Size of generating sets against log2 of the group order: all points on or below the diagonal; "
     "sign flips lie on it, permutations stay at two.",
     caption="Sign flips need every one of their $\\log_2|G|$ generators; permutations need two.",
@@ -242,7 +261,12 @@ run.figure(
 METHODS = ["qp", "closed_form", "components", "null_space"]
 rows, differences = [], []
 for name, (basis, group) in CASES.items():
-    row = {"case": name, "|G|": group.order, "generators": len(group.generators()), "D": basis.n_functions_}
+    row = {
+        "case": name,
+        "|G|": group.order,
+        "generators": len(group.generators()),
+        "D": basis.n_functions_,
+    }
     coefficients = run.rng.standard_normal(basis.n_functions_)
     reference = project(coefficients, basis, group, "reynolds")
     for method in METHODS:
@@ -262,7 +286,8 @@ for _ in range(run.choose(quick=10, full=100)):
     coefficients = run.rng.standard_normal(basis.n_functions_)
     reference = project(coefficients, basis, group, "reynolds")
     differences += [
-        float(np.abs(project(coefficients, basis, group, method) - reference).max()) for method in METHODS
+        float(np.abs(project(coefficients, basis, group, method) - reference).max())
+        for method in METHODS
     ]
 run.table(rows, "methods", caption="Largest difference of coefficients from the Reynolds average.")
 run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8)
@@ -281,11 +306,19 @@ run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8
 # %%
 DIMENSIONS = run.choose(quick=range(4, 13, 2), full=range(4, 17, 1))
 LIMITS = {
-    "components": 10**9, "null_space": run.choose(quick=8, full=12),
-    "closed_form": run.choose(quick=8, full=12), "qp": run.choose(quick=12, full=16),
+    "components": 10**9,
+    "null_space": run.choose(quick=8, full=12),
+    "closed_form": run.choose(quick=8, full=12),
+    "qp": run.choose(quick=12, full=16),
     "reynolds": run.choose(quick=6, full=7),
 }
-names = {"components": "components", "null_space": "null-space", "closed_form": "closed-form", "qp": "qp", "reynolds": "definition"}
+names = {
+    "components": "components",
+    "null_space": "null-space",
+    "closed_form": "closed-form",
+    "qp": "qp",
+    "reynolds": "definition",
+}
 figure, axis = plt.subplots()
 for method, largest in LIMITS.items():
     spent, tried = [], []
@@ -294,7 +327,7 @@ for method, largest in LIMITS.items():
             continue
         basis, group = Sphere(d, degree=4), Permutations(d)
         coefficients = np.random.default_rng(d).standard_normal(basis.n_functions_)
-        project(coefficients, basis, group)          # builds the tables of monomials once
+        project(coefficients, basis, group)  # builds the tables of monomials once
         best = np.inf
         for _ in range(5 if method == "components" else 1):
             start = time.perf_counter()
@@ -303,13 +336,23 @@ for method, largest in LIMITS.items():
         tried.append(d)
         spent.append(best)
         run.timing(f"projection, degree 4, d={d}, {method}", best)
-    axis.plot(tried, spent, label=method if method != "reynolds" else "all d! elements", **look(names[method])._asdict())
+    axis.plot(
+        tried,
+        spent,
+        label=method if method != "reynolds" else "all d! elements",
+        **look(names[method])._asdict(),
+    )
 axis.axhline(0.01, linestyle=":", color="#767676")
-axis.set(yscale="log", xlabel="number d of permuted coordinates", ylabel="seconds for one projection",
-         title="$S_d$ on the sphere, degrees 0 to 4")
+axis.set(
+    yscale="log",
+    xlabel="number d of permuted coordinates",
+    ylabel="seconds for one projection",
+    title="$S_d$ on the sphere, degrees 0 to 4",
+)
 axis.legend()
 run.figure(
-    figure, "cost",
+    figure,
+    "cost",
     alt="Seconds for one projection against d on a log scale: components stay at milliseconds and the "
     "quadratic program at a tenth of a second up to the largest d; closed form and null space grow "
     "steeply, and the listed group explodes first.",
@@ -348,7 +391,9 @@ for basis, group in CASES.values():
     moved = group.act(group.generators()[:1], X)[0]
     single.append(np.abs(kernel(moved, Y) - K).max() / scale)
 run.claim(
-    "soleymani2025/sobolev-kernel", difference=shift, tolerance=1e-10,
+    "soleymani2025/sobolev-kernel",
+    difference=shift,
+    tolerance=1e-10,
     note=f"relative; moving one argument alone changes the kernel by at least {min(single):.1%} of its maximum",
 )
 
@@ -365,7 +410,10 @@ run.claim(
 POINTS = run.choose(quick=60, full=400)
 CASES["torus 10, sign flips"] = (Torus(10, degree=3), SignFlips(10))
 CASES["sphere 29, S_30"] = (Sphere(30, degree=run.choose(quick=2, full=3)), Permutations(30))
-CASES["sphere 9, all signed permutations"] = (Sphere(10, degree=run.choose(quick=4, full=5)), SignedPermutations(10))
+CASES["sphere 9, all signed permutations"] = (
+    Sphere(10, degree=run.choose(quick=4, full=5)),
+    SignedPermutations(10),
+)
 rows, gaps = [], []
 for name, (basis, group) in CASES.items():
     rng = np.random.RandomState(seed)
@@ -377,14 +425,19 @@ for name, (basis, group) in CASES.items():
     for estimator in ("mean", "centered", "least_squares", "ridge"):
         model = SpectralAveraging(basis, group, degree=basis.degree, estimator=estimator)
         model.fit(X, y)
-        row[estimator] = model.discrepancy(Z, n_elements=run.choose(quick=20, full=100), random_state=seed)
+        row[estimator] = model.discrepancy(
+            Z, n_elements=run.choose(quick=20, full=100), random_state=seed
+        )
         gaps.append(row[estimator])
     free = SpectralAveraging(basis, degree=min(basis.degree, 2)).fit(X, y)
-    row["without a group"] = float(invariance_discrepancy(free.predict, group, Z[:20], 20, relative=True))
+    row["without a group"] = float(
+        invariance_discrepancy(free.predict, group, Z[:20], 20, relative=True)
+    )
     rows.append(row)
 frame = pd.DataFrame(rows).set_index("case")
 run.table(
-    frame.map(lambda v: v if isinstance(v, str) else f"{v:.0e}"), "discrepancy",
+    frame.map(lambda v: v if isinstance(v, str) else f"{v:.0e}"),
+    "discrepancy",
     caption="Largest relative discrepancy of fitted functions.",
 )
 run.claim("soleymani2025/exact-invariance", difference=gaps, tolerance=1e-12)

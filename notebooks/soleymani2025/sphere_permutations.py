@@ -29,7 +29,7 @@
 # and stay inside. Orbits are connected components of a graph with two edges a monomial.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -81,10 +81,14 @@ model = SpectralAveraging(Sphere(30), Permutations(30), degree=3, estimator="rid
 predicted = model.predict(Z)
 elapsed = time.perf_counter() - start
 run.timing("d = 30, degree 3: fit 1,000 points and predict 1,000", elapsed)
-print(f"eigenfunctions by degree {model.basis_.dimensions_}, invariant {model.invariant_dimensions_}")
+print(
+    f"eigenfunctions by degree {model.basis_.dimensions_}, invariant {model.invariant_dimensions_}"
+)
 print(f"fit and predict 1,000 points each: {elapsed:.2f} s")
 print(f"relative discrepancy over 1,000 points: {model.discrepancy(Z):.1e}")
-print(f"test error {np.mean((predicted - target(Z)) ** 2):.4f}; variance of the target {target(Z).var():.3f}")
+print(
+    f"test error {np.mean((predicted - target(Z)) ** 2):.4f}; variance of the target {target(Z).var():.3f}"
+)
 
 # %% [markdown]
 # ## The cost over $d$, beside $d!$
@@ -94,7 +98,9 @@ print(f"test error {np.mean((predicted - target(Z)) ** 2):.4f}; variance of the 
 # timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
 
 # %%
-SPEC_DIMENSIONS = run.choose(quick=[3, 5, 8, 12, 20, 30], full=[3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50])
+SPEC_DIMENSIONS = run.choose(
+    quick=[3, 5, 8, 12, 20, 30], full=[3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50]
+)
 AVERAGE_DIMENSIONS = run.choose(quick=[3, 4, 5], full=[3, 4, 5, 6, 7])
 FEWER = 200
 
@@ -118,18 +124,33 @@ for d in AVERAGE_DIMENSIONS:
     run.timing(f"exact kernel average, d={d}, {FEWER} points", average_seconds[-1])
 
 figure, axis = plt.subplots()
-axis.plot(SPEC_DIMENSIONS, spec_seconds, label="Spec-Avg, degree 3, n = 1,000", **look("spec-avg-ridge")._asdict())
-axis.plot(AVERAGE_DIMENSIONS, average_seconds, label=f"KRR averaged over all d! elements, n = {FEWER}",
-          **look("krr-average")._asdict())
+axis.plot(
+    SPEC_DIMENSIONS,
+    spec_seconds,
+    label="Spec-Avg, degree 3, n = 1,000",
+    **look("spec-avg-ridge")._asdict(),
+)
+axis.plot(
+    AVERAGE_DIMENSIONS,
+    average_seconds,
+    label=f"KRR averaged over all d! elements, n = {FEWER}",
+    **look("krr-average")._asdict(),
+)
 beyond = np.arange(AVERAGE_DIMENSIONS[-1], 31)
 factorials = np.array([float(math.factorial(int(d))) for d in beyond])
-axis.plot(beyond, average_seconds[-1] * factorials / factorials[0], "--", color=colour("krr-average"),
-          label="the same, extrapolated by d!")
+axis.plot(
+    beyond,
+    average_seconds[-1] * factorials / factorials[0],
+    "--",
+    color=colour("krr-average"),
+    label="the same, extrapolated by d!",
+)
 axis.axhline(4.35e17, linestyle=":", color="#767676", label="age of the universe")
 axis.set(yscale="log", xlabel="number d of coordinates", ylabel="seconds to fit and predict")
 axis.legend(fontsize=8)
 run.figure(
-    figure, "cost",
+    figure,
+    "cost",
     alt="Seconds against the number of coordinates on a log scale: spectral averaging stays below a few "
     "seconds up to thirty and more coordinates; averaging over the listed group passes the age of the "
     "universe between twenty and twenty-five.",
@@ -200,28 +221,48 @@ for d, repetitions in results.items():
     for name in repetitions[0]:
         error, se = mean_se([r[name][0] for r in repetitions])
         gap = max(r[name][1] for r in repetitions)
-        rows.append({"d": d, "method": name, "test error": f"{error:.4f} ± {se:.4f}", "discrepancy": f"{gap:.0e}"})
-run.table(rows, "comparison", caption=f"n = {POINTS}; discrepancy relative, largest over repetitions.")
+        rows.append(
+            {
+                "d": d,
+                "method": name,
+                "test error": f"{error:.4f} ± {se:.4f}",
+                "discrepancy": f"{gap:.0e}",
+            }
+        )
+run.table(
+    rows, "comparison", caption=f"n = {POINTS}; discrepancy relative, largest over repetitions."
+)
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.6))
 STYLES = {
-    "krr": look("krr"), "krr-sampled": look("local"), "augmentation": look("augmentation"),
-    "sorted": look("sorted"), "krr-average": look("krr-average"), "spec-avg": look("spec-avg"),
-    "spec-avg-ridge": look("spec-avg-ridge"), "spec-avg-ridge, degree 4": look("spec-avg-least-squares"),
+    "krr": look("krr"),
+    "krr-sampled": look("local"),
+    "augmentation": look("augmentation"),
+    "sorted": look("sorted"),
+    "krr-average": look("krr-average"),
+    "spec-avg": look("spec-avg"),
+    "spec-avg-ridge": look("spec-avg-ridge"),
+    "spec-avg-ridge, degree 4": look("spec-avg-least-squares"),
 }
 for name, style in STYLES.items():
     known = [d for d in DIMENSIONS if name in results[d][0]]
     errors = np.array([[r[name][0] for r in results[d]] for d in known]).T
     mean, se = mean_se(errors)
     left.errorbar(known, mean, yerr=se, label=name, **style._asdict())
-    right.plot(known, [max(max(r[name][1] for r in results[d]), 1e-17) for d in known], label=name, **style._asdict())
+    right.plot(
+        known,
+        [max(max(r[name][1] for r in results[d]), 1e-17) for d in known],
+        label=name,
+        **style._asdict(),
+    )
 left.set(yscale="log", xlabel="number d of coordinates", ylabel="mean squared test error")
 right.set(yscale="log", xlabel="number d of coordinates", ylabel="relative invariance discrepancy")
 right.axhline(1e-12, linestyle=":", color="#767676")
 figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 run.figure(
-    figure, "comparison",
+    figure,
+    "comparison",
     alt="Left, test error against d: Spec-Avg with ridge and degree 4 and sorting are lowest, then degree "
     "3; kernel ridge regression, sampled averages and augmentation rise steeply with d. Right: discrepancy "
     "of some tenths for those three, below 1e-12 for Spec-Avg and sorting.",
@@ -240,7 +281,10 @@ run.claim(
     paired=True,
     note=f"relative discrepancy at d = {largest}, where d! = {float(math.factorial(largest)):.1e}; from d = "
     f"{SPEC_DIMENSIONS[0]} to {SPEC_DIMENSIONS[-1]} that of Spec-Avg is at most {max(gaps):.0e}. Test errors: "
-    + ", ".join(f"{n} {np.mean([r[n][0] for r in results[largest]]):.3g}" for n in ("krr", "sorted", "spec-avg-ridge")),
+    + ", ".join(
+        f"{n} {np.mean([r[n][0] for r in results[largest]]):.3g}"
+        for n in ("krr", "sorted", "spec-avg-ridge")
+    ),
 )
 
 # %% [markdown]

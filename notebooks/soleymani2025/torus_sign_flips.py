@@ -37,7 +37,7 @@
 # brings a factor $\sqrt2$ that the paper's formula lacks.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -93,7 +93,9 @@ def error(predicted, Z):
 
 def ridge_path(kernel, X, y, lambdas=LAMBDAS):
     """Kernel ridge regression at all penalties at once, one output a penalty."""
-    return KernelRidge(kernel=kernel, alpha=lambdas).fit(X, np.repeat(y[:, None], len(lambdas), axis=1))
+    return KernelRidge(kernel=kernel, alpha=lambdas).fit(
+        X, np.repeat(y[:, None], len(lambdas), axis=1)
+    )
 
 
 # %% [markdown]
@@ -112,7 +114,8 @@ run.table(
         {"sum of squares up to": degree, "eigenfunctions": int(a), "invariant ones": int(b)}
         for degree, (a, b) in enumerate(zip(full_counts, invariant_counts, strict=True))
     ],
-    "counts", caption="Eigenfunctions of the 10-torus, all and invariant.",
+    "counts",
+    caption="Eigenfunctions of the 10-torus, all and invariant.",
 )
 
 # %% [markdown]
@@ -123,15 +126,19 @@ run.table(
 # %%
 DEGREES = range(run.choose(quick=5, full=7))
 ESTIMATORS = {
-    "spec-avg": "mean", "spec-avg-centred": "centered",
-    "spec-avg-least-squares": "least_squares", "spec-avg-ridge": "ridge",
+    "spec-avg": "mean",
+    "spec-avg-centred": "centered",
+    "spec-avg-least-squares": "least_squares",
+    "spec-avg-ridge": "ridge",
 }
 
 
 def averages(X, y, degrees, names=ESTIMATORS):
     """Fitted Spec-Avg models by name and degree, where there are fewer functions than samples."""
     return {
-        (name, degree): SpectralAveraging(torus, group, degree=degree, estimator=names[name]).fit(X, y)
+        (name, degree): SpectralAveraging(torus, group, degree=degree, estimator=names[name]).fit(
+            X, y
+        )
         for name in names
         for degree in degrees
         if invariant_counts[degree] < len(X)
@@ -166,7 +173,8 @@ def spectral_errors(case, n, noise):
 
 
 found = [
-    kernel_errors(case, SAMPLES, 0.0, ETA, True) | spectral_errors(case, SAMPLES, 0.0) for case in SEEDS
+    kernel_errors(case, SAMPLES, 0.0, ETA, True) | spectral_errors(case, SAMPLES, 0.0)
+    for case in SEEDS
 ]
 
 
@@ -183,15 +191,27 @@ figure, axis = plt.subplots()
 mean, se = mean_se(krr_gap)
 axis.errorbar(LAMBDAS, mean, yerr=se, label="KRR", **look("krr")._asdict())
 mean, se = mean_se(np.maximum(average_gap, 1e-18))
-axis.errorbar(LAMBDAS, mean, yerr=se, label="KRR, exact group average", **look("krr-average")._asdict())
+axis.errorbar(
+    LAMBDAS, mean, yerr=se, label="KRR, exact group average", **look("krr-average")._asdict()
+)
 worst = max(np.max([gather((n, d, "discrepancy")) for d in used]) for n in ESTIMATORS)
-axis.axhline(max(worst, 1e-18), color=colour("spec-avg"), linestyle="--",
-             label="Spec-Avg, all D and estimators: " + (f"at most {worst:.0e}" if worst else "exactly 0"))
-axis.set(xscale="log", yscale="log", xlabel=r"regularisation $\lambda$", ylabel="invariance discrepancy (absolute)",
-         title=f"n = {SAMPLES}, $\\eta$ = {ETA}; f* ranges over [0, 5.5]")
+axis.axhline(
+    max(worst, 1e-18),
+    color=colour("spec-avg"),
+    linestyle="--",
+    label="Spec-Avg, all D and estimators: " + (f"at most {worst:.0e}" if worst else "exactly 0"),
+)
+axis.set(
+    xscale="log",
+    yscale="log",
+    xlabel=r"regularisation $\lambda$",
+    ylabel="invariance discrepancy (absolute)",
+    title=f"n = {SAMPLES}, $\\eta$ = {ETA}; f* ranges over [0, 5.5]",
+)
 axis.legend()
 run.figure(
-    figure, "figure1",
+    figure,
+    "figure1",
     alt="Invariance discrepancy against regularisation: kernel ridge regression lies above 0.01 at all "
     "but absurdly large penalties, its exact group average and Spec-Avg lie at rounding.",
     caption="The paper's Figure 1, with two lines that it does not draw. Mean and standard error over seeds; "
@@ -232,12 +252,15 @@ for name in ESTIMATORS:
     right.errorbar(invariant_counts[used], mean, yerr=se, label=name, **look(name)._asdict())
 left.axvline(50, linestyle=":", color="#767676")
 right.axvline(176, linestyle=":", color="#767676")
-left.set(xscale="log", yscale="log", xlabel=r"regularisation $\lambda$", ylabel="mean squared test error")
+left.set(
+    xscale="log", yscale="log", xlabel=r"regularisation $\lambda$", ylabel="mean squared test error"
+)
 right.set(xscale="log", xlabel="invariant eigenfunctions kept, D")
 left.legend()
 right.legend()
 run.figure(
-    figure, "figure2",
+    figure,
+    "figure2",
     alt="Two panels of test error. Left, against lambda: kernel ridge regression and, lower, its exact "
     "group average, best at small lambda. Right, against D: the published mean rises with D, least "
     "squares and ridge fall until the number of functions nears the number of samples.",
@@ -280,7 +303,8 @@ def sparse_errors(case, n, noise):
             warnings.simplefilter("ignore", UserWarning)
             model = SpectralAveraging(torus, group, degree=degree, estimator=estimator).fit(X, y)
         errors[name, degree] = (
-            float(error(model.predict(Z), Z)), model.discrepancy(Z, n_elements=1024, relative=False)
+            float(error(model.predict(Z), Z)),
+            model.discrepancy(Z, n_elements=1024, relative=False),
         )
     return errors
 
@@ -311,12 +335,27 @@ for noise in NOISES:
         errors, chosen = min(options, key=lambda option: option[0].mean())
         scores[noise, name] = errors
         mean, se = mean_se(errors)
-        rows.append({"noise": noise, "estimator": name, "test error": f"{mean:.4f} ± {se:.4f}", "at": chosen})
-run.table(rows, "best", caption=f"Each at its best hyperparameters, mean over seeds; n = {SAMPLES}.")
+        rows.append(
+            {
+                "noise": noise,
+                "estimator": name,
+                "test error": f"{mean:.4f} ± {se:.4f}",
+                "at": chosen,
+            }
+        )
+run.table(
+    rows, "best", caption=f"Each at its best hyperparameters, mean over seeds; n = {SAMPLES}."
+)
 
 # %%
-best = min((n for n in ("spec-avg-ridge", "spec-avg-least-squares", "spec-avg-omp", "spec-avg-lasso")
-            if (0.0, n) in scores), key=lambda n: scores[0.0, n].mean())
+best = min(
+    (
+        n
+        for n in ("spec-avg-ridge", "spec-avg-least-squares", "spec-avg-omp", "spec-avg-lasso")
+        if (0.0, n) in scores
+    ),
+    key=lambda n: scores[0.0, n].mean(),
+)
 published = scores[0.0, "spec-avg"]
 run.claim(
     "soleymani2025/figure2-risk",
@@ -365,23 +404,45 @@ for noise in NOISES:
             results = [sensitivity(case, n, noise, eta) for case in FEW]
             path = np.mean([r[0] for r in results], axis=0)
             fifty, published_176 = (np.mean([r[i] for r in results]) for i in (1, 2))
-            rows.append({"noise": noise, "n": n, "eta": eta, "KRR best": path.min(), "KRR lambda=50": fifty,
-                         "Spec-Avg D=176": published_176, "ratio": published_176 / fifty})
+            rows.append(
+                {
+                    "noise": noise,
+                    "n": n,
+                    "eta": eta,
+                    "KRR best": path.min(),
+                    "KRR lambda=50": fifty,
+                    "Spec-Avg D=176": published_176,
+                    "ratio": published_176 / fifty,
+                }
+            )
 frame = pd.DataFrame(rows)
-run.table(frame.round(4), "sensitivity",
-          caption="Test errors; ratio of the published estimate at D = 176 to KRR at lambda = 50.")
+run.table(
+    frame.round(4),
+    "sensitivity",
+    caption="Test errors; ratio of the published estimate at D = 176 to KRR at lambda = 50.",
+)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
 for axis, n in zip(axes, SIZES[-2:], strict=True):
     part = frame[(frame.n == n) & (frame.noise == 0)]
     axis.plot(part.eta, part["KRR best"], label="KRR, best lambda", **look("krr")._asdict())
-    axis.plot(part.eta, part["KRR lambda=50"], "--", label=r"KRR, $\lambda = 50$", color=colour("krr"))
-    axis.plot(part.eta, part["Spec-Avg D=176"], label="Spec-Avg as published, D = 176", **look("spec-avg")._asdict())
-    axis.set(xscale="log", yscale="log", xlabel=r"bandwidth parameter $\eta$", title=f"n = {n}, no noise")
+    axis.plot(
+        part.eta, part["KRR lambda=50"], "--", label=r"KRR, $\lambda = 50$", color=colour("krr")
+    )
+    axis.plot(
+        part.eta,
+        part["Spec-Avg D=176"],
+        label="Spec-Avg as published, D = 176",
+        **look("spec-avg")._asdict(),
+    )
+    axis.set(
+        xscale="log", yscale="log", xlabel=r"bandwidth parameter $\eta$", title=f"n = {n}, no noise"
+    )
 axes[0].set_ylabel("mean squared test error")
 axes[0].legend()
 run.figure(
-    figure, "sensitivity",
+    figure,
+    "sensitivity",
     alt="Test error against eta for two sample sizes: kernel ridge regression is best for small eta and "
     "bad for eta of one or more, where the published Spec-Avg at D = 176 is of the same order.",
     caption="The comparison in the paper's text depends on $\\eta$ and n, which it does not give.",
@@ -406,7 +467,10 @@ for case in FEW[: run.choose(quick=1, full=2)]:
         "krr-average, factorised": (SignAveragedVonMises(eta=ETA), X, y),
         "krr-average, enumerated": (Average(plain, group, sides="second"), X, y),
         "krr-average, 8 random elements": (
-            Average(plain, group, n_transforms=8, random_state=seed), X, y),
+            Average(plain, group, n_transforms=8, random_state=seed),
+            X,
+            y,
+        ),
         "augmentation, 3 copies": (plain, *augment(X, y, group, n_copies=3, random_state=case)),
     }
     for name, (kernel, points, labels) in options.items():
@@ -421,13 +485,20 @@ for case in FEW[: run.choose(quick=1, full=2)]:
             print(f"{name}: {spent:.2f} s")
     start = time.perf_counter()
     degree = run.choose(quick=2, full=4)
-    model = SpectralAveraging(torus, group, degree=degree, estimator="ridge", smoothness=6.0).fit(X, y)
+    model = SpectralAveraging(torus, group, degree=degree, estimator="ridge", smoothness=6.0).fit(
+        X, y
+    )
     value = float(error(model.predict(Z), Z))
     if case == FEW[0]:
         run.timing("fit and predict, spec-avg-ridge", time.perf_counter() - start)
         print(f"spec-avg-ridge: {time.perf_counter() - start:.2f} s")
-    rows.append({"method": f"spec-avg-ridge, D = {invariant_counts[degree]}", "test error": value,
-                 "discrepancy": model.discrepancy(Z[:10], n_elements=20)})
+    rows.append(
+        {
+            "method": f"spec-avg-ridge, D = {invariant_counts[degree]}",
+            "test error": value,
+            "discrepancy": model.discrepancy(Z[:10], n_elements=20),
+        }
+    )
 summary = pd.DataFrame(rows).groupby("method", sort=False).mean()
 summary["test error"] = summary["test error"].map("{:.4f}".format)
 summary["discrepancy"] = summary["discrepancy"].map("{:.0e}".format)

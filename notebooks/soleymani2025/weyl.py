@@ -28,7 +28,7 @@
 # D^\lambda(g)$, with Molien's generating function on spheres and theta series on tori.
 
 # %% tags=["parameters"]
-profile: str = "quick"      # quick or full
+profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
@@ -58,15 +58,27 @@ run = Run("soleymani2025/weyl", profile=profile, seed=seed)
 
 # %%
 MANIFOLDS = {
-    "circle": Circle(), "torus 2": Torus(2), "torus 3": Torus(3),
-    "sphere 2": Sphere(3), "sphere 3": Sphere(4), "sphere 5": Sphere(6),
+    "circle": Circle(),
+    "torus 2": Torus(2),
+    "torus 3": Torus(3),
+    "sphere 2": Sphere(3),
+    "sphere 3": Sphere(4),
+    "sphere 5": Sphere(6),
 }
-LARGEST = {"circle": 1e8, "torus 2": 3e6, "torus 3": 3e5, "sphere 2": 1e6, "sphere 3": 1e6, "sphere 5": 1e6}
+LARGEST = {
+    "circle": 1e8,
+    "torus 2": 3e6,
+    "torus 3": 3e5,
+    "sphere 2": 1e6,
+    "sphere 3": 1e6,
+    "sphere 5": 1e6,
+}
 SHRINK = run.choose(quick=10.0, full=1.0)
 
 # A colour and a line style for each of up to eight manifolds or groups.
 STYLES = [
-    {"color": plt.cm.viridis(0.13 * i), "linestyle": ["-", "--", "-.", ":"][i % 4]} for i in range(8)
+    {"color": plt.cm.viridis(0.13 * i), "linestyle": ["-", "--", "-.", ":"][i % 4]}
+    for i in range(8)
 ]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 rates, expected = {}, {}
@@ -83,21 +95,35 @@ for (name, basis), style in zip(MANIFOLDS.items(), STYLES, strict=False):
     inside = values <= values[-1] / 3
     right.loglog(values[inside], envelope[inside], label=name, **style)
     rates[f"{name}, counting"], expected[f"{name}, counting"] = fit_rate(values, counted), d / 2
-    rates[f"{name}, remainder"], expected[f"{name}, remainder"] = fit_rate(values[inside], envelope[inside]), -0.5
+    rates[f"{name}, remainder"], expected[f"{name}, remainder"] = (
+        fit_rate(values[inside], envelope[inside]),
+        -0.5,
+    )
 right.loglog(values, 3 * values**-0.5, ":", color=colour("bound"), label=r"$\lambda^{-1/2}$")
-left.set(xlabel=r"eigenvalue $\lambda$", ylabel=r"$D_\lambda$", title="Eigenfunctions up to an eigenvalue")
-right.set(xlabel=r"eigenvalue $\lambda$", ylabel=r"largest $|D_\lambda / \mathrm{Weyl} - 1|$ from there on",
-          title="Distance from Weyl's law")
+left.set(
+    xlabel=r"eigenvalue $\lambda$",
+    ylabel=r"$D_\lambda$",
+    title="Eigenfunctions up to an eigenvalue",
+)
+right.set(
+    xlabel=r"eigenvalue $\lambda$",
+    ylabel=r"largest $|D_\lambda / \mathrm{Weyl} - 1|$ from there on",
+    title="Distance from Weyl's law",
+)
 left.legend()
 right.legend(fontsize=8)
 run.figure(
-    figure, "weyl",
+    figure,
+    "weyl",
     alt="Left: counting functions of six manifolds on log-log axes with crosses of Weyl's law on top of "
     "them. Right: relative remainders falling at least as fast as one over the square root of lambda.",
     caption="Crosses: Weyl's law, no fitted constant.",
 )
 run.claim(
-    "soleymani2025/weyl-law", rates=rates, expected=expected, tolerance=0.03,
+    "soleymani2025/weyl-law",
+    rates=rates,
+    expected=expected,
+    tolerance=0.03,
     note="slopes of the counting function in lambda (stated d/2) and of the largest relative remainder "
     "(stated -1/2); no constant is fitted",
 )
@@ -110,10 +136,12 @@ run.claim(
 
 # %%
 golden = (1 + 5**0.5) / 2
-icosahedral = OrthogonalMatrices([
-    Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
-    for axis, angle in (([0, 1, golden], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
-])
+icosahedral = OrthogonalMatrices(
+    [
+        Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
+        for axis, angle in (([0, 1, golden], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
+    ]
+)
 levels = run.choose(quick=1, full=4)
 CASES = {
     "circle, rotations by 2 pi / 7": (Circle(degree=700), TorusTranslations([7], period=2 * np.pi)),
@@ -136,14 +164,27 @@ for (name, (basis, group)), style in zip(CASES.items(), STYLES, strict=True):
     law = theory.invariant_weyl_law(values, d, basis.volume, group.order)
     slope = fit_rate(values[picked], counts[picked]).slope
     axis.loglog(values[1:], (share * group.order)[1:], label=name, **style)
-    rows.append({"case": name, "|G|": group.order, "1/|G|": round(1 / group.order, 5),
-                 "share at the largest eigenvalue": round(share[-1], 5), "over Weyl": round(counts[-1] / law[-1], 4),
-                 "d/2": d / 2, "slope over the last decade": round(slope, 3)})
+    rows.append(
+        {
+            "case": name,
+            "|G|": group.order,
+            "1/|G|": round(1 / group.order, 5),
+            "share at the largest eigenvalue": round(share[-1], 5),
+            "over Weyl": round(counts[-1] / law[-1], 4),
+            "d/2": d / 2,
+            "slope over the last decade": round(slope, 3),
+        }
+    )
 axis.axhline(1, color=colour("bound"), label="stated limit")
-axis.set(xlabel=r"eigenvalue $\lambda$", ylabel=r"$|G| \times$ invariant share", title="Invariant eigenfunctions")
+axis.set(
+    xlabel=r"eigenvalue $\lambda$",
+    ylabel=r"$|G| \times$ invariant share",
+    title="Invariant eigenfunctions",
+)
 axis.legend(fontsize=8)
 run.figure(
-    figure, "share",
+    figure,
+    "share",
     alt="Share of invariant eigenfunctions times the order of the group against the eigenvalue, for eight "
     "groups: all curves tend to one, from far above for reflection groups.",
     caption="Dimension of the invariant functions over the dimension of all, times $|G|$.",
@@ -168,7 +209,10 @@ for name, (basis, group) in CASES.items():
     rates[name] = fit_rate(values[picked], envelope[picked])
     expected[name] = -0.5
 run.claim(
-    "soleymani2025/dimension-counting", rates=rates, expected=expected, tolerance=0.05,
+    "soleymani2025/dimension-counting",
+    rates=rates,
+    expected=expected,
+    tolerance=0.05,
     note="decay of ||G| x share - 1| in lambda: the boundary term of the quotient is of relative size "
     "lambda^(-1/2)",
 )
@@ -187,9 +231,17 @@ for name, (basis, group) in CASES.items():
         small = basis.truncate(degree=30)
     built = [vectors.shape[1] for vectors in invariant_subspace(small, group)]
     by_traces = invariant_dimensions(small, group)
-    rows.append({"case": name, "built": sum(built), "by traces": int(by_traces.sum()),
-                 "every eigenspace equal": bool(np.array_equal(built, by_traces))})
-run.table(rows, "check", caption="Invariant functions, built from generators and counted by characters.")
+    rows.append(
+        {
+            "case": name,
+            "built": sum(built),
+            "by traces": int(by_traces.sum()),
+            "every eigenspace equal": bool(np.array_equal(built, by_traces)),
+        }
+    )
+run.table(
+    rows, "check", caption="Invariant functions, built from generators and counted by characters."
+)
 
 # %% [markdown]
 # ## What to take away

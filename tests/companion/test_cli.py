@@ -134,14 +134,27 @@ def test_check_reports_a_malformed_ledger(project):
 
 def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets = {
-        "digits": SimpleNamespace(name="digits", description="8 x 8", files=["d.gz"],
-                                  source="https://example.org", present=True, checksum_ok=True),
-        "letters": SimpleNamespace(name="letters", description="A to Z", files=["l.gz"],
-                                   source="https://example.org", present=False, checksum_ok=None),
+        "digits": SimpleNamespace(
+            name="digits",
+            description="8 x 8",
+            files=["d.gz"],
+            source="https://example.org",
+            present=True,
+            checksum_ok=True,
+        ),
+        "letters": SimpleNamespace(
+            name="letters",
+            description="A to Z",
+            files=["l.gz"],
+            source="https://example.org",
+            present=False,
+            checksum_ok=None,
+        ),
     }
     monkeypatch.setattr(datasets, "available", lambda: list(sets.values()))
-    monkeypatch.setattr(datasets, "download",
-                        lambda name: vars(sets[name]).update(present=True, checksum_ok=True))
+    monkeypatch.setattr(
+        datasets, "download", lambda name: vars(sets[name]).update(present=True, checksum_ok=True)
+    )
 
     result = invoke("data")
     assert result.exit_code == 0

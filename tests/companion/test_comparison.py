@@ -73,7 +73,8 @@ def test_one_draw_has_no_standard_error():
 def test_curves_draw_every_method_in_five_panels():
     trials = {
         (method, n): drawn([1.0, 2.0], discrepancy=0.0)
-        for method in ("cdf", "spec-avg-ridge") for n in (10, 100)
+        for method in ("cdf", "spec-avg-ridge")
+        for n in (10, 100)
     }
     names = {"cdf": "pooling", "spec-avg-ridge": "averaging"}
     figure = curves(scores(trials), names, "risk", "discrepancy", log=True)
@@ -92,8 +93,13 @@ def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
     run = Run("compare/task", profile="full")
     table = show(
-        run, trials, {"krr": "plain", "cdf": "pooling"}, score="success", discrepancy="departure",
-        higher_is_better=higher_is_better, alt="Little is to be seen.",
+        run,
+        trials,
+        {"krr": "plain", "cdf": "pooling"},
+        score="success",
+        discrepancy="departure",
+        higher_is_better=higher_is_better,
+        alt="Little is to be seen.",
     )
     assert table.equals(scores(trials))
     answer = pd.read_csv(run.folder / "answers.csv").iloc[0]

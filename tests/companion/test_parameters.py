@@ -23,10 +23,18 @@ def test_names_types_defaults_and_comments(project):
 @pytest.mark.parametrize(
     ("annotation", "text", "value"),
     [
-        ("int", "3", 3), ("float", "3", 3.0), ("float", "1e-3", 1e-3), ("bool", "true", True),
-        ("str", "12", "12"), ("list", "[a, 1]", ["a", 1]), ("list[float]", "[1, 2.5]", [1.0, 2.5]),
-        ("int | None", "null", None), ("int | None", "4", 4), ("dict", "{a: 1}", {"a": 1}),
-        ("list[str]", '["x"]', ["x"]), ("float", "-2E5", -2e5),
+        ("int", "3", 3),
+        ("float", "3", 3.0),
+        ("float", "1e-3", 1e-3),
+        ("bool", "true", True),
+        ("str", "12", "12"),
+        ("list", "[a, 1]", ["a", 1]),
+        ("list[float]", "[1, 2.5]", [1.0, 2.5]),
+        ("int | None", "null", None),
+        ("int | None", "4", 4),
+        ("dict", "{a: 1}", {"a": 1}),
+        ("list[str]", '["x"]', ["x"]),
+        ("float", "-2E5", -2e5),
     ],
 )
 def test_values_from_the_command_line(annotation, text, value):
@@ -36,8 +44,17 @@ def test_values_from_the_command_line(annotation, text, value):
 
 @pytest.mark.parametrize(
     ("annotation", "text"),
-    [("int", "3.5"), ("int", "true"), ("float", "wide"), ("bool", "1"), ("list", "3"),
-     ("list[int]", "[1, x]"), ("int | None", "x"), ("dict", "[1]"), ("list", "[1")],
+    [
+        ("int", "3.5"),
+        ("int", "true"),
+        ("float", "wide"),
+        ("bool", "1"),
+        ("list", "3"),
+        ("list[int]", "[1, x]"),
+        ("int | None", "x"),
+        ("dict", "[1]"),
+        ("list", "[1"),
+    ],
 )
 def test_values_of_the_wrong_type_are_refused(annotation, text):
     with pytest.raises(ParameterError, match="parameter p: "):
@@ -65,14 +82,14 @@ QUICK = TAGGED + 'profile: str = "quick"\n'
     [
         ("", "p/a has 0 parameters cells"),
         (CELL + "\n" + CELL, "has 2 parameters cells"),
-        (QUICK + 'seed: int = 0  # default = 0', "second equals"),
-        (QUICK + 'seed = 0', "expected 'name: type = value'"),
-        (QUICK + 'seed: int = f(0)', "not a literal"),
-        (QUICK + 'seed: int = 0.5', "0.5 is not of type int"),
-        (QUICK + 'seed: tuple = 0', "type is not one of"),
-        (TAGGED + 'seed: int = 0', "first parameter must be 'profile"),
+        (QUICK + "seed: int = 0  # default = 0", "second equals"),
+        (QUICK + "seed = 0", "expected 'name: type = value'"),
+        (QUICK + "seed: int = f(0)", "not a literal"),
+        (QUICK + "seed: int = 0.5", "0.5 is not of type int"),
+        (QUICK + "seed: tuple = 0", "type is not one of"),
+        (TAGGED + "seed: int = 0", "first parameter must be 'profile"),
         (TAGGED + 'profile: str = "full"', "first parameter must be 'profile"),
-        (TAGGED + 'profile: str = ', "invalid syntax"),
+        (TAGGED + "profile: str = ", "invalid syntax"),
     ],
 )
 def test_malformed_parameters_cells_are_named(project, cell, message):

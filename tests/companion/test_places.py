@@ -35,7 +35,9 @@ def test_a_batch_on_a_cluster(project, cluster):
     project.write("p/draws", 'run.table([{"x": float(run.rng.normal())}], "numbers")')
     project.write("p/fails", "answer = 1 / 0")
     # the first attempt takes its worker down, kernel and all
-    project.write("p/strikes", f"""
+    project.write(
+        "p/strikes",
+        f"""
         import os, pathlib, psutil, signal
         sign = pathlib.Path({str(project.root / "struck")!r})
         if not sign.exists():
@@ -43,7 +45,8 @@ def test_a_batch_on_a_cluster(project, cluster):
             worker = psutil.Process().parents()[1]
             assert "dask" in " ".join(worker.cmdline()) or "spawn" in " ".join(worker.cmdline())
             os.kill(worker.pid, signal.SIGKILL)
-    """)
+    """,
+    )
     with connect(cluster.scheduler_address) as client:
         place = Cluster(client, project.root)
         assert place.slots == 2

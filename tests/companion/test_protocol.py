@@ -48,7 +48,7 @@ def test_feature_maps_are_candidates_like_kernels():
     maps = [FunctionTransformer(np.tanh), FunctionTransformer(np.sin)]
     predict = best_by_leave_one_out(maps, X, np.sin(X).sum(axis=1), RLSRegressor())
     assert_allclose(predict(Z), np.sin(Z).sum(axis=1), atol=1e-4)
-    assert not hasattr(maps[1], "n_features_in_")       # candidates are cloned, not fitted
+    assert not hasattr(maps[1], "n_features_in_")  # candidates are cloned, not fitted
 
 
 def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
@@ -90,7 +90,7 @@ def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
 
 def test_a_trial_measures_score_discrepancy_and_peak_memory():
     def fit():
-        large = np.ones(2**20)                          # 8 MiB, gone before the prediction
+        large = np.ones(2**20)  # 8 MiB, gone before the prediction
         offset = large.mean()
         return lambda points: points[:, 0] + offset
 

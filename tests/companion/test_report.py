@@ -57,13 +57,24 @@ def _figure(folder: Path, name: str, alt: str) -> dict:
     (folder / f"{name}.png").write_bytes(to_png(figure))
     (folder / f"{name}.svg").write_bytes(to_svg(figure, alt))
     plt.close(figure)
-    return {"name": name, "files": [f"{name}.svg", f"{name}.png"], "alt": alt,
-            "caption": f"Accuracy against $N$, `{name}`."}
+    return {
+        "name": name,
+        "files": [f"{name}.svg", f"{name}.png"],
+        "alt": alt,
+        "caption": f"Accuracy against $N$, `{name}`.",
+    }
 
 
 def _claim(verdict: str, ours: str, **more) -> dict:
-    return {"kind": "value", "recorded": {}, "verdict": verdict, "ours": ours,
-            "reason": f"{ours} against the paper >= -0.5", "data": None, "note": None} | more
+    return {
+        "kind": "value",
+        "recorded": {},
+        "verdict": verdict,
+        "ours": ours,
+        "reason": f"{ours} against the paper >= -0.5",
+        "data": None,
+        "note": None,
+    } | more
 
 
 def _results(folder: Path, name: str, profile: str, claims: dict, figures: list, tables=()) -> dict:
@@ -146,8 +157,9 @@ def make_project(root: Path) -> Path:
     traceback = f"\x1b[31mRuntimeError\x1b[0m: {HOSTILE}"
     error = new_output("error", ename="RuntimeError", evalue=HOSTILE, traceback=[traceback])
     cell = new_code_cell("raise RuntimeError", outputs=[error])
-    pointer = new_markdown_cell("<span>An Exception was encountered</span>",
-                                metadata={"tags": ["papermill-error-cell-tag"]})
+    pointer = new_markdown_cell(
+        "<span>An Exception was encountered</span>", metadata={"tags": ["papermill-error-cell-tag"]}
+    )
     text = new_markdown_cell("# Spectral averaging\n\nUntil then.")
     half = new_notebook(cells=[pointer, text, cell])
     nbformat.write(half, bad / "failed" / "executed.ipynb")
@@ -157,10 +169,16 @@ def make_project(root: Path) -> Path:
 
     full = root / "figures/liu2022/few_samples"
     full.mkdir(parents=True)
-    _results(full, "liu2022/few_samples", "full",
-             {"liu2022/table2-mnist-svm": _claim("matched", "68.16, 78.67, 87.14"),
-              "liu2022/table1-mnist": _claim("better", "60, 400")},
-             [_figure(full, "gram", "Smallest eigenvalue against the number of rows.")])
+    _results(
+        full,
+        "liu2022/few_samples",
+        "full",
+        {
+            "liu2022/table2-mnist-svm": _claim("matched", "68.16, 78.67, 87.14"),
+            "liu2022/table1-mnist": _claim("better", "60, 400"),
+        },
+        [_figure(full, "gram", "Smallest eigenvalue against the number of rows.")],
+    )
     return root
 
 
@@ -312,8 +330,12 @@ def test_notebook_page(pages):
     printed = next(e for e in page.all("details") if e.get("class") == "printed")
     assert "open" not in printed and "10%" not in printed["text"]
     cards = [e for e in page.all("aside")]
-    assert [e["id"] for e in cards] == ["claim-theorem1-sandwich", "claim-fig1-rls-order",
-                                        "claim-fig2-10-per-class", "claim-theorem1-psd"]
+    assert [e["id"] for e in cards] == [
+        "claim-theorem1-sandwich",
+        "claim-fig1-rls-order",
+        "claim-fig2-10-per-class",
+        "claim-theorem1-psd",
+    ]
     assert "as the notebook shows it" not in text and "Verdict(" not in text
     assert text.count("Accuracy against") == 1 and text.count("one error") == 1
     assert "In this run: profile = quick, seed = 0" in text

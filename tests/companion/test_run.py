@@ -43,8 +43,12 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     run.figure(figure, "line", alt="A line\nthat rises", caption="It rises: $y = x$")
     assert not plt.fignum_exists(figure.number)
     assert results(run)["figures"] == [
-        {"name": "line", "files": ["line.svg", "line.png"], "alt": "A line that rises",
-         "caption": "It rises: $y = x$"}
+        {
+            "name": "line",
+            "files": ["line.svg", "line.png"],
+            "alt": "A line that rises",
+            "caption": "It rises: $y = x$",
+        }
     ]
     assert (run.folder / "line.png").read_bytes().startswith(b"\x89PNG")
 
@@ -57,9 +61,13 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     verdict = run.claim("demo/number", value=98.8, se=0.1, note="measured", data="digits")
     assert verdict.verdict == "matched"
     assert results(run)["claims"]["demo/number"] == {
-        "kind": "value", "verdict": "matched", "reason": verdict.reason, "ours": "98.80 ± 0.10",
+        "kind": "value",
+        "verdict": "matched",
+        "reason": verdict.reason,
+        "ours": "98.80 ± 0.10",
         "recorded": {"value": [98.8], "se": [0.1], "repetitions": None},
-        "note": "measured", "data": "digits",
+        "note": "measured",
+        "data": "digits",
     }
     assert "demo/number: matched" in capsys.readouterr().out
 

@@ -35,12 +35,14 @@ run.table([{"x": float(run.rng.normal())}], "numbers")
 CLAIM = """
 run.claim("demo/order", order="b > a", scores={"a": run.rng.normal(size=9), "b": 4 + width})
 """
-CACHED = """
+CACHED = (
+    """
 OFFSET = 1
 
 def helper(x):
     return x + OFFSET
-""", """
+""",
+    """
 import os, pathlib
 
 @run.cache
@@ -51,7 +53,8 @@ def slow(x):
 
 assert slow(2) == 3
 run.claim("demo/same", difference=slow(2) - 3.0)
-"""
+""",
+)
 SLEEP = """
 import os, pathlib, time
 pathlib.Path(os.environ["INVARIANCE_ROOT"], "asleep").touch()
@@ -104,12 +107,19 @@ def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
     """As when two notebooks together want more memory than there is."""
     (project.root / "sleep").touch()
     project.write("p/scarce", SCARCE)
-    project.write("p/beside", SLEEP.replace("while", """
+    project.write(
+        "p/beside",
+        SLEEP.replace(
+            "while",
+            """
 while not pathlib.Path(os.environ["INVARIANCE_ROOT"], "attempts").exists():
     time.sleep(0.1)
 time.sleep(3)
 pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").unlink()
-while""", 1))
+while""",
+            1,
+        ),
+    )
     project.write("p/third", "x = 1")
     summary = run_notebooks(project, project.all_notebooks(), place=Here(2))
     assert statuses(summary) == {"p/scarce": "ok", "p/beside": "ok", "p/third": "ok"}
@@ -130,8 +140,14 @@ def test_one_failure_never_stops_the_rest(project):
     project.write("p/garbled", "x = (")
     summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=12)
     assert statuses(summary) == {
-        "p/good": "ok", "p/cached": "ok", "p/fails": "failed", "p/dies": "killed",
-        "p/orphan": "killed", "p/slow": "timeout", "p/shapeless": "failed", "p/garbled": "failed",
+        "p/good": "ok",
+        "p/cached": "ok",
+        "p/fails": "failed",
+        "p/dies": "killed",
+        "p/orphan": "killed",
+        "p/slow": "timeout",
+        "p/shapeless": "failed",
+        "p/garbled": "failed",
     }
     assert summary.exit_code == 1 and not summary.interrupted
     assert left_over(project) == [] and hidden(project) == []
@@ -157,13 +173,20 @@ def test_one_failure_never_stops_the_rest(project):
 
     good = project.output("p/good", "quick")
     assert {p.name for p in good.iterdir()} == {
-        "executed.ipynb", "results.json", "status.json", "walk.svg", "walk.png", "numbers.csv"
+        "executed.ipynb",
+        "results.json",
+        "status.json",
+        "walk.svg",
+        "walk.png",
+        "numbers.csv",
     }
     assert results(project, "p/good")["claims"]["demo/order"]["verdict"] == "matched"
     executed = nbformat.read(good / "executed.ipynb", as_version=4)
     outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
     assert [o.metadata["invariance"] for o in outputs if "invariance" in o.get("metadata", {})] == [
-        {"figure": "walk"}, {"table": "numbers"}, {"claim": "demo/order"}
+        {"figure": "walk"},
+        {"table": "numbers"},
+        {"claim": "demo/order"},
     ]
     # each is shown once: the value of a call that ends a cell is not shown beside it
     assert not [output for output in outputs if output.output_type == "execute_result"]
@@ -187,7 +210,10 @@ def test_resume_publication_and_a_later_failure(project):
     assert statuses(summary) == {name: "ok"}
     published = project.published(name)
     assert sorted(p.name for p in published.iterdir()) == [
-        "numbers.csv", "results.json", "walk.png", "walk.svg"
+        "numbers.csv",
+        "results.json",
+        "walk.png",
+        "walk.svg",
     ]
     assert consistency.problems(project) == []
 
@@ -256,8 +282,12 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
 
 def command(project, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-m", "invariance.companion", *arguments], cwd=project.root,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        [sys.executable, "-m", "invariance.companion", *arguments],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -324,8 +354,11 @@ def test_plain_papermill_gives_the_same_claims(project):
         ["papermill", str(notebook), str(project.root / "out.ipynb"), "-p", "seed", "4"],
     ):
         done = subprocess.run(
-            [f"{scripts}/{line[0]}", *line[1:]], cwd=project.root, env=environment,
-            capture_output=True, text=True,
+            [f"{scripts}/{line[0]}", *line[1:]],
+            cwd=project.root,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, done.stderr
     by_hand = json.loads((project.interactive(name, "quick") / "results.json").read_text())

@@ -168,7 +168,8 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (NUMBER, {"value": [1, 2]}, r"1 number\(s\), 98.90; got shape \(2,\)"),
         (ERROR, {"samples": [[1, 2], [3, np.inf]]}, r"samples\[1, 1\] is inf"),
         (
-            ORDER, {"order": "a > b", "scores": {"a": [1, np.nan], "b": 2}},
+            ORDER,
+            {"order": "a > b", "scores": {"a": [1, np.nan], "b": 2}},
             r"scores\['a'\]\[1\] is nan",
         ),
         (ORDER, {"order": "a > c", "scores": {"a": 1, "b": 2}}, "names 'c', which has no score"),

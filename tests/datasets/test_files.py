@@ -49,8 +49,10 @@ def test_the_folder_comes_before_the_cache(offline, checksum):
 
 
 def test_either_of_two_files_will_do(offline):
-    file = DataFile("thing", (Source("set/rebuilt.bin", "sha256:" + "0" * 64),
-                              Source("set/official.bin", f"md5:{MD5}")))
+    file = DataFile(
+        "thing",
+        (Source("set/rebuilt.bin", "sha256:" + "0" * 64), Source("set/official.bin", f"md5:{MD5}")),
+    )
     put(offline, "set/rebuilt.bin", b"damaged")
     assert not locate(file).holds
     put(offline, "set/official.bin", CONTENT)
@@ -92,8 +94,13 @@ def test_a_download_is_checked_and_used_again(offline, monkeypatch):
         return put(Path(path), fname, CONTENT)
 
     monkeypatch.setattr(pooch, "retrieve", retrieve)
-    file = DataFile("thing", (Source("set/rebuilt.bin", "sha256:" + "0" * 64),
-                              Source("set/thing.bin", f"md5:{MD5}", "https://example.org/t")))
+    file = DataFile(
+        "thing",
+        (
+            Source("set/rebuilt.bin", "sha256:" + "0" * 64),
+            Source("set/thing.bin", f"md5:{MD5}", "https://example.org/t"),
+        ),
+    )
     assert fetch(file).path == fetch(file).path
     assert calls == [("https://example.org/t", f"md5:{MD5}")]
 
@@ -145,10 +152,16 @@ def trusted(monkeypatch, name: str, folder: Path, contents: dict[str, bytes]) ->
 
 def test_mnist_and_emnist_formats(offline, monkeypatch):
     rng = np.random.default_rng(0)
-    arrays = [rng.integers(0, 256, (5, 4, 4), dtype=np.uint8), np.arange(5, dtype=np.uint8),
-              rng.integers(0, 256, (2, 4, 4), dtype=np.uint8), np.arange(2, dtype=np.uint8)]
-    for name, loader, suffix in (("mnist", image_loaders.load_mnist, ".gz"),
-                                 ("emnist", image_loaders.load_emnist_letters, ".zip")):
+    arrays = [
+        rng.integers(0, 256, (5, 4, 4), dtype=np.uint8),
+        np.arange(5, dtype=np.uint8),
+        rng.integers(0, 256, (2, 4, 4), dtype=np.uint8),
+        np.arange(2, dtype=np.uint8),
+    ]
+    for name, loader, suffix in (
+        ("mnist", image_loaders.load_mnist, ".gz"),
+        ("emnist", image_loaders.load_emnist_letters, ".zip"),
+    ):
         contents = {}
         for i, (file, array) in enumerate(zip(CATALOGUE[name].files, arrays, strict=True)):
             packed = gzip.compress(idx(array))
@@ -213,11 +226,14 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
     assert [len(w) for w in dataset.data] == [5, 5]
 
 
-@pytest.mark.parametrize(("rate", "samples", "message"), [
-    (16_000, np.zeros(10, dtype=np.int16), "16000 samples a second, 8000 are needed"),
-    (8000, np.zeros(0, dtype=np.int16), "length zero"),
-    (8000, np.zeros((10, 2), dtype=np.int16), "2 channels"),
-])
+@pytest.mark.parametrize(
+    ("rate", "samples", "message"),
+    [
+        (16_000, np.zeros(10, dtype=np.int16), "16000 samples a second, 8000 are needed"),
+        (8000, np.zeros(0, dtype=np.int16), "length zero"),
+        (8000, np.zeros((10, 2), dtype=np.int16), "2 channels"),
+    ],
+)
 def test_recordings_that_cannot_be_used(tmp_path, rate, samples, message):
     wavfile.write(tmp_path / "3_ann_0.wav", rate, samples)
     with pytest.raises(ValueError, match=message) as caught:

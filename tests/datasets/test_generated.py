@@ -88,15 +88,18 @@ def test_rotated_digits_on_a_canvas():
         assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
-    (lambda X, y: make_translated_mnist(X, y[:-1]), "as many labels"),
-    (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
-    (lambda X, y: make_translated_mnist(X, y, noise=-1), "noise"),
-    (lambda X, y: make_rotated_mnist(X, y), "smaller n_train"),
-    (lambda X, y: make_rotated_mnist(X, y, canvas=28), "does not fit"),
-    (lambda X, y: make_vowels(n_speakers=0), "at least one speaker"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
+        (lambda X, y: make_translated_mnist(X, y[:-1]), "as many labels"),
+        (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
+        (lambda X, y: make_translated_mnist(X, y, noise=-1), "noise"),
+        (lambda X, y: make_rotated_mnist(X, y), "smaller n_train"),
+        (lambda X, y: make_rotated_mnist(X, y, canvas=28), "does not fit"),
+        (lambda X, y: make_vowels(n_speakers=0), "at least one speaker"),
+    ],
+)
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(*blobs())

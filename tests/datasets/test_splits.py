@@ -12,14 +12,17 @@ def test_a_split_by_group():
     assert set(vowels.group[train]) == {"man"} and set(vowels.group[test]) == {"woman"}
 
 
-@pytest.mark.parametrize(("train", "test", "message"), [
-    ([True, True, False, False], [False, False, True, True], "no training row of class 2"),
-    ([False] * 4, [True] * 4, "no row to train"),
-    ([True] * 4, [False] * 4, "no row to test"),
-    ([True] * 4, [False, True, False, False], "both parts"),
-    ([1, 1, 0, 0], [0, 0, 1, 1], "booleans"),
-    ([True], [False, False, True, True], "booleans"),
-])
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ([True, True, False, False], [False, False, True, True], "no training row of class 2"),
+        ([False] * 4, [True] * 4, "no row to train"),
+        ([True] * 4, [False] * 4, "no row to test"),
+        ([True] * 4, [False, True, False, False], "both parts"),
+        ([1, 1, 0, 0], [0, 0, 1, 1], "booleans"),
+        ([True], [False, False, True, True], "booleans"),
+    ],
+)
 def test_splits_that_leave_something_out(train, test, message):
     with pytest.raises(ValueError, match=message):
         split_rows([0, 1, 1, 2], train, test)

@@ -60,6 +60,6 @@ def test_images_are_given_as_rows(features):
     )
     with pytest.raises(ValueError, match=message):
         features.fit(X.reshape(8, 2, 2))
-    if not isinstance(features, OrbitNystroem):      # which would warn of too few points
+    if not isinstance(features, OrbitNystroem):  # which would warn of too few points
         with pytest.raises(ValueError, match=message):
             features.fit(X).transform(X.reshape(8, 2, 2))

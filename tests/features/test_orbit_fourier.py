@@ -110,7 +110,14 @@ def test_agrees_with_the_definition(group, s, r, form, side, kernel, block, jobs
     if r == 3000 and s > 2:
         r = 40
     model = OrbitFourier(
-        group, s, r, kernel, form=form, side=side, block_bytes=block, n_jobs=jobs,
+        group,
+        s,
+        r,
+        kernel,
+        form=form,
+        side=side,
+        block_bytes=block,
+        n_jobs=jobs,
         random_state=seed,
     )
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-10)
@@ -191,7 +198,8 @@ def test_better_samplings_have_smaller_errors():
 
     plain, plain_se = error(form="cos_sin")
     for better in (
-        {"form": "cos_sin", "sampling": "orthogonal"}, {"form": "cos_sin", "sampling": "quasi"}
+        {"form": "cos_sin", "sampling": "orthogonal"},
+        {"form": "cos_sin", "sampling": "quasi"},
     ):
         value, se = error(**better)
         assert value + 4 * se < plain - 4 * plain_se
@@ -204,7 +212,7 @@ def test_templates_follow_the_spectral_law(sampling):
     W = draw_frequencies("gaussian", 0.5, 2000, 4, sampling, random_state=0)
     assert_allclose(W.mean(axis=0), 0, atol=0.1)
     assert_allclose(np.cov(W.T), np.eye(4), atol=0.12)
-    if sampling != "orthogonal":            # whose draws within a block depend on each other
+    if sampling != "orthogonal":  # whose draws within a block depend on each other
         assert stats.kstest(W[:, 0], "norm").pvalue > 1e-4
 
 

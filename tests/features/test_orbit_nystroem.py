@@ -76,8 +76,15 @@ def definition(model, X):
 def test_agrees_with_the_definition(group, s, r, kernel, landmarks, orbit, side, block, seed):
     X = np.random.default_rng(seed).standard_normal((12, 6))
     model = OrbitNystroem(
-        group, s, r, kernel, landmarks=landmarks, from_orbit=orbit, side=side,
-        block_bytes=block, random_state=seed,
+        group,
+        s,
+        r,
+        kernel,
+        landmarks=landmarks,
+        from_orbit=orbit,
+        side=side,
+        block_bytes=block,
+        random_state=seed,
     ).fit(X)
     new = np.random.default_rng(seed + 1).standard_normal((5, 6))
     scale = np.abs(model.whitener_).max()
@@ -112,9 +119,9 @@ def test_either_side_and_invariance():
     X = np.random.default_rng(0).standard_normal((9, 5))
     for kernel in ("gaussian", "laplacian", Polynomial(2)):
         one, two = (
-            OrbitNystroem(
-                Permutations(5), 6, 7, kernel, gamma=0.1, side=side, random_state=2
-            ).fit(X)
+            OrbitNystroem(Permutations(5), 6, 7, kernel, gamma=0.1, side=side, random_state=2).fit(
+                X
+            )
             for side in ("templates", "points")
         )
         assert (one.side_, two.side_) == ("templates", "points")

@@ -38,15 +38,26 @@ def plain(images, psi, size, stride, grid):
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.integers(3, 7), st.integers(3, 7), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3),
-    st.integers(1, 4), st.sampled_from([1, 2**20]), st.integers(0, 99),
+    st.integers(3, 7),
+    st.integers(3, 7),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from([1, 2**20]),
+    st.integers(0, 99),
 )
 def test_agrees_with_a_loop_over_patches(height, width, channels, size, stride, grid, block, seed):
     images = np.random.default_rng(seed).standard_normal((3, height, width, channels))
     X = images.reshape(3, -1)
     model = PatchPooling(
-        FunctionTransformer(np.cos), (height, width, channels), size, stride, grid,
-        block_bytes=block, random_state=0,
+        FunctionTransformer(np.cos),
+        (height, width, channels),
+        size,
+        stride,
+        grid,
+        block_bytes=block,
+        random_state=0,
     )
     assert_allclose(model.fit_transform(X), plain(images, np.cos, size, stride, grid), atol=1e-12)
 

@@ -73,10 +73,16 @@ def test_correct_sets_pass(group):
     check_group(group)
 
 
-@pytest.mark.parametrize("group", [
-    CyclicShifts(2), Permutations(4), CircleAction(ROTATED), SignFlips(12),
-    Translations((9, 9), 3, density=Normal(0.5)),
-])
+@pytest.mark.parametrize(
+    "group",
+    [
+        CyclicShifts(2),
+        Permutations(4),
+        CircleAction(ROTATED),
+        SignFlips(12),
+        Translations((9, 9), 3, density=Normal(0.5)),
+    ],
+)
 def test_no_seed_calls_a_correct_sample_wrong(group):
     for seed in range(12):
         check_group(group, random_state=seed)
@@ -295,10 +301,13 @@ def test_methods_that_return_the_wrong_kind_are_named(parts, message):
         check_group(type("Wrong", (CyclicShifts,), parts)(3))
 
 
-@pytest.mark.parametrize(("group", "message"), [
-    (Negation, r"takes an instance, got the class Negation: pass Negation\(...\)"),
-    (3, "an instance of Transformations, Group or FiniteGroup, got 3"),
-])
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        (Negation, r"takes an instance, got the class Negation: pass Negation\(...\)"),
+        (3, "an instance of Transformations, Group or FiniteGroup, got 3"),
+    ],
+)
 def test_what_is_no_group_at_all(group, message):
     with pytest.raises(TypeError, match=message):
         check_group(group)

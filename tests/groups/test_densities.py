@@ -48,7 +48,7 @@ def test_large_concentrations_are_normal_around_the_circle(kappa):
     density = VonMises(kappa, loc=7.0)
     near = 7.0 - 2 * np.pi
     x = density.sample(4000, 0)
-    if kappa < 1e20:                       # else all draws round to the same angle
+    if kappa < 1e20:  # else all draws round to the same angle
         spread = max(kappa**-0.5, 1e-15)
         assert abs((x - near).std() / spread - 1) < 0.1
     assert_allclose(x, near, atol=max(6 * kappa**-0.5, 1e-14))

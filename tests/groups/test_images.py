@@ -40,8 +40,9 @@ def smooth(size=28, n=4, seed=0):
 
 
 @settings(max_examples=40, deadline=None)
-@given(shapes, st.lists(st.floats(-400, 400), min_size=1, max_size=4), st.sampled_from([1, 3]),
-       seeds)
+@given(
+    shapes, st.lists(st.floats(-400, 400), min_size=1, max_size=4), st.sampled_from([1, 3]), seeds
+)
 def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
     X = images(shape, seed=seed)
     turned = Rotations(shape, degrees=degrees, interpolation=order).act(degrees, X)
@@ -83,22 +84,34 @@ def test_affine_maps_are_those_of_scipy(shape, seed, order):
 def test_rotations_scalings_and_affine_maps_agree_with_each_other():
     X = images((9, 11))
     for left, right in [
-        (Rotations((9, 11)).act([30.0, -50.0], X),
-         Affine((9, 11)).act(affine_maps(degrees=[30, -50]), X)),
-        (Scalings((9, 11)).act([0.7, 1.6], X),
-         Affine((9, 11)).act(affine_maps(scale=[0.7, 1.6]), X)),
-        (Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
-         Affine((9, 11)).act(affine_maps(shift=(2, -3)), X)),
+        (
+            Rotations((9, 11)).act([30.0, -50.0], X),
+            Affine((9, 11)).act(affine_maps(degrees=[30, -50]), X),
+        ),
+        (
+            Scalings((9, 11)).act([0.7, 1.6], X),
+            Affine((9, 11)).act(affine_maps(scale=[0.7, 1.6]), X),
+        ),
+        (
+            Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
+            Affine((9, 11)).act(affine_maps(shift=(2, -3)), X),
+        ),
     ]:
         np.testing.assert_allclose(left, right, atol=1e-10)
 
 
-@pytest.mark.parametrize("transformations", [
-    Rotations((6, 7, 3), interpolation=3), Scalings((6, 7, 3)),
-    Affine((6, 7, 3), rotation=VonMises(1), translation=Normal(1.0)),
-    Translations((6, 7, 3), 2), Translations((6, 7, 3), 2, boundary="zero"),
-    CyclicTranslations((6, 7, 3)),
-], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize(
+    "transformations",
+    [
+        Rotations((6, 7, 3), interpolation=3),
+        Scalings((6, 7, 3)),
+        Affine((6, 7, 3), rotation=VonMises(1), translation=Normal(1.0)),
+        Translations((6, 7, 3), 2),
+        Translations((6, 7, 3), 2, boundary="zero"),
+        CyclicTranslations((6, 7, 3)),
+    ],
+    ids=lambda t: type(t).__name__,
+)
 def test_channels_are_moved_alike_and_flat_images_too(transformations):
     X = images((6, 7, 3))
     g = transformations.sample(4, 0)
@@ -122,10 +135,15 @@ def test_many_images_are_handled_in_blocks():
         np.testing.assert_allclose(whole[:, i], turns.act(turns.elements(), X[i : i + 1])[:, 0])
 
 
-@pytest.mark.parametrize("group", [
-    CyclicTranslations((4, 5)), CyclicTranslations((3, 4, 2)),
-    CyclicTranslations((3, 6), axes=(1,)), CyclicTranslations((1, 3)),
-])
+@pytest.mark.parametrize(
+    "group",
+    [
+        CyclicTranslations((4, 5)),
+        CyclicTranslations((3, 4, 2)),
+        CyclicTranslations((3, 6), axes=(1,)),
+        CyclicTranslations((1, 3)),
+    ],
+)
 def test_cyclic_translations_are_a_group(group):
     check_group(group)
     assert isinstance(group, FiniteGroup)
@@ -191,25 +209,33 @@ def test_densities_weigh_and_are_sampled():
         Translations((8, 8), shifts=[3], density=Normal(1e-3)).weights()
 
 
-@pytest.mark.parametrize(("transformations", "symmetric"), [
-    (Rotations((8, 8)), True),
-    (Rotations((8, 8), degrees=range(-5, 6)), True),
-    (Rotations((8, 8), degrees=range(-10, 10)), False),
-    (Rotations((8, 8), degrees=[90, 180, 270, 360]), True),
-    (Rotations((8, 8), density=VonMises(1.0, loc=0.3)), False),
-    (Scalings((8, 8), scales=[0.5, 1, 2]), True),
-    (Scalings((8, 8), scales=[1, 2]), False),
-    (Affine((8, 8), rotation=VonMises(9.0), scale=LogNormal(0.3)), True),
-    (Affine((8, 8), rotation=VonMises(9.0), translation=Normal(0.3)), False),
-    (Affine((8, 8), maps=affine_maps(shear=[-0.1, 0, 0.1])), True),
-])
+@pytest.mark.parametrize(
+    ("transformations", "symmetric"),
+    [
+        (Rotations((8, 8)), True),
+        (Rotations((8, 8), degrees=range(-5, 6)), True),
+        (Rotations((8, 8), degrees=range(-10, 10)), False),
+        (Rotations((8, 8), degrees=[90, 180, 270, 360]), True),
+        (Rotations((8, 8), density=VonMises(1.0, loc=0.3)), False),
+        (Scalings((8, 8), scales=[0.5, 1, 2]), True),
+        (Scalings((8, 8), scales=[1, 2]), False),
+        (Affine((8, 8), rotation=VonMises(9.0), scale=LogNormal(0.3)), True),
+        (Affine((8, 8), rotation=VonMises(9.0), translation=Normal(0.3)), False),
+        (Affine((8, 8), maps=affine_maps(shear=[-0.1, 0, 0.1])), True),
+    ],
+)
 def test_symmetry_of_the_measure(transformations, symmetric):
     assert transformations.symmetric is symmetric
 
 
 def test_affine_maps_compose_and_invert():
-    moves = Affine((8, 8), rotation=VonMises(1.0), scale=LogNormal(0.3), shear=Normal(0.2),
-                   translation=Normal(1.0))
+    moves = Affine(
+        (8, 8),
+        rotation=VonMises(1.0),
+        scale=LogNormal(0.3),
+        shear=Normal(0.2),
+        translation=Normal(1.0),
+    )
     a, b = moves.sample(6, 0), moves.sample(6, 1)
     point = np.random.default_rng(0).standard_normal((6, 2, 1))
 
@@ -265,31 +291,37 @@ class Cropping(Transformations):
         return np.repeat(X[None, :, 1:], len(elements), axis=0)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
-    (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
-    (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
-    (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
-    (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "must be positive"),
-    (lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))), "order 1"),
-    (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
-    (lambda: Rotations((8, 8)).elements(), "infinitely many"),
-    (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
-    (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
-    (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
-    (lambda: affine_maps(shift=3.0), "shift"),
-    (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
-    (lambda: Translations((8, 8), 4).elements(), "differ"),
-    (lambda: Translations((8, 8), 1.5).elements(), "Affine"),
-    (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
-    (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
-    (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
-    (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
-    (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
-    (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
-    (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "is nan"),
-    (lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), 0), "n_samples >= 1"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
+        (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
+        (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
+        (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
+        (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "must be positive"),
+        (lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))), "order 1"),
+        (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
+        (lambda: Rotations((8, 8)).elements(), "infinitely many"),
+        (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
+        (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
+        (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
+        (lambda: affine_maps(shift=3.0), "shift"),
+        (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
+        (lambda: Translations((8, 8), 4).elements(), "differ"),
+        (lambda: Translations((8, 8), 1.5).elements(), "Affine"),
+        (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
+        (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
+        (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
+        (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
+        (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
+        (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
+        (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "is nan"),
+        (
+            lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), 0),
+            "n_samples >= 1",
+        ),
+    ],
+)
 def test_bad_input_is_named(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

@@ -11,7 +11,10 @@ from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, 
 def test_a_tabulated_affine_action_gives_the_same_points_and_features():
     rng = np.random.default_rng(0)
     affine = Affine(
-        (8, 8), rotation=VonMises(9), scale=LogNormal(0.3), translation=Normal(0.3),
+        (8, 8),
+        rotation=VonMises(9),
+        scale=LogNormal(0.3),
+        translation=Normal(0.3),
         interpolation=1,
     )
     seen = Projected(affine, rng.standard_normal((5, 64)))

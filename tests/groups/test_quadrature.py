@@ -29,11 +29,16 @@ def blobs(n, seed=0):
     return np.exp(-((grid - spots) ** 2).sum(-1) / 3).sum(1).reshape(n, -1)
 
 
-@pytest.mark.parametrize("group", [
-    CyclicShifts(5), Translations((4, 4), max_shift=1),
-    Rotations(SHAPE, degrees=[-30, 0, 30], density=VonMises(2.0)),
-    CircleAction([0, 1, 1], VonMises(0.5), n_nodes=7),
-], ids=lambda group: type(group).__name__)
+@pytest.mark.parametrize(
+    "group",
+    [
+        CyclicShifts(5),
+        Translations((4, 4), max_shift=1),
+        Rotations(SHAPE, degrees=[-30, 0, 30], density=VonMises(2.0)),
+        CircleAction([0, 1, 1], VonMises(0.5), n_nodes=7),
+    ],
+    ids=lambda group: type(group).__name__,
+)
 def test_of_a_finite_set_it_is_the_list_with_its_weights(group):
     elements, weights = group.quadrature()
     assert_array_equal(elements, group.elements())
@@ -63,10 +68,12 @@ def test_the_averaged_kernel_needs_no_more_nodes(density):
     many = Rotations(SHAPE, degrees=np.arange(240) * 1.5, density=density)
     assert len(kernel.transforms()[0]) == 48
     assert_allclose(kernel(X), Average(Gaussian(0.05), many)(X), rtol=2e-3)
-    draws = np.array([
-        Average(Gaussian(0.05), Rotations(SHAPE, density=density), 40, random_state=seed)(X)
-        for seed in range(30)
-    ])
+    draws = np.array(
+        [
+            Average(Gaussian(0.05), Rotations(SHAPE, density=density), 40, random_state=seed)(X)
+            for seed in range(30)
+        ]
+    )
     # Drawn elements serve both sides, so that a share 1 / 40 of the pairs is not independent.
     plain = Average(Gaussian(0.05), Rotations(SHAPE, degrees=[0]))(X)
     expected = (1 - 1 / 40) * kernel(X) + 1 / 40 * plain

@@ -136,19 +136,22 @@ def test_log_mel_hears_tones_and_silence():
     assert not spectrograms[0, :5].any()
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: PitchSpeed((80,), speeds=[0]).elements(), "positive"),
-    (lambda: PitchSpeed((80,), cents=[]).elements(), "at least one"),
-    (lambda: PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
-    (lambda: PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
-    (lambda: PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
-    (lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))), "frames, bands"),
-    (lambda: SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
-    (lambda: LogMel(n_bands=0).fit(np.zeros((2, 800))), "n_bands"),
-    (lambda: LogMel(high=5000).fit(np.zeros((2, 800))), "sample_rate / 2"),
-    (lambda: LogMel(range_db=0).fit(np.zeros((2, 800))), "range_db"),
-    (lambda: draw_windowed_templates(3, (8, 8), width=0), "width > 0"),
-])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: PitchSpeed((80,), speeds=[0]).elements(), "positive"),
+        (lambda: PitchSpeed((80,), cents=[]).elements(), "at least one"),
+        (lambda: PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
+        (lambda: PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
+        (lambda: PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
+        (lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))), "frames, bands"),
+        (lambda: SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
+        (lambda: LogMel(n_bands=0).fit(np.zeros((2, 800))), "n_bands"),
+        (lambda: LogMel(high=5000).fit(np.zeros((2, 800))), "sample_rate / 2"),
+        (lambda: LogMel(range_db=0).fit(np.zeros((2, 800))), "range_db"),
+        (lambda: draw_windowed_templates(3, (8, 8), width=0), "width > 0"),
+    ],
+)
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -84,8 +84,9 @@ def test_rows_of_pixels_that_are_blank_in_all_first_images(name, base):
     assert_allclose(BestFit(base, SETS[name])(X, Z), expected, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("base", [Polynomial(3, 0.1), Gaussian(0.1),
-                                  Locality(SHAPE, window=3, degrees=(2, 3))], ids=repr)
+@pytest.mark.parametrize(
+    "base", [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, degrees=(2, 3))], ids=repr
+)
 @pytest.mark.parametrize("name", ["cyclic", "zero", "shift, turn", "turns"])
 @pytest.mark.parametrize("narrow", [0, 1])
 def test_points_are_worked_off_in_the_order_of_what_they_show(name, base, narrow):
@@ -103,8 +104,11 @@ def test_points_are_worked_off_in_the_order_of_what_they_show(name, base, narrow
     assert_allclose(BestFit(base, group)(X), definition(base, group, X, X), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("base", [Polynomial(8, scale=1 / 42), Gaussian(0.1),
-                                  Locality(SHAPE, window=3, degrees=(2, 4))], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [Polynomial(8, scale=1 / 42), Gaussian(0.1), Locality(SHAPE, window=3, degrees=(2, 4))],
+    ids=repr,
+)
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
 def test_single_precision_blocks_and_threads(base, group):
     X, Z = points(70), points(40, seed=1)
@@ -119,10 +123,18 @@ def test_single_precision_blocks_and_threads(base, group):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
-       st.sampled_from([CyclicTranslations((4, 3)), CyclicTranslations((4, 3), axes=(0,)),
-                        CyclicShifts(12), Permutations(4, block=3)]),
-       st.integers(0, 10**6))
+@given(
+    st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
+    st.sampled_from(
+        [
+            CyclicTranslations((4, 3)),
+            CyclicTranslations((4, 3), axes=(0,)),
+            CyclicShifts(12),
+            Permutations(4, block=3),
+        ]
+    ),
+    st.integers(0, 10**6),
+)
 def test_lemma1_over_a_group_symmetric_and_invariant(base, group, seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.standard_normal((2, 4, 12))
@@ -215,7 +227,7 @@ def test_sampled_transformations():
 def test_sampled_transformations_are_the_same_at_every_call(family, seed):
     with pytest.raises(ValueError, match="fit and predict would use two kernels; give an integer"):
         family(Gaussian(0.1), TURNS, n_transforms=2, random_state=seed)(points(3))
-    family(Gaussian(0.1), TURNS, random_state=seed)(points(3))      # draws nothing
+    family(Gaussian(0.1), TURNS, random_state=seed)(points(3))  # draws nothing
     kernel = family(Gaussian(0.1), TURNS, n_transforms=2, random_state=np.int64(1))
     assert_array_equal(kernel(points(3)), kernel(points(3)))
 

@@ -32,14 +32,20 @@ def by_shift(a, b, shifts):
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(1, 3), st.data(),
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.integers(1, 3),
+    st.data(),
     st.sampled_from([*WAYS, shift_correlation]),
 )
 def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, data, way):
     n_shifts = data.draw(st.integers(1, 8))
-    shifts = np.array(data.draw(st.lists(
-        st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
-    )))
+    shifts = np.array(
+        data.draw(
+            st.lists(
+                st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
+            )
+        )
+    )
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     a, b = rng.standard_normal((3, n_channels, *grid)), rng.standard_normal((4, n_channels, *grid))
     every = by_shift(a, b, shifts)
@@ -90,18 +96,24 @@ def test_operations_are_those_of_the_matrix_products(grid, blank, way, monkeypat
 
 def test_the_way_that_multiplies_least():
     shifts = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1]), -1).reshape(-1, 2)
-    tall, wide = (shift_correlation((28, 28), shifts, 1, float, shown=shown)
-                  for shown in [(1.0, 0.5), (0.5, 1.0)])
+    tall, wide = (
+        shift_correlation((28, 28), shifts, 1, float, shown=shown)
+        for shown in [(1.0, 0.5), (0.5, 1.0)]
+    )
     assert tall.transposed and not wide.transposed
     assert isinstance(shift_correlation((28, 28), shifts, 90, float), FrequencyCorrelation)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shifts", [
-    [[0, 0], [1, 2], [-1, 1]],
-    [[i, j] for i in (-1, 0, 1) for j in (-2, -1, 0, 1, 2)],
-    [[i, j] for i in (0, 2, 4) for j in (0, 4)],
-], ids=["asymmetric", "symmetric", "steps"])
+@pytest.mark.parametrize(
+    "shifts",
+    [
+        [[0, 0], [1, 2], [-1, 1]],
+        [[i, j] for i in (-1, 0, 1) for j in (-2, -1, 0, 1, 2)],
+        [[i, j] for i in (0, 2, 4) for j in (0, 4)],
+    ],
+    ids=["asymmetric", "symmetric", "steps"],
+)
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 4000), (4000, 1), (2500, 9000), (2500, 2500)])
 def test_tiles_do_not_change_the_extremes(way, shifts, sizes, monkeypatch):
     """Several second images at a time, in outer tiles, inner ones, or both."""
@@ -134,15 +146,21 @@ def test_every_correlation_stands_where_place_says(way, grid):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shifts", [
-    [[0, 0], [1, 2], [-1, 1]], [[0, j] for j in range(8)], [[2, 4], [0, 4], [2, 0]],
-], ids=["asymmetric", "all columns", "steps"])
+@pytest.mark.parametrize(
+    "shifts",
+    [
+        [[0, 0], [1, 2], [-1, 1]],
+        [[0, j] for j in range(8)],
+        [[2, 4], [0, 4], [2, 0]],
+    ],
+    ids=["asymmetric", "all columns", "steps"],
+)
 def test_offsets_are_subtracted_before_the_extremes(way, shifts):
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((4, 2, 6, 8))
     pairs = way((6, 8), np.array(shifts), 2, float)
     offsets = 9 * rng.random((2, len(pairs.columns), len(pairs.rows), len(b)))
-    offsets[1, : pairs.n_own] = offsets[0, : pairs.n_own]    # one shift, listed twice
+    offsets[1, : pairs.n_own] = offsets[0, : pairs.n_own]  # one shift, listed twice
     expected = by_shift(a, b, shifts)
     expected -= np.array([offsets[pairs.place(s)] for s in shifts])[:, None]
     high, low = pairs.extremes(a, pairs.spectra(b), offsets, minimum=True)

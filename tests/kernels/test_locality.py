@@ -14,12 +14,13 @@ def loops(kernel, x, z):
     """Eq. (5)-(6) window by window, from the parameters alone."""
     local, final = list(kernel.degrees[:-1]), kernel.degrees[-1]
     count = len(local)
-    as_list = lambda v: [v] * count if isinstance(v, (int, str)) else list(v)   # noqa: E731
+    as_list = lambda v: [v] * count if isinstance(v, (int, str)) else list(v)  # noqa: E731
     windows, paddings, strides = map(as_list, (kernel.window, kernel.padding, kernel.stride))
     dimensions = len(kernel.shape)
     shape = kernel.shape if dimensions == 2 else (1, *kernel.shape)
     scales = kernel.scales or [
-        *(1 / f**dimensions for f in windows), 1 / (kernel.channels * kernel.shape[0])
+        *(1 / f**dimensions for f in windows),
+        1 / (kernel.channels * kernel.shape[0]),
     ]
     product = (x * z).reshape(*shape, kernel.channels)
     layers = [product.sum(axis=2)] if kernel.mixed else list(np.moveaxis(product, 2, 0))
@@ -33,10 +34,17 @@ def loops(kernel, x, z):
             padded = np.pad(layer, ((down, down), (pad, pad)))
             rows = range(0, padded.shape[0] - high + 1, step)
             columns = range(0, padded.shape[1] - f + 1, stride)
-            following.append(np.array([
-                [(1 + scales[level] * padded[r : r + high, c : c + f].sum()) ** degree
-                 for c in columns] for r in rows
-            ]))
+            following.append(
+                np.array(
+                    [
+                        [
+                            (1 + scales[level] * padded[r : r + high, c : c + f].sum()) ** degree
+                            for c in columns
+                        ]
+                        for r in rows
+                    ]
+                )
+            )
         layers = [sum(following)]
     return (1 + scales[-1] * layers[0].sum()) ** final
 
@@ -90,9 +98,7 @@ def test_the_quadratic_layer_is_one_inner_product(window, padding, stride):
     assert kernel.lift() is not None
     by_windows = Locality((9, 10), window, (2, 4), padding=padding, stride=stride, storage="last")
     assert_allclose(kernel(X, Z), by_windows(X, Z), rtol=1e-11)
-    assert_allclose(
-        kernel.set_params(block_bytes=10_000)(X, Z), by_windows(X, Z), rtol=1e-11
-    )
+    assert_allclose(kernel.set_params(block_bytes=10_000)(X, Z), by_windows(X, Z), rtol=1e-11)
 
 
 def test_the_formula_of_the_papers_experiments():

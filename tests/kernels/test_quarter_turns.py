@@ -13,19 +13,26 @@ from invariance.kernels.quarter_turns import QuarterTurns, within_a_quarter
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 7), st.integers(1, 2), st.sampled_from(["linear", "same", "valid"]),
-       st.integers(1, 2), st.integers(0, 1000))
+@given(
+    st.integers(1, 7),
+    st.integers(1, 2),
+    st.sampled_from(["linear", "same", "valid"]),
+    st.integers(1, 2),
+    st.integers(0, 1000),
+)
 def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
-    base = Linear() if kind == "linear" or side < 3 else Locality(
-        (side, side), window=3, padding=kind, stride=stride, channels=channels
+    base = (
+        Linear()
+        if kind == "linear" or side < 3
+        else Locality((side, side), window=3, padding=kind, stride=stride, channels=channels)
     )
     lift, shape = lift_of(base, channels), (side, side, channels)
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((3, *shape)), rng.standard_normal((4, *shape))
     x[:, 0] = 0
     every = [
-        lift.first(x).reshape(3, -1)
-        @ lift.second(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T for turn in range(4)
+        lift.first(x).reshape(3, -1) @ lift.second(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T
+        for turn in range(4)
     ]
     support = lift.first(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
     for known in (None, support):
@@ -45,17 +52,29 @@ def test_which_sets_consist_of_quarter_turns():
     shape = (6, 6)
     assert within_a_quarter(Rotations(shape, degrees=[10, 100, 190, -80])).degrees == [10.0]
     assert within_a_quarter(Rotations(shape, degrees=[0, 90, 180, 270, 360])).degrees == [0.0]
-    for other in (Rotations(shape, degrees=[10, 100, 190]), Rotations(shape, degrees=[-10, 0, 10]),
-                  Rotations((6, 5), degrees=[0, 90, 180, 270]), Translations(shape, max_shift=1)):
+    for other in (
+        Rotations(shape, degrees=[10, 100, 190]),
+        Rotations(shape, degrees=[-10, 0, 10]),
+        Rotations((6, 5), degrees=[0, 90, 180, 270]),
+        Translations(shape, max_shift=1),
+    ):
         assert within_a_quarter(other) is None
 
 
-@pytest.mark.parametrize("base", [Polynomial(8, 0.02), Gaussian(0.1), Polynomial(3, 0.2),
-                                  Locality((7, 7), window=3, degrees=(2, 4))], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [
+        Polynomial(8, 0.02),
+        Gaussian(0.1),
+        Polynomial(3, 0.2),
+        Locality((7, 7), window=3, degrees=(2, 4)),
+    ],
+    ids=repr,
+)
 def test_best_fit_over_all_rotations_is_that_of_the_definition(base):
     rng = np.random.default_rng(0)
     X, Z = rng.uniform(0, 1, (9, 7, 7)), rng.uniform(0, 1, (5, 49))
-    X[:, :3] = 0        # an empty border, of which the fast path makes use
+    X[:, :3] = 0  # an empty border, of which the fast path makes use
     turns = Rotations((7, 7), degrees=range(-180, 180, 30))
     expected = np.max([base(X.reshape(9, -1), z) for z in turns.act(turns.elements(), Z)], axis=0)
     kernel = BestFit(base, turns)

@@ -21,7 +21,8 @@ def by_least_squares(distance, x, z):
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(TANGENTS)), min_size=1, max_size=4, unique=True),
-    st.sampled_from(["both", "first", "second"]), st.sampled_from([0.0, 0.7]),
+    st.sampled_from(["both", "first", "second"]),
+    st.sampled_from([0.0, 0.7]),
     st.integers(0, 10**6),
 )
 def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
@@ -57,8 +58,10 @@ def test_tangents_are_derivatives(name):
 
     x, y = np.meshgrid(axis, axis)
     moved = {
-        "horizontal": image(x + h * step, y), "vertical": image(x, y + h * step),
-        "rotation": image(x + h * y, y - h * x), "scaling": image(x * (1 + h), y * (1 + h)),
+        "horizontal": image(x + h * step, y),
+        "vertical": image(x, y + h * step),
+        "rotation": image(x + h * y, y - h * x),
+        "scaling": image(x * (1 + h), y * (1 + h)),
     }[name]
     derivative = (moved - image(x, y)) / h
     distance = TangentDistance((81, 81), (name,), smoothing=0)

@@ -25,8 +25,12 @@ def left_out(gram, y, ridge):
         rest = np.arange(n) != i
         # Minimise |Y - K a - b|^2 + ridge a^T K a over a and b.
         K = gram[np.ix_(rest, rest)]
-        system = np.block([[K + ridge * np.eye(n - 1), np.ones((n - 1, 1))],
-                           [np.ones((1, n - 1)), np.zeros((1, 1))]])
+        system = np.block(
+            [
+                [K + ridge * np.eye(n - 1), np.ones((n - 1, 1))],
+                [np.ones((1, n - 1)), np.zeros((1, 1))],
+            ]
+        )
         solved = np.linalg.solve(system, np.vstack([Y[rest], np.zeros((1, Y.shape[1]))]))
         decided[i] = gram[i, rest] @ solved[:-1] + solved[-1]
     return decided
@@ -74,14 +78,17 @@ def test_the_search_stays_above_rounding():
     assert min(model.loo_errors) >= 8 * np.finfo(np.float32).eps
 
 
-@pytest.mark.parametrize(("gram", "labels", "options", "message"), [
-    (np.eye(4)[:3], [0, 1, 0], {}, "square"),
-    (np.eye(3), [0, 1], {}, "one label a row"),
-    (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
-    (np.eye(3), [1, 1, 1], {}, "two classes"),
-    (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
-    (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
-])
+@pytest.mark.parametrize(
+    ("gram", "labels", "options", "message"),
+    [
+        (np.eye(4)[:3], [0, 1, 0], {}, "square"),
+        (np.eye(3), [0, 1], {}, "one label a row"),
+        (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
+        (np.eye(3), [1, 1, 1], {}, "two classes"),
+        (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
+        (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
+    ],
+)
 def test_bad_input_is_named(gram, labels, options, message):
     with pytest.raises(ValueError, match=message):
         rls_by_cholesky(gram, labels, **options)

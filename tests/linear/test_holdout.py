@@ -14,7 +14,7 @@ from invariance.linear import ridge_by_holdout
 def digits():
     X, y = load_digits(return_X_y=True)
     X = X[:400] / 16
-    return Gaussian(0.05)(X), y[:400] + 3           # labels need not start at zero
+    return Gaussian(0.05)(X), y[:400] + 3  # labels need not start at zero
 
 
 def scores(gram, y, train, test, lam):

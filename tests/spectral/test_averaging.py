@@ -154,7 +154,7 @@ def test_ridge_chooses_its_penalty_by_leave_one_out(smoothness):
     features = (basis.evaluate(X) @ model.vectors_.toarray())[:, 1:]
     if smoothness is not None:
         counts = np.repeat(basis.counts_, model.invariant_dimensions_)[1:]
-        features = features * counts ** (-smoothness / 2)       # alpha = 2 s / d = s
+        features = features * counts ** (-smoothness / 2)  # alpha = 2 s / d = s
     errors = []
     for penalty in penalties:
         residuals = []

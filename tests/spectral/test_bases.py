@@ -111,9 +111,9 @@ def test_sphere_functions_extend_to_harmonic_polynomials():
         return basis.evaluate(x / radius) * radius**degrees
 
     x = basis.sample(5, random_state=0)
-    laplacian = sum(
-        extended(x + e) - 2 * extended(x) + extended(x - e) for e in step * np.eye(4)
-    ) / step**2
+    laplacian = (
+        sum(extended(x + e) - 2 * extended(x) + extended(x - e) for e in step * np.eye(4)) / step**2
+    )
     np.testing.assert_allclose(laplacian, 0, atol=2e-4)
 
 

@@ -243,8 +243,11 @@ class Squaring(FiniteGroup):
         (Sphere(3, degree=2), Squaring(), "does not act on the eigenfunctions"),
         (Torus(2, degree=2), Squaring(), "does not act on the eigenfunctions"),
         (Sphere(2, degree=2), TorusTranslations([2, 2]), "does not act on the sphere"),
-        (Torus(2, degree=2), OrthogonalMatrices([turn([0, 0, 1], 0.5 * np.pi / 1.5)[:2, :2]]),
-         "only signed permutations"),
+        (
+            Torus(2, degree=2),
+            OrthogonalMatrices([turn([0, 0, 1], 0.5 * np.pi / 1.5)[:2, :2]]),
+            "only signed permutations",
+        ),
         (Sphere(2, degree=2), OrthogonalMatrices([[[1.0, 0.5], [0.0, 1.0]]]), "not orthogonal"),
         (Product([Torus(2), Torus(2)], degree=10), Permutations(4), "mixes the coordinates"),
         (Product([Torus(2), Torus(2)], degree=10), Permutations(3), "acts on 3 coordinates"),

@@ -186,9 +186,7 @@ def test_sampled_elements_bias_the_inner_product():
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    st.floats(0.01, 0.9), st.integers(2, 10**6), st.floats(1e-6, 0.5), st.floats(1.01, 2)
-)
+@given(st.floats(0.01, 0.9), st.integers(2, 10**6), st.floats(1e-6, 0.5), st.floats(1.01, 2))
 def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     C1, C2 = theory.theorem2_constants(s)
     m = theory.theorem2_templates(eps, n_points, delta, s)
@@ -214,7 +212,13 @@ def test_theorem_2_holds_in_simulation():
     r = theory.theorem2_elements(part, N, m, delta, s)
     for seed in range(5):
         model = GroupCDF(
-            group, m, theory.theorem2_bins(part, s), r, epsilon=eps, rejection="zero", s=s,
+            group,
+            m,
+            theory.theorem2_bins(part, s),
+            r,
+            epsilon=eps,
+            rejection="zero",
+            s=s,
             random_state=seed,
         )
         Z = model.fit_transform(X)
@@ -260,9 +264,7 @@ def test_lemma_4_approximant():
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
     bound = theory.lemma4_error(m, 30, n, C, s, delta, delta)
     for seed in range(10):
-        model = GroupCDF(
-            group, m, n, 30, epsilon=eps, rejection="zero", s=s, random_state=seed
-        )
+        model = GroupCDF(group, m, n, 30, epsilon=eps, rejection="zero", s=s, random_state=seed)
         Z = model.fit_transform(X)
         assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound
 
@@ -273,9 +275,7 @@ def test_theorem_3_is_the_sum_of_its_lemmas():
     parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
     parts += theory.lemma5_risk(100, 50, 20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
-    derived = theory.theorem3_bound(
-        500, 100, 50, 20, V0=1.0, delta=0.05, printed=False, **sizes
-    )
+    derived = theory.theorem3_bound(500, 100, 50, 20, V0=1.0, delta=0.05, printed=False, **sizes)
     assert derived > total
     # Each size by itself: four times the samples halve the first term, and so on.
     inf = float("inf")

@@ -65,18 +65,14 @@ def test_u_statistics_are_unbiased_and_v_statistics_are_not():
     bias = draws["V"].mean(axis=0) - exact
     # E V - k = (E k(gx, gz) - k) / r, and k(gx, gz) = k(x, z) for a unitary action.
     predicted = (base(X) - exact) / 3
-    assert np.all(
-        np.abs(bias - predicted) <= 4.5 * draws["V"].std(axis=0) / np.sqrt(2000) + 1e-12
-    )
+    assert np.all(np.abs(bias - predicted) <= 4.5 * draws["V"].std(axis=0) / np.sqrt(2000) + 1e-12)
 
 
 @pytest.mark.parametrize("published", [True, False])
 def test_uniform_failure_is_the_best_cover(published):
     s, r, eps, d, diameter, sigma = 3e6, 2e6, 0.1, 3, 2.0, 0.9
     rate = 1 / 2 if published else 1 / 32
-    kappa = sum(
-        2 * (2 * diameter) ** (2 * d) * np.exp(-c * eps**2) for c in (r * rate, s / 128)
-    )
+    kappa = sum(2 * (2 * diameter) ** (2 * d) * np.exp(-c * eps**2) for c in (r * rate, s / 128))
     lipschitz = 64 * (d + 1) / (eps * sigma) ** 2
 
     def failure(log_eta):
@@ -127,9 +123,7 @@ def test_hilbert_average_bound_holds():
 def test_jacobian_factor_and_bandwidth():
     A = np.array([[1.2, 0.3], [-0.1, 0.8]])
     assert_allclose(raj2017.jacobian_factor(A) ** 2, 1 / abs(np.linalg.det(A)))
-    assert_allclose(
-        Gaussian(raj2017.gamma_of_bandwidth(3.0))([[0.0]], [[2.0]]), np.exp(-4 / 18)
-    )
+    assert_allclose(Gaussian(raj2017.gamma_of_bandwidth(3.0))([[0.0]], [[2.0]]), np.exp(-4 / 18))
 
 
 @pytest.mark.parametrize(

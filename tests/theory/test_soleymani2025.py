@@ -48,8 +48,14 @@ def test_costs_in_terms_of_the_cutoff(s, d):
 
 @pytest.mark.parametrize(
     "group",
-    [Permutations(2), Permutations(30), CyclicShifts(17), SignFlips(40), SignedPermutations(9),
-     GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]])],
+    [
+        Permutations(2),
+        Permutations(30),
+        CyclicShifts(17),
+        SignFlips(40),
+        SignedPermutations(9),
+        GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]),
+    ],
     ids=repr,
 )
 def test_generators_bound_is_the_integer_part_of_the_logarithm(group):
@@ -92,8 +98,13 @@ def test_the_risk_bound_holds_on_average():
 
 @pytest.mark.parametrize(
     ("basis", "eigenvalue", "close"),
-    [(Circle(), 1e8, 1e-4), (Torus(2), 1e5, 1e-3), (Torus(3, period=3.0), 1e5, 1e-2),
-     (Sphere(3), 1e6, 2e-3), (Sphere(4), 1e6, 2e-3)],
+    [
+        (Circle(), 1e8, 1e-4),
+        (Torus(2), 1e5, 1e-3),
+        (Torus(3, period=3.0), 1e5, 1e-2),
+        (Sphere(3), 1e6, 2e-3),
+        (Sphere(4), 1e6, 2e-3),
+    ],
     ids=repr,
 )
 def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):

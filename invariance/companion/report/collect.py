@@ -142,9 +142,10 @@ class Row:
         """The claim's own words, or words made of its id where the source says it all."""
         if self.claim.says:
             starts_with_word = re.match(r"(?!eps)(?:a\s|[a-z]{2,}[\s,-])", self.claim.says)
-            return self.claim.says[: bool(starts_with_word)].upper() + self.claim.says[
-                bool(starts_with_word) :
-            ]
+            return (
+                self.claim.says[: bool(starts_with_word)].upper()
+                + self.claim.says[bool(starts_with_word) :]
+            )
         words = self.claim.id.split("/")[1].split("-")
         if len(words) > 1 and self.claim.source.replace(" ", "").startswith(words[0]):
             words = words[1:]

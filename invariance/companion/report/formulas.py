@@ -220,9 +220,7 @@ def _rewrite(body: str, tex: str) -> tuple[str, dict[str, tuple[str, bool]]]:
     # \Big before a norm sign says only how tall it is
     body = re.sub(r"\\(?:big|Big|bigg|Bigg)[lr]?\s*(?=\\[lr]Vert)", "", body)
     body = re.sub(r"\\(begin|end)\s*\{([^{}]*)\}", environment, body)
-    body = re.sub(
-        r"\\(mathop|operatorname\*?)\s*\{((?:[^{}]|\{[^{}]*\})*)\}", operator, body
-    )
+    body = re.sub(r"\\(mathop|operatorname\*?)\s*\{((?:[^{}]|\{[^{}]*\})*)\}", operator, body)
     # The parser sets a lone letter in roman as if it were a variable.
     body = re.sub(
         r"\\mathrm\s*\{([^{}\\]*)\}", lambda m: rf"\text{{{m[1].replace(' ', '')}}}", body

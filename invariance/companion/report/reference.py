@@ -65,7 +65,8 @@ def reference_pages() -> tuple[ReferencePage, ...]:
     modules = {name: pdoc.doc.Module(import_module(name)) for name in MODULES}
     homes = {
         member.name: f"{name.removeprefix('invariance.')}.html#{member.name}"
-        for name, module in modules.items() for member in _public(module)
+        for name, module in modules.items()
+        for member in _public(module)
     }
     return tuple(_page(name, module, homes) for name, module in modules.items())
 
@@ -122,7 +123,8 @@ def _signature(doc: pdoc.doc.Doc) -> str:
         return doc.name
     parameters = [
         p.replace(annotation=_Written(p.annotation)) if isinstance(p.annotation, str) else p
-        for p in signature.parameters.values() if p.name != "self"
+        for p in signature.parameters.values()
+        if p.name != "self"
     ]
     result = signature.return_annotation
     if isinstance(result, str):
@@ -149,8 +151,10 @@ def to_markdown(docstring: str) -> str:
     text = split_sections(docstring)
     text = re.sub(r"^###### (.+)\n", r"\n**\1**\n\n", text, flags=re.MULTILINE)
     text = re.sub(
-        r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)", lambda m: f"\n{m[1]}$${m[2].strip()}$$\n",
-        text, flags=re.MULTILINE,
+        r"^( *)\.\. math::(.*(?:\n\1 +\S.*)*)",
+        lambda m: f"\n{m[1]}$${m[2].strip()}$$\n",
+        text,
+        flags=re.MULTILINE,
     )
     text = re.sub(r":math:`(.+?)`", r"$\1$", text, flags=re.DOTALL)
     text = re.sub(r"::[ \t]*$", ":", text, flags=re.MULTILINE).replace("``", "`")
@@ -165,6 +169,7 @@ def to_markdown(docstring: str) -> str:
 
 def _linked(page: str, homes: dict[str, str]) -> str:
     """Code that is a documented name leads to it."""
+
     def link(match: re.Match[str]) -> str:
         home = homes.get(match[1].rstrip("()"))
         return f'<a href="{home}">{match[0]}</a>' if home else match[0]

@@ -75,7 +75,9 @@ def _check_closure(
     if isinstance(group, FiniteGroup) and len(twins):
         trial.fail(
             f"order says {group.order}, but only {n - len(twins)} elements act differently: "
-            "there is no difference", listed[known.own[twins[0]]], listed[twins[0]],
+            "there is no difference",
+            listed[known.own[twins[0]]],
+            listed[twins[0]],
         )
     for h, product in zip(partners, products, strict=True):
         if product.min() < 0:
@@ -93,5 +95,6 @@ def _check_closure(
     if len(missed):
         trial.fail(
             f"order says {group.order}, but the generators give only {n - len(missed)} "
-            "elements: no product is found", listed[missed[0]],
+            "elements: no product is found",
+            listed[missed[0]],
         )

@@ -80,7 +80,8 @@ def _check_powers(trial: Trial, elements: NDArray, identity: NDArray) -> None:
             trial.fail(
                 f"order says {order}, but compose gives g^{order} = {power}, not the identity "
                 f"{identity[0]} (is the order right, and is each element written in one way, "
-                "reduced by its period?)", g,
+                "reduced by its period?)",
+                g,
             )
 
 

@@ -32,7 +32,9 @@ def check_measure(trial: Trial, known: Recogniser, listed: NDArray | None) -> No
             _check_symmetry(trial, known, listed, drawn_as_due)
         return
     haar = (
-        isinstance(group, Group) and group.symmetric and weights is None
+        isinstance(group, Group)
+        and group.symmetric
+        and weights is None
         and getattr(group, "density", None) is None
     )
     if haar or (listable and weights is None):
@@ -43,7 +45,8 @@ def check_measure(trial: Trial, known: Recogniser, listed: NDArray | None) -> No
         if different < _DRAWS:
             trial.fail(
                 f"of {len(drawn)} draws of sample only {different} differ, too few where "
-                f"{group.order} elements are equally likely: it repeats itself", drawn[0],
+                f"{group.order} elements are equally likely: it repeats itself",
+                drawn[0],
             )
     if haar:
         _check_invariance(trial, known, drawn)
@@ -106,7 +109,8 @@ def _check_symmetry(trial: Trial, known: Recogniser, listed: NDArray, weights: N
     if not np.isclose(weight[unlike], opposite[unlike]):
         trial.fail(
             f"symmetric is claimed, but the weights {weight[unlike]:.4g} and, of the "
-            f"inverse, {opposite[unlike]:.4g} differ", listed[unlike],
+            f"inverse, {opposite[unlike]:.4g} differ",
+            listed[unlike],
         )
 
 
@@ -127,5 +131,6 @@ def _check_invariance(trial: Trial, known: Recogniser, drawn: NDArray) -> None:
             trial.fail(
                 "sample is not the Haar measure: <t, gx> and <t, ghx> are distributed "
                 f"differently (chance below {_FALSE_ALARM:g}; a measure that is meant to be "
-                "another one is announced by an attribute density)", h[0],
+                "another one is announced by an attribute density)",
+                h[0],
             )

@@ -155,9 +155,7 @@ class ShiftCorrelation(ABC):
         """
 
     @abstractmethod
-    def _tiles(
-        self, first: NDArray, second: list[NDArray]
-    ) -> Iterator[tuple[slice, Tile]]:
+    def _tiles(self, first: NDArray, second: list[NDArray]) -> Iterator[tuple[slice, Tile]]:
         """Some of the second images, and the tile whose `transform` gives E and O of them.
 
         Each of shape (columns, ...), with vertical shifts, second and first images in the order

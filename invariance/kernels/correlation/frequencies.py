@@ -83,7 +83,8 @@ class FrequencyCorrelation(ShiftCorrelation):
                     values = product[:, part]
                     shifted = products.array("shifted", *target.shape[2:])
                     np.matmul(
-                        matrix, values.reshape(len(values), prod(values.shape[1:])),
+                        matrix,
+                        values.reshape(len(values), prod(values.shape[1:])),
                         out=shifted.reshape(rows, prod(values.shape[1:])),
                     )
                     target[0, k] = shifted.real

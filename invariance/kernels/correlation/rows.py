@@ -75,7 +75,7 @@ class RowCorrelation(ShiftCorrelation):
         space, at_imaginary = Workspace(self.dtype), len(self._even[0]) - len(others)
         step = max(1, self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)))
         kept = second[0][..., top * self._n_planes : bottom * self._n_planes]
-        kept = kept.reshape(len(own), m * rows, size)   # a view: only the last axis was cut
+        kept = kept.reshape(len(own), m * rows, size)  # a view: only the last axis was cut
         for start in range(0, m, step):
             stop = min(start + step, m)
             if start == 0 or stop - start < step:

@@ -30,8 +30,13 @@ class Tile:
     """
 
     def __init__(
-        self, even_matrix: NDArray, odd_matrix: NDArray, read_even: NDArray, read_odd: NDArray,
-        n_own: int, space: Workspace,
+        self,
+        even_matrix: NDArray,
+        odd_matrix: NDArray,
+        read_even: NDArray,
+        read_odd: NDArray,
+        n_own: int,
+        space: Workspace,
     ):
         self.even = space.array("E", len(even_matrix), *read_even.shape[1:])
         self.odd = space.array("O", len(odd_matrix), *read_odd.shape[1:])
@@ -40,7 +45,8 @@ class Tile:
         self._products = [
             (matrix, *(a.reshape(len(a), prod(a.shape[1:])) for a in (read, write)))
             for matrix, read, write in (
-                (even_matrix, read_even, self.even), (odd_matrix, read_odd, self.odd)
+                (even_matrix, read_even, self.even),
+                (odd_matrix, read_odd, self.odd),
             )
         ]
 

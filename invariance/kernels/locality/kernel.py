@@ -207,9 +207,7 @@ class Locality(Kernel):
             raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
         lift = self.lift()
         if lift is not None:
-            core = lifted_products(
-                xp, X, *(self.images(p) for p in points), lift, self.block_bytes
-            )
+            core = lifted_products(xp, X, *(self.images(p) for p in points), lift, self.block_bytes)
             return lift.outer(core, X)
         return self._layers_arrays(xp, X, *points)
 
@@ -218,14 +216,17 @@ class Locality(Kernel):
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
         width = max(1, int(np.sqrt(self.block_bytes / (4 * first.itemsize * n_windows))))
-        patches = [like(self._patches(second[columns]), X)
-                   for columns in row_blocks(len(second), 1, width)]
+        patches = [
+            like(self._patches(second[columns]), X) for columns in row_blocks(len(second), 1, width)
+        ]
         rows = []
         for block in row_blocks(len(first), 1, width):
             own = like(self._patches(first[block]), X)
-            rows.append(xp.concat(
-                [self._values_arrays(xp, X, own, other, layers) for other in patches], axis=1
-            ))
+            rows.append(
+                xp.concat(
+                    [self._values_arrays(xp, X, own, other, layers) for other in patches], axis=1
+                )
+            )
         return xp.concat(rows, axis=0)
 
     def _values_arrays(self, xp, X, first, second, layers):

@@ -43,12 +43,13 @@ def quadratic_lift(
     reach = [side - 1 for side, _, _ in settings]
     # The offsets delta and -delta contribute alike: one of each pair, counted twice.
     offsets = [
-        (i, j) for i in range(reach[0] + 1) for j in range(-reach[1], reach[1] + 1)
+        (i, j)
+        for i in range(reach[0] + 1)
+        for j in range(-reach[1], reach[1] + 1)
         if (i, j) >= (0, 0)
     ]
     shared = [m.T @ m for m in (vertical, horizontal)]
-    weights = np.stack([np.outer(_offset(shared[0], i), _offset(shared[1], j))
-                        for i, j in offsets])
+    weights = np.stack([np.outer(_offset(shared[0], i), _offset(shared[1], j)) for i, j in offsets])
     alive = weights.any(axis=(1, 2))
     offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
     weights = weights[alive] * alpha**2
@@ -74,8 +75,7 @@ def quadratic_lift(
             plane = np.ascontiguousarray(images[..., c])
             lifted[:, c, 0] = plane
             for k, (i, j) in enumerate(offsets):
-                np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)),
-                            out=lifted[:, c, k + 1])
+                np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)), out=lifted[:, c, k + 1])
         return lifted.reshape(n, -1, height, width)
 
     def outer(core: NDArray, X: NDArray) -> NDArray:

@@ -36,8 +36,14 @@ _LINEAR = (Affine, OrthogonalMatrices, Rotations, Scalings, SignedPermutationGro
 
 
 def plan_for(
-    X: NDArray, lift: Lift, shape: tuple[int, int, int], dtype, group: Transformations,
-    elements: NDArray | None, block_bytes: int, n_jobs: int | None,
+    X: NDArray,
+    lift: Lift,
+    shape: tuple[int, int, int],
+    dtype,
+    group: Transformations,
+    elements: NDArray | None,
+    block_bytes: int,
+    n_jobs: int | None,
 ) -> Plan:
     """The plan for some first points X and the given elements of a set, None for all of them."""
     boxes = bounding_boxes(X.reshape(len(X), *shape))
@@ -45,7 +51,8 @@ def plan_for(
     if elements is None:
         chain = _chain(group)
         places = [
-            i for i, part in enumerate(chain)
+            i
+            for i, part in enumerate(chain)
             if isinstance(part, (Translations, CyclicTranslations))
         ]
         if places:

@@ -57,9 +57,7 @@ class Plan:
     def images(self, X: NDArray) -> NDArray:
         return X.reshape(len(X), *self.shape)
 
-    def extremes(
-        self, X: NDArray, Y: NDArray, symmetric: bool
-    ) -> tuple[NDArray | None, NDArray]:
+    def extremes(self, X: NDArray, Y: NDArray, symmetric: bool) -> tuple[NDArray | None, NDArray]:
         """Smallest (None where it cannot matter) and largest cores, shape (n, m)."""
         high = np.full((len(X), len(Y)), -np.inf, self.dtype)
         low = None if self.lift.monotone else np.full((len(X), len(Y)), np.inf, self.dtype)
@@ -70,9 +68,10 @@ class Plan:
         pieces = min(pieces, len(Y))
         bounds = np.linspace(0, len(Y), pieces + 1).astype(int)
         order = np.arange(len(X)) if symmetric else self.order()
-        with threadpool_limits(1 if threads > 1 else None, "blas"), Parallel(
-            threads, prefer="threads"
-        ) as pool:
+        with (
+            threadpool_limits(1 if threads > 1 else None, "blas"),
+            Parallel(threads, prefer="threads") as pool,
+        ):
             for start, stop in pairwise(bounds):
                 rows = stop if symmetric else len(X)
                 # The same blocks whatever the number of threads, for the same rounding.

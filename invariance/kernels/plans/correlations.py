@@ -66,8 +66,11 @@ class Correlations(Plan):
         return -(-len(Y) * kept // (self.block_bytes * 3 // 4))
 
     def row_step(self, width: int) -> int:
-        per_row = 4 * self.dtype.itemsize * self.lift.n_channels * (
-            self.correlation.height * self.correlation.width
+        per_row = (
+            4
+            * self.dtype.itemsize
+            * self.lift.n_channels
+            * (self.correlation.height * self.correlation.width)
         )
         return int(np.clip(_ROWS_BYTES // per_row, 8, self.correlation.n_first))
 
@@ -106,8 +109,10 @@ class Correlations(Plan):
         kept = self._n_elements() * self.correlation.spectrum_bytes()
         parts = []
         for columns in row_blocks(len(Y), kept, self.block_bytes // 2):
-            moved = Y[None, columns] if self.before is None else (
-                self.before.act(self.elements, Y[columns])
+            moved = (
+                Y[None, columns]
+                if self.before is None
+                else (self.before.act(self.elements, Y[columns]))
             )
             n_elements = len(moved)
             moved = moved.reshape(-1, Y.shape[1])
@@ -119,15 +124,20 @@ class Correlations(Plan):
             for transpose in self.transposes():
                 own = X if transpose is None else X @ transpose
                 smallest, largest = shift_extremes(
-                    xp, like_this, self._pad(self.lift.first(self.images(own))), second,
-                    self.pairs, None if halves is None else np.atleast_2d(halves),
+                    xp,
+                    like_this,
+                    self._pad(self.lift.first(self.images(own))),
+                    second,
+                    self.pairs,
+                    None if halves is None else np.atleast_2d(halves),
                     self.block_bytes,
                 )
                 low = smallest if low is None else xp.minimum(low, smallest)
                 high = largest if high is None else xp.maximum(high, largest)
             shape = (len(X), n_elements, -1)
-            parts.append((xp.min(xp.reshape(low, shape), axis=1),
-                          xp.max(xp.reshape(high, shape), axis=1)))
+            parts.append(
+                (xp.min(xp.reshape(low, shape), axis=1), xp.max(xp.reshape(high, shape), axis=1))
+            )
         return tuple(xp.concat(part, axis=1) for part in zip(*parts, strict=True))
 
     def _halved_norms(self, moved: NDArray) -> tuple[NDArray | None, NDArray | None]:

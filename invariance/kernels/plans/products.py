@@ -18,7 +18,7 @@ __all__ = ["Products", "TurnedProducts"]
 class Products(Plan):
     """Every transformation applied, then one matrix product for a block of them."""
 
-    support: NDArray    # (channels, height, width)
+    support: NDArray  # (channels, height, width)
     group: Transformations
     elements: NDArray
 

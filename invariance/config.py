@@ -1,0 +1,60 @@
+"""`config_context`: settings that hold for everything computed inside it, as in scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .parameters import Whole, check_values
+
+__all__ = ["block_bytes_of", "config_context", "get_config", "set_config"]
+
+_KINDS = {"block_bytes": Whole(1)}
+# A context variable: threads and tasks that change it do not change it for each other.
+_SETTINGS: ContextVar[dict[str, int]] = ContextVar("settings")
+_DEFAULTS = {"block_bytes": 256 * 2**20}
+
+
+def get_config() -> dict[str, int]:
+    """The settings in force.
+
+    >>> get_config()["block_bytes"] // 2**20
+    256
+    """
+    return _DEFAULTS | _SETTINGS.get({})
+
+
+def set_config(*, block_bytes: int | None = None) -> None:
+    """Change settings from here on; None leaves one as it is.
+
+    Parameters
+    ----------
+    block_bytes : int or None
+        Bound, in bytes, on the temporary arrays of one call, beside its inputs and its result,
+        for every object whose own ``block_bytes`` is None.
+    """
+    given = {} if block_bytes is None else {"block_bytes": block_bytes}
+    check_values("set_config", _KINDS, given)
+    _SETTINGS.set(_SETTINGS.get({}) | given)
+
+
+@contextmanager
+def config_context(*, block_bytes: int | None = None) -> Iterator[None]:
+    """`set_config` for the time of a ``with`` block.
+
+    >>> with config_context(block_bytes=2**20):
+    ...     get_config()["block_bytes"]
+    1048576
+    """
+    before = _SETTINGS.get({})
+    set_config(block_bytes=block_bytes)
+    try:
+        yield
+    finally:
+        _SETTINGS.set(before)
+
+
+def block_bytes_of(given: int | None) -> int:
+    """An object's own bound on memory, or the configured one where it is None."""
+    return get_config()["block_bytes"] if given is None else int(given)

@@ -46,7 +46,7 @@ def renamed_parameters(**new_names: str) -> Callable[[_Class], _Class]:
     """
 
     def decorate(cls: _Class) -> _Class:
-        original = cls.__init__
+        original = cls.__init__  # type: ignore[misc]
 
         @wraps(original)
         def init(self: Any, *args: Any, **given: Any) -> None:
@@ -59,7 +59,7 @@ def renamed_parameters(**new_names: str) -> Callable[[_Class], _Class]:
             original(self, *args, **given)
 
         init.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
-        cls.__init__ = init
+        cls.__init__ = init  # type: ignore[misc]
         return cls
 
     return decorate

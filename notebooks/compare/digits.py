@@ -87,7 +87,7 @@ print(f"{group.order} transformations" + (f"; {stand_in} stand in for MNIST" if 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
     train, test = np.flatnonzero(pool), rng.permutation(np.flatnonzero(~pool))[:TEST]
-    train = train[balanced_sample(labels[train], n // 10, rng)]
+    train = train[balanced_sample(labels[train], n // 10, random_state=rng)]
     return images[train], labels[train], images[test], labels[test]
 
 

@@ -82,7 +82,7 @@ print(
 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
-    train = balanced_sample(labels[: data.n_train], n // 10, rng)
+    train = balanced_sample(labels[: data.n_train], n // 10, random_state=rng)
     test = data.n_train + rng.permutation(len(points) - data.n_train)[:TEST]
     return points[train], labels[train], points[test], labels[test]
 

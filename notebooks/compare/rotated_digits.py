@@ -36,7 +36,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
+from invariance.companion.notebook.comparison import show
 from invariance.companion.protocol import (
     best_by_leave_one_out,
     best_with_copies,

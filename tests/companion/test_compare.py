@@ -11,8 +11,8 @@ import pytest
 from invariance.companion.comparison import answers, scores
 from invariance.companion.paths import Paths
 from invariance.companion.places import Here
-from invariance.companion.protocol import Trial
 from invariance.companion.runner import run_notebooks
+from invariance.evaluation.trials import Trial
 
 ROOT = Path(__file__).parents[2]
 NAMES = [n for n in Paths(ROOT).all_notebooks() if n.startswith("compare/")]

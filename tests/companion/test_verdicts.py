@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from invariance.companion.errors import RecordError
 from invariance.companion.ledger import Claim
 from invariance.companion.recording import record
-from invariance.companion.statistics import Score, fit_rate
 from invariance.companion.verdicts import VERDICTS, judge
+from invariance.evaluation.means import Score
+from invariance.evaluation.rates import fit_rate
 
 NUMBER = Claim("p/number", "value", "t", "full", paper=("98.90",), better="higher")
 ERROR = Claim(

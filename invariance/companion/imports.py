@@ -5,7 +5,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest", "package_folder"]
+__all__ = ["closure", "digest", "module_digest", "package_folder"]
 
 
 def package_folder() -> Path:
@@ -78,6 +78,11 @@ def closure(source: str, package: Path | None = None) -> dict[str, Path]:
         stat = path.stat()
         waiting |= _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
     return dict(sorted(files.items()))
+
+
+def module_digest(path: Path) -> str:
+    """SHA-256 of one module's source."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def digest(files: dict[str, Path]) -> str:

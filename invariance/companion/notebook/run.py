@@ -19,7 +19,7 @@ import pandas as pd
 from joblib.memory import MemorizedResult
 from matplotlib.figure import Figure
 
-from invariance.companion.errors import NotebookError, ParameterError, RecordError
+from invariance.companion.errors import NotebookError, RecordError
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.verdicts import Verdict, judge
@@ -34,7 +34,8 @@ from invariance.companion.provenance import (
     package_versions,
     peak_memory_mb,
 )
-from invariance.companion.runner.parameters import notebook_code, read_parameters
+from invariance.companion.source import notebook_code
+from invariance.parameters import ParameterError
 
 __all__ = ["SCHEMA", "Run"]
 
@@ -57,8 +58,8 @@ class Run:
     seed : int
         Seed of `rng`.
     **parameters
-        Further parameters to record. Those of the notebook's parameters cell are found by
-        themselves.
+        The further names of the notebook's parameters cell, to be recorded with the results:
+        ``width=width``. ``invariance check`` and the runner say which are missing.
 
     Attributes
     ----------
@@ -85,6 +86,10 @@ class Run:
     A notebook starts with::
 
         run = Run("mroueh2015/xperm", profile=profile, seed=seed)
+
+    and with a parameter more::
+
+        run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
     """
 
     # a cached function must not use one
@@ -106,13 +111,10 @@ class Run:
         self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
         self._source = self._paths.source(notebook)
-        values = {"profile": profile, "seed": self.seed, **parameters}
-        if self._source.is_file():
-            cell_values = sys._getframe(1).f_globals
-            for name in read_parameters(self._source):
-                if name in cell_values:
-                    values.setdefault(name, cell_values[name])
-        self._parameters = _plain(values, "parameters")
+        self._parameters = {
+            name: _plain(value, name)
+            for name, value in {"profile": profile, "seed": self.seed, **parameters}.items()
+        }
         self._code = code_version(self._paths.root)
         self._started = datetime.now(UTC)
         self._clock = time.perf_counter()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -60,7 +61,7 @@ def _launch(description: dict[str, Any], environment: dict[str, str]) -> subproc
     folder = Path(description["folder"])
     shutil.rmtree(folder, ignore_errors=True)
     work = folder / ".work"
-    write_json(work / "job.json", {**description, "runner": os.getpid()})
+    write_json(work / "job.json", description)
     with open(work / "worker.log", "wb") as log:
         return subprocess.Popen(
             [
@@ -70,7 +71,8 @@ def _launch(description: dict[str, Any], environment: dict[str, str]) -> subproc
                 "invariance.companion.runner._worker",
                 str(work / "job.json"),
             ],
-            stdin=subprocess.DEVNULL,
+            # held open as long as this process lives: see `invariance.companion.runner.processes`
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=environment["INVARIANCE_ROOT"],
@@ -83,6 +85,14 @@ def _launch(description: dict[str, Any], environment: dict[str, str]) -> subproc
 def _share(processes: int) -> dict[str, str]:
     """What ``n_jobs=-1`` means in a notebook that shares its machine with others."""
     return {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // processes))}
+
+
+def _dismiss(process: subprocess.Popen) -> None:
+    """Close the pipe: the guard ends everything below it, and then itself."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
 
 
 class Here:
@@ -100,9 +110,11 @@ class Here:
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
         return _launch(description, environment | _share(self.slots))
 
-    def end(self, process: subprocess.Popen | None, folder: Path) -> None:
+    def end(self, process: Process | None, folder: Path) -> None:
+        if isinstance(process, subprocess.Popen):
+            _dismiss(process)
         kill_all(folder)
-        if process is not None:
+        if isinstance(process, subprocess.Popen):
             process.wait()
 
 
@@ -119,6 +131,7 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
             if (folder / ".work" / "stop").exists() or not folder.exists():
                 break
     finally:
+        _dismiss(process)
         kill_all(folder)
     return process.wait()
 

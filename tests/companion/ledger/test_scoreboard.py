@@ -31,7 +31,8 @@ def _publish(project, notebook: str, profile: str = "full", **verdicts: str) -> 
     }  # fmt: skip
     path = project.published(notebook) / "results.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"notebook": notebook, "profile": profile, "claims": claims}))
+    results = {"schema": 1, "notebook": notebook, "profile": profile, "claims": claims}
+    path.write_text(json.dumps(results))
     return path
 
 

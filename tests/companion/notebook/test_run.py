@@ -11,14 +11,9 @@ import pandas as pd
 import pytest
 
 from invariance.companion import Run, Score
-from invariance.companion.errors import (
-    LedgerError,
-    NotebookError,
-    OutputError,
-    ParameterError,
-    RecordError,
-)
+from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
 from invariance.companion.notebook.cache import CacheError
+from invariance.parameters import ParameterError
 
 
 def results(run):
@@ -92,10 +87,9 @@ def test_equal_runs_differ_in_nothing_but_the_volatile(project):
     assert math.isfinite(contents[0]["claims"]["demo/order"]["recorded"]["pairs"][0]["gap"])
 
 
-def test_parameters_of_the_cell_are_recorded(project):
-    project.write("p/a")
+def test_parameters_are_recorded_as_they_are_passed(project):
     scope = {"Run": Run, "profile": "quick", "seed": 1, "width": np.float64(2.5), "other": 1}
-    exec('run = Run("p/a", profile=profile, seed=seed)', scope)
+    exec('run = Run("p/a", profile=profile, seed=seed, width=width)', scope)
     assert results(scope["run"])["parameters"] == {"profile": "quick", "seed": 1, "width": 2.5}
 
 
@@ -158,7 +152,7 @@ def test_bad_starts(project):
     for seed in (-1, 0.5, True, "1"):
         with pytest.raises(ParameterError, match="seed="):
             Run("p/a", seed=seed)
-    with pytest.raises(ParameterError, match="parameters"):
+    with pytest.raises(ParameterError, match="model is <object"):
         Run("p/a", model=object())
 
 

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +17,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from joblib.memory import MemorizedResult
 from matplotlib.figure import Figure
 
 from invariance.companion.errors import NotebookError, RecordError
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.results import RESULTS_SCHEMA
 from invariance.companion.ledger.verdicts import Verdict, judge
 from invariance.companion.notebook import style
 from invariance.companion.notebook.cache import cached, code_digest
@@ -37,9 +38,8 @@ from invariance.companion.provenance import (
 from invariance.companion.source import notebook_code
 from invariance.parameters import ParameterError
 
-__all__ = ["SCHEMA", "Run"]
+__all__ = ["Run"]
 
-SCHEMA = 1
 T = TypeVar("T")
 
 
@@ -123,7 +123,7 @@ class Run:
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
         self._timings: dict[str, float] = {}
-        self._spared: dict[tuple[str, str], float] = {}
+        self._spared: dict[str, float] = {}
         self._code_digest: str | None = None
         if _shell() is None:
             matplotlib.use("Agg")
@@ -301,18 +301,22 @@ class Run:
 
         A result is used again when the arguments, the function's source, the helpers and
         constants of the notebook that it uses, the modules of `invariance` that the notebook
-        imports, and the versions of the computing packages are all the same. Pass seeds, not
-        generators.
+        imports (those of the companion apart), the data files named to `uses_data` so far and the
+        versions of the computing packages are all the same, and the file is what was written.
+        Pass seeds, not generators. Do not share the cache with strangers: it holds pickles.
         """
         if self._code_digest is None:
             source = notebook_code(self._source) if self._source.is_file() else None
             self._code_digest = code_digest(source)
         folder = self._paths.build / "cache" / self.notebook
-        return cached(function, folder, self._code_digest, self._note_reuse)
+        return cached(function, folder, self._cache_key, self._note_reuse)
 
-    def _note_reuse(self, result: MemorizedResult) -> None:
-        if result.metadata.get("time", 0) < self._started.timestamp():
-            self._spared[result.func_id, result.args_id] = result.duration or 0.0
+    def _cache_key(self) -> str:
+        return f"{self._code_digest} {sorted(self._data.items())}"
+
+    def _note_reuse(self, key: str, seconds: float) -> None:
+        """Count a result that an earlier run computed, once; NaN seconds: computed by this one."""
+        self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
     def _again(self, message: str) -> None:
         if self.batch:
@@ -328,7 +332,7 @@ class Run:
     def _write(self) -> None:
         finished = datetime.now(UTC)
         results = {
-            "schema": SCHEMA,
+            "schema": RESULTS_SCHEMA,
             "notebook": self.notebook,
             "profile": self.profile,
             "parameters": self._parameters,

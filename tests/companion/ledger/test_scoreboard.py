@@ -68,7 +68,9 @@ def test_one_figure_a_paper_once_it_is_there(project):
     assert "![" not in scoreboard(project)
     notebook, name, caption = GALLERY[0]
     path = _publish(project, notebook)
-    content = json.loads(path.read_text()) | {"figures": [{"name": name, "alt": "a [b] < c"}]}
+    content = json.loads(path.read_text()) | {
+        "figures": [{"name": name, "alt": "a [b] < c", "caption": "", "files": [f"{name}.png"]}]
+    }
     path.write_text(json.dumps(content))
     assert scoreboard(project).splitlines()[-3:] == [
         f"{caption} [The notebook](notebooks/{notebook}.py).", "",

@@ -40,13 +40,12 @@ class CacheError(CompanionError, TypeError):
     """A function cannot be cached: something that it uses has no key."""
 
 
-# what runs a notebook and records its results; `statistics` and `protocol` compute
+# what runs a notebook and records its results
 _MACHINERY = "invariance.companion"
-_COMPUTING = (f"{_MACHINERY}.statistics", f"{_MACHINERY}.protocol")
 
 
 def _computes(module: str) -> bool:
-    return not f"{module}.".startswith(f"{_MACHINERY}.") or module in _COMPUTING
+    return not f"{module}.".startswith(f"{_MACHINERY}.")
 
 
 def _leads_on(module: str) -> bool:

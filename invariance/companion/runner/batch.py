@@ -157,14 +157,15 @@ def _reasons(jobs: Sequence[Job], paths: Paths, profile: str) -> dict[str, str |
     @cache
     def reason(notebook: str) -> str | None:
         job = by_name[notebook]
-        for name in job.reads:
-            if name in by_name and reason(name):
-                return f"it reads {name}, which runs again"
         inputs = inputs_of(paths, job.reads, profile)
         try:
-            return reason_to_run(job.final, notebook, job.fingerprint, inputs)
+            own = reason_to_run(job.final, notebook, job.fingerprint, inputs)
         except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-            return f"its results cannot be checked ({type(error).__name__}: {error})"
+            own = f"its results cannot be checked ({type(error).__name__}: {error})"
+        for name in job.reads:
+            if own is None and name in by_name and reason(name):
+                own = f"it reads {name}, which runs again"
+        return own
 
     return {name: reason(name) for name in by_name}
 

@@ -228,7 +228,7 @@ class Shape(Kind):
 class Array(Kind):
     """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
 
-    ``whole`` asks for whole numbers; entries lie in [least, ...) and above ``above``.
+    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``.
     """
 
     ndim: int | None = None
@@ -236,6 +236,7 @@ class Array(Kind):
     least: float | None = None
     above: float | None = None
     empty: bool = False
+    most: float | None = None
 
     def accepts(self, value: Any) -> bool:
         if isinstance(value, (str, bytes, type)) or value is None or callable(value):
@@ -254,6 +255,7 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
+            and (self.most is None or (array <= self.most).all())
         )
 
     @property
@@ -263,7 +265,7 @@ class Array(Kind):
             self.ndim, f"an array of {self.ndim} axes"
         )
         some = "" if self.empty else ", at least one"
-        return f"{axes} of {what}{_range(self.least, None, self.above)}{some}"
+        return f"{axes} of {what}{_range(self.least, self.most, self.above)}{some}"
 
 
 class Has(Kind):

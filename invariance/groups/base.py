@@ -231,7 +231,7 @@ class Transformations(BaseEstimator, ABC):
             )
         if not np.issubdtype(X.dtype, np.floating):
             X = X.astype(np.float64)
-        return X.reshape(len(X), -1)
+        return X.reshape(len(X), prod(X.shape[1:]))
 
     def _at_least(self, n: int) -> int | float:
         """A lower bound on the order, which may be cheaper; exact where it is n or less."""

@@ -75,7 +75,7 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(given[worst]))[0])
         raise ParameterError(
             f"matrices: Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
-            f"{given[worst, row, column]}"
+            f"{given[worst, row, column]}; got {short(matrices)}"
         )
     gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
     sizes = np.abs(given).max(axis=(1, 2), initial=0)

@@ -32,8 +32,8 @@ from invariance.groups import (
         (Normal(np.inf), "Normal needs scale to be a finite number > 0, got inf"),
         (Normal(None), "Normal needs scale to be a finite number > 0, got None"),
         (Normal(1.0, loc=np.inf), "Normal needs loc to be a finite number, got inf"),
-        (LogNormal(0.0), "LogNormal needs sigma to be a finite number <= 50 and > 0, got 0.0"),
-        (LogNormal(np.inf), "LogNormal needs sigma to be a finite number <= 50 and > 0, got inf"),
+        (LogNormal(0.0), "LogNormal needs sigma to be a finite number > 0 and <= 50, got 0.0"),
+        (LogNormal(np.inf), "LogNormal needs sigma to be a finite number > 0 and <= 50, got inf"),
         (LogNormal(1.0, median=-1.0), "LogNormal needs median to be a finite number > 0, got -1.0"),
     ],
 )

@@ -13,7 +13,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-RANGES = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
+REQUIREMENTS = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
+RANGES = [r for r in REQUIREMENTS if r.name != "invariance"]  # extras that bring other extras
 PINS = {
     canonicalize_name(line.split("==")[0]): line.split("==")[1]
     for line in (ROOT / "constraints.txt").read_text().split()
@@ -24,6 +25,23 @@ PINS = {
 def test_every_dependency_is_pinned_within_its_range(requirement):
     pin = PINS[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(pin)
+
+
+def brought_by(extras: set[str]) -> set[str]:
+    """These extras, and those that they bring."""
+    asked = {
+        extra
+        for name in extras
+        for r in map(Requirement, EXTRAS[name])
+        if r.name == "invariance"
+        for extra in r.extras
+    }
+    return extras if asked <= extras else brought_by(extras | asked)
+
+
+def test_extras_bring_extras_that_exist():
+    assert brought_by(set(EXTRAS)) == set(EXTRAS)
+    assert brought_by({"test"}) >= {"companion", "qp", "permutations", "data", "arrays"}
 
 
 def test_pins_are_plain():
@@ -37,7 +55,9 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
-    assert set(EXTRAS) - set(extras) == {"speed", "torch"}, "PyTorch is for those who ask for it"
+    assert set(EXTRAS) - brought_by(set(extras)) == {"speed", "torch"}, (
+        "PyTorch is for those who ask for it"
+    )
     assert len(pip) == 2, "versions belong into constraints.txt alone"
 
 

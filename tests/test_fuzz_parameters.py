@@ -246,9 +246,9 @@ METHODS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         ("then", {"other": group}),
     )
     # What changes the points' coordinates, or takes symmetric matrices only, ends a composition.
-    if method != "then" or group.shape is None or group.act(group.sample(1), points).shape[2:] == (
-        points.shape[1:]
-    )
+    if method != "then"
+    or group.shape is None
+    or group.act(group.sample(1), points).shape[2:] == (points.shape[1:])
 } | {
     f"groups.{type(density).__name__}.{method}": (density, method, valid)
     for density in (groups.Uniform(), groups.VonMises(), groups.Normal(), groups.LogNormal())
@@ -535,7 +535,9 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
         message = str(error)
         if not any(_names(message, *change) for change in changes.items()):
             failure = f"{type(error).__name__} names no parameter: {message:.200}"
-        elif not message.startswith(OF_DATA) and not any(t in message for v in changes.values() for t in _tokens(v)):
+        elif not message.startswith(OF_DATA) and not any(
+            t in message for v in changes.values() for t in _tokens(v)
+        ):
             failure = f"{type(error).__name__} does not show the value: {message:.200}"
     except TimeoutError:
         failure = "hangs"

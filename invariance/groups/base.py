@@ -45,6 +45,7 @@ GROUP = Has(
 )
 #: What may be given to `Transformations.sample`.
 _DRAWS: dict[str, Kind] = {"n_samples": Whole(0), "random_state": Seed()}
+_WORDS: dict[str, Kind] = {"n_words": Whole(0), "length": Whole(0), "random_state": Seed()}
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
@@ -117,7 +118,8 @@ class Transformations(BaseEstimator, ABC):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         raise NotImplementedError(
-            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws elements"
+            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws from "
+            "its measure"
         )
 
     @abstractmethod
@@ -223,9 +225,10 @@ class Transformations(BaseEstimator, ABC):
                 f"{type(self).__name__} expected points X as rows of an array of shape (n, d), got "
                 f"{short(X)} of shape {X.shape}; use X[None] for a single point"
             )
-        accepted = {(self.n_features,), None if self.shape is None else tuple(self.shape)}
-        if self.shape is not None and X.shape[1:] not in accepted:
-            expected = " or ".join(str(("n", *s)).replace("'", "") for s in sorted(accepted))
+        shape = self.shape
+        accepted = [] if shape is None else sorted({(prod(shape),), tuple(shape)})
+        if shape is not None and X.shape[1:] not in accepted:
+            expected = " or ".join(str(("n", *s)).replace("'", "") for s in accepted)
             raise ParameterError(
                 f"{self!r} acts on arrays of shape {expected}, got X of shape {X.shape}"
             )
@@ -241,7 +244,7 @@ class Transformations(BaseEstimator, ABC):
         order = self._at_least(ENUMERATION_LIMIT)
         if order > ENUMERATION_LIMIT:
             raise ValueError(
-                f"{self!r} has {order} elements or more, more than the {ENUMERATION_LIMIT} that "
+                f"{self!r} has {_count(order)} elements, more than the {ENUMERATION_LIMIT} that "
                 f"elements() lists; {_DRAW}"
             )
 
@@ -316,8 +319,12 @@ class FiniteGroup(Group):
         listed = self.elements()
         return listed[rng.randint(len(listed), size=n_samples)]
 
-    def random_words(self, n_words: int, length: int = 20, random_state=None) -> NDArray[Any]:
+    def random_words(
+        self, n_words: int, length: int = 20, *, random_state: Any = None
+    ) -> NDArray[Any]:
         """Products of random generators and their inverses: reaches everywhere, lists nothing."""
+        given = {"n_words": n_words, "length": length, "random_state": random_state}
+        check_values(f"{type(self).__name__}.random_words", _WORDS, given)
         rng = check_random_state(random_state)
         letters = self.generators()
         words = np.repeat(self.identity(), n_words, axis=0)
@@ -333,8 +340,15 @@ class FiniteGroup(Group):
 _CHECKED: WeakKeyDictionary[Transformations, dict[str, Any]] = WeakKeyDictionary()
 
 
-def _same(known: dict[str, Any], values: dict[str, Any]) -> bool:
+def _same(known: dict[str, Any], values: Mapping[str, Any]) -> bool:
     return all(name in known and known[name] is value for name, value in values.items())
+
+
+def _count(order: int | float) -> str:
+    """A number for a message; Python does not print the longest ones."""
+    if isinstance(order, int) and order.bit_length() > 100:
+        return f"about 10^{order.bit_length() * 0.30103:.0f}"
+    return f"{order:,}" if isinstance(order, float) else str(order)
 
 
 def _numbers(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
@@ -343,8 +357,8 @@ def _numbers(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ParameterError(
-            f"{owner} needs {name} to be points or elements of one shape, put together in one array; "
-            f"{short(value)} does not fit into one: {error}"
+            f"{owner} needs {name} of one shape, put together in one array; got {short(value)}: "
+            f"{error}"
         ) from error
     if array.dtype.kind not in "biuf":
         raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")

@@ -66,7 +66,8 @@ def departure_from_unitary(
     points = np.asarray(X, dtype=float)
     if points.ndim < 2:
         raise ParameterError(
-            f"departure_from_unitary needs X of shape (n, d), got {short(X)} of shape {points.shape}"
+            f"departure_from_unitary needs X of shape (n, d), got {short(X)} of shape "
+            f"{points.shape}"
         )
     flat = points.reshape(len(points), -1)
     norms = np.linalg.norm(flat, axis=1)
@@ -84,9 +85,8 @@ def departure_from_unitary(
         residue = [group.act(back[i : i + 1], moved[i])[0] - flat for i in range(len(back))]
         undone = np.linalg.norm(residue, axis=2) / norms
 
-    def both(values: Any) -> tuple[float | None, float | None]:
-        if values is None:
-            return None, None
+    def both(values: Any) -> tuple[float, float]:
         return float(np.abs(values).max()), float(np.sqrt(np.mean(np.square(values))))
 
-    return Departure(*both(stretch), *both(gram), *both(undone))
+    inverse = (None, None) if undone is None else both(undone)
+    return Departure(*both(stretch), *both(gram), *inverse)

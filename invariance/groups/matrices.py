@@ -38,8 +38,8 @@ class OrthogonalMatrices(FiniteGroup):
     Raises
     ------
     ParameterError
-        When a matrix is complex, not square or not orthogonal, or when the orbit of the basis vectors
-        passes `ORBIT_LIMIT` points (a rotation by an irrational angle generates infinitely many).
+        When a matrix is complex, not square or not orthogonal, or when the orbit of the basis
+        vectors passes `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
 
     >>> quarter_turn = [[0.0, -1.0], [1.0, 0.0]]
     >>> OrthogonalMatrices([quarter_turn]).order
@@ -85,13 +85,13 @@ class OrthogonalMatrices(FiniteGroup):
         self._check_listable()
         points, lines = self._orbit_of_the_basis()
         images = close_permutations(lines, self.shape[0])
-        return points[images].swapaxes(1, 2)
+        return np.asarray(points[images].swapaxes(1, 2))
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         points, lines = self._orbit_of_the_basis()
         images = sample_permutations(permutation_group(lines), n_samples, rng)
         # The columns of a matrix are the images of the basis vectors, the first points listed.
-        return points[images[:, : points.shape[1]]].swapaxes(1, 2)
+        return np.asarray(points[images[:, : points.shape[1]]].swapaxes(1, 2))
 
     def _orbit_of_the_basis(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Orbit points (basis vectors first), and how each generator permutes them."""

@@ -146,7 +146,7 @@ class AtomPermutations(SymmetricGroup):
     array([[5., 2., 2., 1.]])
     """
 
-    _parameters = {"n_atoms": Whole(1)}
+    _parameters = {"n_atoms": Whole(1, 10_000)}
 
     def __init__(self, n_atoms: int):
         self.n_atoms = n_atoms
@@ -195,7 +195,7 @@ class SortedNoise(Transformations):
     """
 
     unitary = False
-    _parameters = {"n_atoms": Whole(1), "noise": Number(0), "triangle": Flag()}
+    _parameters = {"n_atoms": Whole(1, 10_000), "noise": Number(0), "triangle": Flag()}
 
     def __init__(self, n_atoms: int, noise: float = 1.0, *, triangle: bool = False):
         self.n_atoms = n_atoms
@@ -230,21 +230,21 @@ class SortedNoise(Transformations):
             matrices = sort_coulomb(X)
         except ValueError as error:
             raise ParameterError(
-                f"X: {error}. Kernels and features hand over some points at a time: check_coulomb(X) "
-                "counts through all of X"
+                f"X: {error}. Kernels and features hand over some points at a time: "
+                "check_coulomb(X) counts through all of X"
             ) from None
         norms = np.linalg.norm(matrices, axis=2)
-        entry = np.triu_indices(self.n_atoms) if self.triangle else None
-        scale = None if entry is None else np.where(entry[0] == entry[1], 1, np.sqrt(2))
-        width = self.n_atoms**2 if entry is None else len(entry[0])
+        row, column = np.triu_indices(self.n_atoms)
+        scale = np.where(row == column, 1, np.sqrt(2))
+        width = len(row) if self.triangle else self.n_atoms**2
         moved = np.empty((len(elements), len(X), width), dtype=X.dtype)
         for i, noise in enumerate(elements):
             order = np.argsort(-(norms + noise), axis=1, kind="stable")
-            if entry is None:
-                moved[i] = _conjugate(matrices, order).reshape(len(X), -1)
+            if not self.triangle:
+                moved[i] = _conjugate(matrices, order).reshape(len(X), self.n_atoms**2)
             else:
                 # Only the upper triangle is gathered: half the memory traffic.
-                flat = order[:, entry[0]] * self.n_atoms + order[:, entry[1]]
-                picked = np.take_along_axis(matrices.reshape(len(X), -1), flat, axis=1)
+                flat = order[:, row] * self.n_atoms + order[:, column]
+                picked = np.take_along_axis(matrices.reshape(len(X), self.n_atoms**2), flat, axis=1)
                 np.multiply(picked, scale, out=moved[i], casting="unsafe")
         return moved

@@ -93,5 +93,5 @@ class Projected(Transformations):
         for i in range(len(elements)):
             # One element at a time: the transformed points never all exist in full.
             whole = self.group.act(elements[i : i + 1], X)
-            np.matmul(whole.reshape(len(X), -1), components.T, out=moved[i])
+            np.matmul(whole[0], components.T, out=moved[i])
         return moved

@@ -20,7 +20,7 @@ def _whole_degrees(radians: NDArray[Any]) -> NDArray[Any]:
     """Angles in degrees, whole ones exactly so: sines and cosines of quarter turns are exact."""
     degrees = np.rad2deg(np.asarray(radians, dtype=float))
     near = np.round(degrees)
-    return np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees)
+    return np.asarray(np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees))
 
 
 class Rotations(Resampled):

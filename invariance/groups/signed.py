@@ -27,6 +27,10 @@ __all__ = [
 ]
 
 
+#: Coordinates whose permutations are counted; a factorial has to be computed for it.
+_MOST = 100_000
+
+
 class SignedPermutationGroup(FiniteGroup):
     """Base of groups whose elements permute coordinates and flip signs.
 
@@ -38,11 +42,12 @@ class SignedPermutationGroup(FiniteGroup):
     unitary = True
     #: Coordinates that move together.
     block: int = 1
+    n: int
 
     def _degree(self) -> int:
         """Number of coordinates (or blocks of coordinates) that are moved: ``n``, as a rule."""
         self._check()
-        return int(self.n)  # type: ignore[attr-defined]
+        return int(self.n)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -128,7 +133,7 @@ class Permutations(SymmetricGroup):
     (120, 40, 2)
     """
 
-    _parameters = {"n": Whole(1), "block": Whole(1)}
+    _parameters = {"n": Whole(1, _MOST), "block": Whole(1)}
 
     def __init__(self, n: int, block: int = 1):
         self.n = n
@@ -179,7 +184,7 @@ class SignFlips(SignedPermutationGroup):
 
     @property
     def order(self) -> int:
-        return 2 ** self._degree()
+        return 1 << self._degree()
 
     def generators(self) -> NDArray[Any]:
         return np.asarray(self.identity() * (1 - 2 * np.eye(self._degree(), dtype=int)))
@@ -204,14 +209,14 @@ class SignedPermutations(SignedPermutationGroup):
     48
     """
 
-    _parameters = {"n": Whole(1, 10**6)}
+    _parameters = {"n": Whole(1, _MOST)}
 
     def __init__(self, n: int):
         self.n = n
 
     @property
     def order(self) -> int:
-        return 2 ** self._degree() * factorial(self._degree())
+        return factorial(self._degree()) << self._degree()
 
     def generators(self) -> NDArray[Any]:
         flip = self.identity()
@@ -262,7 +267,7 @@ class GeneratedPermutations(SignedPermutationGroup):
         return np.atleast_2d(np.asarray(self.permutations))
 
     def _degree(self) -> int:
-        return self._lines().shape[1]
+        return int(self._lines().shape[1])
 
     @property
     def order(self) -> int:
@@ -311,4 +316,4 @@ class Negation(FiniteGroup):
         return elements
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        return elements.astype(X.dtype)[:, None, None] * X
+        return np.asarray(elements.astype(X.dtype)[:, None, None] * X)

@@ -56,4 +56,4 @@ class TorusTranslations(CyclicProduct):
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         shifts = np.asarray(self.period * elements / self._periods(), dtype=X.dtype)
-        return X[None] + shifts[:, None]
+        return np.asarray(X[None] + shifts[:, None])

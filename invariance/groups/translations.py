@@ -88,7 +88,7 @@ class CyclicTranslations(CyclicProduct):
 
     def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """As permutations of the pixels: ``(g x)[i] = signs[i] * x[perm[i]]``, all signs one."""
-        pixels = np.arange(self.n_features, dtype=float)[None]
+        pixels = np.arange(float(np.prod(self.shape)))[None]
         perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
         return perm, np.ones(perm.shape, dtype=np.int8)
 

@@ -15,7 +15,6 @@ from invariance.groups import (
     Composition,
     CyclicShifts,
     DirectProduct,
-    FiniteGroup,
     GeneratedPermutations,
     Negation,
     OrthogonalMatrices,

@@ -266,7 +266,9 @@ def test_quarter_turns_are_unitary():
     check_group(turns)
     x = images((6, 6), n=1)
     for k in range(4):
-        np.testing.assert_allclose(turns.act([np.pi / 2 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12)
+        np.testing.assert_allclose(
+            turns.act([np.pi / 2 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12
+        )
 
 
 def test_compositions_run_in_order():
@@ -299,7 +301,10 @@ class Cropping(Transformations):
         (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
         (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
         (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "whole numbers >= 1"),
-        (lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))), "interpolation to be 1 or 3"),
+        (
+            lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))),
+            "interpolation to be 1 or 3",
+        ),
         (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
         (lambda: Rotations((8, 8)).elements(), "infinitely many"),
         (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),

@@ -38,5 +38,7 @@ def test_samples_are_indices_and_every_map_is_drawn():
 
 @pytest.mark.parametrize("bad", [np.eye(3), np.zeros((0, 2, 2))])
 def test_other_shapes_are_refused(bad):
-    with pytest.raises(ValueError, match="matrices to be an array of 3 axes of finite numbers, at least one, got"):
+    with pytest.raises(
+        ValueError, match="matrices to be an array of 3 axes of finite numbers, at least one, got"
+    ):
         LinearMaps(bad).elements()

@@ -136,7 +136,9 @@ def test_bad_parameters():
     with pytest.raises(ValueError, match="noise to be a finite number >= 0"):
         SortedNoise(3, noise=-1.0).sample(2)
     for noise in (None, "1", np.inf, np.nan):
-        with pytest.raises(ValueError, match=f"SortedNoise needs noise .* finite number .* got {noise!r}"):
+        with pytest.raises(
+            ValueError, match=f"SortedNoise needs noise .* finite number .* got {noise!r}"
+        ):
             SortedNoise(3, noise=noise).sample(2)
     for n_atoms in (5.0, 0):
         with pytest.raises(ValueError, match=f"n_atoms .* whole number >= 1, got {n_atoms}"):

@@ -144,7 +144,10 @@ def test_log_mel_hears_tones_and_silence():
         (lambda: PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
         (lambda: PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
         (lambda: PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
-        (lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))), "shape to be a tuple of 2"),
+        (
+            lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))),
+            "shape to be a tuple of 2",
+        ),
         (lambda: SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
         (lambda: LogMel(n_bands=0).fit(np.zeros((2, 800))), "n_bands"),
         (lambda: LogMel(high=5000).fit(np.zeros((2, 800))), "sample_rate / 2"),

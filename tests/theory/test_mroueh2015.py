@@ -308,8 +308,14 @@ def test_lipschitz_constants(loss):
     [
         (lambda: theory.theorem1_sandwich(50, 1.5), "0 < eps < 1"),
         (lambda: theory.theorem1_delta1(0, 0.5), "d to be .* >= 1"),
-        (lambda: theory.theorem2_templates(0.1, 10, delta=1.5), "delta to be a finite number > 0 and < 1"),
-        (lambda: theory.theorem2_templates(-0.1, 10, delta=0.5), "eps to be a finite number > 0, got -0.1"),
+        (
+            lambda: theory.theorem2_templates(0.1, 10, delta=1.5),
+            "delta to be a finite number > 0 and < 1",
+        ),
+        (
+            lambda: theory.theorem2_templates(-0.1, 10, delta=0.5),
+            "eps to be a finite number > 0, got -0.1",
+        ),
         (
             lambda: theory.theorem2_errors(1, 0, n_elements=1, n_points=10, delta=0.1, s=1.2),
             "n_templates to be a finite number > 0",

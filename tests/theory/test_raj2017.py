@@ -145,7 +145,10 @@ def test_jacobian_factor_and_bandwidth():
         (lambda: raj2017.statistics_gap(0), "r to be a finite number > 0"),
         (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
         (lambda: raj2017.jacobian_factor(2.0), "matrix to be an array of 2 axes"),
-        (lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)), "matrix to be .* finite numbers"),
+        (
+            lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)),
+            "matrix to be .* finite numbers",
+        ),
         (lambda: raj2017.gamma_of_bandwidth("1"), "sigma to be a finite number > 0, got '1'"),
         (
             lambda: raj2017.templates(0.1, np.inf, diameter=1.0, delta=0.1),
@@ -155,9 +158,15 @@ def test_jacobian_factor_and_bandwidth():
             lambda: raj2017.templates([0.1], 2, diameter=1.0, delta=0.1),
             r"eps to be a finite number > 0, got \[0.1\]",
         ),
-        (lambda: raj2017.group_samples(0.1, 2, diameter=1.0, delta=None), "delta to be a finite number"),
+        (
+            lambda: raj2017.group_samples(0.1, 2, diameter=1.0, delta=None),
+            "delta to be a finite number",
+        ),
         (lambda: raj2017.approximation_error(1, 0, C=1.0, delta=0.1), "r to be .* > 0, .* got 0"),
-        (lambda: raj2017.excess_risk_bound(1, 1, r=1, C=1.0, delta=0), "delta to be a finite number"),
+        (
+            lambda: raj2017.excess_risk_bound(1, 1, r=1, C=1.0, delta=0),
+            "delta to be a finite number",
+        ),
         (
             lambda: raj2017.excess_risk_bound(
                 1, 1, r=1, C=1, delta=0.1, lipschitz=1, loss_at_zero=np.nan

@@ -45,7 +45,7 @@ def check_axioms(
     else:
         a, b, c = (group.sample(n_trials, subject.rng) for _ in range(3))
     partners = group.generators() if complete and isinstance(group, FiniteGroup) else b[:3]
-    reached = [[] for _ in partners]
+    reached: list[list[NDArray[Any]]] = [[] for _ in partners]
     for g in subject.blocks(elements, 1):
         moved, back = subject.images(g, x), group.inverse(g)
         undone = np.array([subject.images(back[[i]], moved[i])[0] for i in range(len(g))])

@@ -78,7 +78,8 @@ def _check_frequencies(
     # Elements that act alike count together.
     due = np.minimum(np.bincount(known.own, weights, n), 1)
     # Where 30 draws an element are due, one that never comes is unlikely enough to be found.
-    n_draws, counts = max(_DRAWS, 30 * n), Counter()
+    n_draws = max(_DRAWS, 30 * n)
+    counts: Counter[bytes] = Counter()
     size = max(1, ENTRIES // listed[0].size)
     for start in range(0, n_draws, size):
         drawn = group.sample(min(size, n_draws - start), subject.rng)

@@ -23,10 +23,12 @@ def check_returns(subject: Subject) -> NDArray[Any] | None:
     group = subject.group
     _check_order(subject)
     order = group.order
-    identity = listed = None
+    identity: NDArray[Any] | None = None
+    listed: NDArray[Any] | None = None
     if isinstance(group, Group):
         identity = _batch(subject, "identity()", group.identity(), 1)
     if isinstance(group, FiniteGroup):
+        assert identity is not None
         few = _batch(subject, "generators()", group.generators(), None, identity)
         few = np.concatenate([identity, few]) if len(few) else identity
         _check_algebra(subject, few, identity)
@@ -44,7 +46,7 @@ def check_returns(subject: Subject) -> NDArray[Any] | None:
     drawn = _batch(subject, "sample(4)", group.sample(4, 7), 4, identity)
     if not np.array_equal(drawn, group.sample(4, 7)):
         subject.fail("sample(4, 7) differs between calls with the same seed")
-    if isinstance(group, Group):
+    if identity is not None:
         _check_algebra(subject, drawn, identity)
     moved = group._act(drawn, subject.X)
     if not isinstance(moved, np.ndarray):
@@ -87,7 +89,7 @@ def _check_powers(subject: Subject, elements: NDArray[Any], identity: NDArray[An
 
 
 def _batch(
-    subject: Subject, method: str, value, length: int | None, like: NDArray[Any] | None = None
+    subject: Subject, method: str, value: Any, length: int | None, like: NDArray[Any] | None = None
 ) -> NDArray[Any]:
     """The value, if it is an array of that many elements (``None``: of any number)."""
     due = f"{method} must return an array of elements, one a row"

@@ -1,4 +1,4 @@
-"""`Subject`: transformations under examination, points that they are tried on, and how they fail."""
+"""`Subject`: transformations under examination, points to try them on, and how they fail."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Subject:
 
     def gaps(self, left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
         """Largest difference an element, relative to the points' norm."""
-        return np.abs(left - right).max(axis=(1, 2)) / self.scale
+        return np.asarray(np.abs(left - right).max(axis=(1, 2)) / self.scale)
 
     def images(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         """Transformed points, of the due shape and finite."""

@@ -74,7 +74,7 @@ class LogMel(FeatureMap):
             )
         if not self.range_db > 0:
             raise ValueError(f"LogMel needs range_db > 0, got {self.range_db!r}")
-        self.frequencies_ = mel_frequencies(self.n_bands, self.low, self.high)
+        self.frequencies_ = mel_frequencies(self.n_bands, self.low, high=self.high)
         edges = np.r_[self.low, self.frequencies_, self.high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
         self.filters_ = np.array(

@@ -32,7 +32,7 @@ def within_a_quarter(group: Rotations) -> Rotations | None:
     """
     if not isinstance(group, Rotations) or group.shape[0] != group.shape[1]:
         return None
-    degrees = np.unique(np.round(group.elements() % 360, 9) % 360)
+    degrees = np.unique(np.round(np.rad2deg(group.elements()) % 360, 9) % 360)
     first = degrees[degrees < 90]
     every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
     if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):

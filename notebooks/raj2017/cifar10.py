@@ -105,7 +105,7 @@ def pixels(rows):
 affine = Affine(
     (32, 32, 3),
     rotation=VonMises(9),
-    scale=LogNormal(0.3),
+    scaling=LogNormal(0.3),
     translation=Normal(0.3),
     interpolation=1,
 )

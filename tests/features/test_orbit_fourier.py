@@ -265,7 +265,9 @@ def test_point_dependent_actions_act_on_points():
     full = OrbitFourier(SortedNoise(4, 0.5), 300, 8, gamma=0.01, random_state=0).fit(X)
     assert full.side_ == "points"
     # The triangle keeps distances, so the same kernel is approximated with fewer coordinates.
-    triangle = OrbitFourier(SortedNoise(4, 0.5, True), 300, 8, gamma=0.01, random_state=0).fit(X)
+    triangle = OrbitFourier(
+        SortedNoise(4, 0.5, triangle=True), 300, 8, gamma=0.01, random_state=0
+    ).fit(X)
     assert triangle.templates_.shape == (300, 10)
     grams = [m.transform(X) @ m.transform(X).T for m in (full, triangle)]
     assert_allclose(*grams, atol=6 / np.sqrt(300))

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.utils import check_random_state
 
-from .base import Group, Transformations
-from .checking.axioms import check_action, check_axioms
-from .checking.kinds import check_kinds
-from .checking.measure import check_measure
-from .checking.trial import Recogniser, Trial
+from ...parameters import (
+    Kind,
+    ParameterError,
+    Positive,
+    Seed,
+    Whole,
+    check_values,
+    short,
+)
+from ..base import Group, Transformations
+from .axioms import check_action, check_axioms
+from .measure import check_measure
+from .returns import check_returns
+from .subject import Recogniser, Subject
 
 __all__ = ["check_group"]
 
+_KINDS: dict[str, Kind] = {"n_trials": Whole(1), "random_state": Seed(), "tolerance": Positive()}
+
 
 def check_group(
-    group: Transformations, n_trials: int = 10, random_state=0, tolerance: float = 1e-8
+    group: Transformations,
+    n_trials: int = 10,
+    *,
+    random_state: Any = 0,
+    tolerance: float = 1e-8,
 ) -> None:
     """Check axioms, action, unitarity, order and measure.
 
@@ -45,7 +62,7 @@ def check_group(
     AssertionError
         Names the property that fails and the elements that break it, or the method that returns
         something of the wrong kind, and what it must return.
-    TypeError
+    ParameterError
         When ``group`` is a class, or no instance of `Transformations`.
 
     >>> from invariance.groups import CyclicShifts
@@ -53,16 +70,21 @@ def check_group(
     """
     if isinstance(group, type):
         name = group.__name__
-        raise TypeError(f"check_group takes an instance, got the class {name}: pass {name}(...)")
-    if not isinstance(group, Transformations):
-        raise TypeError(
-            f"check_group takes an instance of Transformations, Group or FiniteGroup, got {group!r}"
+        raise ParameterError(
+            f"check_group(group) takes an instance, got the class {name}: pass {name}(...)"
         )
-    trial = Trial(group, check_random_state(random_state), tolerance)
-    listed = check_kinds(trial)
-    tried = group.sample(n_trials, trial.rng) if listed is None else listed
-    check_action(trial, tried)
-    known = Recogniser(trial, tried)
+    if not isinstance(group, Transformations):
+        raise ParameterError(
+            "check_group(group) takes an instance of Transformations, Group or FiniteGroup, got "
+            f"{short(group)}"
+        )
+    given = {"n_trials": n_trials, "random_state": random_state, "tolerance": tolerance}
+    check_values("check_group", _KINDS, given)
+    subject = Subject(group, check_random_state(random_state), tolerance)
+    listed = check_returns(subject)
+    tried = group.sample(n_trials, subject.rng) if listed is None else listed
+    check_action(subject, tried)
+    known = Recogniser(subject, tried)
     if isinstance(group, Group):
-        check_axioms(trial, known, tried, listed is not None, n_trials)
-    check_measure(trial, known, listed)
+        check_axioms(subject, known, tried, listed is not None, n_trials)
+    check_measure(subject, known, listed)

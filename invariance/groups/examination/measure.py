@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from ..base import ENUMERATION_LIMIT, FiniteGroup, Group
-from .trial import ENTRIES, Recogniser, Trial
+from .subject import ENTRIES, Recogniser, Subject
 
 __all__ = ["check_measure"]
 
@@ -19,17 +20,17 @@ _FALSE_ALARM = 1e-6
 _DRAWS = 1000
 
 
-def check_measure(trial: Trial, known: Recogniser, listed: NDArray | None) -> None:
+def check_measure(subject: Subject, known: Recogniser, listed: NDArray[Any] | None) -> None:
     """Weights and draws; ``listed`` holds all elements where they are few."""
-    group = trial.group
+    group = subject.group
     listable = group.order <= ENUMERATION_LIMIT
     weights = group.weights() if listable else None
     if weights is not None:
-        _check_probabilities(trial, weights)
+        _check_probabilities(subject, weights)
     if listed is not None:
-        drawn_as_due = _check_frequencies(trial, known, listed, weights)
+        drawn_as_due = _check_frequencies(subject, known, listed, weights)
         if isinstance(group, Group) and group.symmetric:
-            _check_symmetry(trial, known, listed, drawn_as_due)
+            _check_symmetry(subject, known, listed, drawn_as_due)
         return
     haar = (
         isinstance(group, Group)
@@ -38,60 +39,61 @@ def check_measure(trial: Trial, known: Recogniser, listed: NDArray | None) -> No
         and getattr(group, "density", None) is None
     )
     if haar or (listable and weights is None):
-        drawn = group.sample(2 * _DRAWS, trial.rng)
+        drawn = group.sample(2 * _DRAWS, subject.rng)
         # Of more than 2,000 equally likely elements 1,264 or more differ on average. One draw
         # changes this number by one at most, so it is below 1,000 with probability 1e-30.
         different = len({g.tobytes() for g in drawn})
         if different < _DRAWS:
-            trial.fail(
+            subject.fail(
                 f"of {len(drawn)} draws of sample only {different} differ, too few where "
                 f"{group.order} elements are equally likely: it repeats itself",
                 drawn[0],
             )
     if haar:
-        _check_invariance(trial, known, drawn)
+        _check_invariance(subject, known, drawn)
 
 
-def _check_probabilities(trial: Trial, weights: NDArray) -> None:
-    due = f"weights() must return None or an array of {trial.group.order} probabilities"
+def _check_probabilities(subject: Subject, weights: NDArray[Any]) -> None:
+    due = f"weights() must return None or an array of {subject.group.order} probabilities"
     if not isinstance(weights, np.ndarray) or weights.dtype.kind not in "iuf":
-        trial.fail(f"{due}; got {weights!r:.80} (return np.array(...))")
-    if weights.shape != (trial.group.order,):
-        trial.fail(f"{due}; got shape {weights.shape}")
+        subject.fail(f"{due}; got {weights!r:.80} (return np.array(...))")
+    if weights.shape != (subject.group.order,):
+        subject.fail(f"{due}; got shape {weights.shape}")
     if not np.all(weights >= 0):
-        trial.fail(f"{due}; the least is {weights.min()}")
+        subject.fail(f"{due}; the least is {weights.min()}")
     if not abs(weights.sum() - 1) <= 1e-6:
-        trial.fail(f"{due}, which sum to one; they sum to {weights.sum():.6g}")
+        subject.fail(f"{due}, which sum to one; they sum to {weights.sum():.6g}")
 
 
 def _check_frequencies(
-    trial: Trial, known: Recogniser, listed: NDArray, weights: NDArray | None
-) -> NDArray:
+    subject: Subject, known: Recogniser, listed: NDArray[Any], weights: NDArray[Any] | None
+) -> NDArray[Any]:
     """How often each element is drawn: as often as its weight says, by binomial tests.
 
     Returns the weights by the first element that acts alike.
     """
-    group, n = trial.group, len(listed)
+    group, n = subject.group, len(listed)
     if weights is None:
         weights = np.full(n, 1 / n)
     # Elements that act alike count together.
     due = np.minimum(np.bincount(known.own, weights, n), 1)
     # Where 30 draws an element are due, one that never comes is unlikely enough to be found.
-    n_draws, counts = max(_DRAWS, 30 * n), Counter()
+    n_draws = max(_DRAWS, 30 * n)
+    counts: Counter[bytes] = Counter()
     size = max(1, ENTRIES // listed[0].size)
     for start in range(0, n_draws, size):
-        drawn = group.sample(min(size, n_draws - start), trial.rng)
+        drawn = group.sample(min(size, n_draws - start), subject.rng)
         counts.update(g.tobytes() for g in drawn)
     different = np.frombuffer(b"".join(counts), drawn.dtype).reshape(-1, *drawn.shape[1:])
-    cells = known.cells(known.signatures(different, trial.X[:1]))
+    cells = known.cells(known.signatures(different, subject.X[:1]))
     if cells.min() < 0:
-        trial.fail("sample draws what elements() does not list", different[cells.argmin()])
+        subject.fail("sample draws what elements() does not list", different[cells.argmin()])
     drawn = np.bincount(cells, list(counts.values()), n)
     tails = stats.binom.cdf(drawn, n_draws, due), stats.binom.sf(drawn - 1, n_draws, due)
     chances = 2 * n * np.minimum(*tails)
     worst = int(chances.argmin())
     if chances[worst] < _FALSE_ALARM:
-        trial.fail(
+        subject.fail(
             f"sample does not follow the weights: of {n_draws} draws {drawn[worst]:.0f} "
             f"instead of {n_draws * due[worst]:.4g} (chance below {_FALSE_ALARM:g})",
             listed[worst],
@@ -99,36 +101,38 @@ def _check_frequencies(
     return due
 
 
-def _check_symmetry(trial: Trial, known: Recogniser, listed: NDArray, weights: NDArray) -> None:
+def _check_symmetry(
+    subject: Subject, known: Recogniser, listed: NDArray[Any], weights: NDArray[Any]
+) -> None:
     """An element and its inverse weigh the same."""
-    inverses = known.cells(known.signatures(trial.group.inverse(listed), trial.X[:1]))
+    inverses = known.cells(known.signatures(subject.group.inverse(listed), subject.X[:1]))
     if inverses.min() < 0:
-        trial.fail("closure: elements() lacks the inverse", listed[inverses.argmin()])
+        subject.fail("closure: elements() lacks the inverse", listed[inverses.argmin()])
     weight, opposite = weights[known.own], weights[inverses]
     unlike = np.isclose(weight, opposite).argmin()
     if not np.isclose(weight[unlike], opposite[unlike]):
-        trial.fail(
+        subject.fail(
             f"symmetric is claimed, but the weights {weight[unlike]:.4g} and, of the "
             f"inverse, {opposite[unlike]:.4g} differ",
             listed[unlike],
         )
 
 
-def _check_invariance(trial: Trial, known: Recogniser, drawn: NDArray) -> None:
+def _check_invariance(subject: Subject, known: Recogniser, drawn: NDArray[Any]) -> None:
     """<t, gx> is distributed as <t, ghx>, for every h where g has the Haar measure."""
-    group, x = trial.group, trial.X[:1]
+    group, x = subject.group, subject.X[:1]
     n = int(np.clip(4 * ENTRIES // x.size, 100, len(drawn) // 2))
-    shifts = group.sample(5, trial.rng)
+    shifts = group.sample(5, subject.rng)
     if isinstance(group, FiniteGroup):
         shifts = group.generators()[:5]
     # Rounded, so that equal values stay equal when they are computed in two ways.
-    digits = int(-np.log10(max(trial.tolerance, 1e-12)))
+    digits = int(-np.log10(max(subject.tolerance, 1e-12)))
     still = known.signatures(drawn[:n], x).round(digits)
     for h in shifts[:, None]:
-        moved = known.signatures(drawn[-n:], trial.images(h, x)[0]).round(digits)
+        moved = known.signatures(drawn[-n:], subject.images(h, x)[0]).round(digits)
         tests = [stats.ks_2samp(*pair) for pair in zip(still.T, moved.T, strict=True)]
         if len(tests) * len(shifts) * min(test.pvalue for test in tests) < _FALSE_ALARM:
-            trial.fail(
+            subject.fail(
                 "sample is not the Haar measure: <t, gx> and <t, ghx> are distributed "
                 f"differently (chance below {_FALSE_ALARM:g}; a measure that is meant to be "
                 "another one is announced by an attribute density)",

@@ -299,7 +299,9 @@ class Each(Kind):
         self.words = f"a sequence, at least one, each {kind.words}"
 
     def accepts(self, value: Any) -> bool:
-        return isinstance(value, (list, tuple)) and bool(value) and all(map(self.kind.accepts, value))
+        return (
+            isinstance(value, (list, tuple)) and bool(value) and all(map(self.kind.accepts, value))
+        )
 
 
 def _inside(

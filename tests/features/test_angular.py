@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import AngularBasis, OrbitFourier, OrbitNystroem
-from invariance.groups import CircleAction, CircleProducts, Normal, VonMises, check_group
+from invariance.groups import CircleAction, Normal, VonMises, check_group
 from invariance.kernels import Average, CircleAverage, Gaussian, Laplacian, Linear, Polynomial
+from invariance.orbits import CircleProducts
 
 
 @parametrize_with_checks([AngularBasis(), AngularBasis(concentration=0.9, max_frequency=1)])
@@ -209,13 +210,13 @@ def test_nystroem_takes_the_fast_path_too():
     "parameters, message",
     [
         ({"shape": (4, 5)}, "have 20 pixels, but X has 16 features"),
-        ({"radius": -1.0}, "radius > 0"),
-        ({"bandwidth": 4.0}, "bandwidth <= pi"),
-        ({"concentration": 1.0}, "concentration < 1"),
-        ({"radius": np.nan}, "radius > 0, .* got nan"),
-        ({"radius": np.inf}, "radius > 0, .* got inf"),
-        ({"max_frequency": -1}, "max_frequency >= 0 as an integer, got -1"),
-        ({"max_frequency": 2.5}, "max_frequency >= 0 as an integer, got 2.5"),
+        ({"radius": -1.0}, "radius to be a finite number > 0 or None, got -1.0"),
+        ({"bandwidth": 4.0}, "bandwidth to be a finite number .*<= 3.14.*, got 4.0"),
+        ({"concentration": 1.0}, "concentration to be a finite number > 0 and < 1, got 1.0"),
+        ({"radius": np.nan}, "radius to be .* got nan"),
+        ({"radius": np.inf}, "radius to be .* got inf"),
+        ({"max_frequency": -1}, "max_frequency to be a whole number >= 0 or None, got -1"),
+        ({"max_frequency": 2.5}, "max_frequency to be a whole number >= 0 or None, got 2.5"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

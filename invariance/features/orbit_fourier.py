@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from ..array_api import like, on_host
 from ..checks import check_count, check_positive
-from ..groups import CircleProducts, Transformations
+from ..groups import Transformations
+from ..orbits import CircleProducts
 from .bandwidth import resolve_gamma
 from .orbit import OrbitFeatures
 from .pooling import (

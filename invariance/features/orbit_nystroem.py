@@ -11,7 +11,8 @@ from sklearn.utils import check_array, check_random_state
 
 from ..array_api import like, numpy_only, on_host
 from ..checks import check_count, check_finite, check_positive, is_number
-from ..groups import CircleProducts, SignedPermutationGroup, Transformations
+from ..groups import SignedPermutationGroup, Transformations
+from ..orbits import CircleProducts
 from ..kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .bandwidth import resolve_gamma
 from .orbit import OrbitFeatures

@@ -14,7 +14,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from ..groups import CircleAction, CircleProducts, Transformations
+from ..groups import CircleAction, Transformations
+from ..orbits import CircleProducts
 
 __all__ = [
     "circle_frequencies",

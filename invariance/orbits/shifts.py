@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Composition, Grid, Transformations
+from ..groups.abilities import Abilities
 from .correlation import shift_correlation
 from .way import Part, Problem, Run, Way, largest_norm
 
@@ -60,7 +61,10 @@ class Shifts(Way):
             return None
         for place in reversed(range(len(problem.parts))):
             part = problem.parts[place]
-            grid = part.group.as_shifts(part.rule[0]) if np.isfinite(part.order) else None
+            # Elements are not listed only to be told that these are no shifts.
+            if type(part.group).as_shifts is Abilities.as_shifts or np.isinf(part.order):
+                continue
+            grid = part.group.as_shifts(part.rule[0])
             if grid is None:
                 continue
             after = problem.parts[place + 1 :]

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from .abilities import Abilities
+
 __all__ = [
     "ENUMERATION_LIMIT",
     "FiniteGroup",
@@ -32,7 +34,7 @@ _DRAW = (
 )
 
 
-class Transformations(BaseEstimator, ABC):
+class Transformations(Abilities, BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
     Subclasses store their constructor's arguments unchanged, so that scikit-learn's ``clone``,

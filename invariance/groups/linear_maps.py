@@ -39,6 +39,7 @@ class LinearMaps(Transformations):
     """
 
     unitary = False
+    linear = True
 
     def __init__(self, matrices: ArrayLike):
         self.matrices = matrices

@@ -38,6 +38,8 @@ class OrthogonalMatrices(FiniteGroup):
     4
     """
 
+    linear = True
+
     def __init__(self, matrices: ArrayLike):
         self.matrices = matrices
 

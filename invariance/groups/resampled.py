@@ -19,6 +19,7 @@ class Resampled(Transformations):
     """Images moved by affine maps of the plane about the centre of the frame, zero outside."""
 
     unitary = False
+    linear = True
 
     # `shape` is a constructor argument of the subclasses, where the base class computes it.
     shape = None

@@ -92,11 +92,18 @@ class Rotations(Resampled):
         An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
         up to twice that.
         """
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
+
+    def refined(self, factor: int) -> Rotations | None:
+        """The rule of all angles with ``factor`` times as many; None where they are listed."""
         if self.degrees is not None:
-            return super().quadrature()
-        n = 4 * max(image_shape(self.shape)[:2])
+            return None
+        n = 4 * factor * max(image_shape(self.shape)[:2])
         nodes = np.arange(n) * 360 / n
-        return Rotations(self.shape, nodes, self.density, self.interpolation).quadrature()
+        return Rotations(
+            self.shape, degrees=nodes, density=self.density, interpolation=self.interpolation
+        )
 
     def weights(self) -> NDArray | None:
         density = own_density(self)
@@ -113,6 +120,25 @@ class Rotations(Resampled):
             return angles[rng.choice(len(angles), size=n_samples, p=self.weights())]
         density = own_density(self) or Uniform()
         return np.rad2deg(density.sample(n_samples, rng))
+
+    def as_turns(self) -> Rotations | None:
+        """The rotations in [0, 90) degrees, if these followed by quarter turns are all.
+
+        >>> Rotations((4, 4), degrees=range(-180, 180, 30)).as_turns().degrees
+        [0.0, 30.0, 60.0]
+        >>> Rotations((4, 4), degrees=range(-90, 90, 30)).as_turns() is None
+        True
+        """
+        if self.degrees is None or self.shape[0] != self.shape[1]:
+            return None
+        degrees = np.unique(np.round(self.elements() % 360, 9) % 360)
+        first = degrees[degrees < 90]
+        every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
+        if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):
+            return None
+        return Rotations(
+            self.shape, degrees=first.tolist(), interpolation=self.interpolation
+        )
 
     def inverse(self, elements: ArrayLike) -> NDArray:
         """Opposite angles; undone up to interpolation and lost corners."""

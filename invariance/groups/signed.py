@@ -7,12 +7,14 @@ and each group only says which signed permutations it contains.
 from __future__ import annotations
 
 from math import factorial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..checks import check_count
+from .abilities import Grid
 from .base import FiniteGroup
 from .schreier_sims import permutation_group, sample_permutations
 
@@ -36,6 +38,8 @@ class SignedPermutationGroup(FiniteGroup):
     """
 
     unitary = True
+    linear = True
+    preserves_l1 = True
     #: Coordinates that move together.
     block = 1
 
@@ -115,6 +119,10 @@ class Permutations(SymmetricGroup):
         self.n = n
         self.block = block
 
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Sorted rows; None for blocks of several coordinates."""
+        return xp.sort(X, axis=1) if self.block == 1 else None
+
 
 class CyclicShifts(SignedPermutationGroup):
     """Cyclic shifts of ``n`` coordinates (or blocks): (g x)[i] = x[i - shift] (Z_n).
@@ -138,6 +146,12 @@ class CyclicShifts(SignedPermutationGroup):
     def elements(self) -> NDArray:
         i = np.arange(self._degree())
         return (i[None, :] - i[:, None]) % self._degree() + 1
+
+    def as_shifts(self, elements: NDArray) -> Grid:
+        """Shifts to the right of a row of blocks."""
+        n = self._degree()
+        right = (1 - np.asarray(elements)[:, 0]) % n
+        return Grid((1, n, self.block), np.stack([np.zeros_like(right), right], axis=1))
 
 
 class SignFlips(SignedPermutationGroup):
@@ -166,6 +180,22 @@ class SignFlips(SignedPermutationGroup):
         rng = check_random_state(random_state)
         return self.identity() * (1 - 2 * rng.randint(2, size=(n_samples, self._degree())))
 
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Absolute values."""
+        return xp.abs(X)
+
+    def log_mean_exponential(self, A: NDArray, B: NDArray) -> NDArray:
+        """Sums of log cosh a_i b_i."""
+        total = np.zeros((len(A), len(B)), np.result_type(A, B))
+        for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
+            each = np.multiply.outer(a, b)
+            total += each
+            each *= -2
+            np.log1p(np.exp(each, out=each), out=each)
+            total += each
+        total -= A.shape[1] * np.log(2)
+        return total
+
 
 class SignedPermutations(SignedPermutationGroup):
     """All signed permutations of ``n`` coordinates, the hyperoctahedral group, order 2^n n!.
@@ -190,6 +220,10 @@ class SignedPermutations(SignedPermutationGroup):
         rng = check_random_state(random_state)
         lines = Permutations(self._degree()).sample(n_samples, rng)
         return lines * np.sign(SignFlips(self._degree()).sample(n_samples, rng))
+
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Sorted absolute values."""
+        return xp.sort(xp.abs(X), axis=1)
 
 
 class GeneratedPermutations(SignedPermutationGroup):
@@ -248,6 +282,8 @@ class Negation(FiniteGroup):
     """
 
     order = 2
+    linear = True
+    preserves_l1 = True
 
     def generators(self) -> NDArray:
         return np.array([-1])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from .abilities import Grid, differences
 from .base import Transformations
 from .cyclic import CyclicProduct
 from .densities import Density, own_density
@@ -59,6 +60,8 @@ class CyclicTranslations(CyclicProduct):
     """
 
     unitary = True
+    linear = True
+    preserves_l1 = True
 
     def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...] = (0, 1)):
         self.shape = shape
@@ -84,10 +87,14 @@ class CyclicTranslations(CyclicProduct):
         perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
         return perm, np.ones(perm.shape, dtype=np.int8)
 
+    def as_shifts(self, elements: NDArray) -> Grid:
+        """Shifts along the axes."""
+        pairs = np.zeros((len(elements), 2), dtype=np.int64)
+        pairs[:, list(self.axes)] = np.atleast_2d(elements)
+        return Grid((*image_shape(self.shape), 1)[:3], pairs)
+
     def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        shifts = np.zeros((len(elements), 2), dtype=np.int64)
-        shifts[:, list(self.axes)] = np.atleast_2d(elements)
-        return _roll(shifts, X, image_shape(self.shape))
+        return _roll(self.as_shifts(elements).pairs, X, image_shape(self.shape))
 
 
 class Translations(Transformations):
@@ -123,6 +130,8 @@ class Translations(Transformations):
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
     (49, True, True, False)
     """
+
+    linear = True
 
     # `shape` is a constructor argument here, where the base class computes it.
     shape = None
@@ -183,6 +192,21 @@ class Translations(Transformations):
         pairs = self._pairs()
         rng = check_random_state(random_state)
         return pairs[rng.choice(len(pairs), size=n_samples, p=self.weights())]
+
+    @property
+    def preserves_l1(self) -> bool:
+        return self.unitary
+
+    def as_shifts(self, elements: NDArray) -> Grid:
+        """The shifts themselves."""
+        return Grid((*image_shape(self.shape), 1)[:3], np.atleast_2d(elements), self._cyclic())
+
+    def relative_rule(self) -> tuple[NDArray, NDArray] | None:
+        """Differences of cyclic shifts."""
+        if not self._cyclic():
+            return None
+        pairs, weights = self.quadrature()
+        return differences(pairs, weights, np.array(image_shape(self.shape)[:2]))
 
     def inverse(self, elements: ArrayLike) -> NDArray:
         """Opposite shifts; with zero fill they bring back only what stayed in the frame."""

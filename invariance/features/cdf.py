@@ -149,8 +149,6 @@ class GroupCDF(OrbitFeatures):
             )
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
         templates = np.where(self.rejected_[:, None], 0, self.templates_)
-        elements = None if self.n_transforms is None else self.elements_
-        self._orbits = self._prepared(templates, elements=elements)
         self.s_ = self._half_width(X, templates)
         numbers = np.finfo(X.dtype)
         if not 1e3 * float(numbers.tiny) < self.s_ / self.n_bins < 1e-3 * float(numbers.max):
@@ -158,6 +156,11 @@ class GroupCDF(OrbitFeatures):
                 f"GroupCDF: thresholds at multiples of s / n_bins cannot be told apart in {X.dtype}, "
                 f"got s={self.s!r}, that is {self.s_:.3g}"
             )
+        # In units of a bin, so that thresholds are whole numbers.
+        self._orbits = self._prepared(
+            templates * X.dtype.type(self.n_bins / self.s_),
+            elements=None if self.n_transforms is None else self.elements_,
+        )
         return self
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
@@ -173,7 +176,7 @@ class GroupCDF(OrbitFeatures):
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0
 
     def _reduction(self) -> Reduction:
-        return Histogram(self._fitted.n_bins, self.s_)
+        return Histogram(self._fitted.n_bins, self._fitted.n_bins)
 
     def _features(self, X: Any) -> Any:
         if is_foreign(X):

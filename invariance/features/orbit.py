@@ -116,7 +116,7 @@ class OrbitFeatures(FeatureMap, ABC):
             templates,
             self.group_,
             weights=None if how.get("elements") is None else weights,
-            keep=True,
+            keep=how.get("side") != "first",
             block_bytes=self.block_bytes,
             n_jobs=self.n_jobs,
             verbose=self.verbose,

@@ -295,7 +295,14 @@ def patch_features(multiple, templates):
         ),
     )
     pooling = PatchPooling(
-        psi, (32, 32, 3), size, stride, grid, n_patches=50_000, block_bytes=2**27, random_state=seed
+        psi,
+        (32, 32, 3),
+        size=size,
+        stride=stride,
+        grid=grid,
+        n_patches=50_000,
+        block_bytes=2**27,
+        random_state=seed,
     )
     return pooling.fit(pixels(slice(some)))
 

@@ -356,8 +356,10 @@ class _Batch:
                     self.end(job, status, failure)
             time.sleep(_GLANCE)
         for job in running:
+            # one that has ended well by itself meanwhile is not thrown away
+            ended = self._look(job)
             failure = describe_failure("interrupted", "stopped before it was finished", job)
-            self.end(job, "interrupted", failure)
+            self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
 
     def _start(self, job: Job) -> bool:
         try:

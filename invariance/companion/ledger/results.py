@@ -93,6 +93,9 @@ def read_results(
         "provenance": part("provenance", dict),
         "volatile": part("volatile", dict),
     }
+    if results["seed"] is not None and type(results["seed"]) is not int:
+        problems.append(f"{path}: the seed is {results['seed']!r:.60}, not a whole number")
+        results["seed"] = None
     for key, known in _PROVENANCE.items():
         value = results["provenance"].setdefault(key, known())
         if not isinstance(value, known):

@@ -286,7 +286,9 @@ def publish_again(job: Job, paths: Paths) -> bool:
     if mine is None or job.parameters["profile"] != "full" or not job.default_parameters:
         return False
     target = paths.published(job.notebook)
-    theirs, _ = read_results(target, job.notebook)
+    theirs, problems = read_results(target, job.notebook)
+    if problems:
+        theirs = None
     if theirs is not None and as_recorded(theirs) != as_recorded(mine):
         return False
     files = [path for path in job.final.iterdir() if _to_publish(path)]

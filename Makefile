@@ -12,6 +12,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 # What `make test` installs; "all,guides,test,torch" tests PyTorch's tensors as well.
 TEST_EXTRAS ?= all,guides,test
 
+# Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
+LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
+
 .PHONY: report full test lab check clean help
 
 help:
@@ -65,4 +68,5 @@ $(VENV)/.test: $(VENV)/.core
 
 $(VENV)/.lab: $(VENV)/.core
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[companion,lab]"
+	$(BIN)/jupytext-config --settings-file $(LAB_SETTINGS) set-default-viewer python
 	@touch $@

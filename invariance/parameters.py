@@ -299,7 +299,8 @@ class Each(Kind):
         self.words = f"a sequence, at least one, each {kind.words}"
 
     def accepts(self, value: Any) -> bool:
-        return isinstance(value, (list, tuple)) and bool(value) and all(map(self.kind.accepts, value))
+        known = isinstance(value, (list, tuple))
+        return known and bool(value) and all(map(self.kind.accepts, value))
 
 
 def _inside(

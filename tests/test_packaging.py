@@ -1,6 +1,9 @@
 """pyproject.toml, constraints.txt and environment.yml name the same packages and versions."""
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -78,3 +81,19 @@ def test_what_a_newcomer_types_exists():
         assert command in readme
         assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_a_double_click_in_jupyterlab_opens_text_as_a_notebook(tmp_path, monkeypatch):
+    makefile = (ROOT / "Makefile").read_text()
+    place = re.search(r"^LAB_SETTINGS := (.*)$", makefile, re.MULTILINE)[1]
+    command = re.search(r"^\t\$\(BIN\)/(jupytext-config .*)$", makefile, re.MULTILINE)[1]
+    settings = Path(place.replace("$(VENV)", str(tmp_path)))
+    words = command.replace("$(LAB_SETTINGS)", str(settings)).split()
+    subprocess.run([Path(sys.executable).parent / words[0], *words[1:]], check=True)
+    viewers = json.loads(settings.read_text())["@jupyterlab/docmanager-extension:plugin"]
+    assert viewers == {"defaultViewers": {"python": "Jupytext Notebook"}}
+    # the folder is one in which JupyterLab of that environment looks
+    paths = pytest.importorskip("jupyter_core.paths")
+    monkeypatch.setattr(paths, "ENV_CONFIG_PATH", [str(tmp_path / "etc" / "jupyter")])
+    assert str(settings.parents[1]) in paths.jupyter_config_path()
+    assert settings.parent.name == "labconfig"

@@ -27,6 +27,7 @@ from ..parameters import (
     check_values,
     short,
 )
+from .abilities import Abilities
 from .known import Known
 
 __all__ = [
@@ -57,7 +58,7 @@ _DRAW = (
 )
 
 
-class Transformations(BaseEstimator, ABC):
+class Transformations(Abilities, BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
     Subclasses store their constructor's arguments unchanged, so that scikit-learn's ``clone``,

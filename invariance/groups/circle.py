@@ -1,11 +1,7 @@
-"""`CircleAction`: rotations that are diagonal in a basis of angular frequencies.
-
-`CircleProducts` computes inner products with all rotated copies of a vector at once.
-"""
+"""`CircleAction`: rotations that are diagonal in a basis of angular frequencies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,10 +11,7 @@ from ..parameters import Array, ParameterError, Whole, short
 from .base import Group
 from .densities import DENSITY, Density
 
-__all__ = ["CircleAction", "CircleProducts"]
-
-#: Pairs whose products at all angles fit into a fast cache together.
-_PAIRS = 512
+__all__ = ["CircleAction"]
 
 
 class CircleAction(Group):
@@ -51,6 +44,7 @@ class CircleAction(Group):
     """
 
     unitary = True
+    linear = True
     _parameters = {
         "frequencies": Array(whole=True, least=0),
         "density": DENSITY,
@@ -132,10 +126,15 @@ class CircleAction(Group):
 
     def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
+
+    def refined(self, factor: int) -> CircleAction | None:
+        """The rule of the whole circle with ``factor`` times as many nodes; None for nodes."""
         if self.n_nodes is not None:
-            return super().quadrature()
-        n = 4 * int(self.frequency_array().max(initial=0)) + 1
-        return CircleAction(self.frequencies, self.density, n_nodes=n).quadrature()
+            return None
+        n = factor * (4 * int(self.frequency_array().max(initial=0)) + 1)
+        return CircleAction(self.frequencies, self.density, n_nodes=n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:
@@ -143,6 +142,21 @@ class CircleAction(Group):
         if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
         return self.density.sample(n_samples, rng)
+
+    @property
+    def one_sided(self) -> bool:
+        return self.density is None
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The nodes, with the circular autocorrelation of the density's values at them."""
+        nodes, q = self.quadrature()
+        w = np.fft.irfft(np.abs(np.fft.rfft(q)) ** 2, len(q))
+        # Exactly even in the angle, so that a Gram matrix is exactly symmetric in theory.
+        return nodes, (w + np.roll(w[::-1], 1)) / 2
+
+    def as_circle(self) -> NDArray[Any]:
+        """The frequencies."""
+        return self.frequency_array()
 
     def identity(self) -> NDArray[Any]:
         return np.zeros(1)
@@ -169,109 +183,3 @@ class CircleAction(Group):
         moved[..., cosines] = even * c - odd * s
         moved[..., cosines + 1] = even * s + odd * c
         return moved
-
-
-class CircleProducts:
-    r"""All products ``<x, g_theta t>`` at many angles from one projection and one small product.
-
-    With the coefficients of x and t collected by frequency,
-
-    .. math:: \langle x, g_\theta t \rangle = \sum_m a_m \cos m\theta + b_m \sin m\theta ,
-
-    where a_m and b_m are two short inner products: the cost of a pair is that of one projection
-    plus (2 M + 1) operations an angle, instead of d operations an angle.
-
-    Parameters
-    ----------
-    frequencies : ndarray of int, shape (d,), as in `CircleAction`
-    templates : ndarray of shape (s, d)
-    angles : ndarray of shape (r,), radians
-    """
-
-    def __init__(self, frequencies: NDArray[Any], templates: NDArray[Any], angles: NDArray[Any]):
-        dtype = templates.dtype
-        self.n_templates = len(templates)
-        self.n_angles = len(angles)
-        self._fixed = np.flatnonzero(frequencies == 0)
-        cosines = np.flatnonzero(frequencies > 0)[::2]
-        self._blocks = []
-        orders = np.unique(frequencies[frequencies > 0])
-        for m in orders:
-            at = cosines[frequencies[cosines] == m]
-            columns = np.concatenate([at, at + 1])
-            c, s = templates[:, at], templates[:, at + 1]
-            same = np.ascontiguousarray(np.concatenate([c, s], axis=1).T)
-            cross = np.ascontiguousarray(np.concatenate([-s, c], axis=1).T)
-            self._blocks.append((columns, same, cross))
-        self._constant = np.ascontiguousarray(templates[:, self._fixed].T)
-        angles = np.asarray(angles, dtype=float)
-        # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
-        half = len(angles) // 2 + 1
-        mirrored = np.exp(1j * angles[1:][::-1]) - np.exp(-1j * angles[1:])
-        at_zero = len(angles) > 2 and abs(np.exp(1j * angles[0]) - 1) < 1e-9
-        self._half = half if at_zero and np.abs(mirrored).max() < 1e-9 else None
-        turns = np.outer(angles if self._half is None else angles[:half], orders)
-        ones = np.ones((len(turns), 1))
-        self._even = np.concatenate([ones, np.cos(turns)], axis=1).astype(dtype)
-        self._odd = np.sin(turns).astype(dtype)
-        self._both = np.concatenate([self._even, self._odd], axis=1)
-
-    def gather(self, X: NDArray[Any]) -> list[NDArray[Any]]:
-        """The rows' coefficients by frequency, contiguous: made once for many tiles."""
-        parts = [np.ascontiguousarray(X[:, self._fixed])]
-        return parts + [np.ascontiguousarray(X[:, columns]) for columns, _, _ in self._blocks]
-
-    def _coefficients(
-        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
-    ) -> NDArray[Any]:
-        """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
-        constant = gathered[0][rows]
-        shape = (len(constant), self._constant[:, columns].shape[1])
-        m = len(self._blocks)
-        coefficients = np.empty((2 * m + 1, *shape), dtype=constant.dtype)
-        np.matmul(constant, self._constant[:, columns], out=coefficients[0])
-        for i, (_, same, cross) in enumerate(self._blocks):
-            part = gathered[i + 1][rows]
-            np.matmul(part, same[:, columns], out=coefficients[1 + i])
-            np.matmul(part, cross[:, columns], out=coefficients[1 + m + i])
-        return coefficients
-
-    def pairs(
-        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
-    ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Products of a tile, a cache's worth of (row, column) pairs at a time.
-
-        Yields
-        ------
-        which : slice of the flattened (row, column) pairs
-        values : ndarray of shape (r, pairs), overwritten by the next one
-        """
-        coefficients = self._coefficients(gathered, rows, columns)
-        coefficients = coefficients.reshape(len(coefficients), -1)
-        n_pairs, split = coefficients.shape[1], self._even.shape[1]
-        width = min(_PAIRS, n_pairs)
-        values = np.empty((self.n_angles, width), dtype=coefficients.dtype)
-        if self._half is not None:
-            even, odd = np.empty((2, self._half, width), dtype=coefficients.dtype)
-        for start in range(0, n_pairs, width):
-            which = slice(start, min(start + width, n_pairs))
-            now = slice(0, which.stop - which.start)
-            part = coefficients[:, which]
-            if self._half is None:
-                np.matmul(self._both, part, out=values[:, now])
-            else:
-                h, rest = self._half, self.n_angles - self._half
-                np.matmul(self._even, part[:split], out=even[:, now])
-                np.matmul(self._odd, part[split:], out=odd[:, now])
-                np.add(even[:, now], odd[:, now], out=values[:h, now])
-                mirror = slice(rest, 0, -1)
-                np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
-            yield which, values[:, now]
-
-    def __call__(self, gathered: list[NDArray[Any]], rows: slice, columns: slice) -> NDArray[Any]:
-        """Products of a tile, shape (r, rows, columns)."""
-        shape = (len(gathered[0][rows]), self._constant[:, columns].shape[1])
-        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered[0].dtype)
-        for which, values in self.pairs(gathered, rows, columns):
-            tile[:, which] = values
-        return tile.reshape(self.n_angles, *shape)

@@ -42,6 +42,7 @@ class LinearMaps(Transformations):
 
     unitary = False
     keeps_shape = False
+    linear = True
     _parameters = {"matrices": Array(3)}
 
     def __init__(self, matrices: ArrayLike):

@@ -46,6 +46,7 @@ class OrthogonalMatrices(FiniteGroup):
     4
     """
 
+    linear = True
     _parameters = {"matrices": Array(3)}
 
     def __init__(self, matrices: ArrayLike):

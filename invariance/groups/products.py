@@ -58,6 +58,14 @@ class DirectProduct(FiniteGroup):
         return all(f.unitary for f in self.factors)
 
     @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return all(f.linear for f in self.factors)
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return all(f.preserves_l1 for f in self.factors)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return (sum(self._sizes()),)
 
@@ -157,6 +165,27 @@ class Composition(Transformations):
     def unitary(self) -> bool:  # type: ignore[override]
         self._check()
         return self.first.unitary and self.second.unitary
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return self.first.linear and self.second.linear
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return self.first.preserves_l1 and self.second.preserves_l1
+
+    def refined(self, factor: int) -> Composition | None:
+        """Both parts refined, where they are infinite."""
+        parts = [part.refined(factor) for part in (self.first, self.second)]
+        if parts == [None, None]:
+            return None
+        given = (self.first, self.second)
+        one, two = (g if part is None else part for part, g in zip(parts, given, strict=True))
+        return Composition(one, two)
+
+    def chain(self) -> list[Transformations]:
+        """The parts of nested compositions."""
+        return [*self.first.chain(), *self.second.chain()]
 
     @property
     def shape(self) -> tuple[int, ...] | None:

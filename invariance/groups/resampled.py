@@ -20,6 +20,7 @@ class Resampled(Transformations):
     """Images moved by affine maps of the plane about the centre of the frame, zero outside."""
 
     unitary = False
+    linear = True
     interpolation: int
     _parameters = {"shape": IMAGE_SHAPE, "interpolation": OneOf(*ORDERS)}
 

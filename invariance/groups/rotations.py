@@ -117,13 +117,16 @@ class Rotations(Resampled):
         An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
         up to twice that.
         """
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
+
+    def refined(self, factor: int) -> Rotations | None:
+        """The rule of all angles with ``factor`` times as many; None where they are listed."""
         if self._listed() is not None:
-            return super().quadrature()
-        n = 4 * int(max(self.shape[:2]))
+            return None
+        n = 4 * factor * int(max(self.shape[:2]))
         nodes = np.arange(n) * 360 / n
-        return Rotations(
-            self.shape, nodes, density=self.density, interpolation=self.interpolation
-        ).quadrature()
+        return Rotations(self.shape, nodes, density=self.density, interpolation=self.interpolation)
 
     def weights(self) -> NDArray[Any] | None:
         degrees = self._listed()
@@ -138,6 +141,24 @@ class Rotations(Resampled):
             angles = self.elements()
             return angles[rng.choice(len(angles), size=n_samples, p=self.weights())]
         return (self.density or Uniform()).sample(n_samples, rng)
+
+    def as_turns(self) -> Rotations | None:
+        """The rotations in [0, 90) degrees, if these followed by quarter turns are all.
+
+        >>> Rotations((4, 4), degrees=range(-180, 180, 30)).as_turns().degrees
+        [0.0, 30.0, 60.0]
+        >>> Rotations((4, 4), degrees=range(-90, 90, 30)).as_turns() is None
+        True
+        """
+        listed = self._listed()
+        if listed is None or self.shape[0] != self.shape[1]:
+            return None
+        degrees = np.unique(np.round(listed % 360, 9) % 360)
+        first = degrees[degrees < 90]
+        every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
+        if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):
+            return None
+        return Rotations(self.shape, first.tolist(), interpolation=self.interpolation)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite angles; undone up to interpolation and lost corners."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..parameters import Array, ParameterError, Whole, short
+from .abilities import Grid
 from .base import FiniteGroup, whole_elements
 from .schreier_sims import order_at_least, permutation_group, sample_permutations
 
@@ -40,6 +41,8 @@ class SignedPermutationGroup(FiniteGroup):
     """
 
     unitary = True
+    linear = True
+    preserves_l1 = True
     #: Coordinates that move together.
     block: int = 1
     n: int
@@ -137,6 +140,10 @@ class Permutations(SymmetricGroup):
         self.n = n
         self.block = block
 
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Sorted rows; None for blocks of several coordinates."""
+        return xp.sort(X, axis=1) if self.block == 1 else None
+
 
 class CyclicShifts(SignedPermutationGroup):
     """Cyclic shifts of ``n`` coordinates (or blocks): (g x)[i] = x[i - shift] (Z_n).
@@ -171,6 +178,12 @@ class CyclicShifts(SignedPermutationGroup):
         shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
         return bool((shifted[first - 1] == elements).all())
 
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
+        """Shifts to the right of a row of blocks."""
+        n = self._degree()
+        right = (1 - np.asarray(elements)[:, 0]) % n
+        return Grid((1, n, self.block), np.stack([np.zeros_like(right), right], axis=1))
+
 
 class SignFlips(SignedPermutationGroup):
     """All sign changes of ``n`` coordinates, order 2^n.
@@ -203,6 +216,22 @@ class SignFlips(SignedPermutationGroup):
     def _belong(self, elements: NDArray[Any], n: int) -> bool:
         return bool((np.abs(elements) == np.arange(1, n + 1)).all())
 
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Absolute values."""
+        return xp.abs(X)
+
+    def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+        """Sums of log cosh a_i b_i."""
+        total = np.zeros((len(A), len(B)), np.result_type(A, B))
+        for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
+            each = np.multiply.outer(a, b)
+            total += each
+            each *= -2
+            np.log1p(np.exp(each, out=each), out=each)
+            total += each
+        total -= A.shape[1] * np.log(2)
+        return total
+
 
 class SignedPermutations(SignedPermutationGroup):
     """All signed permutations of ``n`` coordinates, the hyperoctahedral group, order 2^n n!.
@@ -228,6 +257,10 @@ class SignedPermutations(SignedPermutationGroup):
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         lines = Permutations(self._degree()).sample(n_samples, rng)
         return np.asarray(lines * np.sign(SignFlips(self._degree()).sample(n_samples, rng)))
+
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Sorted absolute values."""
+        return xp.sort(xp.abs(X), axis=1)
 
 
 class GeneratedPermutations(SignedPermutationGroup):
@@ -295,6 +328,9 @@ class Negation(FiniteGroup):
     array([[ 1.,  2.],
            [-1., -2.]])
     """
+
+    linear = True
+    preserves_l1 = True
 
     @property
     def order(self) -> int:

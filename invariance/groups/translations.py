@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..parameters import Array, OneOf, ParameterError, Shape, Whole, check_values, short
+from .abilities import Grid, differences
 from .base import Transformations, whole_elements
 from .cyclic import CyclicProduct
 from .densities import DENSITY, Density, normalised
@@ -27,6 +28,12 @@ def image_shape(shape: Any) -> tuple[int, ...]:
     """(height, width) or (height, width, channels) as a tuple of positive integers."""
     check_values("an image", {"shape": IMAGE_SHAPE}, {"shape": shape})
     return tuple(int(side) for side in shape)
+
+
+def _grid_shape(shape: Any) -> tuple[int, int, int]:
+    """(height, width, channels), one channel where none are given."""
+    height, width, channels = (*image_shape(shape), 1)[:3]
+    return height, width, channels
 
 
 def _roll(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -63,6 +70,8 @@ class CyclicTranslations(CyclicProduct):
     """
 
     unitary = True
+    linear = True
+    preserves_l1 = True
     _parameters = {"shape": IMAGE_SHAPE, "axes": Array(whole=True, least=0)}
 
     # `shape` is a constructor argument here, where the base class computes it.
@@ -92,10 +101,14 @@ class CyclicTranslations(CyclicProduct):
         perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
         return perm, np.ones(perm.shape, dtype=np.int8)
 
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
+        """Shifts along the axes."""
+        pairs = np.zeros((len(elements), 2), dtype=np.int64)
+        pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
+        return Grid(_grid_shape(self.shape), pairs)
+
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shifts = np.zeros((len(elements), 2), dtype=np.int64)
-        shifts[:, np.atleast_1d(self.axes)] = elements
-        return _roll(shifts, X, tuple(self.shape))
+        return _roll(self.as_shifts(elements).pairs, X, tuple(self.shape))
 
 
 class Translations(Transformations):
@@ -132,6 +145,7 @@ class Translations(Transformations):
     (49, True, True, False)
     """
 
+    linear = True
     _parameters = {
         "shape": IMAGE_SHAPE,
         "max_shift": Array(whole=True, least=0),
@@ -227,6 +241,21 @@ class Translations(Transformations):
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         pairs = self._pairs()
         return pairs[rng.choice(len(pairs), size=n_samples, p=self.weights())]
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return self.unitary
+
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
+        """The shifts themselves."""
+        return Grid(_grid_shape(self.shape), np.atleast_2d(elements), self._cyclic())
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Differences of cyclic shifts."""
+        if not self._cyclic():
+            return None
+        pairs, weights = self.quadrature()
+        return differences(pairs, weights, np.array(image_shape(self.shape)[:2]))
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite shifts; with zero fill they bring back only what stayed in the frame."""

@@ -162,7 +162,7 @@ def on_pixels(method, X, y):
     if method == "l":
         f = best_by_leave_one_out([Locality(shape, 7, degrees=(2, 4))], P, y, learner)
         return lambda Z: f(pixels(Z))
-    wavelets = Scattering(shape, scales=2).fit(P)
+    wavelets = Scattering(shape, n_scales=2).fit(P)
     S = wavelets.transform(P)
     f = best_by_leave_one_out(gaussians(S), S, y, learner)
     return lambda Z: f(wavelets.transform(pixels(Z)))

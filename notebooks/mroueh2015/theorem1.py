@@ -711,7 +711,7 @@ for _ in range(run.choose(quick=10, full=40)):
     features = GroupCDF(
         uneven,
         4000,
-        50,
+        n_bins=50,
         epsilon=0.9,
         rejection="zero",
         s=1.9,
@@ -815,8 +815,8 @@ for i in range(len(draws)):
         features = GroupCDF(
             circle,
             200,
-            200,
-            r,
+            n_bins=200,
+            n_transforms=r,
             epsilon=eps,
             rejection="zero",
             s=1 + eps,

@@ -105,7 +105,7 @@ def binning_error(name, bins, n_templates, seed):
     rows = []
     for n in bins:
         model = GroupCDF(
-            group, n_templates, n, epsilon=eps, s=s, rejection="zero", random_state=seed
+            group, n_templates, n_bins=n, epsilon=eps, s=s, rejection="zero", random_state=seed
         )
         Z = model.fit_transform(X)
         kept = model.templates_[~model.rejected_]
@@ -319,8 +319,8 @@ def joint_error(name, scales, repetitions, seed):
             model = GroupCDF(
                 groups[name],
                 k * k,
-                k,
-                k * k,
+                n_bins=k,
+                n_transforms=k * k,
                 epsilon=eps,
                 rejection="zero",
                 s=s,
@@ -436,7 +436,14 @@ def features_at(name, sizes, seed):
     """Gram matrix of features with given numbers of bins, templates and elements."""
     n, m, size = sizes
     model = GroupCDF(
-        groups[name], m, n, size, epsilon=eps, rejection="zero", s=s, random_state=seed
+        groups[name],
+        m,
+        n_bins=n,
+        n_transforms=size,
+        epsilon=eps,
+        rejection="zero",
+        s=s,
+        random_state=seed,
     )
     Z = model.fit_transform(X)
     return Z @ Z.T

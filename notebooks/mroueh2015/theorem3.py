@@ -153,7 +153,14 @@ pd.DataFrame(
 def features(X, m, n, elements, seed):
     """Features (s / n) psi-hat of section 4, shape (points, m (2n + 1)), and the map itself."""
     model = GroupCDF(
-        group, m, n, elements, epsilon=eps, rejection="zero", s=s, random_state=seed
+        group,
+        m,
+        n_bins=n,
+        n_transforms=elements,
+        epsilon=eps,
+        rejection="zero",
+        s=s,
+        random_state=seed,
     ).fit(X)
     return model.transform(X) * np.sqrt(s * m / n), model
 
@@ -467,7 +474,13 @@ def lemma4_distances(which, sizes, m_fixed, draw, seed):
             )
         else:
             model = GroupCDF(
-                group, int(kept.sum()), size, None, templates=templates[kept], epsilon=eps, s=s
+                group,
+                int(kept.sum()),
+                n_bins=size,
+                n_transforms=None,
+                templates=templates[kept],
+                epsilon=eps,
+                s=s,
             )
             Z = model.fit_transform(points) * np.sqrt(kept.sum() / m_fixed)
             error = problem.C * Z[:-2] @ (Z[-2] - Z[-1]) - exact.mean(axis=0)

@@ -223,7 +223,9 @@ for trial in range(run.choose(quick=10, full=100)):
         CircleAction([0, 0, 1, 1, 2, 2], VonMises(1.5, loc=0.6)),
     ):
         sides = [
-            OrbitFourier(group, 20, 30, gamma=0.2, side=side, random_state=trial).fit_transform(X)
+            OrbitFourier(
+                group, 20, n_transforms=30, gamma=0.2, side=side, random_state=trial
+            ).fit_transform(X)
             for side in ("templates", "points")
         ]
         transfers.append(np.abs(sides[0] - sides[1]).max())
@@ -232,9 +234,9 @@ for trial in range(run.choose(quick=10, full=100)):
         group = CircleAction([0, 0, 1, 1, 2, 2], density, n_nodes=64)
         model = OrbitFourier(group, 20, gamma=0.2, random_state=trial).fit(X)
         model.elements_ = group.elements()  # undo the inverse
-        points = OrbitFourier(
-            group, 20, gamma=0.2, side="points", random_state=trial
-        ).fit_transform(X)
+        points = OrbitFourier(group, 20, gamma=0.2, side="first", random_state=trial).fit_transform(
+            X
+        )
         found.append(np.abs(model.transform(X) - points).max())
 run.claim(
     "raj2017/template-transfer",

@@ -187,7 +187,7 @@ for eps in run.choose(quick=[0.5], full=[0.3, 0.5]):
 
 
 def bound_trial(s, r, repetition):
-    model = OrbitFourier(circle, s, r, gamma=gamma, random_state=repetition)
+    model = OrbitFourier(circle, s, n_transforms=r, gamma=gamma, random_state=repetition)
     Z = model.fit_transform(single).astype(float)
     return sup_error(Z @ Z.T)
 

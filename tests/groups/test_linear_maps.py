@@ -23,7 +23,7 @@ def test_a_tabulated_affine_action_gives_the_same_points_and_features():
     assert maps.order == 4 and maps.shape == (64,) and not maps.unitary
     assert_allclose(maps.act(maps.elements(), X), seen.act(elements, X), atol=1e-12)
     features = OrbitFourier(maps, 30, gamma=0.1, random_state=0).fit(X)
-    assert features.side_ == "points"
+    assert features.side_ == "first"
     omega, phase = features.templates_, features.phases_
     plain = np.mean([np.cos(Z @ omega.T + phase) for Z in seen.act(elements, X)], axis=0)
     assert_allclose(features.transform(X), np.sqrt(2 / 30) * plain, atol=1e-12)

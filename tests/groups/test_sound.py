@@ -161,7 +161,7 @@ def test_bad_input_is_named(call, message):
 
 
 def test_windowed_templates_stay_in_their_window():
-    templates = draw_windowed_templates(200, (28, 20), (2.0, 1.0), random_state=0)
+    templates = draw_windowed_templates(200, (28, 20), width=(2.0, 1.0), random_state=0)
     energy = np.square(templates.reshape(-1, 28, 20))
     np.testing.assert_allclose(energy.sum(axis=(1, 2)), 1)
     for axis, (length, width) in enumerate(((28, 2.0), (20, 1.0))):
@@ -170,5 +170,5 @@ def test_windowed_templates_stay_in_their_window():
         spread = np.sqrt((share * (np.arange(length) - place[:, None]) ** 2).sum(axis=1))
         assert spread.mean() < 1.2 * width
         assert place.min() > width - 1 and place.max() < length - width
-    flat = draw_windowed_templates(200, (28, 20), np.inf, random_state=0)
+    flat = draw_windowed_templates(200, (28, 20), width=np.inf, random_state=0)
     np.testing.assert_allclose(np.square(flat).mean(axis=0), 1 / 560, rtol=0.6)

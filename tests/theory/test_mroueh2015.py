@@ -154,7 +154,7 @@ def test_bins_overshoot_by_at_most_s_over_n():
     group, eps = CyclicShifts(6), 0.4
     X = unit_points(rng, 6, 6)
     for n in (1, 3, 10, 50):
-        model = GroupCDF(group, 30, n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
+        model = GroupCDF(group, 30, n_bins=n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
         Z = model.transform(X)
         orbits = group.act(model.elements_, model.templates_)
         exact = np.mean(
@@ -172,7 +172,14 @@ def test_sampled_elements_bias_the_inner_product():
     draws = []
     for seed in range(300):
         model = GroupCDF(
-            group, 20, n, r, epsilon=eps, rejection="zero", s=1 + eps, random_state=seed
+            group,
+            20,
+            n_bins=n,
+            n_transforms=r,
+            epsilon=eps,
+            rejection="zero",
+            s=1 + eps,
+            random_state=seed,
         )
         Z = model.fit_transform(X)
         draws.append(Z @ Z.T)
@@ -214,8 +221,8 @@ def test_theorem_2_holds_in_simulation():
         model = GroupCDF(
             group,
             m,
-            theory.theorem2_bins(part, s),
-            r,
+            n_bins=theory.theorem2_bins(part, s),
+            n_transforms=r,
             epsilon=eps,
             rejection="zero",
             s=s,
@@ -266,7 +273,16 @@ def test_lemma_4_approximant():
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
     bound = theory.lemma4_error(m, 30, n=n, C=C, s=s, delta1=delta, delta2=delta)
     for seed in range(10):
-        model = GroupCDF(group, m, n, 30, epsilon=eps, rejection="zero", s=s, random_state=seed)
+        model = GroupCDF(
+            group,
+            m,
+            n_bins=n,
+            n_transforms=30,
+            epsilon=eps,
+            rejection="zero",
+            s=s,
+            random_state=seed,
+        )
         Z = model.fit_transform(X)
         assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..lift import Lift
+from ...orbits import Form
 from .powers import power
 from .windows import Settings
 
-__all__ = ["quadratic_lift"]
+__all__ = ["quadratic_form"]
 
 
-def quadratic_lift(
-    matrices: list[NDArray], settings: Settings, n_channels: int, scales: list[float], degree: int
-) -> Lift:
+def quadratic_form(
+    matrices: list[NDArray], settings: Settings, n_channels: int, gammas: list[float], degree: int
+) -> Form:
     r"""The locality kernel of two layers with :math:`d_1 = 2`, as a function of one inner product.
 
     The sum over windows is, up to a constant,
@@ -32,13 +34,13 @@ def quadratic_lift(
     settings : Settings
         Of the same layer.
     n_channels : int
-    scales : list of two floats
+    gammas : list of two floats
         alpha and beta.
     degree : int
         The power of the sum over windows.
     """
     vertical, horizontal = matrices
-    alpha, beta = scales
+    alpha, beta = gammas
     n_windows = len(vertical) * len(horizontal) * n_channels
     reach = [side - 1 for side, _, _ in settings]
     # The offsets delta and -delta contribute alike: one of each pair, counted twice.
@@ -78,10 +80,10 @@ def quadratic_lift(
                 np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)), out=lifted[:, c, k + 1])
         return lifted.reshape(n, -1, height, width)
 
-    def outer(core: NDArray, X: NDArray) -> NDArray:
-        return power(1 + beta * (n_windows + core), degree)
+    def outer(values: Any, xp: Any) -> Any:
+        return power(1 + beta * (n_windows + values), degree)
 
-    return Lift(n_channels * (len(offsets) + 1), first, second, outer)
+    return Form(outer, n_channels=n_channels * (len(offsets) + 1), first=first, second=second)
 
 
 def _offset(matrix: NDArray, offset: int) -> NDArray:

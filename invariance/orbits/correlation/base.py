@@ -35,7 +35,7 @@ class ShiftCorrelation(ABC):
 
     Examples
     --------
-    >>> from invariance.kernels.correlation import shift_correlation
+    >>> from invariance.orbits.correlation import shift_correlation
     >>> a, b = np.zeros((2, 1, 1, 4, 4))
     >>> a[0, 0, 2, 1] = b[0, 0, 1, 1] = 1                   # one row down
     >>> pairs = shift_correlation((4, 4), np.array([[0, 0], [1, 0]]), 1, float)
@@ -178,7 +178,7 @@ class ShiftCorrelation(ABC):
             Share of the rows of pixels that are not blank in all first images: `RowCorrelation`
             leaves out the others.
 
-        >>> from invariance.kernels.correlation import RowCorrelation
+        >>> from invariance.orbits.correlation import RowCorrelation
         >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
         {'products': 4592, 'rows': 0, 'columns': 328}
         """
@@ -239,6 +239,54 @@ class ShiftCorrelation(ABC):
             if minimum:
                 self._over_wanted(values, np.minimum, np.inf, lowest[some])
         return highest.T.copy(), lowest.T.copy() if minimum else None
+
+    def in_tile_order(self, grid: NDArray) -> NDArray:
+        """Numbers (2, columns, rows) of the shifts, shaped as the weights of `values`."""
+        placed = np.concatenate([grid[0], grid[1, self.n_own :]])
+        return placed if self._row_axis else placed.reshape(-1, 1)
+
+    def values(
+        self,
+        first: NDArray,
+        second: list[NDArray],
+        offsets: NDArray | None = None,
+        pairs: NDArray | None = None,
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Correlations at all shifts, a tile of pairs at a time.
+
+        Parameters
+        ----------
+        first, second, offsets
+            As in `extremes`.
+        pairs : ndarray of shape (m, n) or None
+            Added to the correlations of a pair at every shift.
+
+        Yields
+        ------
+        some : slice of second images
+        values : ndarray of shape (a, second images, b, n), to be overwritten
+            Zero where a shift is not wanted.
+        """
+        n_own, n_columns = self.n_own, len(self.columns)
+        space = Workspace(self.dtype)
+        wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
+        for some, tile in self._tiles(first, second):
+            even, odd = tile.transform()
+            if pairs is not None:
+                self._rows_first(even)[:] += pairs[some]
+            values = space.array("values", 2 * n_columns - n_own, *even.shape[1:])
+            values[:n_own] = even[:n_own]
+            np.add(even[n_own:], odd, out=values[n_own:n_columns])
+            np.subtract(even[n_own:], odd, out=values[n_columns:])
+            by_shift = self._rows_first(values)
+            if offsets is not None:
+                own = np.concatenate([offsets[0], offsets[1, n_own:]])
+                by_shift[:] -= own[:, :, some, None]
+            if not wanted.all():
+                by_shift[~wanted] = 0
+            if not self._row_axis:
+                values = values.reshape(-1, *values.shape[2:])[:, :, None, :]
+            yield some, values
 
     def every(self, first: NDArray, second: list[NDArray]) -> NDArray:
         """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""

@@ -82,7 +82,7 @@ class SignedPermutationGroup(FiniteGroup):
         elements = np.atleast_2d(elements)
         perm = (np.abs(elements) - 1)[:, :, None] * self.block + np.arange(self.block)
         signs = np.repeat(np.sign(elements).astype(np.int8), self.block, axis=1)
-        return perm.reshape(len(elements), -1), signs
+        return perm.reshape(signs.shape), signs
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         n = self._degree()

@@ -68,7 +68,9 @@ class LinearMaps(Transformations):
         return np.asarray(rng.randint(self.order, size=n_samples))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if elements.dtype.kind not in "iu" or elements.ndim != 1:
+        if elements.ndim != 1:
+            self._refuse(elements, "indices of maps, of shape (r,)")
+        if elements.dtype.kind not in "iu":
             elements = whole_elements(self, elements.reshape(-1, 1), 1, "indices of maps").ravel()
         last = self.order - 1
         if len(elements) and (elements.min() < 0 or elements.max() > last):

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from invariance.companion import style
-    from invariance.companion.run import Run
-    from invariance.companion.style import colour, look, marker, shades
+    from invariance.companion.notebook import style
+    from invariance.companion.notebook.run import Run
+    from invariance.companion.notebook.style import colour, look, marker, shades
     from invariance.evaluation.means import Score, mean_se
     from invariance.evaluation.rates import RateFit, fit_rate
 
@@ -29,16 +29,16 @@ __all__ = [
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
-    "Run": "companion.run",
+    "Run": "companion.notebook.run",
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
-    **dict.fromkeys(("colour", "look", "marker", "shades"), "companion.style"),
+    **dict.fromkeys(("colour", "look", "marker", "shades"), "companion.notebook.style"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "style":
-        return import_module("invariance.companion.style")
+        return import_module("invariance.companion.notebook.style")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"invariance.{_HOMES[name]}"), name)

@@ -64,7 +64,7 @@ def closure(source: str, package: Path | None = None) -> dict[str, Path]:
     Examples
     --------
     >>> sorted(closure("from invariance.companion.errors import hint"))
-    ['invariance', 'invariance.companion', ..., 'invariance.companion.errors', ...]
+    ['invariance', 'invariance.companion', 'invariance.companion.errors', ...]
     """
     package = package or package_folder()
     files: dict[str, Path] = {}

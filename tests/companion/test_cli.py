@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from invariance import datasets
-from invariance.companion import Run, consistency
+from invariance.companion import Run
 from invariance.companion.cli import main
+from invariance.companion.ledger import consistency
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ MODULES = (
     "invariance.linear", "invariance.theory.mroueh2015", "invariance.theory.raj2017",
     "invariance.theory.liu2022", "invariance.theory.soleymani2025", "invariance.datasets",
     "invariance.parallel", "invariance.evaluation.means", "invariance.evaluation.rates",
-    "invariance.companion.run", "invariance.companion.style", "invariance.companion.places",
+    "invariance.companion.notebook.run", "invariance.companion.notebook.style",
+    "invariance.companion.runner.places",
 )  # fmt: skip
 
 # made by scikit-learn for the routing of metadata, the same in every estimator

@@ -54,8 +54,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
               \rangle), \qquad y_i \in \{-1, 1\},
 
     for a convex loss V, modelled in CVXPY, which the extra ``qp`` brings. Several classes are
-    separated one against the rest. There is no intercept: CDF features hold one (their last threshold is always passed); add a
-    constant column to other features.
+    separated one against the rest. There is no intercept: CDF features hold one (their last
+    threshold is always passed); add a constant column to other features.
 
     Parameters
     ----------

@@ -172,9 +172,9 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         Y = np.where(y[:, None] == shown, 1.0, -1.0)
         if self._origin is None:
-            # a number that both precisions hold: differences of like numbers are then exact
-            self._origin = X.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-        X = X - self._origin.astype(X.dtype)
+            # in the precision of the points: differences of like numbers are then exact
+            self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        X = X - self._origin
         weighted = X if weights is None else X * weights[:, None].astype(X.dtype)
         if weights is not None:
             X = X * np.sqrt(weights)[:, None].astype(X.dtype)
@@ -270,4 +270,5 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         return self._decisions(X, *self._solution())
 
     def _decisions(self, X: NDArray, coef: NDArray, intercept: NDArray) -> NDArray:
-        return (X - self._origin.astype(X.dtype)) @ coef.T.astype(X.dtype) + intercept
+        X = X - self._origin
+        return X @ coef.T.astype(X.dtype) + intercept

@@ -41,8 +41,9 @@ class RidgeSolver:
 
     A Cholesky factor per alpha where the matrix is positive definite. Where it is not, the
     eigenvectors of each block give all alphas, and training and new points are repaired alike
-    (`Repair`). That the whole matrix is indefinite is found by a few products with it; what these
-    do not resolve, the factor of the smallest alpha does.
+    (`Repair`). That the whole matrix is indefinite is found by some products with it; what these
+    do not resolve is seen by the factor of the smallest alpha. A negative eigenvalue that even
+    this one makes up for is harmless: the ridge is then a shift and a smaller ridge.
 
     Parameters
     ----------

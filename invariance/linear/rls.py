@@ -440,13 +440,9 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         Y = binarizer.transform(y).astype(np.float64)
         factors = 1.0 if self.class_weight is None else compute_sample_weight(self.class_weight, y)
         self._fit(X, Y, y, weights, factors)
-        positive = Y > 0
         pairs = self._multilabel or Y.shape[1] == 1
-        self._slope = fit_slope(
-            _pairs(self.loo_decision_) if pairs else self.loo_decision_,
-            positive.ravel().astype(int) if pairs else positive.argmax(axis=1),
-            np.repeat(weights * factors, Y.shape[1]) if pairs else weights * factors,
-        )
+        self._columns = (Y > 0).ravel().astype(int) if pairs else Y.argmax(axis=1)
+        self._column_weights = np.repeat(weights * factors, len(self._columns) // len(Y))
         return self
 
     def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
@@ -471,12 +467,13 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         of classes too, they are probabilities in the weighted population. For several labels at
         once shape (n, t), each on its own.
         """
-        decided = self._decide(X)
+        decided, held = self._decide(X), self.loo_decision_
+        pairs = self._multilabel or held.shape[1] == 1
+        held = _pairs(held) if pairs else held
+        slope = fit_slope(held, self._columns, self._column_weights)
         if self._multilabel:
-            return expit(self._slope * decided)
-        return softmax(
-            self._slope * (_pairs(decided) if decided.shape[1] == 1 else decided), axis=1
-        )
+            return expit(slope * decided)
+        return softmax(slope * (_pairs(decided) if pairs else decided), axis=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

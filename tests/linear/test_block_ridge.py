@@ -111,3 +111,50 @@ def test_bad_input_is_named():
         ValueError, match="one label per row: 150 rows, but labels of shape \\(3,\\)"
     ):
         model.scores(X, y[:3], alphas=[1e-3])
+
+
+def test_an_offset_of_the_features_costs_no_precision():
+    """Features of 1000 + noise in single precision, which hold 24 bits: 14 of them of the noise."""
+    X, y = load_digits(return_X_y=True)
+    X = X / 16 + np.random.default_rng(0).standard_normal(X.shape) * 0.1
+    train, test = slice(0, 1200), slice(1200, None)
+    exact = BlockRidgeClassifier(1e-2).fit(X[train], y[train])
+    far = (X + 1000).astype(np.float32)
+    for dtype in ("float64", "float32"):
+        model = BlockRidgeClassifier(1e-2, 300, dtype=dtype).fit(far[train], y[train])
+        difference = model.decision_function(far[test]) - exact.decision_function(X[test])
+        assert np.abs(difference).max() < 2e-3
+        assert abs(model.score(far[test], y[test]) - exact.score(X[test], y[test])) < 0.005
+        assert_allclose(
+            far[test].astype(float) @ model.coef_.T + model.intercept_,
+            model.decision_function(far[test]),
+            atol=1e-3,
+        )
+
+
+def test_coefficients_are_of_what_was_seen_last():
+    X, y = load_iris(return_X_y=True)
+    model = BlockRidgeClassifier(1e-3)
+    assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
+    model.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
+    assert_allclose(model.coef_, BlockRidgeClassifier(1e-3).fit(X[::2], y[::2]).coef_, rtol=1e-8)
+    model.partial_fit(X[1::2], y[1::2])
+    whole = BlockRidgeClassifier(1e-3).fit(X, y)
+    assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
+    assert_allclose(model.intercept_, whole.intercept_, rtol=1e-8)
+    assert_allclose(X @ model.coef_.T + model.intercept_, whole.decision_function(X), atol=1e-9)
+
+
+def test_alpha_set_after_fit_waits_and_solve_does_not():
+    X, y = load_iris(return_X_y=True)
+    model = BlockRidgeClassifier(1e-3).fit(X, y)
+    before = model.decision_function(X)
+    assert_array_equal(model.set_params(alpha=10.0, dtype="float32").decision_function(X), before)
+    assert model.alpha_ == 1e-3
+    strong = BlockRidgeClassifier(10.0).fit(X, y)
+    assert_allclose(model.solve(10.0).decision_function(X), strong.decision_function(X))
+    assert model.alpha_ == 10.0 and model.solve(1e-3).alpha_ == 1e-3
+    lazy = BlockRidgeClassifier(1e-3).partial_fit(X, y, [0, 1, 2]).set_params(alpha=10.0)
+    assert_allclose(lazy.decision_function(X), before, rtol=1e-6)
+    with pytest.raises(ValueError, match="solve needs alpha to be a finite number > 0, got -1"):
+        model.solve(-1)

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.kernels import Gaussian, Linear
-from invariance.linear import RLSClassifier, RLSRegressor
+from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
 
 _REPEATED = "check_sample_weight_equivalence_on_dense_data"
 
@@ -138,3 +139,68 @@ def test_clear_errors():
         RLSClassifier(kernel="precomputed").fit(np.triu(np.ones((6, 6))), y)
     with pytest.raises(ValueError, match="one class"):
         RLSClassifier().fit(X, np.zeros(6))
+
+
+@pytest.mark.parametrize("model", [RLSClassifier(), RLSRegressor()], ids=str)
+def test_what_is_no_number_is_refused(model):
+    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
+    for alphas in ([np.inf], np.nan, [1.0, -1.0], "many", [], float):
+        with pytest.raises(ValueError, match=f"{type(model).__name__} needs alphas to be"):
+            clone(model).set_params(alphas=alphas).fit(X, y)
+    for kernel in (3, Gaussian):
+        with pytest.raises(ValueError, match="kernel to be"):
+            clone(model).set_params(kernel=kernel).fit(X, y)
+
+    def broken(x, z):
+        return np.nan if x[0] > 0 else 1.0
+
+    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry .* is nan"):
+        clone(model).set_params(kernel=broken).fit(X, y)
+    fitted = clone(model).set_params(kernel=lambda x, z: np.inf if x[0] > 9 else x @ z).fit(X, y)
+    with pytest.raises(ValueError, match="new points .* must be finite"):
+        fitted.predict(10 + np.abs(X))
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-200])
+@pytest.mark.parametrize(
+    "model", [RLSClassifier(), RLSRegressor(), BlockRidgeClassifier()], ids=str
+)
+def test_features_whose_squares_float64_cannot_hold_are_refused(model, size):
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="scale the features"):
+        clone(model).fit(size * X, y)
+    alphas = 1e-3 if isinstance(model, BlockRidgeClassifier) else [1e-3]
+    for small in (1e-100, 1e100):  # and what it can hold is right, with alpha on the same scale
+        plain = type(model)(alphas).fit(X, y)
+        scaled = type(model)(np.multiply(alphas, small**2)).fit(small * X, y)
+        assert_allclose(scaled.predict(small * X), plain.predict(X), rtol=1e-6)
+
+
+def test_small_kernels_are_as_good_as_large_ones():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = X[:, 0] ** 2
+    one = RLSRegressor(kernel="precomputed").fit(X @ X.T, y)
+    two = RLSRegressor(kernel="precomputed").fit(1e-20 * X @ X.T, y)
+    assert_allclose(two.loo_decision_, one.loo_decision_, rtol=1e-6)
+
+
+def test_parameters_set_after_fit_wait_for_the_next_fit():
+    X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
+    Z = X[:5] + 0.1
+    for kernel in (None, Gaussian(0.5), "rbf"):
+        model = RLSClassifier(kernel=kernel).fit(X, y)
+        expected = model.decision_function(Z)
+        if kernel is not None and not isinstance(kernel, str):
+            model.set_params(kernel__gamma=7.0)
+            assert_allclose(model.decision_function(Z), expected)
+        model.set_params(kernel="linear", fit_intercept=False, alphas=[1e3], class_weight={1: 9})
+        assert_allclose(model.decision_function(Z), expected)
+        assert not np.allclose(model.fit(X, y).decision_function(Z), expected)
+        assert_allclose(model.set_params(kernel=None).fit(X, y).predict(Z).shape, (5,))
+
+
+def test_old_names_say_the_new_ones():
+    with pytest.warns(FutureWarning, match=r"write RLSRegressor\(alphas=...\)"):
+        assert RLSRegressor(lambdas=[0.1]).alphas == [0.1]
+    with pytest.warns(FutureWarning, match=r"write BlockRidgeClassifier\(alpha=...\)"):
+        assert BlockRidgeClassifier(lam=0.1).alpha == 0.1

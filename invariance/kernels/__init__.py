@@ -4,17 +4,12 @@ from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
 from .circle import CircleAverage
-from .diagnostics import (
-    GramReport,
-    SpectrumRepair,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
+from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .empirical import EmpiricalAverage
 from .hyper import Hyperkernel
 from .locality import Locality
 from .orbit import Average
+from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -26,6 +21,7 @@ __all__ = [
     "EmpiricalAverage",
     "Gaussian",
     "GramReport",
+    "GramTransformer",
     "Hyperkernel",
     "Kernel",
     "Laplacian",

@@ -10,13 +10,14 @@ import click
 
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.files import write_bytes
+from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
-from invariance.companion.runner.lean import skip_iri_grammar
 from invariance.companion.runner.parameters import read_parameters
 from invariance.companion.runner.places import Cluster, Here, connect
+from invariance.parameters import ParameterError
 
 __all__ = ["main"]
 
@@ -38,7 +39,7 @@ def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except OutputError as error:
             raise click.ClickException(str(error)) from error
-        except CompanionError as error:
+        except (CompanionError, ParameterError) as error:
             raise _Usage(str(error)) from error
 
     return wrapper

@@ -1,14 +1,12 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
+from .average import Average, CircleAverage, EmpiricalAverage
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .circle import CircleAverage
 from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
-from .empirical import EmpiricalAverage
 from .hyper import Hyperkernel
 from .locality import Locality
-from .orbit import Average
 from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 

@@ -17,9 +17,9 @@ __all__ = [
 ]
 
 
-def square(gram: ArrayLike) -> NDArray:
+def square(given: ArrayLike) -> NDArray[np.float64]:
     """A Gram matrix as a finite square array of float64, or an error."""
-    gram = check_array(gram, dtype=np.float64)
+    gram: NDArray[np.float64] = check_array(given, dtype=np.float64)
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
             f"a Gram matrix is square, got shape {gram.shape}: evaluate the kernel on the "
@@ -37,8 +37,8 @@ def gershgorin_margin(gram: ArrayLike) -> float:
     >>> gershgorin_margin([[2.0, -0.5], [-0.5, 1.0]])
     0.5
     """
-    gram = square(gram)
-    return float((gram.diagonal() + np.abs(gram.diagonal()) - np.abs(gram).sum(axis=1)).min())
+    K = square(gram)
+    return float((K.diagonal() + np.abs(K.diagonal()) - np.abs(K).sum(axis=1)).min())
 
 
 def largest_definite(gram: ArrayLike) -> int:
@@ -50,12 +50,12 @@ def largest_definite(gram: ArrayLike) -> int:
     >>> largest_definite([[1.0, 0.5, 2.0], [0.5, 1.0, 0.0], [2.0, 0.0, 1.0]])
     2
     """
-    gram = square(gram)
-    gram = gram + gram.T
+    matrix = square(gram)
+    matrix = matrix + matrix.T
     # Half of it is definite where it is. Symmetric, hence its own transpose, which is in LAPACK's
     # order: nothing is copied. LAPACK's info is the order of the first bad leading block.
-    _, info = linalg.lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    return len(gram) if info == 0 else info - 1
+    _, info = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    return len(matrix) if info == 0 else int(info) - 1
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,19 @@ def gram_report(gram: ArrayLike) -> GramReport:
     >>> report.positive_definite, report.n_negative, report.definite_up_to
     (False, 1, 1)
     """
-    gram = square(gram)
-    values = linalg.eigvalsh((gram + gram.T) / 2)
-    tolerance = float(np.finfo(float).eps * len(gram) * np.abs(values).max())
-    scale = np.abs(gram).max()
+    K = square(gram)
+    values = linalg.eigvalsh((K + K.T) / 2)
+    tolerance = float(np.finfo(float).eps * len(K) * np.abs(values).max())
+    scale = np.abs(K).max()
     return GramReport(
-        n=len(gram),
-        asymmetry=float(np.abs(gram - gram.T).max() / scale) if scale > 0 else 0.0,
+        n=len(K),
+        asymmetry=float(np.abs(K - K.T).max() / scale) if scale > 0 else 0.0,
         smallest=float(values[0]),
         largest=float(values[-1]),
         n_negative=int((values < -tolerance).sum()),
         tolerance=tolerance,
-        gershgorin=gershgorin_margin(gram),
-        definite_up_to=largest_definite(gram),
+        gershgorin=gershgorin_margin(K),
+        definite_up_to=largest_definite(K),
         negative_share=float(
             np.abs(values[values < 0]).sum() / max(np.abs(values).sum(), np.finfo(float).tiny)
         ),

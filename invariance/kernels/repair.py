@@ -73,19 +73,21 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._fit(K)
         return self
 
-    def fit_transform(self, K: ArrayLike, y: Any = None) -> NDArray:
+    def fit_transform(self, K: ArrayLike, y: Any = None) -> NDArray[Any]:
         """The repaired training matrix, shape (n, n)."""
         return self._fit(K)
 
-    def transform(self, K: ArrayLike) -> NDArray:
+    def transform(self, K: ArrayLike) -> NDArray[Any]:
         """Repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
-        K = validate_data(self, K, reset=False, dtype=np.float64)
-        return K if self._projection is None else K[:, : len(self._projection)] @ self._projection
+        rows: NDArray[Any] = validate_data(self, K, reset=False, dtype=np.float64)
+        if self._projection is None:
+            return rows
+        return rows[:, : len(self._projection)] @ self._projection
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_features_in_
+        return int(self.n_features_in_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -93,23 +95,27 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.pairwise = True
         return tags
 
-    def _fit(self, K: ArrayLike) -> NDArray:
+    def _fit(self, given: ArrayLike) -> NDArray[Any]:
         check_parameters(self)
-        K = square(validate_data(self, K, dtype=np.float64))
+        K = square(validate_data(self, given, dtype=np.float64))
         K = (K + K.T) / 2
         self.eigenvalues_, vectors = linalg.eigh(K)
-        self.n_landmarks_ = self._projection = None
+        self.n_landmarks_: int | None = None
+        self._projection: NDArray[Any] | None = None
+        values = self.eigenvalues_
         if self.method == "shift":
-            return K + max(0.0, -self.eigenvalues_[0]) * np.eye(len(K))
-        if self.method == "clip":
-            kept = vectors[:, self.eigenvalues_ > 0]
-            self._projection = kept @ kept.T
-            repaired = (kept * self.eigenvalues_[self.eigenvalues_ > 0]) @ kept.T
-            return (repaired + repaired.T) / 2
-        if self.method == "flip":
-            self._projection = (vectors * np.sign(self.eigenvalues_)) @ vectors.T
-            repaired = (vectors * np.abs(self.eigenvalues_)) @ vectors.T
-            return (repaired + repaired.T) / 2
+            return K + max(0.0, -float(values[0])) * np.eye(len(K))
+        if self.method == "nystrom":
+            repaired = self._extend(K)
+        else:
+            signs = np.sign(values) if self.method == "flip" else (values > 0).astype(float)
+            kept, signs, values = vectors[:, signs != 0], signs[signs != 0], values[signs != 0]
+            self._projection = (kept * signs) @ kept.T
+            repaired = (kept * np.abs(values)) @ kept.T
+        return (repaired + repaired.T) / 2
+
+    def _extend(self, K: NDArray[Any]) -> NDArray[Any]:
+        """Nystrom's extension of the landmarks' matrix to all points."""
         # definite by more than rounding: the landmarks' matrix is inverted
         rounding = len(K) * np.finfo(float).eps * float(np.abs(self.eigenvalues_).max())
         largest = largest_definite(K - rounding * np.eye(len(K)))
@@ -120,9 +126,9 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 "definite matrix, so between 1 and that many can be landmarks"
             )
         self.n_landmarks_ = m
-        self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
-        repaired = K[:, :m] @ self._projection
-        return (repaired + repaired.T) / 2
+        projection: NDArray[Any] = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
+        self._projection = projection
+        return K[:, :m] @ projection
 
 
 class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -172,26 +178,26 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._fit(X)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray[Any]:
         """The training points' Gram matrix, repaired, shape (n, n)."""
         return self._fit(X)
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        rows = np.asarray(pairwise_kernels(X, self.X_fit_, metric=self.kernel_))
+        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        rows = np.asarray(pairwise_kernels(points, self.X_fit_, metric=self.kernel_))
         return rows if self.repair_ is None else self.repair_.transform(rows)
 
     @property
     def _n_features_out(self) -> int:
         return len(self.X_fit_)
 
-    def _fit(self, X: ArrayLike) -> NDArray:
+    def _fit(self, X: ArrayLike) -> NDArray[Any]:
         check_parameters(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        points: NDArray[Any] = validate_data(self, X, dtype=(np.float64, np.float32))
         # copies: what changes on the kernel or in X later does not change the fitted model
-        self.X_fit_, self.kernel_ = X.copy(), clone(self.kernel, safe=False)
-        gram = np.asarray(pairwise_kernels(X, metric=self.kernel_))
+        self.X_fit_, self.kernel_ = points.copy(), clone(self.kernel, safe=False)
+        gram = np.asarray(pairwise_kernels(points, metric=self.kernel_))
         self.repair_ = None if self.repair is None else SpectrumRepair(self.repair)
         return square(gram) if self.repair_ is None else self.repair_.fit_transform(gram)

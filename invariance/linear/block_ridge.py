@@ -103,13 +103,13 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     ) -> BlockRidgeClassifier:
         """Fit features of shape (N, p) to labels of shape (N,), with weights of shape (N,)."""
         check_parameters(self)
-        X, y = validate_data(self, X, y, dtype=_FLOATS)
-        weights = self._weights_of(X, y, sample_weight)
-        seen = y if weights is None else y[weights > 0]
-        self._start(X.shape[1], np.unique(seen) if len(seen) else np.unique(y))
-        for start in range(0, len(X), self.block_rows):
+        points, labels = validate_data(self, X, y, dtype=_FLOATS)
+        weights = self._weights_of(points, labels, sample_weight)
+        seen = labels if weights is None else labels[weights > 0]
+        self._start(points.shape[1], np.unique(seen if len(seen) else labels))
+        for start in range(0, len(points), self.block_rows):
             rows = slice(start, start + self.block_rows)
-            self._add(X[rows], y[rows], None if weights is None else weights[rows])
+            self._add(points[rows], labels[rows], None if weights is None else weights[rows])
         return self.solve()
 
     def partial_fit(
@@ -122,19 +122,20 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         """Add a block of points; ``classes`` lists all labels at the first call."""
         check_parameters(self)
         first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, dtype=_FLOATS, reset=first)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS, reset=first)
         if isinstance(self.class_weight, str):
             raise ParameterError(
                 "partial_fit cannot balance classes that it has not seen yet: give class_weight "
                 "as a dictionary, or sample_weight"
             )
-        weights = self._weights_of(X, y, sample_weight)
+        weights = self._weights_of(points, labels, sample_weight)
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
-            self._start(X.shape[1], np.unique(np.asarray(classes)))
-        self._add(X, y, weights)
-        self._solved, self.alpha_ = None, float(self.alpha)
+            self._start(points.shape[1], np.unique(np.asarray(classes)))
+        self._add(points, labels, weights)
+        self._solved = None
+        self.alpha_ = float(self.alpha)
         return self
 
     def _weights_of(
@@ -162,6 +163,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._targets_sum = np.zeros(targets)
         self._total = 0.0  # of the weights
         self._origin: NDArray | None = None  # what is subtracted from features before all sums
+        self._solved: tuple[NDArray, NDArray] | None = None
 
     def _add(self, X: NDArray, y: NDArray, weights: NDArray | None) -> None:
         unknown = ~np.isin(y, self.classes_)
@@ -248,26 +250,27 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_is_fitted(self, "classes_")
         kinds = {"alphas": Positive() | Array(1, above=0)}
         check_values("BlockRidgeClassifier.scores", kinds, {"alphas": alphas})
-        X = validate_data(self, X, reset=False, dtype=_FLOATS)
-        y = np.asarray(y)
-        if y.shape != (len(X),):
+        points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
+        if labels.shape != (len(points),):
             raise ValueError(
-                f"expected one label per row: {len(X)} rows, but labels of shape {y.shape}"
+                f"expected one label per row: {len(points)} rows, but labels of shape "
+                f"{labels.shape}"
             )
         found = []
-        for alpha in np.atleast_1d(alphas):
+        for alpha in np.atleast_1d(np.asarray(alphas)):
             try:
                 solution = self._weights(float(alpha))
             except ValueError:
                 found.append(np.nan)
                 continue
-            found.append(np.mean(self._labels(self._decisions(X, *solution)) == y))
+            decided = self._decisions(points, *solution)
+            found.append(np.mean(self._labels(decided) == labels))
         return np.array(found)
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self, "classes_")
-        X = validate_data(self, X, reset=False, dtype=_FLOATS)
-        return self._decisions(X, *self._solution())
+        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        return self._decisions(points, *self._solution())
 
     def _decisions(self, X: NDArray, coef: NDArray, intercept: NDArray) -> NDArray:
         X = X - self._origin

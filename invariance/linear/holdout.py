@@ -111,5 +111,5 @@ def ridge_by_holdout(
         )
     # Among equals the strongest regularisation wins.
     alpha = float(alphas[accuracies == np.nanmax(accuracies)].max())
-    dual = solver.duals(gram, targets, np.array([alpha]))[0] if refit else None
-    return HoldoutRidge(alpha, accuracies, dual, targets.mean(axis=0))
+    fitted = solver.duals(gram, targets, np.array([alpha]))[0] if refit else None
+    return HoldoutRidge(alpha, accuracies, fitted, targets.mean(axis=0))

@@ -132,18 +132,18 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             and both labels of every point, the *expected* risk is minimised.
         """
         check_parameters(self)
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_scale(X)
-        check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        points, labels = validate_data(self, X, y, dtype=np.float64)
+        check_scale(points)
+        check_classification_targets(labels)
+        weights = _check_sample_weight(sample_weight, points, ensure_non_negative=True)
         kept = weights > 0
         if not kept.any():
             raise ValueError("sample_weight is zero for all points: nothing to fit")
-        self.classes_, codes = np.unique(y[kept], return_inverse=True)
+        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
         check_two_classes(self.classes_)
-        X, codes, weights = _merge(X[kept], codes, weights[kept])
+        points, codes, weights = _merge(points[kept], codes, weights[kept])
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        solved = [self._solve(X, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
+        solved = [self._solve(points, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
         self.coef_, self.risk_, self.duality_gap_ = (
             np.array(part) for part in zip(*solved, strict=True)
         )

@@ -51,6 +51,10 @@ _FLOATS = (np.float64, np.float32)
 class _RegularisedLeastSquares(BaseEstimator):
     """What the classifier and the regressor share."""
 
+    coef_: NDArray
+    dual_coef_: NDArray
+    loo_decision_: NDArray
+
     _parameters = {
         "alphas": None | Positive() | Array(1, above=0),
         "kernel": None | Text() | Has("a kernel, or a function of two points", "__call__"),
@@ -64,7 +68,7 @@ class _RegularisedLeastSquares(BaseEstimator):
     ) -> None:
         """Fit targets Y of shape (n, t), made of y, with weights times factors (of the classes)."""
         for name in ("coef_", "dual_coef_", "kernel_", "X_fit_"):  # of an earlier fit
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         weights = sample_weight * factors
         kept = np.flatnonzero(weights)
         if not kept.size:
@@ -340,11 +344,13 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True)
-        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        self._flat = y.ndim == 1
-        Y = check_array(y, ensure_2d=False, dtype=np.float64).reshape(len(y), -1)
-        self._fit(X, Y, y, weights, 1.0)
+        points, targets = validate_data(
+            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True
+        )
+        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        self._flat = targets.ndim == 1
+        Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
+        self._fit(points, Y, targets, weights, 1.0)
         return self
 
     def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
@@ -426,20 +432,22 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        X, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
-        check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        self._multilabel = type_of_target(y) == "multilabel-indicator"
-        seen = y[weights > 0]
-        binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(seen if len(seen) else y)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
+        check_classification_targets(labels)
+        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
+        self._multilabel = type_of_target(labels) == "multilabel-indicator"
+        seen = labels[weights > 0]
+        binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(seen if len(seen) else labels)
         self.classes_ = binarizer.classes_
         if not self._multilabel:
             check_two_classes(self.classes_)
-        Y = binarizer.transform(y).astype(np.float64)
-        factors = 1.0 if self.class_weight is None else compute_sample_weight(self.class_weight, y)
-        self._fit(X, Y, y, weights, factors)
+        Y = binarizer.transform(labels).astype(np.float64)
+        factors = (
+            1.0 if self.class_weight is None else compute_sample_weight(self.class_weight, labels)
+        )
+        self._fit(points, Y, labels, weights, factors)
         pairs = self._multilabel or Y.shape[1] == 1
         self._columns = (Y > 0).ravel().astype(int) if pairs else Y.argmax(axis=1)
         self._column_weights = np.repeat(weights * factors, len(self._columns) // len(Y))

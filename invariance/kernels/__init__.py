@@ -4,15 +4,10 @@ from .average import Average, CircleAverage, EmpiricalAverage
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .diagnostics import (
-    GramReport,
-    SpectrumRepair,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
+from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -24,6 +19,7 @@ __all__ = [
     "EmpiricalAverage",
     "Gaussian",
     "GramReport",
+    "GramTransformer",
     "Hyperkernel",
     "Kernel",
     "Laplacian",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from .form import Form
 
@@ -247,21 +248,29 @@ class Histogram(Reduction):
             values *= dtype.type(n / self.half_width)
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
-        _, p, _, q = values.shape
+        a, p, b, q = values.shape
         n_cells = 2 * n + 2
-        offsets = (np.arange(p * q) * n_cells + n).reshape(1, p, 1, q)
-        cells = np.empty(values.shape, dtype=np.intp)
-        np.add(values, offsets, out=cells, casting="unsafe")
+        # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
+        # or a single one where their entries do not lie together.
+        cells = values.astype(np.int32).reshape(a, p, b, q)
+        cells += np.arange(q, dtype=np.int32) * n_cells + n
+        rows = p
+        if a > 1:
+            rows = 1
+            cells += (np.arange(p, dtype=np.int32) * (q * n_cells))[:, None, None]
         first = weights.flat[0]
         equal = bool((weights == first).all())
-        every = None if equal else np.broadcast_to(weights[:, None, :, None], values.shape).ravel()
-        counted = np.bincount(cells.ravel(), every, minlength=p * q * n_cells)
-        counted = counted.reshape(p, q, n_cells)[..., :-1]
-        if equal:
-            # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
-            counts = np.cumsum(counted, axis=2, dtype=np.int32)
-            return [np.multiply(counts, first, dtype=dtype, casting="unsafe")]
-        return [np.cumsum(counted, axis=2).astype(dtype, copy=False)]
+        # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
+        kind = np.dtype(np.float32) if equal else dtype
+        entries = np.ones(cells.size, kind)
+        if not equal:
+            entries.reshape(cells.shape)[...] = weights[:, None, :, None]
+        starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
+        shape = rows, p * q * n_cells // rows
+        counted = csr_array((entries, cells.reshape(-1), starts), shape=shape).toarray()
+        below = np.triu(np.ones((n_cells, 2 * n + 1), kind))
+        shares = (counted.reshape(p * q, n_cells) @ below).reshape(p, q, -1)
+        return [shares if not equal else np.multiply(shares, first, dtype=dtype)]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
         return np.einsum("prqk,r->pqk", part, weights.astype(part.dtype, copy=False))

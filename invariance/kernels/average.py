@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import is_foreign
+from ..array_api import is_foreign, numpy_only
 from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
@@ -194,6 +194,13 @@ class Average(OrbitKernel):
             (part,) = orbits.reduce(moved.reshape(r * n, -1), WeightedMean())
             gram[rows] = np.tensordot(weights.astype(part.dtype), part.reshape(r, n, -1), axes=1)
         return gram
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        self._check(X.shape[1])
+        orbits = self._one_side(Y, self.group)
+        if orbits is None:
+            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
+        return orbits.reduce(X, WeightedMean())[0]
 
     def _finite(self, X: Any, Y: Any) -> Transformations:
         """The group, or for an infinite one a finite one whose mean agrees to `tolerance`."""

@@ -180,7 +180,7 @@ def candidates(method, X, repetition):
             OrbitNystroem(noisy, few, NUMBERINGS, kernel=k, from_orbit=True, **how) for k in BASES
         ]
     if method == "local":
-        return [Average(k, noisy, 5, **how) for k in BASES]
+        return [Average(k, noisy, n_transforms=5, **how) for k in BASES]
     if method == "best-fit":
         return [
             BestFit(k, SortedNoise(n_atoms, 1.0), n_transforms=NUMBERINGS, **how) for k in BASES

@@ -5,7 +5,7 @@ import pytest
 
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts
-from invariance.kernels import CircleAverage, EmpiricalAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 
 X = np.random.default_rng(0).standard_normal((8, 4))
 
@@ -40,16 +40,8 @@ def test_transformations(features, count):
 def test_groups(features, group, message):
     with pytest.raises(TypeError, match=f"{features.__name__}: {message}"):
         features(group, 3).fit(X)
-    with pytest.raises(TypeError, match=f"EmpiricalAverage: {message}"):
-        EmpiricalAverage(Gaussian(), group)(X)
-    with pytest.raises(TypeError, match=f"CircleAverage: {message}"):
-        CircleAverage(Gaussian(), group)(X)
-
-
-def test_circle_averages_take_the_circle_alone():
-    with pytest.raises(TypeError, match=r"needs a CircleAction, got CyclicShifts\(n=4\)"):
-        CircleAverage(Gaussian(), CyclicShifts(4))(X)
-    assert CircleAverage(Gaussian(), CircleAction([1, 1, 2, 2], n_nodes=3))(X).shape == (8, 8)
+    with pytest.raises(TypeError, match="Average needs group to be transformations"):
+        Average(Gaussian(), group)(X)
 
 
 @pytest.mark.parametrize("features", [OrbitFourier(), OrbitNystroem(), GroupCDF(), AngularBasis()])

@@ -172,7 +172,7 @@ def test_inner_products_are_unbiased_for_the_orbit_kernel(kernel, base, form, sa
         pytest.skip("the Laplacian kernel's law is not isotropic; tested to be refused below")
     group = CyclicShifts(3)
     X = np.random.default_rng(1).standard_normal((3, 3))
-    exact = Average(base, group, sides="both")(X)
+    exact = Average(base, group, side="both")(X)
     grams = []
     for seed in range(300):
         Z = OrbitFourier(

@@ -99,13 +99,13 @@ def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
     Z = OrbitNystroem(
         group, len(landmarks), kernel=kernel, landmarks=landmarks, rcond=1e-13
     ).fit_transform(X)
-    assert_allclose(Z @ Z.T, Average(kernel, group, sides="both")(X), atol=1e-6)
+    assert_allclose(Z @ Z.T, Average(kernel, group, side="both")(X), atol=1e-6)
 
 
 def test_the_gram_matrix_is_a_lower_bound():
     """Nystrom features are a projection: exact minus approximate is positive semi-definite."""
     X = np.random.default_rng(0).standard_normal((25, 4))
-    exact = Average(Gaussian(0.3), SignFlips(4), sides="both")(X)
+    exact = Average(Gaussian(0.3), SignFlips(4), side="both")(X)
     errors = []
     for s in (2, 5, 10, 25):
         Z = OrbitNystroem(SignFlips(4), s, gamma=0.3, random_state=0).fit_transform(X)

@@ -64,7 +64,7 @@ class Reduction(ABC):
 
     @abstractmethod
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        """`of` in another library for values (r, p, q) and weights (r,), without overwriting."""
+        """`of` in another library, without overwriting."""
 
     @abstractmethod
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
@@ -120,11 +120,13 @@ class WeightedMean(Reduction):
         return 0.0
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        r, shape = values.shape[0], values.shape[1:]
-        return [
-            xp.reshape(xp.matmul(weights[None, :], xp.reshape(part, (r, -1))), shape)
-            for part in self._apply(xp, values, form)
-        ]
+        a, p, b, q = values.shape
+        applied = self._apply(xp, values, form)
+        if b == 1:
+            row = xp.reshape(weights, (1, a))
+            return [xp.reshape(row @ xp.reshape(part, (a, -1)), (p, q)) for part in applied]
+        row = xp.reshape(weights, (a, 1, 1, b))
+        return [xp.sum(xp.matmul(row, part), axis=0)[:, 0, :] for part in applied]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return one + two
@@ -200,7 +202,7 @@ class Extremes(Reduction):
         return np.inf if which else -np.inf
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        return [reduce(values, axis=0) for reduce in (xp.max, xp.min)[: self.n_outputs]]
+        return [reduce(values, axis=(0, 2)) for reduce in (xp.max, xp.min)[: self.n_outputs]]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return (xp.minimum if which else xp.maximum)(one, two)
@@ -252,12 +254,11 @@ class Histogram(Reduction):
         n_cells = 2 * n + 2
         # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
         # or a single one where their entries do not lie together.
-        cells = values.astype(np.int32).reshape(a, p, b, q)
-        cells += np.arange(q, dtype=np.int32) * n_cells + n
-        rows = p
-        if a > 1:
-            rows = 1
-            cells += (np.arange(p, dtype=np.int32) * (q * n_cells))[:, None, None]
+        rows = p if a == 1 else 1
+        of_pairs = np.arange(p * q if a > 1 else q, dtype=np.int32) * n_cells + n
+        of_pairs = of_pairs.reshape(-1, 1, q)
+        cells = values.astype(np.int32).reshape(a, -1)
+        cells += np.broadcast_to(of_pairs, (p * rows // p, b, q)).reshape(-1)
         first = weights.flat[0]
         equal = bool((weights == first).all())
         # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
@@ -283,13 +284,12 @@ class Histogram(Reduction):
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
         values = form.value(values, xp) * (self.n_bins / self.half_width)
-        weights = xp.reshape(weights, (-1, 1, 1))
+        weights = weights[:, None, :, None]
         shares = [
-            xp.sum(xp.where(values <= k, weights, xp.zeros_like(weights)), axis=0)
+            xp.sum(xp.where(values <= k, weights, xp.zeros_like(weights)), axis=(0, 2))
             for k in range(-self.n_bins, self.n_bins + 1)
         ]
         return [xp.stack(shares, axis=-1)]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return one + two
-

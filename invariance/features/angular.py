@@ -131,7 +131,7 @@ class AngularBasis(FeatureMap):
                 self.concentration,
                 self.max_frequency,
             )[1]
-        return CircleAction(frequencies, density, n_nodes)
+        return CircleAction(frequencies, density, n_nodes=n_nodes)
 
 
 def angular_functions(

@@ -83,7 +83,7 @@ class LogMel(FeatureMap):
                 f"LogMel needs low < high <= sample_rate / 2, got low={self.low!r}, "
                 f"high={self.high!r}, sample_rate={self.sample_rate!r}"
             )
-        self.frequencies_ = mel_frequencies(self.n_bands, self.low, self.high)
+        self.frequencies_ = mel_frequencies(self.n_bands, self.low, high=self.high)
         edges = np.r_[self.low, self.frequencies_, self.high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
         self.filters_ = np.array(

@@ -3,10 +3,10 @@
 from .abilities import Grid
 from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
-from .check import check_group
 from .circle import CircleAction
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
+from .examination import check_group
 from .linear_maps import LinearMaps
 from .matrices import OrthogonalMatrices
 from .molecules import (

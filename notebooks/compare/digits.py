@@ -42,14 +42,11 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import (
-    best_by_leave_one_out,
-    best_with_copies,
-    share_of_changes,
-    trial,
-)
+from invariance.companion.notebook.comparison import show
 from invariance.datasets import balanced_sample, load_mnist
+from invariance.evaluation.discrepancy import share_of_changes
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import (
     GroupCDF,
     OrbitFourier,
@@ -87,7 +84,7 @@ print(f"{group.order} transformations" + (f"; {stand_in} stand in for MNIST" if 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
     train, test = np.flatnonzero(pool), rng.permutation(np.flatnonzero(~pool))[:TEST]
-    train = train[balanced_sample(labels[train], n // 10, rng)]
+    train = train[balanced_sample(labels[train], n // 10, random_state=rng)]
     return images[train], labels[train], images[test], labels[test]
 
 

@@ -39,9 +39,10 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.notebook.comparison import show
 from invariance.datasets import load_qm7
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
 from invariance.groups import (
     AtomPermutations,

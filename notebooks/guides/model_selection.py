@@ -36,7 +36,7 @@ from invariance.groups import CyclicTranslations, Translations
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
-run = Run("guides/model_selection", profile=profile, seed=seed)
+run = Run("guides/model_selection", profile=profile, seed=seed, n_train=n_train)
 
 # %% [markdown]
 # ## The task

@@ -47,7 +47,7 @@ from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
-run = Run("guides/own_data", profile=profile, seed=seed)
+run = Run("guides/own_data", profile=profile, seed=seed, n_train=n_train)
 
 # %% [markdown]
 # ## 1. Rows, and what moves them

@@ -100,7 +100,7 @@ def splits(name, draw):
         masks["speaker"] = (~held_out, held_out)
         man, woman, child = (data.group[rows] == g for g in ("man", "woman", "child"))
         masks |= {"gender": (man, woman), "age (women)": (woman, child), "age (men)": (man, child)}
-    return {split: split_rows(target, *mask) for split, mask in masks.items()}
+    return {split: split_rows(target, train=a, test=b) for split, (a, b) in masks.items()}
 
 
 sets = run.choose(quick=["vowels"], full=["real", "synthetic"])

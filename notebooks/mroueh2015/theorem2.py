@@ -205,7 +205,10 @@ by_templates = {
 }
 template_rates = {name: fit_rate(sizes, values) for name, values in by_templates.items()}
 delta = 0.05
-template_bound = [theory.theorem2_errors(np.inf, m, np.inf, N, delta, s)[1] for m in sizes]
+template_bound = [
+    theory.theorem2_errors(np.inf, m, n_elements=np.inf, n_points=N, delta=delta, s=s)[1]
+    for m in sizes
+]
 
 # %% [markdown]
 # ## Group elements alone
@@ -244,7 +247,8 @@ by_group = {
 }
 group_rates = {name: fit_rate(group_sizes, values) for name, values in by_group.items()}
 group_bound = [
-    theory.theorem2_errors(np.inf, n_fixed, size, N, delta, s)[2] for size in group_sizes
+    theory.theorem2_errors(np.inf, n_fixed, n_elements=size, n_points=N, delta=delta, s=s)[2]
+    for size in group_sizes
 ]
 
 # %%
@@ -343,7 +347,10 @@ for (name, y), shade in zip(joint.items(), shades("cdf", 4), strict=True):
     )
 axis.plot(
     scales,
-    [sum(theory.theorem2_errors(k, k * k, k * k, N, delta, s)) for k in scales.tolist()],
+    [
+        sum(theory.theorem2_errors(k, k * k, n_elements=k * k, n_points=N, delta=delta, s=s))
+        for k in scales.tolist()
+    ],
     color=colour("bound"),
     label="theorem 2 (10 % failure)",
 )
@@ -447,8 +454,8 @@ trials = run.choose(quick=5, full=20)
 errors, allowed_errors, low_sides, high_sides, middles = [], [], [], [], []
 rows = []
 for budget in budgets:
-    asked = theory.corollary1_sizes(budget, N, delta, s)
-    low, high = theory.corollary1_sandwich(d, eps, budget)
+    asked = theory.corollary1_sizes(budget, N, delta=delta, s=s)
+    low, high = theory.corollary1_sandwich(d, eps, eps0=budget)
     for name, group in groups.items():
         distance = theory.orbit_distance(group.act(group.elements(), X))
         found = []

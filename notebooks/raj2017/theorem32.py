@@ -225,7 +225,7 @@ rows = [
         "N": n,
         "s": n,
         "r": n,
-        "bound on the excess": float(raj2017.excess_risk_bound(n, n, n, C, 0.05)),
+        "bound on the excess": float(raj2017.excess_risk_bound(n, n, r=n, C=C, delta=0.05)),
     }
     for n in (10**2, 10**4, 10**6, 10**8)
 ]

@@ -276,7 +276,7 @@ def test_point_dependent_actions_act_on_points():
     assert full.side_ == "first"
     # The triangle keeps distances, so the same kernel is approximated with fewer coordinates.
     triangle = OrbitFourier(
-        SortedNoise(4, 0.5, True), 300, n_transforms=8, gamma=0.01, random_state=0
+        SortedNoise(4, 0.5, triangle=True), 300, n_transforms=8, gamma=0.01, random_state=0
     ).fit(X)
     assert triangle.templates_.shape == (300, 10)
     grams = [m.transform(X) @ m.transform(X).T for m in (full, triangle)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,17 @@ def _over(ufunc: Any, values: Values) -> Values:
     return reduced
 
 
+@lru_cache(maxsize=2)
+def _ones(size: int, dtype: np.dtype[Any]) -> Values:
+    return np.ones(size, dtype)
+
+
+@lru_cache(maxsize=8)
+def _below(n_bins: int, dtype: np.dtype[Any]) -> Values:
+    """Sums of cells up to each threshold, as a matrix."""
+    return np.triu(np.ones((2 * n_bins + 2, 2 * n_bins + 1), dtype))
+
+
 class Histogram(Reduction):
     r"""Cumulative distribution: weights of the elements with value at most each threshold.
 
@@ -254,24 +266,26 @@ class Histogram(Reduction):
         n_cells = 2 * n + 2
         # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
         # or a single one where their entries do not lie together.
-        rows = p if a == 1 else 1
-        of_pairs = np.arange(p * q if a > 1 else q, dtype=np.int32) * n_cells + n
-        of_pairs = of_pairs.reshape(-1, 1, q)
-        cells = values.astype(np.int32).reshape(a, -1)
-        cells += np.broadcast_to(of_pairs, (p * rows // p, b, q)).reshape(-1)
+        rows, together = (p, 1) if a == 1 else (1, p)
+        of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
+        cells = values.astype(np.int32).reshape(-1, together * b * q)
+        cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
         first = weights.flat[0]
         equal = bool((weights == first).all())
         # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
         kind = np.dtype(np.float32) if equal else dtype
-        entries = np.ones(cells.size, kind)
+        entries = _ones(cells.size, kind)
         if not equal:
-            entries.reshape(cells.shape)[...] = weights[:, None, :, None]
+            entries = np.empty((a, p, b, q), kind)
+            entries[...] = weights[:, None, :, None]
         starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
-        shape = rows, p * q * n_cells // rows
-        counted = csr_array((entries, cells.reshape(-1), starts), shape=shape).toarray()
-        below = np.triu(np.ones((n_cells, 2 * n + 1), kind))
-        shares = (counted.reshape(p * q, n_cells) @ below).reshape(p, q, -1)
-        return [shares if not equal else np.multiply(shares, first, dtype=dtype)]
+        counted = csr_array(
+            (entries.reshape(-1), cells.reshape(-1), starts),
+            shape=(rows, p * q * n_cells // rows),
+        ).toarray()
+        shares = counted.reshape(p * q, n_cells) @ _below(n, kind)
+        shares = shares.reshape(p, q, -1)
+        return [np.multiply(shares, first, dtype=dtype) if equal else shares]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
         return np.einsum("prqk,r->pqk", part, weights.astype(part.dtype, copy=False))

@@ -4,6 +4,7 @@ from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
 from .check import check_group
 from .circle import CircleAction, CircleProducts
+from .continuous import ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
 from .linear_maps import LinearMaps
@@ -39,6 +40,7 @@ __all__ = [
     "CircleAction",
     "CircleProducts",
     "Composition",
+    "ContinuousGroup",
     "CyclicShifts",
     "CyclicTranslations",
     "Density",
@@ -54,14 +56,17 @@ __all__ = [
     "OrthogonalMatrices",
     "Permutations",
     "PitchSpeed",
+    "PlaneRotations",
     "Projected",
     "Rotations",
+    "Rotations3D",
     "Scalings",
     "SignFlips",
     "SignedPermutationGroup",
     "SignedPermutations",
     "SortedNoise",
     "SpectrogramPitchSpeed",
+    "TorusShifts",
     "TorusTranslations",
     "Transformations",
     "Translations",

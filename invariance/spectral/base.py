@@ -151,10 +151,10 @@ class Basis(BaseEstimator, ABC):
 
     @property
     def eigenspaces_(self) -> list[Eigenspace]:
+        check_parameters(self)
         degree = self.degree
         if degree is None:
             raise ParameterError(f"{self!r} has infinitely many functions; truncate it first")
-        check_parameters(self)
         limit = degree + 1e-9 * max(1, abs(degree))
         return self._kept(
             "eigenspaces",
@@ -421,7 +421,8 @@ class Basis(BaseEstimator, ABC):
         if gap.max() > 1e-8:
             raise ParameterError(
                 f"element {int(gap.argmax())} of {short(group)} does not act on the "
-                f"eigenfunctions of {type(self).__name__}: it is no map x -> A x + t (off by {gap.max():.2g})"
+                f"eigenfunctions of {type(self).__name__}: it is no map x -> A x + t "
+                f"(off by {gap.max():.2g})"
             )
         return matrices, shifts
 

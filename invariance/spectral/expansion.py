@@ -18,7 +18,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..groups import Transformations
-from ..parameters import Has, Number, ParameterError, check_parameters, short
+from ..parameters import (
+    Has,
+    Number,
+    ParameterError,
+    check_parameters,
+    check_values,
+    short,
+)
 from .base import Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
 from .projection import invariant_subspace, project
@@ -216,6 +223,11 @@ def transform_to_invariant(
         When the model has no coefficients or no basis can be found (a TypeError as well as a
         ValueError).
     """
+    kinds = {
+        "model": Has("a fitted estimator, such as LassoCV()", "fit", "predict"),
+        "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum") | None,
+    }
+    check_values("transform_to_invariant", kinds, {"model": model, "basis": basis})
     last, vectors = model, None
     if hasattr(model, "steps"):
         steps = [step for _, step in model.steps]

@@ -33,6 +33,7 @@ _KINDS = {
     "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum", "frame_action"),
     "group": Has("a group, such as Permutations(3)", "act") | None,
     "method": OneOf(*METHODS),
+    "calls": Has("an OracleCalls", "inner_products") | None,
 }
 
 
@@ -86,7 +87,7 @@ def project(
     array([3., 2., 0.])
     """
     given = {"coefficients": coefficients, "basis": basis, "group": group, "method": method}
-    check_values("project", _KINDS, given)
+    check_values("project", _KINDS, given | {"calls": calls})
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
         raise ParameterError(
@@ -134,7 +135,8 @@ def invariant_subspace(
     [1, 0, 0, 0]
     """
     kinds = _KINDS | {"method": OneOf("auto", "components", "null_space")}
-    check_values("invariant_subspace", kinds, {"basis": basis, "group": group, "method": method})
+    given = {"basis": basis, "group": group, "method": method, "calls": calls}
+    check_values("invariant_subspace", kinds, given)
     symmetry = Symmetry.generated(basis, group)
     spaces = range(len(basis.labels_))
     return [_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Positive, Seed, check_values
+from ..parameters import Has, Positive, Seed, check_values
 from ..theory.soleymani2025 import alpha
 from .base import Basis
 from .expansion import Expansion
@@ -47,8 +47,12 @@ def sobolev_target(
     >>> float(f.coefficients[0])
     1.0
     """
-    kinds = {"smoothness": Positive(), "random_state": Seed()}
-    given = {"smoothness": smoothness, "random_state": random_state}
+    kinds = {
+        "basis": Has("a basis, such as Torus(2, degree=50)", "spectrum", "truncate"),
+        "smoothness": Positive(),
+        "random_state": Seed(),
+    }
+    given = {"basis": basis, "smoothness": smoothness, "random_state": random_state}
     check_values("sobolev_target", kinds, given)
     rng = check_random_state(random_state)
     exponent = 1.02 * alpha(smoothness, basis.manifold_dimension)

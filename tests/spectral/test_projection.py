@@ -263,7 +263,7 @@ def test_generators_of_no_finite_group_are_refused(monkeypatch):
     for method in ("auto", "reynolds"):
         monkeypatch.setattr(groups_base, "ENUMERATION_LIMIT", 500)
         with pytest.raises(ValueError, match="no finite group"):
-            project(np.zeros(4), basis, OrthogonalMatrices([turn([0, 0, 1], 1.0)]), method)
+            project(np.zeros(4), basis, OrthogonalMatrices([turn([0, 0, 1], 1.0)]), method=method)
     # Oracle two itself takes any orthogonal matrix.
     one_radian = turn([0, 0, 1], 1.0)
     action = basis.representation(1, OrthogonalMatrices([one_radian]), one_radian[None])[0]

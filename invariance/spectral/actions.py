@@ -42,6 +42,7 @@ class Symmetry:
             For a group that has neither generators nor a Lie algebra, that does not act on the
             manifold, or whose generators are not of finite order there.
         """
+        basis.check_accuracy()
         own = basis.exchanges()
         empty = np.empty((0, *own[0].shape[1:])), np.empty((0, own[1].shape[1]))
         if group is None:
@@ -71,6 +72,7 @@ class Symmetry:
                 "exchange of factors that a basis brings) is not; use method='auto'"
             )
         assert group is not None
+        basis.check_accuracy()
         maps = basis.isometries(group, group.elements())
         _check_finite_order(basis, group, maps)
         return cls(maps, (maps[0][:0], maps[1][:0]))

@@ -227,6 +227,9 @@ class Basis(BaseEstimator, ABC):
             ),
         )
 
+    def check_accuracy(self) -> None:
+        """Refuse a basis whose functions rounding errors would spoil; most have none such."""
+
     @abstractmethod
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
         """Frame functions, by their rising places in the row of frames; shape (chosen, n)."""
@@ -264,6 +267,7 @@ class Basis(BaseEstimator, ABC):
         ndarray of shape (n, D), columns by eigenspace as `slices` says
         """
         X = self.check_points(X)
+        self.check_accuracy()
         D, frame = self.n_functions_, self._whole_frame()
         if calls is not None:
             calls.eigenfunctions += len(X) * D
@@ -300,6 +304,7 @@ class Basis(BaseEstimator, ABC):
         ndarray of shape (n, r)
         """
         X = self.check_points(X)
+        self.check_accuracy()
         mix = sparse.csr_array(weights)
         if calls is not None:
             calls.eigenfunctions += len(X) * int(np.count_nonzero(np.diff(mix.indptr)))

@@ -176,6 +176,10 @@ class Product(Basis):
         parts = zip(self.factors, self._split(X), strict=True)
         return next((found for f, part in parts if (found := f.outside(part))), None)
 
+    def check_accuracy(self) -> None:
+        for factor in self._factors():
+            factor.check_accuracy()
+
     def _tuples(self) -> list[list[tuple[int, ...]]]:
         """The tuples of factor eigenspaces that make up each kept eigenspace."""
         spaces = len(self.eigenspaces_)  # checks the parameters

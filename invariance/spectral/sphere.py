@@ -139,6 +139,9 @@ class Sphere(Basis):
             )
         return d == 3 and k >= HARMONICS_FROM
 
+    def check_accuracy(self) -> None:
+        self._by_harmonics(len(self.eigenspaces_) - 1)
+
     def frame(self, k: int) -> sparse.csr_array:
         if self._by_harmonics(k):
             return sparse.eye_array(2 * k + 1, format="csr")

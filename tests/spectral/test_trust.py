@@ -224,12 +224,9 @@ def test_other_spheres_are_refused_beyond_where_their_functions_hold(d):
         invariant_subspace(basis, Permutations(d))
 
 
-@pytest.mark.parametrize("d", [2, 4])
-def test_other_spheres_hold_up_to_the_limit(d):
-    basis = Sphere(d, degree=40)
-    weights = np.zeros((basis.n_functions_, basis.dimensions_[-1]))
-    weights[int(basis.counts_[-2]) :] = np.eye(basis.dimensions_[-1])
-    values = basis.combine(basis.sample(20, random_state=0), weights)
+def test_other_spheres_hold_up_to_the_limit():
+    basis = Sphere(2, degree=40)
+    values = basis.evaluate(basis.sample(20, random_state=0))[:, basis.slices()[-1]]
     np.testing.assert_allclose(np.sum(values**2, axis=1), basis.dimensions_[-1], rtol=1e-9)
 
 

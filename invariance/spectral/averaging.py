@@ -379,6 +379,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return np.ones(len(counts))
         return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
 
+    def _penalised(self, X: NDArray) -> NDArray:
+        """The features whose coefficients ridge regression shrinks alike, shape (n, r - 1)."""
+        return self.basis_.combine(X, self.vectors_)[:, 1:] * self._sobolev_scale()
+
     @property
     def expansion_(self) -> Expansion:
         """The fitted function."""
@@ -412,8 +416,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ParameterError(
                 f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
             )
-        features = self.basis_.combine(X, self.vectors_)[:, 1:] * self._sobolev_scale()
-        variances = self._ridge.variances(features)
+        variances = self._ridge.variances(self._penalised(X))
         return values, np.sqrt(variances).reshape(values.shape)
 
     def discrepancy(

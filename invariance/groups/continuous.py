@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ from sklearn.utils import check_random_state
 
 from ..parameters import Array, ParameterError, Positive, Whole, check_parameters, check_values
 from .base import Group
+
+Floats: TypeAlias = NDArray[Any]
 
 __all__ = ["ContinuousGroup", "PlaneRotations", "Rotations3D", "TorusShifts"]
 
@@ -27,7 +29,7 @@ class ContinuousGroup(Group):
     order = inf
 
     @abstractmethod
-    def lie_algebra(self, n_features: int) -> tuple[NDArray, NDArray]:
+    def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
         """Generators on points of ``n_features`` coordinates.
 
         Returns
@@ -53,7 +55,7 @@ class _BlockRotations(ContinuousGroup):
             )
         return n_features // self._size
 
-    def lie_algebra(self, n_features: int) -> tuple[NDArray, NDArray]:
+    def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
         points = self._points(n_features)
         pairs = [(i, j) for i in range(self._size) for j in range(i)]
         matrices = np.zeros((len(pairs), n_features, n_features))
@@ -64,13 +66,14 @@ class _BlockRotations(ContinuousGroup):
         return matrices, np.zeros((len(pairs), n_features))
 
     @abstractmethod
-    def _matrices(self, elements: NDArray) -> NDArray:
+    def _matrices(self, elements: Floats) -> Floats:
         """The elements as matrices, shape (r, size, size)."""
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: Floats, X: Floats) -> Floats:
         points = X.reshape(len(X), self._points(X.shape[1]), self._size)
         turns = self._matrices(elements).astype(X.dtype)
-        return np.einsum("rij,npj->rnpi", turns, points).reshape(len(turns), *X.shape)
+        moved: Floats = np.einsum("rij,npj->rnpi", turns, points)
+        return moved.reshape(len(turns), *X.shape)
 
 
 class Rotations3D(_BlockRotations):
@@ -91,7 +94,7 @@ class Rotations3D(_BlockRotations):
 
     _size = 3
 
-    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         check_values("Rotations3D.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
         quaternions = check_random_state(random_state).standard_normal((n_samples, 4))
@@ -99,16 +102,16 @@ class Rotations3D(_BlockRotations):
             return np.empty((0, 3, 3))
         return np.asarray(Rotation.from_quat(quaternions).as_matrix())
 
-    def identity(self) -> NDArray:
+    def identity(self) -> Floats:
         return np.eye(3)[None]
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
         return np.asarray(np.asarray(first) @ np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> Floats:
         return np.asarray(elements).swapaxes(-1, -2)
 
-    def _matrices(self, elements: NDArray) -> NDArray:
+    def _matrices(self, elements: Floats) -> Floats:
         if elements.ndim != 3 or elements.shape[1:] != (3, 3):
             raise ParameterError(
                 f"Rotations3D: elements are matrices, shape (r, 3, 3), got {elements.shape}"
@@ -130,20 +133,20 @@ class PlaneRotations(_BlockRotations):
 
     _size = 2
 
-    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         check_values("PlaneRotations.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
         return np.asarray(check_random_state(random_state).uniform(-np.pi, np.pi, size=n_samples))
 
-    def identity(self) -> NDArray:
+    def identity(self) -> Floats:
         return np.zeros(1)
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
         return np.asarray(np.asarray(first) + np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> Floats:
         return -np.asarray(elements)
 
-    def _matrices(self, elements: NDArray) -> NDArray:
+    def _matrices(self, elements: Floats) -> Floats:
         if elements.ndim != 1:
             raise ParameterError(
                 f"PlaneRotations: elements are angles, shape (r,), got {elements.shape}"
@@ -178,7 +181,7 @@ class TorusShifts(ContinuousGroup):
         self.directions = directions
         self.period = period
 
-    def _directions(self) -> NDArray:
+    def _directions(self) -> Floats:
         check_parameters(self)
         return np.asarray(self.directions, dtype=float)
 
@@ -186,7 +189,7 @@ class TorusShifts(ContinuousGroup):
     def shape(self) -> tuple[int, ...]:
         return (self._directions().shape[1],)
 
-    def lie_algebra(self, n_features: int) -> tuple[NDArray, NDArray]:
+    def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
         directions = self._directions()
         if directions.shape[1] != n_features:
             raise ParameterError(
@@ -195,20 +198,20 @@ class TorusShifts(ContinuousGroup):
             )
         return np.zeros((len(directions), n_features, n_features)), directions
 
-    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         check_values("TorusShifts.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
         directions = self._directions()
         turns = check_random_state(random_state).uniform(size=(n_samples, len(directions)))
         return np.asarray(self.period * turns @ directions % self.period)
 
-    def identity(self) -> NDArray:
+    def identity(self) -> Floats:
         return np.zeros((1, *self.shape))
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
         return np.asarray((np.asarray(first) + np.asarray(second)) % self.period)
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> Floats:
         return np.asarray(-np.asarray(elements) % self.period)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        return X[None] + elements[:, None].astype(X.dtype)
+    def _act(self, elements: Floats, X: Floats) -> Floats:
+        return np.asarray(X[None] + elements[:, None].astype(X.dtype))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +127,15 @@ def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: 
             )
 
 
+def _signed_rows(action: Any) -> tuple[NDArray, NDArray] | None:
+    """perm and signs of a sparse signed permutation, or None."""
+    if not sparse.issparse(action) or np.any(np.diff(action.indptr) != 1):
+        return None
+    if np.any(np.abs(action.data) != 1):
+        return None
+    return action.indices, action.data
+
+
 class Actions:
     """How a symmetry acts on one eigenspace, computed when first asked for."""
 
@@ -146,14 +156,11 @@ class Actions:
         """Actions that permute the frame up to signs, as (perm, signs), and the others."""
         permuting, others = [], []
         for action in self.on_frame():
-            if (
-                sparse.issparse(action)
-                and np.all(np.diff(action.indptr) == 1)
-                and np.all(np.abs(action.data) == 1)
-            ):
-                permuting.append((action.indices, action.data))
-            else:
+            found = _signed_rows(action)
+            if found is None:
                 others.append(action)
+            else:
+                permuting.append(found)
         if self.calls is not None:
             self.calls.inner_products += sum(len(perm) for perm, _ in permuting)
         return permuting, others

@@ -207,14 +207,20 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             A weight counts as so many copies of its sample.
         """
         check_parameters(self)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
-        y = y.astype(float)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        points: NDArray
+        labels: NDArray
+        points, labels = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
+        )
+        labels = labels.astype(float)
+        weights: NDArray = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
         if not weights.sum() > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
-        manifold = Torus(X.shape[1]) if self.basis is None else self.basis
-        manifold.check_points(X)
-        doubt = manifold.outside(X)
+        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
+        manifold.check_points(points)
+        doubt = manifold.outside(points)
         if doubt is not None:
             warnings.warn(doubt, UserWarning, stacklevel=2)
         self.basis_ = self._truncated(manifold, float(weights.sum()))
@@ -228,10 +234,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.invariant_dimensions_ = np.array([u.shape[1] for u in subspaces])
         self.vectors_ = sparse.csr_array(sparse.block_diag(subspaces, format="csr"))
         self._check_determined(int(np.count_nonzero(weights)))
-        features = self.basis_.combine(X, self.vectors_, calls=self.oracle_calls_)
-        targets = y.reshape(len(y), -1)
-        solution = self._solve(features, targets, weights, self._inverse_density(X), y.ndim == 1)
-        self.coef_ = (self.vectors_ @ solution).reshape(-1, *y.shape[1:])
+        features = self.basis_.combine(points, self.vectors_, calls=self.oracle_calls_)
+        targets = labels.reshape(len(labels), -1)
+        solution = self._solve(
+            features, targets, weights, self._inverse_density(points), labels.ndim == 1
+        )
+        self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
 
     def _inverse_density(self, X: NDArray) -> NDArray | None:
@@ -408,15 +416,15 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ndarray of shape (n,) or (n, t); with ``return_std`` a pair of them
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self.expansion_.predict(X)
+        points: NDArray = validate_data(self, X, dtype=np.float64, reset=False)
+        values = self.expansion_.predict(points)
         if not return_std:
             return values
         if not hasattr(self, "alpha_"):
             raise ParameterError(
                 f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
             )
-        variances = self._ridge.variances(self._penalised(X))
+        variances = self._ridge.variances(self._penalised(points))
         return values, np.sqrt(variances).reshape(values.shape)
 
     def discrepancy(

@@ -85,10 +85,18 @@ class Basis(BaseEstimator, ABC):
         Number of functions kept, the effective cutoff D.
     """
 
-    n_features: int
-    manifold_dimension: int
-    volume: float
-    degree: float | None
+    n_features: Any
+    degree: Any
+
+    @property
+    @abstractmethod
+    def manifold_dimension(self) -> int:
+        """Dimension d of the manifold in the paper's rates."""
+
+    @property
+    @abstractmethod
+    def volume(self) -> float:
+        """The manifold's volume."""
 
     # ------------------------------------------------------------------ the spectrum
     @abstractmethod

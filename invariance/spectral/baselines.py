@@ -55,13 +55,13 @@ def augment(
     }
     given = {"group": group, "n_copies": n_copies, "random_state": random_state}
     check_values("augment", kinds, given)
-    X, y = check_X_y(X, y, dtype=np.float64)
+    points, labels = check_X_y(X, y, dtype=np.float64)
     if n_copies is None:
         elements = group.elements()
     else:
         elements = np.concatenate([group.identity(), group.sample(n_copies, random_state)])
-    moved = group.act(elements, X)
-    return moved.reshape(-1, X.shape[1]), np.tile(y, len(moved))
+    moved = group.act(elements, points)
+    return moved.reshape(-1, points.shape[1]), np.tile(labels, len(moved))
 
 
 class SortedCoordinates(TransformerMixin, BaseEstimator):

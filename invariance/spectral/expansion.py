@@ -161,11 +161,11 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: Any = None) -> Eigenfunctions:
         """Fix the manifold and check that the points lie on it."""
         check_parameters(self)
-        X = validate_data(self, X, dtype=np.float64)
-        basis = Torus(X.shape[1]) if self.basis is None else self.basis
+        points: NDArray = validate_data(self, X, dtype=np.float64)
+        basis: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         basis = basis.truncate(degree=self.degree)
-        basis.check_points(X)
-        doubt = basis.outside(X)
+        basis.check_points(points)
+        doubt = basis.outside(points)
         if doubt is not None:
             warnings.warn(doubt, UserWarning, stacklevel=2)
         self.vectors_ = None
@@ -228,9 +228,11 @@ def transform_to_invariant(
         "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum") | None,
     }
     check_values("transform_to_invariant", kinds, {"model": model, "basis": basis})
-    last, vectors = model, None
-    if hasattr(model, "steps"):
-        steps = [step for _, step in model.steps]
+    last: Any = model
+    vectors = None
+    pipeline: Any = model
+    if hasattr(pipeline, "steps"):
+        steps = [step for _, step in pipeline.steps]
         if len(steps) != 2 or not hasattr(steps[0], "basis_"):
             raise ParameterError(
                 "the pipeline must be Eigenfunctions followed by a linear model (a scaler between "

@@ -80,7 +80,7 @@ def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
     size = stacked.shape[2]
     if stacked.shape[1] > 2 * size:
         # Orthogonal transformations of the rows keep singular values and vectors.
-        stacked = np.linalg.qr(stacked, mode="r")
+        stacked = np.asarray(np.linalg.qr(stacked, mode="r"))
     if stacked.shape[1] < size:
         missing = size - stacked.shape[1]
         stacked = np.concatenate([stacked, np.zeros((len(stacked), missing, size))], axis=1)
@@ -133,13 +133,12 @@ def range_rows(defects: list[sparse.csr_array]) -> sparse.csr_array:
     """
     parts = [sparse.csr_array((0, defects[0].shape[1]))]
     for indices, stacked in _batches(defects, DENSE_BLOCK):
-        if sparse.issparse(stacked):
-            found = [stacked]
-        else:
+        found = [stacked]
+        if not sparse.issparse(stacked):
             vectors, null = _decomposed(stacked)
-            found = [sparse.csr_array(v[~gone]) for v, gone in zip(vectors, null, strict=True)]
+            found = [v[~gone] for v, gone in zip(vectors, null, strict=True)]
         for block, rows in zip(indices, found, strict=True):
-            entries = rows.tocoo()
+            entries = sparse.coo_array(rows)
             where = entries.row, block[entries.col]
             shape = (rows.shape[0], defects[0].shape[1])
             parts.append(sparse.csr_array((entries.data, where), shape))

@@ -276,7 +276,7 @@ class Product(Basis):
                         f"exchanges factor {j}, {short(self.factors[j])}, with factor {i}, "
                         f"{short(self.factors[i])}"
                     )
-                seen = _Restriction(group, d, out, into)
+                seen: Any = _Restriction(group, d, out, into)
                 matrix, shift = self.factors[i].isometries(seen, elements[alike])
                 matrices[alike, into, out] = matrix
                 shifts[alike, into] = shift

@@ -44,8 +44,8 @@ def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
     # The polynomials in z that belong to m = 0, ..., l, and the powers (x + iy)^m.
     here, below = np.ones((1, n)), np.empty((0, n))
     waves = np.ones((top + 1, n), dtype=complex)
-    for m in range(1, top + 1):
-        np.multiply(waves[m - 1], x + 1j * y, out=waves[m])
+    for power in range(1, top + 1):
+        np.multiply(waves[power - 1], x + 1j * y, out=waves[power])
     for degree in range(top + 1):
         if degree:
             m = np.arange(degree)[:, None]

@@ -8,14 +8,16 @@ from typing import Any
 
 import click
 
-from invariance.companion import consistency, runner
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.files import write_bytes
 from invariance.companion.lean import skip_iri_grammar
-from invariance.companion.parameters import read_parameters
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.places import Cluster, Here, connect
-from invariance.companion.scoreboard import scoreboard, with_scoreboard
+from invariance.companion.runner import batch
+from invariance.companion.runner.parameters import read_parameters
+from invariance.companion.runner.places import Cluster, Here, connect
+from invariance.parameters import ParameterError
 
 __all__ = ["main"]
 
@@ -37,7 +39,7 @@ def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except OutputError as error:
             raise click.ClickException(str(error)) from error
-        except CompanionError as error:
+        except (CompanionError, ParameterError) as error:
             raise _Usage(str(error)) from error
 
     return wrapper
@@ -66,7 +68,7 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     for notebook in paths.select(notebooks):
         states = []
         for profile in PROFILES:
-            status = runner.status_of(paths, notebook, profile)
+            status = batch.status_of(paths, notebook, profile)
             if status:
                 states.append(f"{profile}: {status['status']}, {_duration(status['duration_s'])}")
         click.secho(notebook, bold=True, nl=False)
@@ -139,13 +141,13 @@ def run(
     parameters = dict(given)
     profile = parameters.pop("profile", profile)
 
-    def tell(outcome: runner.Outcome) -> None:
+    def tell(outcome: batch.Outcome) -> None:
         state = "kept" if outcome.resumed else outcome.status
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
     place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
-    summary = runner.run_notebooks(
+    summary = batch.run_notebooks(
         paths,
         chosen,
         profile=profile,

@@ -1,12 +1,13 @@
 """What acts on data: finite groups by generators, transformations, and densities on them."""
 
+from .abilities import Grid
 from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
-from .check import check_group
-from .circle import CircleAction, CircleProducts
+from .circle import CircleAction
 from .continuous import ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
+from .examination import check_group
 from .linear_maps import LinearMaps
 from .matrices import OrthogonalMatrices
 from .molecules import (
@@ -38,7 +39,6 @@ __all__ = [
     "Affine",
     "AtomPermutations",
     "CircleAction",
-    "CircleProducts",
     "Composition",
     "ContinuousGroup",
     "CyclicShifts",
@@ -48,6 +48,7 @@ __all__ = [
     "DirectProduct",
     "FiniteGroup",
     "GeneratedPermutations",
+    "Grid",
     "Group",
     "LinearMaps",
     "LogNormal",

@@ -280,7 +280,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"{n_samples:.3g}: a weight counts as so many copies of its sample; multiply the "
                 "weights, or give degree or cutoff"
             )
-        return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d), warn=False)
+        return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d=d), warn=False)
 
     def _check_determined(self, n_samples: int) -> None:
         kept = self.vectors_.shape[1]

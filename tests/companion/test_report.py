@@ -16,8 +16,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from invariance.companion.errors import LedgerError, OutputError
-from invariance.companion.figures import to_png, to_svg
-from invariance.companion.ledger import load_ledger
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.notebook.figures import to_png, to_svg
 from invariance.companion.report import ReportError, build_report
 from invariance.companion.report.prose import clean, rich, typeset
 

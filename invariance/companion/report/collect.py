@@ -10,7 +10,7 @@ import yaml
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import read_json
-from invariance.companion.ledger import Claim, Ledger, load_ledger, paper_label
+from invariance.companion.ledger.claims import Claim, Ledger, load_ledger, paper_label
 from invariance.companion.report.prose import title_and_body
 
 OPEN = "open"  # the verdict of a claim that no run has recorded

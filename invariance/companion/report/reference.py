@@ -26,8 +26,9 @@ MODULES = (
     "invariance.groups", "invariance.kernels", "invariance.features", "invariance.spectral",
     "invariance.linear", "invariance.theory.mroueh2015", "invariance.theory.raj2017",
     "invariance.theory.liu2022", "invariance.theory.soleymani2025", "invariance.datasets",
-    "invariance.parallel", "invariance.companion.run", "invariance.companion.statistics",
-    "invariance.companion.style", "invariance.companion.places",
+    "invariance.companion.notebook.run", "invariance.companion.notebook.style",
+    "invariance.companion.runner.places",
+    "invariance.parallel", "invariance.evaluation.means", "invariance.evaluation.rates",
 )  # fmt: skip
 
 # made by scikit-learn for the routing of metadata, the same in every estimator

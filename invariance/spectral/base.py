@@ -230,9 +230,7 @@ class Basis(BaseEstimator, ABC):
         """All B_k as one block-diagonal array; None where the frame is the basis."""
         return self._kept(
             "frame",
-            lambda: sparse.block_diag(
-                [self.frame(k) for k in range(len(self.eigenspaces_))], format="csr"
-            ),
+            lambda: _block_diagonal([self.frame(k) for k in range(len(self.eigenspaces_))]),
         )
 
     def check_accuracy(self) -> None:
@@ -314,11 +312,16 @@ class Basis(BaseEstimator, ABC):
         X = self.check_points(X)
         self.check_accuracy()
         mix = sparse.csr_array(weights)
+        if mix.shape[0] != self.n_functions_:
+            raise ParameterError(
+                f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
+            )
         if calls is not None:
             calls.eigenfunctions += len(X) * int(np.count_nonzero(np.diff(mix.indptr)))
         frame = self._whole_frame()
         if frame is not None:
-            mix = sparse.csr_array(frame.T @ mix)
+            # A product with a few columns is much faster dense.
+            mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 4 else mix))
         chosen = np.flatnonzero(np.diff(mix.indptr))
         values = np.empty((len(X), mix.shape[1]))
         total = self._summation(mix, chosen)
@@ -438,6 +441,21 @@ class Basis(BaseEstimator, ABC):
                 f"(off by {gap.max():.2g})"
             )
         return matrices, shifts
+
+
+def _block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
+    """What ``scipy.sparse.block_diag`` gives, without sorting entries that are in order."""
+    heights, widths = (
+        np.cumsum([0] + [b.shape[0] for b in blocks]),
+        np.cumsum([0] + [b.shape[1] for b in blocks]),
+    )
+    filled = np.cumsum([0] + [b.nnz for b in blocks])
+    starts = [b.indptr[:-1].astype(np.int64) + at for b, at in zip(blocks, filled, strict=False)]
+    indices = [b.indices.astype(np.int64) + at for b, at in zip(blocks, widths, strict=False)]
+    indptr = np.concatenate([*starts, filled[-1:]])
+    data = np.concatenate([b.data for b in blocks])
+    shape = (int(heights[-1]), int(widths[-1]))
+    return sparse.csr_array((data, np.concatenate(indices), indptr), shape)
 
 
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..groups import Transformations
+from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
 from ..parameters import Flag, Has, Positive, check_parameters
 from ..theory.soleymani2025 import alpha
@@ -95,15 +95,18 @@ class SignAveragedVonMises(VonMisesKernel):
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         cosines, sines = self._waves(X)
         other_cosines, other_sines = (cosines, sines) if Y is None else self._waves(Y)
-        gram = np.exp(self.eta * (cosines @ other_cosines.T) - self._offset(X.shape[1]))
-        for u, v in zip(sines.T, other_sines.T, strict=True):
-            gram *= np.cosh(self.eta * np.outer(u, v))
-        return gram
+        # Sign changes leave the cosines alone and act on the sines as on any vectors.
+        flips = SignFlips(X.shape[1])
+        exponents = flips.log_mean_exponential(self.eta * sines, other_sines)
+        exponents += self.eta * (cosines @ other_cosines.T) - self._offset(X.shape[1])
+        return np.asarray(np.exp(exponents, out=exponents))
 
     def _diag(self, X: NDArray) -> NDArray:
         cosines, sines = self._waves(X)
-        exponent = self.eta * np.sum(cosines**2, axis=1) - self._offset(X.shape[1])
-        return np.asarray(np.exp(exponent) * np.prod(np.cosh(self.eta * sines**2), axis=1))
+        squares = self.eta * sines**2
+        cosh = np.logaddexp(squares, -squares) - np.log(2)
+        exponents = self.eta * cosines**2 + cosh
+        return np.asarray(np.exp(exponents.sum(axis=1) - self._offset(X.shape[1])))
 
 
 class SpectralKernel(Kernel):

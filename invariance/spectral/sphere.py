@@ -200,6 +200,8 @@ class Sphere(Basis):
             sparse.csr_array((c[edges[top] :] * last.steps, place), (size, d)) for c in columns
         ]
 
+        to_parents = {k: _sums_by_parent(d, k) for k in range(1, top)}
+
         def total(X: NDArray) -> NDArray:
             coordinates = np.ascontiguousarray(X.T)
             sums = np.empty((len(X), len(columns)))
@@ -208,11 +210,8 @@ class Sphere(Basis):
                 for k in range(top - 1, -1, -1):
                     values += coefficients[edges[k] : edges[k + 1], None]
                     if k:
-                        table = monomials(d, k)
-                        values *= coordinates[table.variables[:, -1]]
-                        values *= table.steps[:, None]
-                        starts = np.flatnonzero(np.diff(table.parents, prepend=-1))
-                        values = np.add.reduceat(values, starts, axis=0)
+                        values *= coordinates[monomials(d, k).variables[:, -1]]
+                        values = to_parents[k] @ values
                 sums[:, j] = values[0]
             return sums
 
@@ -311,6 +310,14 @@ def monomials(d: int, k: int) -> Monomials:
         lower.factorials[parents] * repeats,
         np.sqrt((d + 2 * k - 2) / repeats),
     )
+
+
+def _sums_by_parent(d: int, k: int) -> sparse.csr_array:
+    """Adds up what belongs to the children of each monomial of degree k - 1, scaled by `steps`."""
+    table = monomials(d, k)
+    size = len(table.parents)
+    starts = np.flatnonzero(np.diff(table.parents, prepend=-1, append=-1))
+    return sparse.csr_array((table.steps, np.arange(size), starts), (len(starts) - 1, size))
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import OutputError
 from ..paths import Paths
+from . import reference
 from .cells import page_of
 from .extension import Book
 from .material import Material, SiteError, collect
@@ -173,10 +174,8 @@ def _write_source(material: Material, source: Path) -> Book:
     known = {"compare", "guides", *(paper.key for paper in material.papers)}
     others = [name for name in pages if name.split("/")[0] not in known]
     _append(source / "about.md", _contents(others))
-    for module, names in public().items():
-        _write(source / "api" / f"{module}.rst", _module_page(module, names))
-        for name in names:
-            _write(source / "api" / f"{module}.{name}.rst", _object_page(module, name))
+    for address, text in reference.pages():
+        _write(source / f"{address}.rst", text)
     _append(source / "api/index.md", _contents([f"api/{module}" for module in public()]))
     return book
 
@@ -193,29 +192,6 @@ def _append(path: Path, text: str) -> None:
 def _contents(pages: list[str]) -> str:
     listed = "\n".join(f"/{page}" for page in pages)
     return f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n" if pages else ""
-
-
-def _module_page(module: str, names: tuple[str, ...]) -> str:
-    listed = "\n".join(f"   {name}" for name in names)
-    hidden = "\n".join(f"   /api/{module}.{name}" for name in names)
-    title = module.removeprefix("invariance.")
-    return (
-        f"{title}\n{'=' * len(title)}\n\n.. automodule:: {module}\n   :no-members:\n\n"
-        f".. autosummary::\n   :nosignatures:\n\n{listed}\n\n"
-        f".. toctree::\n   :hidden:\n\n{hidden}\n"
-    )
-
-
-def _object_page(module: str, name: str) -> str:
-    from importlib import import_module
-
-    kind = "class" if isinstance(getattr(import_module(module), name), type) else "function"
-    members = "   :members:\n   :inherited-members: object, BaseEstimator, Protocol, ndarray, tuple\n"
-    members = members if kind == "class" else ""
-    return (
-        f"{name}\n{'=' * len(name)}\n\n.. currentmodule:: {module}\n\n"
-        f".. auto{kind}:: {name}\n{members}\n.. used-in:: {module}.{name}\n"
-    )
 
 
 def _configuration(book: Book) -> dict[str, Any]:
@@ -243,14 +219,14 @@ def _configuration(book: Book) -> dict[str, Any]:
         "myst_enable_extensions": ["dollarmath", "amsmath"],
         "myst_disable_syntax": ["html_block", "html_inline"],
         "myst_heading_anchors": 3,
-        "suppress_warnings": ["myst.header"],
-        "default_role": "py:obj",
+        # a cell may begin with any level of heading; a word in a type may name many attributes
+        "suppress_warnings": ["myst.header", "ref.python"],
+        "default_role": "name",
         "autodoc_typehints": "none",
         "autodoc_member_order": "bysource",
         "autosummary_generate": False,
         "napoleon_use_rtype": False,
         "napoleon_use_ivar": True,
-        "viewcode_line_numbers": True,
         "mathjax_path": "mathjax/tex-chtml.js",
         # what a formula may do is to be a formula: no links, no loading of further parts
         "mathjax3_config": {
@@ -298,6 +274,12 @@ def _sphinx(book: Book, source: Path, out: Path, doctrees: Path) -> list[str]:
     return [line.replace(f"{source}/", "") for line in plain.splitlines() if line.strip()]
 
 
+# names, punctuation and blanks, which have no colour of their own: half of the markup of code
+_UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w)">([^<]*)</span>')
+
+_METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
+
+
 def _prune(site: Path) -> None:
     """Bring in the one part of MathJax that is used, and drop what no page asks for."""
     spec = find_spec(_MATHJAX)
@@ -308,9 +290,17 @@ def _prune(site: Path) -> None:
     shutil.copy(mathjax / "tex-chtml.js", target)
     fonts = Path("output/chtml/fonts/woff-v2")
     shutil.copytree(mathjax / fonts, target / fonts)
-    for pattern in ("**/*.map", "**/*.LICENSE.txt.map", "_static/locales", ".buildinfo*"):
+    for pattern in ("**/*.map", "_static/webpack-macros.html", ".buildinfo*"):
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in site.rglob("*.html"):
+        parts = re.split(r"(<pre.*?</pre>)", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        parts[1::2] = [_UNCOLOURED.sub(r"\1", part) for part in parts[1::2]]
+        page = "".join(parts)
+        if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
+            page = _METHOD.sub(r"\1", page)
+        path.write_text(page, encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------------ links

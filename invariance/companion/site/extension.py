@@ -13,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import GALLERY
 from ..ledger.verdicts import VERDICTS
+from . import reference
 from .cells import Output, Page
 from .findings import found
 from .material import Figure, Material, Notebook, Outcome, Paper, Result, Row
@@ -526,4 +527,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     }.items():
         app.add_directive(name, directive)
     app.connect("doctree-read", _disarm)
+    reference.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

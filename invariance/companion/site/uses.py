@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 __all__ = ["MODULES", "public", "used_by", "uses"]
 
@@ -29,18 +29,42 @@ MODULES = (
 
 @cache
 def public() -> Mapping[str, tuple[str, ...]]:
-    """Documented names by module: classes and functions of ``__all__`` with words of their own."""
-    found = {}
+    """Documented names by module: classes and functions of ``__all__`` with words of their own.
+
+    What several modules offer is documented with the first.
+    """
+    found: dict[str, list[str]] = {}
+    for full in _canonical().values():
+        module, _, name = full.rpartition(".")
+        found.setdefault(module, []).append(name)
+    return MappingProxyType({module: tuple(names) for module, names in found.items()})
+
+
+@cache
+def _canonical() -> dict[int, str]:
+    """The full name that an object is documented under, by the object's identity."""
+    found: dict[int, str] = {}
     for name in MODULES:
         try:
             module = import_module(name)
         except ModuleNotFoundError:
             continue
-        objects = {n: getattr(module, n) for n in getattr(module, "__all__", ())}
-        callables = {n: o for n, o in objects.items() if callable(o) and o.__doc__}
-        if callables:
-            found[name] = tuple(callables)
-    return MappingProxyType(found)
+        for short in getattr(module, "__all__", ()):
+            value = getattr(module, short)
+            if callable(value) and value.__doc__:
+                found.setdefault(id(value), f"{name}.{short}")
+    return found
+
+
+def _named(module: str, name: str) -> object:
+    """The object that ``from module import name`` brings; None for what is not the package's."""
+    if module.split(".")[0] != "invariance":
+        return None
+    try:
+        owner = import_module(module)
+        return getattr(owner, name, None) or import_module(f"{module}.{name}")
+    except ImportError:
+        return None
 
 
 def tree(source: str) -> ast.AST:
@@ -53,30 +77,24 @@ def tree(source: str) -> ast.AST:
 
 def uses(source: str) -> list[str]:
     """Full names of what is imported from the package's documented modules, in order."""
-    known = {f"{module}.{name}" for module, names in public().items() for name in names}
-    modules: dict[str, str] = {}
+    documented = _canonical()
+    bound: dict[str, object] = {}
     found: dict[str, None] = {}
     parsed = tree(source)
     for node in ast.walk(parsed):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                modules[alias.asname or alias.name] = full
-                found |= dict.fromkeys(n for n in known if n == full or _home(n) == full)
+                value = _named(node.module, alias.name)
+                bound[alias.asname or alias.name] = value
+                if id(value) in documented:
+                    found[documented[id(value)]] = None
     for node in ast.walk(parsed):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            full = f"{modules.get(node.value.id)}.{node.attr}"
-            if full in known:
-                found[full] = None
+            owner = bound.get(node.value.id)
+            value = getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
+            if id(value) in documented:
+                found[documented[id(value)]] = None
     return list(found)
-
-
-@cache
-def _home(name: str) -> str:
-    """Where a public name is defined: notebooks may import it from there as well."""
-    module, _, short = name.rpartition(".")
-    value = getattr(import_module(module), short)
-    return f"{getattr(value, '__module__', module)}.{short}"
 
 
 def used_by(sources: Mapping[str, str]) -> dict[str, list[str]]:

@@ -40,8 +40,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
 from invariance.companion.notebook.comparison import show
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
 from invariance.datasets import load_qm7
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
 from invariance.groups import (
     AtomPermutations,

@@ -38,8 +38,7 @@ class CacheError(CompanionError, TypeError):
 def code_digest(source: str | None) -> str:
     """Key of the package modules that a notebook computes with, and of package versions.
 
-    The companion is left out, except for its statistics and its protocol: redrawing a figure in
-    another colour does not change a number.
+    The companion is left out: redrawing a figure in another colour does not change a number.
 
     Parameters
     ----------
@@ -54,13 +53,7 @@ def code_digest(source: str | None) -> str:
             for name, module in list(sys.modules.items())
             if name.split(".")[0] == "invariance" and getattr(module, "__file__", None)
         }
-    companion = "invariance.companion"
-    computing = {f"{companion}.statistics", f"{companion}.protocol"}
-    kept = {
-        name: path
-        for name, path in files.items()
-        if not name.startswith(companion) or name in computing
-    }
+    kept = {n: path for n, path in files.items() if not n.startswith("invariance.companion")}
     return digest(kept) + json.dumps(package_versions(), sort_keys=True)
 
 

@@ -10,22 +10,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from invariance.companion.files import read_json
 from invariance.companion.notebook.run import Run
 from invariance.companion.notebook.style import look
 from invariance.companion.paths import Paths
-from invariance.companion.protocol import Trial
-from invariance.companion.statistics import mean_se
+from invariance.evaluation.means import mean_se
+from invariance.evaluation.paired import best_method
+from invariance.evaluation.trials import Trial
 
 __all__ = ["answers", "curves", "saved", "scores", "show"]
-
-#: A method with an error this much larger than the best one's is not level with it, however noisy.
-LEVEL = 1.25
-
-#: Seconds that are no matter: methods that take less are equally quick.
-NO_TIME = 0.1
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
@@ -52,12 +46,7 @@ def scores(trials: Trials) -> pd.DataFrame:
 
 
 def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
-    """Which method to take, for every number of samples.
-
-    A method is *level* with the best one when the mean of their differences, paired by draw, lies
-    within two of its standard errors and its error is at most `LEVEL` times as large. Risks, which
-    are positive and skewed, are compared by their logarithms. Among these methods the quickest (fit
-    and prediction) is the answer; of those below `NO_TIME`, which count as equally quick, the best.
+    """Which method to take, for every number of samples, as `best_method` has it.
 
     Parameters
     ----------
@@ -74,41 +63,23 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from invariance.companion.protocol import Trial
+    >>> from invariance.evaluation import Trial
     >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
     >>> answers({("slow", 10): slow, ("fast", 10): fast}, higher_is_better=True).quickest[0]
     'fast'
     """
-
-    def merits(method: str) -> NDArray:
-        return found[method][:, 0] if higher_is_better else -np.log(found[method][:, 0])
-
-    def error(method: str) -> float:
-        score = found[method][:, 0].mean()
-        return 100 - score if higher_is_better else score
-
-    def seconds(method: str) -> float:
-        return max(found[method][:, 2:4].sum(axis=1).mean(), NO_TIME)
-
     rows = []
     for n in sorted({n for _, n in trials}):
-        found = {m: np.array(t, dtype=float) for (m, size), t in trials.items() if size == n}
-        best = max(found, key=lambda m: merits(m).mean())
-        level = [best]
-        for method in found:
-            behind = mean_se(merits(best) - merits(method))
-            close = error(method) <= LEVEL * error(best)
-            if method != best and close and behind.mean <= 2 * behind.se:
-                level.append(method)
-        score = mean_se(found[best][:, 0])
+        found = {method: draws for (method, size), draws in trials.items() if size == n}
+        answer = best_method(found, higher_is_better=higher_is_better)
         rows.append(
             {
                 "n": n,
-                "best": best,
-                "score": score.mean,
-                "se": score.se,
-                "level": ", ".join(level[1:]),
-                "quickest": min(level, key=lambda m: (seconds(m), -merits(m).mean())),
+                "best": answer.best,
+                "score": answer.score.mean,
+                "se": answer.score.se,
+                "level": ", ".join(answer.level),
+                "quickest": answer.quickest,
             }
         )
     return pd.DataFrame(rows)

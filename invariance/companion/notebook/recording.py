@@ -12,7 +12,8 @@ import numpy as np
 
 from invariance.companion.errors import RecordError, hint
 from invariance.companion.ledger.claims import KINDS, Claim
-from invariance.companion.statistics import RateFit, Score, mean_se
+from invariance.evaluation.means import Score, mean_se
+from invariance.evaluation.rates import RateFit
 
 __all__ = ["record"]
 

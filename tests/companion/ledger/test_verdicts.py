@@ -11,7 +11,8 @@ from invariance.companion.errors import RecordError
 from invariance.companion.ledger.claims import Claim
 from invariance.companion.ledger.verdicts import VERDICTS, judge
 from invariance.companion.notebook.recording import record
-from invariance.companion.statistics import Score, fit_rate
+from invariance.evaluation.means import Score
+from invariance.evaluation.rates import fit_rate
 
 NUMBER = Claim("p/number", "value", "t", "full", paper=("98.90",), better="higher")
 ERROR = Claim(

@@ -10,9 +10,9 @@ import pytest
 
 from invariance.companion.notebook.comparison import answers, scores
 from invariance.companion.paths import Paths
-from invariance.companion.protocol import Trial
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
+from invariance.evaluation.trials import Trial
 
 ROOT = Path(__file__).parents[3]
 NAMES = [n for n in Paths(ROOT).all_notebooks() if n.startswith("compare/")]

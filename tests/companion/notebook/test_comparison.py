@@ -10,8 +10,9 @@ import pytest
 matplotlib.use("Agg")
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import LEVEL, answers, curves, saved, scores, show
-from invariance.companion.protocol import Trial
+from invariance.companion.notebook.comparison import answers, curves, saved, scores, show
+from invariance.evaluation.paired import LEVEL
+from invariance.evaluation.trials import Trial
 
 
 def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):

@@ -1,4 +1,4 @@
-"""The protocol: the right candidate is taken, and what is measured is what happened."""
+"""The right candidate is taken."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.companion.protocol import (
-    best_by_leave_one_out,
-    best_with_copies,
-    share_of_changes,
-    trial,
-)
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.groups import Negation, Translations
 from invariance.kernels import BestFit, Gaussian, Linear
 from invariance.linear import RLSClassifier, RLSRegressor
@@ -86,43 +81,3 @@ def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
         assert_allclose(predicted, decided, rtol=1e-6)
     else:
         assert_array_equal(predicted, np.array(["a", "b", "c"])[decided.argmax(axis=1)])
-
-
-def test_a_trial_measures_score_discrepancy_and_peak_memory():
-    def fit():
-        large = np.ones(2**20)  # 8 MiB, gone before the prediction
-        offset = large.mean()
-        return lambda points: points[:, 0] + offset
-
-    done = trial(fit, X, score=np.mean, discrepancy=lambda f: f(X[:1])[0], memory=True)
-    assert done.score == pytest.approx(X[:, 0].mean() + 1)
-    assert done.discrepancy == pytest.approx(X[0, 0] + 1)
-    assert 8 <= done.peak_mb < 8.5
-    assert done.fit_s >= 0 and done.predict_s >= 0
-    assert np.isnan(trial(fit, X, np.mean, lambda f: 0.0).peak_mb)
-
-
-def test_fit_and_prediction_are_timed_apart():
-    def spin(seconds):
-        import time
-
-        start = time.process_time()
-        while time.process_time() - start < seconds:
-            pass
-
-    def fit():
-        spin(0.2)
-        return lambda points: (spin(0.05), points[:, 0])[1]
-
-    done = trial(fit, X, np.mean, lambda f: 0.0)
-    assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2
-
-
-def test_share_of_changes_counts_pairs_of_point_and_element():
-    group = Negation()
-    moved = group.act(group.sample(8, 0), X)
-    signs = X[:, 0] > 0
-    expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
-    assert 0 < expected < 1
-    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X) == expected
-    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X) == 0

@@ -1,126 +1,17 @@
-"""How a method is fitted and measured: the same way for all of them.
+"""Kernels and feature maps chosen by the leave-one-out error of regularised least squares."""
 
-Least squares with every choice made by leave-one-out on the training points, and a clock and a
-memory meter around it.
-"""
-
-import time
-import tracemalloc
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.kernel_ridge import KernelRidge
 
-from invariance.groups import Group
-from invariance.kernels import Kernel, SpectrumRepair
+from ..kernels import Kernel, SpectrumRepair
+from .trials import Predict
 
-__all__ = [
-    "Predict",
-    "Trial",
-    "best_by_leave_one_out",
-    "best_with_copies",
-    "share_of_changes",
-    "trial",
-]
-
-Predict = Callable[[NDArray], NDArray]
-
-
-class Trial(NamedTuple):
-    """One method fitted once.
-
-    Attributes
-    ----------
-    score : float
-        Accuracy or risk on test points.
-    discrepancy : float
-        How far the fitted function is from invariant.
-    fit_s, predict_s : float
-        CPU seconds of fitting, choice of parameters included, and of predicting all test points.
-    peak_mb : float
-        Largest memory of NumPy arrays and Python objects allocated by both, in MiB; NaN where it
-        was not measured.
-    """
-
-    score: float
-    discrepancy: float
-    fit_s: float
-    predict_s: float
-    peak_mb: float
-
-
-def trial(
-    fit: Callable[[], Predict],
-    points: NDArray,
-    score: Callable[[NDArray], float],
-    discrepancy: Callable[[Predict], float],
-    memory: bool = False,
-) -> Trial:
-    """Fit, predict, and measure.
-
-    Parameters
-    ----------
-    fit : callable
-        Does everything from training data to a function that predicts.
-    points : ndarray
-        Test points.
-    score : callable
-        From predictions to accuracy or risk.
-    discrepancy : callable
-        From the fitted function to its departure from invariance.
-    memory : bool
-        Fit and predict once more under `tracemalloc`, which would slow the clock.
-
-    Examples
-    --------
-    >>> done = trial(lambda: lambda X: X[:, 0], np.eye(3), np.mean, lambda f: 0.0, memory=True)
-    >>> round(done.score, 3), done.peak_mb < 1
-    (0.333, True)
-    """
-    start = time.process_time()
-    predict = fit()
-    fitted = time.process_time()
-    predicted = predict(points)
-    done = time.process_time()
-    peak = np.nan
-    if memory:
-        tracemalloc.start()
-        fit()(points)
-        peak = tracemalloc.get_traced_memory()[1] / 2**20
-        tracemalloc.stop()
-    return Trial(
-        float(score(predicted)), float(discrepancy(predict)), fitted - start, done - fitted, peak
-    )
-
-
-def share_of_changes(
-    predict: Predict, group: Group, X: NDArray, n_elements: int = 8, random_state=0
-) -> float:
-    """How often a predicted class changes under a random transformation.
-
-    Parameters
-    ----------
-    predict : callable
-        From points of shape (n, d) to classes.
-    group : Group
-    X : ndarray of shape (n, d)
-    n_elements : int
-        Transformations, the same ones for every point.
-    random_state : int, RandomState or None
-
-    Examples
-    --------
-    >>> from invariance.groups import Negation
-    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), np.ones((5, 1)), 100)
-    >>> bool(0.35 < signs < 0.65)
-    True
-    """
-    moved = group.act(group.sample(n_elements, random_state), X)
-    classes = predict(moved.reshape(-1, X.shape[1])).reshape(len(moved), -1)
-    return float(np.mean(classes != predict(X)))
+__all__ = ["best_by_leave_one_out", "best_with_copies"]
 
 
 def best_by_leave_one_out(

@@ -12,10 +12,11 @@ export OPENBLAS_NUM_THREADS ?= 1
 # What `make test` installs; "audio,guides,test,torch" tests PyTorch's tensors as well.
 TEST_EXTRAS ?= audio,guides,test
 
-.PHONY: report full test lab check clean help
+.PHONY: report site full test lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
+	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
 	@echo "make test     run the tests"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
@@ -25,9 +26,13 @@ report: $(VENV)/.core
 	@status=0; $(BIN)/invariance run --profile quick --resume || status=$$?; \
 	$(BIN)/invariance report --profile quick || status=$$?; exit $$status
 
+site: $(VENV)/.core
+	$(BIN)/invariance site
+
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
 	$(BIN)/invariance scoreboard || status=$$?; \
+	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 test: $(VENV)/.test

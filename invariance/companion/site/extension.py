@@ -134,14 +134,23 @@ def _count(number: int, what: str) -> str:
 
 
 class _Front(_Directive):
-    """The moving picture of an orbit."""
+    """The moving picture of an orbit, and how many claims came out."""
 
     def run(self) -> list[nodes.Node]:
         words = (
             "A ring of eight readings turns step by step; the eight inner products with a template "
             "turn with it, and their cumulative distribution does not move."
         )
-        return [drawing(svg=orbit(), alt=words)]
+        rows = self.book.material.rows
+        kept = sum(row.verdict in ("matched", "better") for row in rows)
+        failed = sum(row.verdict in _FAILED for row in rows)
+        result = (
+            f"**{kept} of the {len(rows)} claims of the four papers come out as printed or "
+            f"better.** {failed} do not, and each says why: "
+        )
+        more = link(self.page, self.page, "the scoreboard", at="scoreboard")
+        said = paragraph(*prose(result), more, ".", classes=["result-line"])
+        return [said, drawing(svg=orbit(), alt=words)]
 
 
 class _Findings(_Directive):

@@ -132,7 +132,7 @@ class _Cells(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.rows: list[list[str]] = []
-        self._inside = False
+        self._inside = self._code = False
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         if tag == "tr":
@@ -141,14 +141,15 @@ class _Cells(HTMLParser):
             if not self.rows:
                 self.rows.append([])
             self.rows[-1].append("")
-        self._inside = tag in ("td", "th") or (self._inside and tag not in ("style", "script"))
+            self._inside = True
+        self._code = tag in ("style", "script")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._inside = False
+        self._inside = self._inside and tag not in ("td", "th")
+        self._code = False
 
     def handle_data(self, data: str) -> None:
-        if self._inside and self.rows and self.rows[-1]:
+        if self._inside and not self._code:
             self.rows[-1][-1] += data
 
 

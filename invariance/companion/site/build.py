@@ -70,9 +70,7 @@ def build_site(
     refuse_foreign(out)
     missing = [name for name in (*_NEEDED, _MATHJAX) if find_spec(name) is None]
     if missing:
-        raise SiteError(
-            f"the site needs {', '.join(missing)}: pip install 'invariance[companion]'"
-        )
+        raise SiteError(f"the site needs {', '.join(missing)}: pip install 'invariance[companion]'")
     material = collect(paths, profile)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +213,8 @@ def _configuration(book: Book) -> dict[str, Any]:
         "invariance_book": book,
         "exclude_patterns": ["static"],
         "nb_execution_mode": "off",
-        "nb_merge_streams": True,
+        "nb_code_prompt_show": "Show the code",
+        "nb_code_prompt_hide": "Hide the code",
         "myst_enable_extensions": ["dollarmath", "amsmath"],
         "myst_disable_syntax": ["html_block", "html_inline"],
         "myst_heading_anchors": 3,
@@ -236,6 +235,7 @@ def _configuration(book: Book) -> dict[str, Any]:
         "html_theme": "pydata_sphinx_theme",
         "html_static_path": ["static"],
         "html_css_files": ["site.css"],
+        "html_search_scorer": str(_HERE / "scorer.js"),
         "html_copy_source": False,
         "html_show_sourcelink": False,
         "html_show_sphinx": False,
@@ -252,6 +252,7 @@ def _configuration(book: Book) -> dict[str, Any]:
             "use_edit_page_button": False,
         },
         "html_sidebars": {"index": []},
+        "html_context": {"default_mode": "auto"},
         "copybutton_prompt_text": r">>> |\.\.\. ",
         "copybutton_prompt_is_regexp": True,
     }
@@ -290,7 +291,7 @@ def _prune(site: Path) -> None:
     shutil.copy(mathjax / "tex-chtml.js", target)
     fonts = Path("output/chtml/fonts/woff-v2")
     shutil.copytree(mathjax / fonts, target / fonts)
-    for pattern in ("**/*.map", "_static/webpack-macros.html", ".buildinfo*"):
+    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in site.rglob("*.html"):
@@ -330,7 +331,11 @@ def dead_links(site: Path) -> list[str]:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:
                 continue
-            target = path if not parts.path else Path(os.path.normpath(path.parent / unquote(parts.path)))
+            target = (
+                path
+                if not parts.path
+                else Path(os.path.normpath(path.parent / unquote(parts.path)))
+            )
             there = target in pages or target.is_file()
             at = unquote(parts.fragment)
             if not there or (at and target in pages and at not in pages[target].ids | {"top"}):

@@ -15,8 +15,11 @@ from .uses import tree
 __all__ = ["Output", "Page", "page_of"]
 
 _LONG_CELL = 24  # lines; longer code is folded
+_LONG_DISPLAY = 5  # the same where the code only draws and records
+_DISPLAYS = re.compile(r"\brun\.(figure|table|claim)\(")
 _LONG_OUTPUT = 4000  # characters
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
 
 @dataclass(frozen=True)
 class Output:
@@ -29,6 +32,7 @@ class Output:
     kind: str
     value: Any
 
+
 @dataclass
 class Page:
     """A notebook's page: the notebook for MyST-NB and the outputs that it refers to."""
@@ -36,6 +40,7 @@ class Page:
     title: str
     ipynb: str
     outputs: list[list[Output]] = field(default_factory=list)
+
 
 def page_of(notebook: Notebook) -> Page:
     """The page of a notebook, from its text or, where there is one, its executed copy."""
@@ -71,6 +76,7 @@ def page_of(notebook: Notebook) -> Page:
     page.outputs.append(rest)
     return page
 
+
 @dataclass
 class _Cell:
     source: str
@@ -78,13 +84,16 @@ class _Cell:
     tags: list[str]
     outputs: list[Mapping[str, Any]]
 
+
 def _cells(notebook: Notebook) -> Iterator[_Cell]:
     if notebook.executed is not None:
         found = notebook.executed["cells"]
     else:
         import jupytext
 
-        found = jupytext.reads(notebook.source, fmt="py:percent")["cells"] if notebook.source else []
+        found = (
+            jupytext.reads(notebook.source, fmt="py:percent")["cells"] if notebook.source else []
+        )
     for cell in found:
         source = cell.get("source", "")
         metadata = cell.get("metadata")
@@ -98,6 +107,7 @@ def _cells(notebook: Notebook) -> Iterator[_Cell]:
             tags,
             cell.get("outputs") or [],
         )
+
 
 def _executed(cell: _Cell, notebook: Notebook) -> list[Output]:
     found: list[Output] = []
@@ -115,6 +125,7 @@ def _executed(cell: _Cell, notebook: Notebook) -> list[Output]:
         elif kept is not None:
             found.append(kept)
     return found
+
 
 def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | None:
     """What to show of an output, a complaint about it, or nothing."""
@@ -150,17 +161,21 @@ def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | Non
         return None
     return Output("prose" if "text/markdown" in data else "text", _short(text))
 
+
 def _plain(text: Any) -> str:
     joined = "".join(map(str, text)) if isinstance(text, list) else str(text or "")
     return _ESCAPES.sub("", joined)
 
+
 def _short(text: str) -> str:
     return text if len(text) <= _LONG_OUTPUT else f"{text[:_LONG_OUTPUT]}\n[...]"
+
 
 def _take(pattern: str, kind: str, left: dict[str, dict[str, None]]) -> Iterator[Output]:
     for name in [name for name in left[kind] if re.fullmatch(pattern, name)]:
         del left[kind][name]
         yield Output(kind, name)
+
 
 def _calls(source: str, left: dict[str, dict[str, None]]) -> Iterator[Output]:
     """Results named in ``run.figure(...)``, ``run.table(...)`` and ``run.claim(...)``."""
@@ -174,6 +189,7 @@ def _calls(source: str, left: dict[str, dict[str, None]]) -> Iterator[Output]:
                 for pattern in _patterns(argument):
                     yield from _take(pattern, kinds[call.func.attr], left)
 
+
 def _mentions(source: str, left: dict[str, dict[str, None]]) -> Iterator[Output]:
     """Results whose name stands anywhere else in the code."""
     if not any(f'"{name}"' in source for names in left.values() for name in names):
@@ -183,6 +199,7 @@ def _mentions(source: str, left: dict[str, dict[str, None]]) -> Iterator[Output]
             for kind in left:
                 yield from _take(re.escape(node.value), kind, left)
 
+
 def _patterns(node: ast.expr) -> Iterator[str]:
     match node:
         case ast.Constant(value=str() as text):
@@ -190,6 +207,7 @@ def _patterns(node: ast.expr) -> Iterator[str]:
         case ast.JoinedStr(values=parts):
             text = (re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in parts)
             yield "".join(map(str, text))
+
 
 def _written(
     notebook: Notebook, cells: list[_Cell], placed: list[list[Output]]
@@ -210,7 +228,8 @@ def _written(
                 # one title a page: what looks like a second one is a section
                 markdown(re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE))
         else:
-            fold = cell.source.count("\n") >= _LONG_CELL or "parameters" in cell.tags
+            most = _LONG_DISPLAY if _DISPLAYS.search(cell.source) else _LONG_CELL
+            fold = cell.source.count("\n") >= most or "parameters" in cell.tags
             fold = fold or all(map(_plumbing, cell.source.splitlines()))
             tags = [*cell.tags, *(["hide-input"] if fold and "hide-input" not in cell.tags else [])]
             written.append(
@@ -222,14 +241,18 @@ def _written(
     if not title:
         title = notebook.name
         head = {"cell_type": "markdown", "metadata": {}}
-        written[:0] = [head | {"source": f"# {title}"}, head | {"source": "```{notebook-head}\n```"}]
+        written[:0] = [
+            head | {"source": f"# {title}"},
+            head | {"source": "```{notebook-head}\n```"},
+        ]
     markdown(f"```{{notebook-foot}} {len(cells)}\n```")
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return title, {"cells": written, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
 
+
 _PLUMBING = re.compile(r"\s*(#|import |from |\)|$|[\w, ]+,?$|run = Run\()")
+
 
 def _plumbing(line: str) -> bool:
     return bool(_PLUMBING.match(line))
-

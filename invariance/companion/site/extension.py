@@ -1,5 +1,6 @@
 """The Sphinx extension: directives for claims, verdicts, scoreboard, notebooks and galleries."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ from .uses import used_by, uses
 __all__ = ["Book", "setup"]
 
 _FAILED = ("violated", "short")
+_MOST_TILES = 6  # pictures below an entry of the reference
 _SAFE = ("https://", "http://", "mailto:")
 
 
@@ -55,31 +57,34 @@ class Book:
         self.used = used_by({n.name: n.source for n in self.material.notebooks.values()})
         self.findings = list(found(self.material))
 
-    def picture(self, png: Path | bytes) -> str:
-        """Address of a picture for docutils; equal pictures are kept once."""
+    def picture(self, png: Path | bytes, most: int = 2000) -> str:
+        """Address of a picture for docutils, `most` pixels wide; equal pictures are kept once."""
         content = png if isinstance(png, bytes) else png.read_bytes()
-        name = f"{sha256(content).hexdigest()[:16]}.png"
+        name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
-            (self.pictures / name).write_bytes(_smaller(content))
+            (self.pictures / name).write_bytes(_smaller(content, most))
         return f"/{self.pictures.name}/{name}"
 
     def title(self, notebook: str) -> str:
         return self.pages[notebook].title if notebook in self.pages else notebook
 
 
-def _smaller(png: bytes) -> bytes:
-    """A picture in 256 colours where that saves a third or more: lines and text stay as they are."""
+def _smaller(png: bytes, most: int) -> bytes:
+    """A picture of bounded width, in 256 colours where that saves a third or more."""
     import io
 
     from PIL import Image
 
     stream = io.BytesIO()
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
-        flat = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        flat = picture.convert("RGB")
+        flat.thumbnail((most, 4 * most))
+        flat = flat.quantize(256, dither=Image.Dither.NONE)
         flat.save(stream, "PNG", optimize=True)
+        resized = picture.width > most
     smaller = stream.getvalue()
-    return smaller if len(smaller) < len(png) * 2 / 3 else png
+    return smaller if resized or len(smaller) < len(png) * 2 / 3 else png
 
 
 class _Directive(SphinxDirective):
@@ -104,13 +109,13 @@ class _Directive(SphinxDirective):
             return nodes.inline("", "", *map(_node, label))
         return link(self.page, notebook, *label, at=at)
 
-    def image(self, png: Path | bytes, alt: str, *classes: str) -> nodes.image:
-        return nodes.image(uri=self.book.picture(png), alt=alt, classes=list(classes))
+    def image(self, png: Path | bytes, alt: str, most: int = 2000) -> nodes.image:
+        return nodes.image(uri=self.book.picture(png, most), alt=alt)
 
-    def figure(self, figure: Figure, *classes: str) -> nodes.container:
+    def figure(self, figure: Figure, most: int = 2000) -> nodes.container:
         caption = [paragraph(*prose(figure.caption), classes=["caption"])] if figure.caption else []
-        picture = paragraph(self.image(figure.png, figure.alt))
-        return box(picture, *caption, classes=["picture", *classes])
+        picture = paragraph(self.image(figure.png, figure.alt, most))
+        return box(picture, *caption, classes=["picture"])
 
     def claim_link(self, row: Row, *label: nodes.Node | str) -> nodes.Node:
         at = anchor("claim", row.claim.id)
@@ -199,7 +204,9 @@ class _Scoreboard(_Directive):
     def _failed(self, row: Row) -> nodes.Node:
         result = row.result
         assert result is not None
-        what = self.claim_link(row, f"{_paper_of(self.book.material, row).short}, {row.claim.source}")
+        what = self.claim_link(
+            row, f"{_paper_of(self.book.material, row).short}, {row.claim.source}"
+        )
         said = [nodes.Text(": " + row.claim.says)] if row.claim.says else []
         why = [paragraph(*prose(result.note))] if result.note else []
         reason = fold(summary="The numbers")
@@ -234,11 +241,14 @@ class _Paper(_Directive):
                 shown += [paragraph(*prose(words)), self.figure(outcome.figures[figure])]
         if (svg := dot_plot(paper)) is not None:
             shown += [nodes.rubric("", "At a glance"), _dots(paper, svg)]
-        return [*shown, *(self._claim(row, paper) for row in paper.rows)]
+        sources = Counter(row.claim.source for row in paper.rows)
+        return [*shown, *(self._claim(row, paper, sources) for row in paper.rows)]
 
-    def _claim(self, row: Row, paper: Paper) -> nodes.section:
+    def _claim(self, row: Row, paper: Paper, sources: Mapping[str, int]) -> nodes.section:
         claim, result = row.claim, row.result
         title = f"{claim.source[:1].upper()}{claim.source[1:]}"
+        if sources[claim.source] > 1:  # one of many rows of a table
+            title += ": " + re.sub(r"^[a-z]+[0-9.]*-", "", claim.id.split("/")[1]).replace("-", " ")
         section = nodes.section(ids=[anchor("claim", claim.id)], classes=["claim"])
         section += nodes.title(title, title)
         section += paragraph(_verdict(row.verdict), " ", *prose(claim.says or claim.id))
@@ -304,13 +314,17 @@ class _NotebookHead(_Directive):
         shown.append(line)
         claims = [row for row in self.book.material.rows if row.notebook == notebook.name]
         if claims:
-            rows: list[list[str | nodes.Node]] = [["claim", "printed", "ours", "verdict"]]
+            printed = any(row.claim.printed for row in claims)
+            rows: list[list[str | nodes.Node]] = [
+                ["claim", *(["printed"] if printed else []), "ours", "verdict"]
+            ]
             for row in claims:
                 assert row.result is not None
                 at = anchor("claim", row.claim.id)
                 label = link(self.page, self.page, row.claim.source, at=at)
                 ours = _clipped(row.result.ours, 60)
-                rows.append([label, row.claim.printed, ours, _verdict(row.verdict)])
+                paper = [row.claim.printed] if printed else []
+                rows.append([label, *paper, ours, _verdict(row.verdict)])
             answer = table(rows)
             if len(claims) > 6:
                 counts = Counter(row.verdict for row in claims)
@@ -368,7 +382,7 @@ class _Outputs(_Directive):
         shown = [
             (label, node)
             for label, outcome in outcomes
-            if outcome and (node := self._one(output, outcome)) is not None
+            if outcome and (node := self._one(output, outcome, notebook)) is not None
         ]
         for index, (label, node) in enumerate(shown):
             ids = [] if index else [anchor(output.kind.removesuffix("-of"), output.value)]
@@ -380,10 +394,11 @@ class _Outputs(_Directive):
                 folded += node
                 yield folded
 
-    def _one(self, output: Output, outcome: Outcome) -> nodes.Node | None:
+    def _one(self, output: Output, outcome: Outcome, notebook: Notebook) -> nodes.Node | None:
         match output.kind:
             case "figure" if output.value in outcome.figures:
-                return self.figure(outcome.figures[output.value])
+                beside = outcome is notebook.run and notebook.published is not None
+                return self.figure(outcome.figures[output.value], 640 if beside else 2000)
             case "table-of" if output.value in outcome.tables:
                 found = outcome.tables[output.value]
                 shown = table(map(self._cells, found.rows), found.caption)
@@ -455,7 +470,8 @@ class _Gallery(_Directive):
         picture: list[nodes.Node] = []
         if notebook.best and notebook.best.figures:
             first = next(iter(notebook.best.figures.values()))
-            picture = [paragraph(self.to(name, self.image(first.png, first.alt)))]
+            # its words stand on the notebook's own page
+            picture = [paragraph(self.to(name, self.image(first.png, "")))]
         counts = Counter(r.verdict for r in self.book.material.rows if r.notebook == name)
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         words = [paragraph(said, classes=["counts"])] if said else []
@@ -472,7 +488,12 @@ class _UsedIn(_Gallery):
             return []
         claims = [row for row in self.book.material.rows if row.notebook in names]
         shown: list[nodes.Node] = [nodes.rubric("", "Examples")]
-        shown.append(box(*map(self.card, names), classes=["gallery"]))
+        shown.append(box(*map(self.card, names[:_MOST_TILES]), classes=["gallery"]))
+        if len(names) > _MOST_TILES:
+            line = paragraph("Also in: ")
+            for index, name in enumerate(names[_MOST_TILES:]):
+                line += [nodes.Text("; ")] * bool(index) + [self.to(name, self.book.title(name))]
+            shown.append(line)
         if claims:
             line = paragraph("Claims measured there: ", classes=["evidence"])
             for index, row in enumerate(claims):

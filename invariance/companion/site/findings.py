@@ -151,8 +151,6 @@ FINDINGS = (
     Finding("A lucky split", "liu2022/few_samples", "table2", _lucky_split),
     Finding("Bounds that hold, loosely", "mroueh2015/theorem2", "joint", _loose_bounds),
     Finding("What beats what", "compare/which_one_when", "errors", _what_beats_what),
-    Finding(
-        "Exactness for free", "soleymani2025/sphere_permutations", "comparison", _exactness
-    ),
+    Finding("Exactness for free", "soleymani2025/sphere_permutations", "comparison", _exactness),
     Finding("Where the papers fall short", "liu2022/positive_definite_samples", "gamma", _short),
 )

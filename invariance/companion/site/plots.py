@@ -128,7 +128,7 @@ def _log(unit: float, most: float) -> Callable[[float], float]:
 _PANELS = (
     _Panel("values: ours relative to the printed one (right: better); bar: two standard errors",
            "value", _values, _log(0.01, 1.2),
-           [(-1, "−100 %"), (-0.1, "−10 %"), (-0.01, "−1 %"), (0, "as printed"), (0.01, "+1 %"),
+           [(-1, "−100 %"), (-0.1, "−10 %"), (-0.01, "−1 %"), (0, "paper"), (0.01, "+1 %"),
             (0.1, "+10 %")],
            lambda row: row.claim.tolerance / min(map(abs, row.claim.values))),
     _Panel("orders: each gap in its standard errors (right: as stated)", "order", _orders,
@@ -136,7 +136,7 @@ _PANELS = (
            [(-100, "−100"), (-10, "−10"), (0, "tie"), (10, "10"), (100, "100"), (1000, "≥ 1000")]),
     _Panel("rates: fitted exponent against the stated one (right: steeper); bar: 95 %", "rate",
            _rates, lambda v: max(-1.0, min(1.0, v / 1.5)),
-           [(-1, "−1"), (-0.5, "−0.5"), (0, "as stated"), (0.5, "+0.5"), (1, "+1")]),
+           [(-1, "−1"), (-0.5, "−0.5"), (0, "stated"), (0.5, "+0.5"), (1, "+1")]),
     _Panel("identities: digits to spare below the tolerance", "identity", _identities,
            lambda v: max(-1.0, min(1.0, v / 10)), [(-5, "−5"), (0, "tolerance"), (5, "5")]),
 )  # fmt: skip
@@ -175,7 +175,9 @@ def dot_plot(paper: Paper) -> Element | None:
                 SubElement(svg, "rect", x=f"{left:.1f}", y=f"{y - 10:.1f}", height="12",
                            width=f"{max(right - left, 1):.1f}", **{"class": "margin"})  # fmt: skip
             for dot in dots:
-                low, at, high = (centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high))
+                low, at, high = (
+                    centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high)
+                )
                 group = SubElement(svg, "g", {"class": f"dot verdict-{row.verdict}"})
                 SubElement(group, "line", x1=f"{low:.1f}", x2=f"{high:.1f}", y1=f"{y - 4:.1f}",
                            y2=f"{y - 4:.1f}")  # fmt: skip

@@ -29,7 +29,9 @@ def pages() -> Iterator[tuple[str, str]]:
         text = f"{_headed(title)}.. automodule:: {module}\n   :no-members:\n\n"
         text += f".. autosummary::\n   :nosignatures:\n\n{_listed(names)}\n\n"
         for name in functions:
-            text += f"{_headed(name, '-')}.. autofunction:: {name}\n\n.. used-in:: {module}.{name}\n\n"
+            text += (
+                f"{_headed(name, '-')}.. autofunction:: {name}\n\n.. used-in:: {module}.{name}\n\n"
+            )
         if classes:
             listed = _listed(f"/api/{module}.{name}" for name in classes)
             text += f".. toctree::\n   :hidden:\n\n{listed}\n"

@@ -20,7 +20,7 @@ CUNNING = (
     '<svg/onload=alert(4)>"><script>alert(5)</script>'
 )
 
-NOTEBOOK = '''\
+NOTEBOOK = """\
 # %% [markdown]
 # # {title}
 #
@@ -48,7 +48,7 @@ run.table(rows, "scores")
 run.claim("mroueh2015/fig1-rls-order", scores=scores)
 for name in names:
     run.claim(f"mroueh2015/theorem1-{{name}}", difference=0)
-'''
+"""
 
 
 def picture() -> bytes:

@@ -70,7 +70,9 @@ def _spoil(paths) -> dict[str, str]:
     write_results(folder, "raj2017/huge", "quick", {})
     (folder / "accuracy.png").write_bytes(_huge_png())
     png = base64.b64encode(_huge_png()).decode()
-    write_executed(one("output", "a picture in an output"), [code_cell("p", shown({"image/png": png}))])
+    write_executed(
+        one("output", "a picture in an output"), [code_cell("p", shown({"image/png": png}))]
+    )
     folder = one("table", "scores.csv is not UTF-8")
     write_results(folder, "raj2017/table", "quick", {})
     (folder / "scores.csv").write_bytes(b"\xff\xfe\x00")
@@ -121,7 +123,9 @@ def _attack(paths) -> None:
     write_results(paths.output("soleymani2025/evil", "quick"), "x", "quick", {})
     # a cell that the compiler cannot take: it ended the whole report once
     minus = "guides/minus"
-    paths.source(minus).write_text("# %% [markdown]\n# # Minus\n\n# %%\nx = " + "-" * 20_000 + "1\n")
+    paths.source(minus).write_text(
+        "# %% [markdown]\n# # Minus\n\n# %%\nx = " + "-" * 20_000 + "1\n"
+    )
 
 
 @pytest.fixture(scope="module")

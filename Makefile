@@ -9,8 +9,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-# What `make test` installs; "audio,guides,test,torch" tests PyTorch's tensors as well.
-TEST_EXTRAS ?= audio,guides,test
+# What `make test` installs; "all,guides,test,torch" tests PyTorch's tensors as well.
+TEST_EXTRAS ?= all,guides,test
+
+# Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
+LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
 .PHONY: report site full test lab check clean help
 
@@ -20,7 +23,7 @@ help:
 	@echo "make test     run the tests"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
-	@echo "make check    style, ledger and notebooks: all consistent?"
+	@echo "make check    style, types, ledger and notebooks: all consistent?"
 
 report: $(VENV)/.core
 	@status=0; $(BIN)/invariance run --profile quick --resume || status=$$?; \
@@ -39,7 +42,9 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 check: $(VENV)/.test
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	$(BIN)/invariance check
 
 lab: $(VENV)/.lab
@@ -54,12 +59,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides]"
 	@touch $@
 
 # The speed page compares with other packages.
 $(VENV)/.full: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides,speed]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides,speed]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
@@ -67,5 +72,6 @@ $(VENV)/.test: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[lab]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[companion,lab]"
+	$(BIN)/jupytext-config --settings-file $(LAB_SETTINGS) set-default-viewer python
 	@touch $@

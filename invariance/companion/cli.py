@@ -16,6 +16,7 @@ from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
 from invariance.companion.runner.parameters import read_parameters
 from invariance.companion.runner.places import Cluster, Here, connect
+from invariance.parameters import ParameterError
 
 __all__ = ["main"]
 
@@ -45,7 +46,7 @@ def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except OutputError as error:
             raise click.ClickException(str(error)) from error
-        except CompanionError as error:
+        except (CompanionError, ParameterError) as error:
             raise _Usage(str(error)) from error
 
     return wrapper

@@ -1,9 +1,9 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
+from .average import Average, CircleAverage, EmpiricalAverage
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .circle import CircleAverage
 from .diagnostics import (
     GramReport,
     SpectrumRepair,
@@ -11,10 +11,8 @@ from .diagnostics import (
     gram_report,
     largest_definite,
 )
-from .empirical import EmpiricalAverage
 from .hyper import Hyperkernel
 from .locality import Locality
-from .orbit import Average
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [

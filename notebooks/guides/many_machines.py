@@ -57,7 +57,9 @@ from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Gaussian
 from invariance.parallel import by_rows
 
-run = Run("guides/many_machines", profile=profile, seed=seed)
+run = Run(
+    "guides/many_machines", profile=profile, seed=seed, n_workers=n_workers, memory_mb=memory_mb
+)
 
 # %% [markdown]
 # ## A cluster

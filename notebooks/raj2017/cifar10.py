@@ -43,7 +43,7 @@ from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, 
 from invariance.kernels import Gaussian
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
 
-run = Run("raj2017/cifar10", profile=profile, seed=seed)
+run = Run("raj2017/cifar10", profile=profile, seed=seed, second_templates=second_templates)
 
 # %% [markdown]
 # ## The data
@@ -105,7 +105,7 @@ def pixels(rows):
 affine = Affine(
     (32, 32, 3),
     rotation=VonMises(9),
-    scale=LogNormal(0.3),
+    scaling=LogNormal(0.3),
     translation=Normal(0.3),
     interpolation=1,
 )
@@ -295,7 +295,14 @@ def patch_features(multiple, templates):
         ),
     )
     pooling = PatchPooling(
-        psi, (32, 32, 3), size, stride, grid, n_patches=50_000, block_bytes=2**27, random_state=seed
+        psi,
+        (32, 32, 3),
+        size=size,
+        stride=stride,
+        grid=grid,
+        n_patches=50_000,
+        block_bytes=2**27,
+        random_state=seed,
     )
     return pooling.fit(pixels(slice(some)))
 

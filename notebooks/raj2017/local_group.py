@@ -75,7 +75,7 @@ def group_of(scale, translation, kappa):
     return Affine(
         shape,
         rotation=VonMises(kappa),
-        scale=LogNormal(scale),
+        scaling=LogNormal(scale),
         translation=Normal(translation),
         interpolation=1,
     )

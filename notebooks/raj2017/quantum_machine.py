@@ -169,10 +169,12 @@ def first_layer(method, matrices, kernel, sigma, rows, sizes):
     group, n_transforms = (orbit(matrices), n_transforms) if averaged else (None, None)
     if method == "nystrom":
         points = points.astype(float)
-        model = OrbitNystroem(group, landmarks, n_transforms, from_orbit=True, rcond=1e-10, **how)
+        model = OrbitNystroem(
+            group, landmarks, n_transforms=n_transforms, from_orbit=True, rcond=1e-10, **how
+        )
     else:
         points = points.astype(np.float32)
-        model = OrbitFourier(group, templates, n_transforms, form="cos_sin", **how)
+        model = OrbitFourier(group, templates, n_transforms=n_transforms, form="cos_sin", **how)
     return model.fit(points).transform(points)
 
 
@@ -185,9 +187,9 @@ def cdf_gram(noise, rows, n_templates):
     group, n_bins, n = orbit(noise), 25, len(X[rows])
     elements = group.sample(r, seed)
     d = n_atoms * (n_atoms + 1) // 2
-    templates = draw_templates("gaussian", n_templates, d, 0.2, random_state=seed).astype(
-        np.float32
-    )
+    templates = draw_templates(
+        "gaussian", n_templates, n_features=d, epsilon=0.2, random_state=seed
+    ).astype(np.float32)
     moved = group.act(elements, X[rows].reshape(n, -1))
     half_width = np.quantile(np.abs(moved[0] @ templates.T), 0.999)
     gram = np.zeros((n, n))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf, isfinite
 from pathlib import Path
 
 import yaml
@@ -126,9 +127,11 @@ class Ledger(Mapping[str, Claim]):
 
 def _number(where: str, field: str, text: object) -> str:
     try:
-        float(str(text))
+        finite = isfinite(float(str(text)))
     except ValueError:
-        raise LedgerError(f"{where}: {field}: {text!r} is not a number") from None
+        finite = False
+    if not finite:
+        raise LedgerError(f"{where}: {field}: {text!r} is not a finite number")
     return str(text)
 
 
@@ -166,7 +169,7 @@ def _claim(index: int, entry: object) -> Claim:
         raise LedgerError(f"{where}: a claim of kind value needs the fields 'paper' and 'better'")
     if "tolerance" in entry:
         tolerance = float(_number(where, "tolerance", entry["tolerance"]))
-        if not tolerance >= 0:
+        if not 0 <= tolerance < inf:
             raise LedgerError(f"{where}: tolerance: {tolerance} is negative")
         fields["tolerance"] = tolerance
     fields["two_sided"] = entry.get("two_sided") == "true"

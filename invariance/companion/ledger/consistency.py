@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from invariance.companion.errors import LedgerError, NotebookError, hint
-from invariance.companion.files import read_json
 from invariance.companion.ledger.claims import Ledger, load_ledger
+from invariance.companion.ledger.results import read_results
 from invariance.companion.ledger.scoreboard import ScoreboardError, scoreboard, with_scoreboard
-from invariance.companion.ledger.verdicts import judge
+from invariance.companion.ledger.verdicts import Verdict, judge_again
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner.order import reads
-from invariance.companion.runner.parameters import notebook_code, read_notebook, read_parameters
+from invariance.companion.runner.parameters import read_parameters
+from invariance.companion.source import notebook_code, parse_code, read_notebook
 
 __all__ = ["problems"]
 
@@ -50,10 +51,11 @@ def problems(paths: Paths) -> list[str]:
                 f"{path.relative_to(paths.root)}: notebooks are kept as text without outputs; "
                 "convert it with 'jupytext --to py:percent' and remove it"
             )
-    for folder, results in _stored(paths):
+    for folder in _stored(paths):
         where = str((folder / "results.json").relative_to(paths.root))
-        if not isinstance(results, dict) or results.get("schema") != 1:
-            found.append(f"{where}: not readable as results of schema 1; run the notebook again")
+        results, problems = read_results(folder)
+        found += [problem.replace(f"{paths.root}/", "", 1) for problem in problems]
+        if results is None:
             continue
         notebook = f"{folder.parent.name}/{folder.name}"
         if results["notebook"] != notebook or notebook not in notebooks:
@@ -93,11 +95,11 @@ def _front_page(paths: Paths) -> list[str]:
 def _form(paths: Paths, notebook: str) -> list[str]:
     source = paths.source(notebook)
     try:
-        read_parameters(source)
+        parameters = read_parameters(source)
         reads(paths, notebook)
         header = read_notebook(source).metadata.get("kernelspec", {})
-        calls = list(_calls(notebook_code(source)))
-    except (NotebookError, SyntaxError) as error:
+        calls = list(_calls(notebook_code(source), notebook))
+    except NotebookError as error:
         return [f"{notebook}: {error}"]
     found = []
     missing = [key for key in ("name", "display_name", "language") if not header.get(key)]
@@ -109,13 +111,30 @@ def _form(paths: Paths, notebook: str) -> list[str]:
     names = [_first_text(call) for name, call in calls if name == "Run"]
     if names and names != [notebook]:
         found.append(f"{notebook}: calls Run with {names}; expected one Run({notebook!r}, ...)")
+    elif names:
+        call = next(call for name, call in calls if name == "Run")
+        passed = {k.arg for k in call.keywords if _is_name(k.value, k.arg)}
+        if missing := [name for name in parameters if name not in passed]:
+            listed = ", ".join(f"{name}={name}" for name in parameters)
+            found.append(
+                f"{notebook}: Run is not given {', '.join(missing)}; write\n"
+                f'    run = Run("{notebook}", {listed})'
+            )
     return found
 
 
-def _calls(code: str) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
+def _is_name(value: ast.expr, name: str | None) -> bool:
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _calls(code: str, notebook: str) -> Iterator[tuple[str, ast.Call]]:
+    """Calls of plain names (``Run``) and of methods of plain names (``run.claim``)."""
+    for node in ast.walk(parse_code(code, f"notebook {notebook}")):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                yield name, node
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+                yield f"{owner}.{name}", node
 
 
 def _first_text(call: ast.Call) -> str | None:
@@ -125,17 +144,17 @@ def _first_text(call: ast.Call) -> str | None:
 
 def _claims_in_source(paths: Paths, notebook: str) -> list[str]:
     try:
-        calls = list(_calls(notebook_code(paths.source(notebook))))
-    except (NotebookError, SyntaxError):
+        calls = list(_calls(notebook_code(paths.source(notebook)), notebook))
+    except NotebookError:
         return []  # _form has reported it
     return [text for name, call in calls if name == "run.claim" and (text := _first_text(call))]
 
 
-def _stored(paths: Paths) -> Iterator[tuple[Path, Any]]:
+def _stored(paths: Paths) -> Iterator[Path]:
     for base in (paths.figures, *(paths.build / profile for profile in PROFILES)):
         for path in sorted(base.glob("*/*/results.json")):
             if not path.parent.name.startswith("."):
-                yield path.parent, read_json(path)
+                yield path.parent
 
 
 def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) -> list[str]:
@@ -151,9 +170,9 @@ def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) 
         claim = ledger[claim_id]
         if entry["kind"] != claim.kind:
             found.append(f"{where}: {claim_id} is of kind {claim.kind} in the ledger")
-        elif judge(claim, entry["recorded"])._asdict() != {
-            key: entry[key] for key in ("verdict", "reason", "ours")
-        }:
+        elif judge_again(claim, entry["recorded"]) != Verdict(
+            entry["verdict"], entry["reason"], entry["ours"]
+        ):
             found.append(
                 f"{where}: the verdict on {claim_id} does not follow from its numbers and the "
                 "ledger; run the notebook again (--resume suffices)"

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from invariance.companion.errors import CompanionError
-from invariance.companion.files import read_json
 from invariance.companion.ledger.claims import Claim, load_ledger, paper_label
+from invariance.companion.ledger.results import read_results
 from invariance.companion.ledger.verdicts import VERDICTS, at_fault
 from invariance.companion.paths import Paths
 
@@ -85,8 +85,9 @@ def scoreboard(paths: Paths) -> str:
         lines += ["", "What fell short, with the measured reason:", ""]
         lines += [_explained(claim, entry) for claim, entry in fallen]
     for notebook, name, caption in GALLERY:
-        content = read_json(paths.published(notebook) / "results.json") or {"figures": []}
-        alts = [figure["alt"] for figure in content["figures"] if figure["name"] == name]
+        results, _ = read_results(paths.published(notebook), notebook)
+        drawn = results["figures"] if results else []
+        alts = [figure["alt"] for figure in drawn if figure["name"] == name]
         for alt in alts:
             image = (paths.published(notebook) / f"{name}.png").relative_to(paths.root).as_posix()
             alt = html.escape(alt, quote=False).replace("[", "(").replace("]", ")")
@@ -100,9 +101,10 @@ def _full_scale(paths: Paths) -> Iterator[tuple[str, dict[str, Any]]]:
     for path in sorted(paths.figures.glob("*/*/results.json")):
         if path.parent.name.startswith("."):
             continue  # being published
-        content = read_json(path)  # `invariance check` reports what cannot be read
-        if isinstance(content, dict) and content.get("profile") == "full":
-            for claim_id, entry in content.get("claims", {}).items():
+        # `invariance check` reports what cannot be read
+        content, _ = read_results(path.parent, f"{path.parent.parent.name}/{path.parent.name}")
+        if content is not None and content["profile"] == "full":
+            for claim_id, entry in content["claims"].items():
                 yield claim_id, {**entry, "notebook": content["notebook"]}
 
 
@@ -112,7 +114,7 @@ def _row(label: str, found: Counter[str], columns: list[str]) -> str:
 
 
 def _explained(claim: Claim, entry: dict[str, Any]) -> str:
-    reasons = [at_fault(entry["reason"]), entry["note"] or ""]
+    reasons = [at_fault(entry["reason"]), entry.get("note") or ""]
     why = html.escape(". ".join(text.rstrip(".") for text in reasons if text), quote=False)
     notebook = entry["notebook"]
     return (

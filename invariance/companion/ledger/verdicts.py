@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from invariance.companion.ledger.claims import Claim
 
-__all__ = ["VERDICTS", "Verdict", "at_fault", "judge"]
+__all__ = ["VERDICTS", "Verdict", "at_fault", "judge", "judge_again"]
 
 VERDICTS = ("matched", "better", "short", "violated")
 
@@ -62,6 +62,14 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     errors)', ours='98.80 ± 0.10')
     """
     return _JUDGES[claim.kind](claim, recorded)
+
+
+def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
+    """Verdict on numbers read from disk; None if they are not what `judge` needs."""
+    try:
+        return judge(claim, recorded)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return None
 
 
 def at_fault(reason: str) -> str:

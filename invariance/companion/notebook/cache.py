@@ -1,8 +1,9 @@
 """Results of expensive functions kept on disk, keyed on everything that they depend on.
 
-joblib.Memory keys on a function's arguments and its own source. A function of a notebook cell
-also depends on helpers and constants of other cells, on the package's modules and on the
-versions of what computes: these make up the name of the folder that Memory works in.
+A function of a notebook cell depends on its arguments and its source, on helpers and constants of
+other cells, on the modules of the package that the notebook computes with, on the data files that
+the run has named so far and on the versions of what computes. The machinery that runs a notebook
+and records its results is no part of the key.
 """
 
 import dis
@@ -11,23 +12,27 @@ import inspect
 import json
 import sys
 import textwrap
+import time
 import types
+import warnings
 from collections.abc import Callable
 from functools import wraps
+from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
-from joblib.memory import MemorizedResult
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
+from invariance.companion.notebook.store import load, save
 from invariance.companion.provenance import package_versions
 
 __all__ = ["CacheError", "cached", "code_digest"]
 
 
+T = TypeVar("T")
 _LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
@@ -35,10 +40,24 @@ class CacheError(CompanionError, TypeError):
     """A function cannot be cached: something that it uses has no key."""
 
 
+# what runs a notebook and records its results
+_MACHINERY = "invariance.companion"
+
+
+def _computes(module: str) -> bool:
+    return not f"{module}.".startswith(f"{_MACHINERY}.")
+
+
+def _leads_on(module: str) -> bool:
+    """Whether what a module imports counts: the companion's front door hands on what computes."""
+    return _computes(module) or module == _MACHINERY
+
+
 def code_digest(source: str | None) -> str:
     """Key of the package modules that a notebook computes with, and of package versions.
 
-    The companion is left out: redrawing a figure in another colour does not change a number.
+    The companion is left out, and what is reached through it alone: redrawing a figure in another
+    colour does not change a number.
 
     Parameters
     ----------
@@ -46,14 +65,14 @@ def code_digest(source: str | None) -> str:
         Source of the notebook; None takes the modules loaded so far.
     """
     if source is not None:
-        files = closure(source)
+        files = closure(source, through=_leads_on)
     else:
         files = {
             name: Path(module.__file__)
             for name, module in list(sys.modules.items())
             if name.split(".")[0] == "invariance" and getattr(module, "__file__", None)
         }
-    kept = {n: path for n, path in files.items() if not n.startswith("invariance.companion")}
+    kept = {name: path for name, path in files.items() if _computes(name)}
     return digest(kept) + json.dumps(package_versions(), sort_keys=True)
 
 
@@ -127,8 +146,11 @@ def _refuse_state(name: str, value: Any, user: Callable) -> None:
 
 
 def cached(
-    function: Callable, folder: Path, code: str, reused: Callable[[MemorizedResult], None]
-) -> Callable:
+    function: Callable[..., T],
+    folder: Path,
+    code: Callable[[], str],
+    reused: Callable[[str, float], None],
+) -> Callable[..., T]:
     """`function`, with results kept under `folder`.
 
     Parameters
@@ -136,10 +158,12 @@ def cached(
     function : callable
         A function of a notebook cell or a module; pure, and seeded by an argument.
     folder : Path
-    code : str
-        Key of the code that it runs on, from `code_digest`.
+    code : callable
+        Called at each call for the key of the code and the data that it runs on, which starts
+        with `code_digest`.
     reused : callable
-        Called with every result that was on disk already.
+        Called with the key of every result that was on disk already and the seconds it had taken,
+        and with the key and NaN for one that was computed now.
 
     Raises
     ------
@@ -148,30 +172,37 @@ def cached(
     """
 
     @wraps(function)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> T:
         bound = inspect.signature(function).bind(*args, **kwargs)
         for name, value in bound.arguments.items():
             _refuse_state(name, value, function)
+        bound.apply_defaults()
         # globals are read at the call: a cell above may have changed them since the definition
         seen: dict[str, str] = {}
         _dependencies(function, seen)
-        key = hashlib.sha256((code + json.dumps(seen, sort_keys=True)).encode()).hexdigest()[:20]
-        memory = joblib.Memory(folder / key, verbose=0)
-        # joblib names a cell's function after ipykernel's temporary file; our key replaces that
-        plain = types.FunctionType(
-            function.__code__,
-            function.__globals__,
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        plain.__kwdefaults__ = function.__kwdefaults__
-        plain.__module__, plain.__qualname__ = "notebook", function.__qualname__
-        kept = memory.cache(plain)
-        hit = kept.check_call_in_cache(*bound.args, **bound.kwargs)
-        result = kept(*bound.args, **bound.kwargs)
-        if hit:
-            reused(kept.call_and_shelve(*bound.args, **bound.kwargs))
-        return result
+        try:
+            arguments = joblib.hash(dict(bound.arguments))
+        except Exception as error:
+            raise CacheError(
+                f"an argument of {function.__name__} has no key ({error}): pass plain values"
+            ) from error
+        everything = json.dumps([code(), seen, arguments], sort_keys=True)
+        key = hashlib.sha256(everything.encode()).hexdigest()
+        path = folder / f"{function.__name__}-{key[:24]}.pkl"
+        stored = load(path, key)
+        if stored is not None:
+            reused(key, stored.seconds)
+            return stored.value
+        start = time.perf_counter()
+        value = function(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        if not save(path, key, value, seconds):
+            warnings.warn(
+                f"the result of {function.__name__} is not kept: no room in {folder}, or it has "
+                "no pickle",
+                stacklevel=2,
+            )
+        reused(key, nan)
+        return value
 
     return wrapper

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,12 +17,12 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from joblib.memory import MemorizedResult
 from matplotlib.figure import Figure
 
-from invariance.companion.errors import NotebookError, ParameterError, RecordError
+from invariance.companion.errors import NotebookError, RecordError
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.results import RESULTS_SCHEMA
 from invariance.companion.ledger.verdicts import Verdict, judge
 from invariance.companion.notebook import style
 from invariance.companion.notebook.cache import cached, code_digest
@@ -34,11 +35,11 @@ from invariance.companion.provenance import (
     package_versions,
     peak_memory_mb,
 )
-from invariance.companion.runner.parameters import notebook_code, read_parameters
+from invariance.companion.source import notebook_code
+from invariance.parameters import ParameterError
 
-__all__ = ["SCHEMA", "Run"]
+__all__ = ["Run"]
 
-SCHEMA = 1
 T = TypeVar("T")
 
 
@@ -57,8 +58,8 @@ class Run:
     seed : int
         Seed of `rng`.
     **parameters
-        Further parameters to record. Those of the notebook's parameters cell are found by
-        themselves.
+        The further names of the notebook's parameters cell, to be recorded with the results:
+        ``width=width``. ``invariance check`` and the runner say which are missing.
 
     Attributes
     ----------
@@ -85,6 +86,10 @@ class Run:
     A notebook starts with::
 
         run = Run("mroueh2015/xperm", profile=profile, seed=seed)
+
+    and with a parameter more::
+
+        run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
     """
 
     # a cached function must not use one
@@ -106,13 +111,10 @@ class Run:
         self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
         self._source = self._paths.source(notebook)
-        values = {"profile": profile, "seed": self.seed, **parameters}
-        if self._source.is_file():
-            cell_values = sys._getframe(1).f_globals
-            for name in read_parameters(self._source):
-                if name in cell_values:
-                    values.setdefault(name, cell_values[name])
-        self._parameters = _plain(values, "parameters")
+        self._parameters = {
+            name: _plain(value, name)
+            for name, value in {"profile": profile, "seed": self.seed, **parameters}.items()
+        }
         self._code = code_version(self._paths.root)
         self._started = datetime.now(UTC)
         self._clock = time.perf_counter()
@@ -121,7 +123,7 @@ class Run:
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
         self._timings: dict[str, float] = {}
-        self._spared: dict[tuple[str, str], float] = {}
+        self._spared: dict[str, float] = {}
         self._code_digest: str | None = None
         if _shell() is None:
             matplotlib.use("Agg")
@@ -299,18 +301,22 @@ class Run:
 
         A result is used again when the arguments, the function's source, the helpers and
         constants of the notebook that it uses, the modules of `invariance` that the notebook
-        imports, and the versions of the computing packages are all the same. Pass seeds, not
-        generators.
+        imports (those of the companion apart), the data files named to `uses_data` so far and the
+        versions of the computing packages are all the same, and the file is what was written.
+        Pass seeds, not generators. Do not share the cache with strangers: it holds pickles.
         """
         if self._code_digest is None:
             source = notebook_code(self._source) if self._source.is_file() else None
             self._code_digest = code_digest(source)
         folder = self._paths.build / "cache" / self.notebook
-        return cached(function, folder, self._code_digest, self._note_reuse)
+        return cached(function, folder, self._cache_key, self._note_reuse)
 
-    def _note_reuse(self, result: MemorizedResult) -> None:
-        if result.metadata.get("time", 0) < self._started.timestamp():
-            self._spared[result.func_id, result.args_id] = result.duration or 0.0
+    def _cache_key(self) -> str:
+        return f"{self._code_digest} {sorted(self._data.items())}"
+
+    def _note_reuse(self, key: str, seconds: float) -> None:
+        """Count a result that an earlier run computed, once; NaN seconds: computed by this one."""
+        self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
     def _again(self, message: str) -> None:
         if self.batch:
@@ -326,7 +332,7 @@ class Run:
     def _write(self) -> None:
         finished = datetime.now(UTC)
         results = {
-            "schema": SCHEMA,
+            "schema": RESULTS_SCHEMA,
             "notebook": self.notebook,
             "profile": self.profile,
             "parameters": self._parameters,

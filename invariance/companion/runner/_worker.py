@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.files import read_json, write_json
-from invariance.companion.runner.lean import skip_iri_grammar
-from invariance.companion.runner.parameters import read_notebook
-from invariance.companion.runner.processes import die_with_parent
+from invariance.companion.files import read_json, write_bytes, write_json
+from invariance.companion.lean import skip_iri_grammar
+from invariance.companion.ledger.results import read_executed
+from invariance.companion.runner.processes import guarded
+from invariance.companion.source import read_notebook
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -49,6 +50,39 @@ def _failure(kind: str, message: str, progress: dict[str, Any] | None) -> dict[s
         "cell_index": (progress or {}).get("cell_index"),
         "cell_source": (progress or {}).get("cell_source"),
     }
+
+
+def _incomplete(path: Path, progress: dict[str, Any] | None) -> str | None:
+    """Why an executed notebook did not run to its last cell; None if it did.
+
+    papermill takes ``sys.exit(0)`` for a good end and leaves out the cells after it.
+    """
+    executed, problems = read_executed(path)
+    if executed is None:
+        return problems[0] if problems else f"{path.name} was not written"
+    code = [(i, cell) for i, cell in enumerate(executed["cells"]) if cell["cell_type"] == "code"]
+    for i, cell in code:
+        for output in cell.get("outputs", []):
+            if output.get("output_type") == "error":
+                return (
+                    f"cell {i} ended the notebook early: {output.get('ename')}"
+                    f"({output.get('evalue')}); leave cells by a condition, not by sys.exit"
+                )
+    last = max((i for i, _ in code), default=None)
+    if last is not None and (progress or {}).get("cell_index") != last:
+        return "its last cell did not run"
+    return None
+
+
+def _write_atomically() -> None:
+    """Have papermill write a notebook whole or not at all: a kill never leaves half of one."""
+    from papermill.iorw import LocalHandler, papermill_io
+
+    class Whole(LocalHandler):
+        def write(self, buf: str, path: str) -> None:
+            write_bytes(Path(path), buf.encode())
+
+    papermill_io.register("/", Whole())
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -88,6 +122,7 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
             return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
     papermill_engines.register("invariance", Engine)
+    _write_atomically()
     source = Path(job["source"])
     notebook = read_notebook(source)
     notebook.metadata["kernelspec"] = {
@@ -134,12 +169,15 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
         )
         progress = read_json(work / "progress.json")
         return {"status": "killed", "failure": _failure("kernel died", message, progress)}
+    progress = read_json(work / "progress.json")
+    if reason := _incomplete(folder / "executed.ipynb", progress):
+        return {"status": "failed", "failure": _failure("incomplete", reason, progress)}
     return {"status": "ok", "failure": None}
 
 
 def main(path: str) -> None:
     job = json.loads(Path(path).read_text(encoding="utf-8"))
-    die_with_parent(job["runner"])
+    guarded(Path(job["folder"]))
     outcome_file = Path(job["folder"]) / ".work" / "outcome.json"
     try:
         outcome = execute(job)

@@ -1,14 +1,12 @@
 """Run notebooks: each in its own process, several at a time, nothing half-written (`attempt`)."""
 
-import hashlib
-import json
 import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import inf, isinf
 from pathlib import Path
@@ -16,35 +14,37 @@ from typing import Any
 
 from tqdm import tqdm
 
-from invariance.companion.errors import NotebookError, ParameterError
-from invariance.companion.files import ensure_writable, read_json, write_json
-from invariance.companion.imports import closure, digest
+from invariance.companion.errors import NotebookError
+from invariance.companion.files import ensure_writable, read_json, repair_folder, write_json
 from invariance.companion.ledger.claims import Ledger, load_ledger
-from invariance.companion.ledger.verdicts import judge
+from invariance.companion.ledger.results import read_results, read_status
+from invariance.companion.ledger.verdicts import judge_again
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.provenance import package_versions
 from invariance.companion.runner.attempt import (
     Job,
     Outcome,
     describe_failure,
     ending,
     finish,
+    publish_again,
     remove_leftovers,
     start,
 )
+from invariance.companion.runner.lock import RunnerLock
 from invariance.companion.runner.order import reads, runs_alone
-from invariance.companion.runner.parameters import (
-    Parameter,
-    notebook_code,
-    read_parameters,
-    resolve,
-)
+from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
 from invariance.companion.runner.places import Here, Place
+from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
+from invariance.parameters import ParameterError
 
 __all__ = ["DEADLINES", "Outcome", "Summary", "run_notebooks", "status_of"]
 
 # seconds after which a notebook counts as hanging, unless --deadline says otherwise
 DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
+
+# seconds between two looks at the notebooks that run, and for a signal to all to arrive here too
+_GLANCE, _TOGETHER = 0.05, 0.5
+_STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,7 @@ class Summary:
 
 def status_of(paths: Paths, notebook: str, profile: str) -> dict[str, Any] | None:
     """Content of a notebook's ``status.json``, or None if it was never run."""
-    return read_json(paths.output(notebook, profile) / "status.json")
-
-
-def run_key(source: Path, parameters: Mapping[str, Any], threads: int) -> str:
-    """Key of a run: notebook text, parameters (profile among them), package code, versions."""
-    try:
-        code = closure(notebook_code(source))
-    except SyntaxError as error:
-        raise NotebookError(f"notebook {source.stem} is not Python: {error}") from error
-    parts = [
-        source.read_text(encoding="utf-8"),
-        json.dumps(parameters, sort_keys=True),
-        digest(code),
-        json.dumps(package_versions(), sort_keys=True),
-        str(threads),
-    ]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return read_status(paths.output(notebook, profile), notebook)[0]
 
 
 def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
@@ -91,23 +75,24 @@ def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
     if profile == "full":
         folders.append(paths.published(notebook))
     for folder in folders:
-        spent = (read_json(folder / "results.json") or {}).get("volatile", {})
-        if "wall_s" in spent:
-            return spent["wall_s"] + spent.get("cached_s", 0)
+        results, _ = read_results(folder, notebook)
+        if results is not None and results["volatile"]["wall_s"]:
+            return results["volatile"]["wall_s"] + results["volatile"]["cached_s"]
     return inf
 
 
-def _refresh_verdicts(results: Path, ledger: Ledger) -> None:
+def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
     """Judge stored numbers again where the ledger has changed since."""
-    content = read_json(results)
-    if content is None:
+    results, problems = read_results(folder, notebook)
+    if results is None or problems:
         return
-    before = json.dumps(content)
+    content = read_json(folder / "results.json")
     for claim_id, entry in content["claims"].items():
         if claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
-            entry.update(judge(ledger[claim_id], entry["recorded"])._asdict())
-    if json.dumps(content) != before:
-        write_json(results, content)
+            verdict = judge_again(ledger[claim_id], entry["recorded"])
+            entry.update(verdict._asdict() if verdict else {})
+    if content != read_json(folder / "results.json"):
+        write_json(folder / "results.json", content)
 
 
 @dataclass
@@ -143,6 +128,7 @@ def _prepare(
     parameters: Mapping[str, Parameter],
     values: dict[str, Any],
     threads: int,
+    runner: str,
 ) -> Job:
     profile = values["profile"]
     source = paths.source(notebook)
@@ -153,43 +139,35 @@ def _prepare(
         final=paths.output(notebook, profile),
         parameters=values,
         default_parameters=values == defaults,
-        key=run_key(source, values, threads),
+        fingerprint=fingerprint(source, values, threads),
+        runner=runner,
         expected_s=_expected_duration(paths, notebook, profile),
         reads=reads(paths, notebook),
         alone=runs_alone(paths, notebook),
     )
 
 
-def _still_valid(jobs: Sequence[Job], paths: Paths, profile: str) -> list[Job]:
-    """Jobs whose last success is what a run would give again, and what they read with them.
+def _reasons(jobs: Sequence[Job], paths: Paths, profile: str) -> dict[str, str | None]:
+    """Why each job has to run again; None where its last success is what a run would give.
 
     An attempt that was interrupted takes nothing away from the success before it.
     """
     by_name = {job.notebook: job for job in jobs}
 
     @cache
-    def valid(notebook: str) -> bool:
-        if notebook not in by_name:
-            return True
+    def reason(notebook: str) -> str | None:
         job = by_name[notebook]
-        status = read_json(job.final / "status.json")
-        if not status or status["status"] not in ("ok", "interrupted"):
-            return False
-        if status.get("results_key") != job.key:
-            return False
-        finished = _changed(job.final / "status.json")
-        return all(
-            valid(name)
-            and _changed(paths.output(name, profile) / "results.json") <= finished
-            and _changed(paths.published(name) / "results.json") <= finished
-            for name in job.reads
-        )
+        inputs = inputs_of(paths, job.reads, profile)
+        try:
+            own = reason_to_run(job.final, notebook, job.fingerprint, inputs)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+            own = f"its results cannot be checked ({type(error).__name__}: {error})"
+        for name in job.reads:
+            if own is None and name in by_name and reason(name):
+                own = f"it reads {name}, which runs again"
+        return own
 
-    return [job for job in jobs if valid(job.notebook)]
-
-
-def _changed(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.is_file() else 0
+    return {name: reason(name) for name in by_name}
 
 
 def _next(waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
@@ -257,88 +235,162 @@ def run_notebooks(
     for name, number in {"jobs": place.slots, "threads": threads}.items():
         if number < 1:
             raise ParameterError(f"{name}={number}: at least 1")
+    for name, seconds in {"deadline": deadline, "cell_timeout": cell_timeout}.items():
+        if seconds is not None and not 0 < seconds < inf:
+            raise ParameterError(f"{name}={seconds}: seconds above 0, and finite")
     deadline = DEADLINES[profile] if deadline is None else deadline
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
 
-    outcomes: list[Outcome] = []
-    waiting: list[Job] = []
+    resolved: dict[str, tuple[dict[str, Parameter], dict[str, Any]]] = {}
     malformed: dict[str, str] = {}
     for notebook in notebooks:
         try:
             own = read_parameters(paths.source(notebook))
-            values = resolve(notebook, own, given)
-            waiting.append(_prepare(paths, notebook, own, values, threads))
+            resolved[notebook] = own, resolve(notebook, own, given)
         except NotebookError as error:
             malformed[notebook] = str(error)
     ensure_writable(paths.build / profile)
-
-    def done(outcome: Outcome) -> None:
-        outcomes.append(outcome)
-        bar.update()
-        if tell:
-            with bar.external_write_mode():
-                tell(outcome)
-
-    with tqdm(total=len(notebooks), unit="notebook", disable=None) as bar:
+    with (
+        _signals_noted() as stop,
+        RunnerLock(paths.build) as lock,
+        tqdm(total=len(notebooks), unit="notebook", disable=None) as bar,
+    ):
+        waiting: list[Job] = []
+        for notebook, (own, values) in resolved.items():
+            try:
+                waiting.append(_prepare(paths, notebook, own, values, threads, lock.name))
+            except NotebookError as error:
+                malformed[notebook] = str(error)
+        batch = _Batch(paths, place, threads, deadline, cell_timeout, stop, bar, tell)
         for notebook, message in malformed.items():
-            values = {"profile": profile}
             job = Job(
                 notebook,
                 paths.source(notebook),
                 paths.output(notebook, profile),
-                values,
+                {"profile": profile},
                 default_parameters=False,
-                key="",
+                fingerprint={},
+                runner=lock.name,
                 expected_s=0.0,
                 reads=[],
             )
-            done(finish(job, paths, place, "failed", describe_failure("notebook", message)))
+            batch.end(job, "failed", describe_failure("notebook", message))
+        for job in waiting:
+            repair_folder(job.final)
         if resume:
-            for job in _still_valid(waiting, paths, profile):
-                _refresh_verdicts(job.final / "results.json", ledger)
-                if profile == "full" and job.default_parameters:
-                    _refresh_verdicts(paths.published(job.notebook) / "results.json", ledger)
-                waiting.remove(job)
-                status = read_json(job.final / "status.json")
-                duration = status["duration_s"] if isinf(job.expected_s) else job.expected_s
-                done(Outcome(job.notebook, "ok", duration, resumed=True))
-        waiting.sort(key=lambda job: -job.expected_s)
+            waiting = batch.keep(waiting, profile, ledger)
+        batch.run(sorted(waiting, key=lambda job: -job.expected_s))
+    return Summary(batch.outcomes, interrupted=stop.requested)
 
+
+@dataclass
+class _Batch:
+    """The jobs of one run on their way: waiting, running, ended."""
+
+    paths: Paths
+    place: Place
+    threads: int
+    deadline: float
+    cell_timeout: float | None
+    stop: _Stop
+    bar: Any
+    tell: Callable[[Outcome], None] | None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def done(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.bar.update()
+        if self.tell:
+            with self.bar.external_write_mode():
+                self.tell(outcome)
+
+    def end(self, job: Job, status: str, failure: dict[str, Any] | None) -> None:
+        self.done(finish(job, self.paths, self.place, status, failure))
+
+    def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
+        """Keep what is valid, and say of the rest why it runs again."""
+        reasons = _reasons(jobs, self.paths, profile)
+        again = []
+        for job in jobs:
+            reason = reasons[job.notebook]
+            if reason is None:
+                try:
+                    self._keep(job, profile, ledger)
+                    continue
+                except OSError as error:
+                    reason = str(error)
+            if reason != NEW:
+                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reason}")
+            again.append(job)
+        return again
+
+    def _keep(self, job: Job, profile: str, ledger: Ledger) -> None:
+        if publish_again(job, self.paths):
+            self.bar.write(f"{'repaired':<11}  {job.notebook:<40}  its published copy was damaged")
+        _refresh_verdicts(job.final, job.notebook, ledger)
+        if profile == "full" and job.default_parameters:
+            _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
+        status = status_of(self.paths, job.notebook, profile)
+        spent = status["duration_s"] if status and isinf(job.expected_s) else job.expected_s
+        self.done(Outcome(job.notebook, "ok", spent, resumed=True))
+
+    def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []
-        with _signals_noted() as stop:
-            while (waiting or running) and not stop.requested:
-                while len(running) < place.slots and (job := _next(waiting, running)):
-                    waiting.remove(job)
-                    try:
-                        remove_leftovers(job.final)
-                        start(job, paths, place, threads, cell_timeout)
-                    except OSError as error:
-                        failure = describe_failure("output", str(error))
-                        done(finish(job, paths, place, "failed", failure))
-                        continue
+        while (waiting or running) and not self.stop.requested:
+            while len(running) < self.place.slots and (job := _next(waiting, running)):
+                waiting.remove(job)
+                if self._start(job):
                     running.append(job)
-                    bar.set_postfix_str(", ".join(j.notebook for j in running))
-                for job in list(running):
-                    if job.process.poll() is not None:
-                        status, failure = ending(job)
-                    elif job.elapsed > deadline:
-                        message = f"killed after {deadline:g} s (--deadline)"
-                        status, failure = "timeout", describe_failure("deadline", message, job)
-                    else:
-                        continue
-                    running.remove(job)
-                    if status == "killed" and running and not job.alone:
-                        place.end(job.process, job.folder)
-                        shutil.rmtree(job.folder, ignore_errors=True)
-                        job.alone = True
-                        waiting.append(job)
-                        others = ", ".join(other.notebook for other in running)
-                        bar.write(f"{job.notebook} was killed beside {others}: once more, alone")
-                        continue
-                    done(finish(job, paths, place, status, failure))
-                time.sleep(0.05)
-            for job in running:
-                failure = describe_failure("interrupted", "stopped before it was finished", job)
-                done(finish(job, paths, place, "interrupted", failure))
-    return Summary(outcomes, interrupted=stop.requested)
+                    self.bar.set_postfix_str(", ".join(j.notebook for j in running))
+            for job in list(running):
+                ended = self._look(job)
+                if ended is None:
+                    continue
+                running.remove(job)
+                status, failure = ended
+                if status == "killed" and running and not job.alone and not self.stop.requested:
+                    self._once_more(job, running)
+                    waiting.append(job)
+                else:
+                    self.end(job, status, failure)
+            time.sleep(_GLANCE)
+        for job in running:
+            failure = describe_failure("interrupted", "stopped before it was finished", job)
+            self.end(job, "interrupted", failure)
+
+    def _start(self, job: Job) -> bool:
+        try:
+            remove_leftovers(job.final, self.paths.build)
+            remove_leftovers(self.paths.published(job.notebook), self.paths.build)
+            start(job, self.paths, self.place, self.threads, self.cell_timeout)
+        except OSError as error:
+            self.end(job, "failed", describe_failure("output", str(error)))
+            return False
+        return True
+
+    def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
+        """How a job has ended, if it has."""
+        assert job.process is not None
+        if job.process.poll() is None:
+            if job.elapsed <= self.deadline:
+                return None
+            message = f"killed after {self.deadline:g} s (--deadline)"
+            return "timeout", describe_failure("deadline", message, job)
+        status, failure = ending(job)
+        if status != "ok" and (job.process.returncode or 0) in _STOPPED:
+            # whoever ends everything at once, as a shutdown does, may reach the worker first
+            end = time.monotonic() + _TOGETHER
+            while not self.stop.requested and time.monotonic() < end:
+                time.sleep(_GLANCE)
+        if status != "ok" and self.stop.requested:
+            message = "stopped before it was finished"
+            return "interrupted", describe_failure("interrupted", message, job)
+        return status, failure
+
+    def _once_more(self, job: Job, beside: Sequence[Job]) -> None:
+        self.place.end(job.process, job.folder)
+        shutil.rmtree(job.folder, ignore_errors=True)
+        job.alone, job.process = True, None
+        others = ", ".join(other.notebook for other in beside)
+        self.bar.write(f"{job.notebook} was killed beside {others}: once more, alone")

@@ -15,7 +15,7 @@ and the second when nothing else is running, after all that need not be alone.
 
 from invariance.companion.errors import NotebookError, hint
 from invariance.companion.paths import Paths
-from invariance.companion.runner.parameters import read_notebook
+from invariance.companion.source import read_notebook
 
 __all__ = ["reads", "runs_alone"]
 

@@ -10,19 +10,18 @@ import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from invariance.companion.errors import NotebookError, ParameterError, hint
+from invariance.companion.errors import NotebookError, hint
 from invariance.companion.paths import PROFILES
-from invariance.companion.runner.lean import skip_iri_grammar
+from invariance.companion.source import parse_code, read_notebook
+from invariance.parameters import ParameterError, short
 
-if TYPE_CHECKING:
-    import nbformat
-
-__all__ = ["Parameter", "notebook_code", "read_notebook", "read_parameters", "resolve"]
+__all__ = ["Parameter", "read_parameters", "resolve"]
 
 _PLAIN = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict}
 
@@ -57,11 +56,16 @@ class Parameter:
         """
         try:
             value = _conform(ast.parse(self.type, mode="eval").body, value)
-        except TypeError:
+        except (TypeError, OverflowError):
             raise ParameterError(
-                f"parameter {self.name}: {value!r} is not of type {self.type} "
+                f"parameter {self.name}: {short(value)} is not of type {self.type} "
                 f"(default: {self.default!r})"
             ) from None
+        if not _finite(value):
+            raise ParameterError(
+                f"parameter {self.name}: {short(value)} is not finite; results are kept as JSON, "
+                "which has no such numbers"
+            )
         if self.name == "profile" and value not in PROFILES:
             raise ParameterError(f"unknown profile {value!r}: {' or '.join(PROFILES)}")
         return value
@@ -77,25 +81,83 @@ class Parameter:
         if self.type == "str":
             return self.check(text)
         try:
-            return self.check(yaml.load(text, Loader=_NumberLoader))
-        except yaml.YAMLError as error:
+            # BaseLoader makes a string of every scalar: the type reads it, not YAML
+            node = yaml.compose(text, Loader=yaml.BaseLoader)
+            value = _read(ast.parse(self.type, mode="eval").body, node)
+        except (TypeError, yaml.YAMLError, RecursionError) as error:
             raise ParameterError(
-                f"parameter {self.name}: cannot read {text!r} as {self.type}"
+                f"parameter {self.name}: {short(text)} is not of type {self.type} "
+                f"(default: {self.default!r})"
             ) from error
+        return self.check(value)
 
 
-class _NumberLoader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number, as it is in Python and JSON."""
+_NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-_NumberLoader.yaml_implicit_resolvers = {
-    key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_NumberLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"),
-    list("-+0123456789."),
-)
+def _scalar(name: str, text: str) -> Any:
+    """A plain word as a value of a type; TypeError if it is none.
+
+    Types decide, not the looks: ``010`` is ten for an int, and ``1:30`` is no number at all, as
+    it would be in YAML.
+    """
+    low = text.strip().lower()
+    match name:
+        case "int" if _INT.fullmatch(low):
+            try:
+                return int(low)
+            except ValueError:  # more digits than Python reads
+                pass
+        case "float" if _FLOAT.fullmatch(low):
+            return float(low)
+        case "bool" if low in _TRUE | _FALSE:
+            return low in _TRUE
+        case "None" if low in _NONE:
+            return None
+        case "str":
+            return text
+    raise TypeError
+
+
+def _read(annotation: ast.expr, node: yaml.Node) -> Any:
+    """The value of a node of YAML's flow style, by the declared type."""
+    match annotation, node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right), _:
+            try:
+                return _read(left, node)
+            except TypeError:
+                return _read(right, node)
+        case ast.Constant(value=None), yaml.ScalarNode(style=None):
+            return _scalar("None", node.value)
+        case ast.Name(id="str"), yaml.ScalarNode():
+            return node.value
+        case ast.Name(id=("int" | "float" | "bool") as name), yaml.ScalarNode(style=None):
+            return _scalar(name, node.value)
+        case ast.Subscript(value=ast.Name(id="list"), slice=item), yaml.SequenceNode():
+            return [_read(item, child) for child in node.value]
+        case ast.Name(id="list"), yaml.SequenceNode():
+            return [_read(_ANY, child) for child in node.value]
+        case ast.Name(id="dict"), yaml.MappingNode():
+            return {_read(_TEXT, key): _read(_ANY, value) for key, value in node.value}
+    raise TypeError
+
+
+# what stands in a list or dict without declared items
+_TEXT = ast.parse("str", mode="eval").body
+_ANY = ast.parse("None | bool | int | float | list | dict | str", mode="eval").body
+
+
+def _finite(value: Any) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case list():
+            return all(map(_finite, value))
+        case dict():
+            return all(map(_finite, value.values()))
+    return True
 
 
 def _conform(annotation: ast.expr, value: Any) -> Any:
@@ -137,29 +199,6 @@ def _known_annotation(annotation: ast.expr) -> bool:
     return False
 
 
-def read_notebook(path: Path) -> "nbformat.NotebookNode":
-    """Read a text notebook.
-
-    Raises
-    ------
-    NotebookError
-        If it does not exist or jupytext cannot read it.
-    """
-    skip_iri_grammar()
-    import jupytext
-
-    try:
-        return jupytext.read(path, fmt="py:percent")
-    except Exception as error:
-        raise NotebookError(f"cannot read the notebook {path}: {error}") from error
-
-
-def notebook_code(path: Path) -> str:
-    """All code of a text notebook as one Python source, IPython's magic lines left out."""
-    code = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
-    return "\n".join(re.sub(r"(?m)^\s*[%!].*$", "", source) for source in code)
-
-
 def read_parameters(path: Path) -> dict[str, Parameter]:
     """Parameters of a text notebook, in their order.
 
@@ -183,10 +222,7 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
             "seed: int = 0"
         )
     source = cells[0]
-    try:
-        statements = ast.parse(source).body
-    except SyntaxError as error:
-        raise NotebookError(f"notebook {name}, parameters cell: {error}") from error
+    statements = parse_code(source, f"the parameters cell of notebook {name}").body
     comments = {
         token.start[0]: token.string.lstrip("# ")
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
@@ -214,7 +250,7 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
             )
         try:
             default = ast.literal_eval(statement.value)
-        except ValueError:
+        except (ValueError, TypeError, RecursionError, MemoryError):
             raise NotebookError(f"{where}: the default is not a literal") from None
         key = statement.target.id
         annotation = ast.unparse(statement.annotation)

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,7 +25,7 @@ from invariance.companion.runner.processes import MARK, kill_all
 
 __all__ = ["Cluster", "ClusterError", "Here", "Place", "Process", "connect"]
 
-_WORKER = "invariance.companion.runner._worker"
+_WORKER = ("-P", "-m", "invariance.companion.runner._worker")
 
 # seconds between two looks at a notebook's process, and patience with one that shall end
 _GLANCE, _PATIENCE = 0.1, 20.0
@@ -56,21 +58,18 @@ class Place(Protocol):
         """End every process of a notebook, wherever it runs."""
 
 
-def _launch(description: dict[str, Any], environment: dict[str, str]) -> subprocess.Popen:
+def _launch(
+    description: dict[str, Any], environment: dict[str, str], worker: Sequence[str] = _WORKER
+) -> "subprocess.Popen[bytes]":
     folder = Path(description["folder"])
     shutil.rmtree(folder, ignore_errors=True)
     work = folder / ".work"
-    write_json(work / "job.json", {**description, "runner": os.getpid()})
+    write_json(work / "job.json", description)
     with open(work / "worker.log", "wb") as log:
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "invariance.companion.runner._worker",
-                str(work / "job.json"),
-            ],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, *worker, str(work / "job.json")],
+            # held open as long as this process lives: see `invariance.companion.runner.processes`
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=environment["INVARIANCE_ROOT"],
@@ -85,6 +84,14 @@ def _share(processes: int) -> dict[str, str]:
     return {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // processes))}
 
 
+def _dismiss(process: "subprocess.Popen[bytes]") -> None:
+    """Close the pipe: the guard ends everything below it, and then itself."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
+
+
 class Here:
     """This machine.
 
@@ -92,17 +99,22 @@ class Here:
     ----------
     jobs : int, optional
         Notebooks at a time; default: the number of cores.
+    worker : sequence of str, optional
+        Arguments of Python that start a worker; the path of a job's description follows.
     """
 
-    def __init__(self, jobs: int | None = None) -> None:
+    def __init__(self, jobs: int | None = None, worker: Sequence[str] = _WORKER) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
+        self._worker = worker
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
-        return _launch(description, environment | _share(self.slots))
+        return _launch(description, environment | _share(self.slots), self._worker)
 
-    def end(self, process: subprocess.Popen | None, folder: Path) -> None:
+    def end(self, process: Process | None, folder: Path) -> None:
+        if isinstance(process, subprocess.Popen):
+            _dismiss(process)
         kill_all(folder)
-        if process is not None:
+        if isinstance(process, subprocess.Popen):
             process.wait()
 
 
@@ -119,6 +131,7 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
             if (folder / ".work" / "stop").exists() or not folder.exists():
                 break
     finally:
+        _dismiss(process)
         kill_all(folder)
     return process.wait()
 

@@ -163,8 +163,8 @@ def _write_source(material: Material, source: Path) -> Book:
         title = f"{paper.short}: {paper.title}" if paper.title else paper.short
         notebooks = [name for name in pages if name.startswith(f"{paper.key}/")]
         shown = f"```{{gallery}} {paper.key}/\n```\n\n{_contents(notebooks)}"
-        page = f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n{shown}"
-        _write(source / "papers" / f"{paper.key}.md", page)
+        text = f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n{shown}"
+        _write(source / "papers" / f"{paper.key}.md", text)
     _append(source / "papers/index.md", _contents([f"papers/{p.key}" for p in material.papers]))
     for group in ("compare", "guides"):
         found = [name for name in pages if name.startswith(f"{group}/")]

@@ -25,8 +25,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 class Output:
     """One thing to show below a cell.
 
-    `kind` is ``text``, ``error``, ``table`` (of rows), ``picture`` (PNG), or ``figure``, ``table-of``
-    and ``claim`` with the name of a recorded result.
+    `kind` is ``text``, ``prose``, ``error``, ``table`` (of rows), ``picture`` (PNG), or, with the
+    name of a recorded result, ``figure``, ``table-of`` or ``claim``.
     """
 
     kind: str
@@ -205,14 +205,15 @@ def _patterns(node: ast.expr) -> Iterator[str]:
         case ast.Constant(value=str() as text):
             yield re.escape(text)
         case ast.JoinedStr(values=parts):
-            text = (re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in parts)
-            yield "".join(map(str, text))
+            fixed = (str(p.value) if isinstance(p, ast.Constant) else None for p in parts)
+            yield "".join(".+" if part is None else re.escape(part) for part in fixed)
 
 
 def _written(
     notebook: Notebook, cells: list[_Cell], placed: list[list[Output]]
 ) -> tuple[str, dict[str, Any]]:
-    title, written = "", []
+    title = ""
+    written: list[dict[str, Any]] = []
 
     def markdown(text: str) -> None:
         written.append({"cell_type": "markdown", "metadata": {}, "source": text})
@@ -232,19 +233,16 @@ def _written(
             fold = cell.source.count("\n") >= most or "parameters" in cell.tags
             fold = fold or all(map(_plumbing, cell.source.splitlines()))
             tags = [*cell.tags, *(["hide-input"] if fold and "hide-input" not in cell.tags else [])]
-            written.append(
-                {"cell_type": "code", "metadata": {"tags": tags}, "source": cell.source,
-                 "outputs": [], "execution_count": None}
-            )  # fmt: skip
+            code: dict[str, Any] = {"cell_type": "code", "outputs": [], "execution_count": None}
+            written.append(code | {"metadata": {"tags": tags}, "source": cell.source})
         if placed[index]:
             markdown(f"```{{outputs}} {index}\n```")
     if not title:
         title = notebook.name
-        head = {"cell_type": "markdown", "metadata": {}}
-        written[:0] = [
-            head | {"source": f"# {title}"},
-            head | {"source": "```{notebook-head}\n```"},
-        ]
+        below = written[:]
+        written.clear()
+        markdown(f"# {title}\n\n```{{notebook-head}}\n```")
+        written += below
     markdown(f"```{{notebook-foot}} {len(cells)}\n```")
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}

@@ -323,8 +323,8 @@ class _NotebookHead(_Directive):
                 at = anchor("claim", row.claim.id)
                 label = link(self.page, self.page, row.claim.source, at=at)
                 ours = _clipped(row.result.ours, 60)
-                paper = [row.claim.printed] if printed else []
-                rows.append([label, *paper, ours, _verdict(row.verdict)])
+                theirs = [row.claim.printed] if printed else []
+                rows.append([label, *theirs, ours, _verdict(row.verdict)])
             answer = table(rows)
             if len(claims) > 6:
                 counts = Counter(row.verdict for row in claims)
@@ -475,7 +475,7 @@ class _Gallery(_Directive):
         counts = Counter(r.verdict for r in self.book.material.rows if r.notebook == name)
         said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
         words = [paragraph(said, classes=["counts"])] if said else []
-        return box(*picture, paragraph(self.to(name, self.book.title(name))), *words,
+        return box(*picture, paragraph(self.to(name, *prose(self.book.title(name)))), *words,
                    classes=["tile"])  # fmt: skip
 
 
@@ -492,7 +492,9 @@ class _UsedIn(_Gallery):
         if len(names) > _MOST_TILES:
             line = paragraph("Also in: ")
             for index, name in enumerate(names[_MOST_TILES:]):
-                line += [nodes.Text("; ")] * bool(index) + [self.to(name, self.book.title(name))]
+                line += [nodes.Text("; ")] * bool(index) + [
+                    self.to(name, *prose(self.book.title(name)))
+                ]
             shown.append(line)
         if claims:
             line = paragraph("Claims measured there: ", classes=["evidence"])
@@ -529,10 +531,10 @@ def _disarm(app: Sphinx, doctree: nodes.document) -> None:
     page = app.env.current_document.docname
     for raw in list(doctree.findall(nodes.raw)):
         raw.replace_self(literal(raw.astext()))
-    for reference in list(doctree.findall(nodes.reference)):
-        address = str(reference.get("refuri", ""))
+    for place in list(doctree.findall(nodes.reference)):
+        address = str(place.get("refuri", ""))
         if ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
-            reference.replace_self(nodes.inline("", "", *reference.children))
+            place.replace_self(nodes.inline("", "", *place.children))
     for name in list(doctree.findall(nodes.literal)):
         target = name.astext()
         if target in book.pages and not isinstance(name.parent, nodes.reference):

@@ -74,8 +74,8 @@ def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def _index(material: Material, notebooks: list[Notebook]) -> Iterator[str]:
     yield "# Results at the papers' own scale"
     yield ""
-    yield "One page per notebook: its figures with captions, its tables, and each claim with what the"
-    yield "paper prints, what was measured and the verdict. `make site` builds these into a book."
+    yield "One page per notebook: its figures with captions, its tables, and each claim with what"
+    yield "the paper prints, what was measured and the verdict. `make site` makes a book of them."
     groups: dict[str, list[Notebook]] = {}
     for notebook in notebooks:
         groups.setdefault(notebook.paper, []).append(notebook)

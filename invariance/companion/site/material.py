@@ -361,11 +361,13 @@ def _papers(
     for published in (False, True):
         for notebook in notebooks.values():
             outcome = notebook.published if published else notebook.run
-            for claim, result in outcome.claims.items() if outcome else ():
-                results[claim] = result, notebook.name, outcome.profile if outcome else ""
+            if outcome is not None:
+                for name, result in outcome.claims.items():
+                    results[name] = result, notebook.name, outcome.profile
     rows: dict[str, list[Row]] = {}
     for claim in ledger.values():
-        rows.setdefault(claim.paper_key, []).append(Row(claim, *results.get(claim.id, ())))
+        measured = results.get(claim.id, (None, "", ""))
+        rows.setdefault(claim.paper_key, []).append(Row(claim, *measured))
     about = _citations(citation, problems)
     nothing = {"title": "", "authors": "", "venue": "", "year": "", "links": ()}
     return tuple(

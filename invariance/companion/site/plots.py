@@ -15,10 +15,15 @@ _WIDTH, _LABELS, _LINE = 760, 250, 18
 _MOST_DEVIATIONS = 1000.0
 
 
-def _text(parent: Element, x: float, y: float, words: str, **attributes: str) -> Element:
-    node = SubElement(parent, "text", x=f"{x:.1f}", y=f"{y:.1f}", **attributes)
+def _draw(parent: Element, tag: str, name: str = "", **attributes: float | str) -> Element:
+    """An element below another, of class `name`."""
+    written = {k: v if isinstance(v, str) else f"{v:.1f}" for k, v in attributes.items()}
+    return SubElement(parent, tag, written | ({"class": name} if name else {}))
+
+
+def _text(parent: Element, x: float, y: float, words: str, name: str = "", at: str = "") -> None:
+    node = _draw(parent, "text", name, x=x, y=y, **({"text-anchor": at} if at else {}))
     node.text = words
-    return node
 
 
 def _svg(width: float, height: float, name: str) -> Element:
@@ -36,31 +41,31 @@ def orbit(n: int = 8) -> Element:
     products = np.array([np.roll(template, g) @ x for g in range(n)])
     height = (products - products.min()) / np.ptp(products) * 0.9 + 0.1
     svg = _svg(640, 225, "orbit")
-    ring = SubElement(svg, "g", transform="translate(110 112)")
-    beads = SubElement(ring, "g", {"class": "turning"})
+    ring = _draw(svg, "g", transform="translate(110 112)")
+    beads = _draw(ring, "g", "turning")
     for i, value in enumerate(x):
         angle = 2 * math.pi * i / n
-        SubElement(beads, "circle", cx=f"{62 * math.cos(angle):.1f}", r=f"{5 + 12 * value:.1f}",
-                   cy=f"{62 * math.sin(angle):.1f}", **{"class": f"bead tone{i % 4}"})  # fmt: skip
-    _text(svg, 110, 215, "the data: x, turned", **{"text-anchor": "middle"})
-    window = SubElement(svg, "svg", x="235", y="40", width="160", height="145")
-    bars = SubElement(window, "g", {"class": "sliding"})
-    for i in range(2 * n):
+        across, down = 62 * math.cos(angle), 62 * math.sin(angle)
+        _draw(beads, "circle", f"tone{i % 4}", cx=across, cy=down, r=5 + 12 * float(value))
+    _text(svg, 110, 215, "the data: x, turned", at="middle")
+    window = _draw(svg, "svg", x=235.0, y=40.0, width=160.0, height=145.0)
+    bars = _draw(window, "g", "sliding")
+    for i in range(2 * n):  # two rounds: sliding by one of them changes nothing
         tall = 135 * float(height[i % n])
-        SubElement(bars, "rect", x=f"{20 * i + 2}", y=f"{140 - tall:.1f}", width="16",
-                   height=f"{tall:.1f}", **{"class": f"tone{i % n % 4}"})  # fmt: skip
-    _text(svg, 315, 215, "⟨x, g t⟩ over the group", **{"text-anchor": "middle"})
-    steps = SubElement(svg, "g", transform="translate(455 40)")
+        place = {"x": 20.0 * i + 2, "y": 140 - tall, "width": 16.0, "height": tall}
+        _draw(bars, "rect", f"tone{i % n % 4}", **place)
+    _text(svg, 315, 215, "⟨x, g t⟩ over the group", at="middle")
+    steps = _draw(svg, "g", transform="translate(455 40)")
     points, level = ["0,140"], 140.0
     for value in np.sort(height):
-        at = 150 * float(value)
-        points += [f"{at:.1f},{level:.1f}"]
+        along = 150 * float(value)
+        points += [f"{along:.1f},{level:.1f}"]
         level -= 135 / n
-        points += [f"{at:.1f},{level:.1f}"]
+        points += [f"{along:.1f},{level:.1f}"]
     points.append(f"160,{level:.1f}")
-    SubElement(steps, "polyline", points=" ".join(points), **{"class": "still"})
-    SubElement(steps, "path", d="M0 0V140H160", **{"class": "axis"})
-    _text(svg, 535, 215, "their distribution: stays", **{"text-anchor": "middle"})
+    _draw(steps, "polyline", "still", points=" ".join(points))
+    _draw(steps, "path", "axis", d="M0 0V140H160")
+    _text(svg, 535, 215, "their distribution: stays", at="middle")
     return svg
 
 
@@ -164,29 +169,25 @@ def dot_plot(paper: Paper) -> Element | None:
     for panel, rows in drawn:
         if not rows:
             continue
-        _text(svg, 0, y + 14, panel.title, **{"class": "panel"})
+        _text(svg, 0, y + 14, panel.title, "panel")
         top, y = y + 22, y + 22
         for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in _FAILED):
             y += _LINE
-            name = row.claim.id.split("/")[1]
-            _text(svg, _LABELS - 6, y, name, **{"text-anchor": "end", "class": "name"})
+            _text(svg, _LABELS - 6, y, row.claim.id.split("/")[1], "name", at="end")
             if band := panel.band(row):
                 left, right = (centre + half * panel.scale(v) for v in (-band, band))
-                SubElement(svg, "rect", x=f"{left:.1f}", y=f"{y - 10:.1f}", height="12",
-                           width=f"{max(right - left, 1):.1f}", **{"class": "margin"})  # fmt: skip
+                width = max(right - left, 1.0)
+                _draw(svg, "rect", "margin", x=left, y=y - 10, height=12.0, width=width)
             for dot in dots:
-                low, at, high = (
-                    centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high)
-                )
-                group = SubElement(svg, "g", {"class": f"dot verdict-{row.verdict}"})
-                SubElement(group, "line", x1=f"{low:.1f}", x2=f"{high:.1f}", y1=f"{y - 4:.1f}",
-                           y2=f"{y - 4:.1f}")  # fmt: skip
-                SubElement(group, "circle", cx=f"{at:.1f}", cy=f"{y - 4:.1f}", r="3.5")
+                ends = (centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high))
+                low, at, high = ends
+                group = _draw(svg, "g", f"dot verdict-{row.verdict}")
+                _draw(group, "line", x1=low, x2=high, y1=y - 4, y2=y - 4)
+                _draw(group, "circle", cx=at, cy=y - 4, r=3.5)
         for value, words in panel.ticks:
             at = centre + half * panel.scale(value)
-            SubElement(svg, "line", x1=f"{at:.1f}", x2=f"{at:.1f}", y1=f"{top:.1f}",
-                       y2=f"{y + 4:.1f}", **{"class": "paper" if not value else "grid"})  # fmt: skip
-            _text(svg, at, y + 17, words, **{"text-anchor": "middle", "class": "tick"})
+            _draw(svg, "line", "grid" if value else "paper", x1=at, x2=at, y1=top, y2=y + 4)
+            _text(svg, at, y + 17, words, "tick", at="middle")
         y += 2 * _LINE - 4
     return svg
 

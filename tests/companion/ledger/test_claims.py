@@ -40,6 +40,8 @@ def test_unknown_id_suggests_close_ones(project):
         ("{id: a, kind: order, source: s, data: full}", "<paper>/<claim>"),
         ("{id: demo/a, kind: order, source: s, data: full, tolerence: 1}", "mean 'tolerance'"),
         ("{id: demo/a, kind: order, source: s, data: full, tolerance: -1}", "negative"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerance: inf}", "'inf' is not a fin"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerance: nan}", "'nan' is not a fin"),
         ("{id: demo/a, kind: value, source: s, data: full, better: up, paper: 1}", "better: 'up'"),
         ("{id: demo/a, kind: value, source: s, data: full, better: lower, paper: x}", "'x' is not"),
         ("just text", "claim 1"),

@@ -31,7 +31,8 @@ def _publish(project, notebook: str, profile: str = "full", **verdicts: str) -> 
     }  # fmt: skip
     path = project.published(notebook) / "results.json"
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"notebook": notebook, "profile": profile, "claims": claims}))
+    results = {"schema": 1, "notebook": notebook, "profile": profile, "claims": claims}
+    path.write_text(json.dumps(results))
     return path
 
 
@@ -67,7 +68,9 @@ def test_one_figure_a_paper_once_it_is_there(project):
     assert "![" not in scoreboard(project)
     notebook, name, caption = GALLERY[0]
     path = _publish(project, notebook)
-    content = json.loads(path.read_text()) | {"figures": [{"name": name, "alt": "a [b] < c"}]}
+    content = json.loads(path.read_text()) | {
+        "figures": [{"name": name, "alt": "a [b] < c", "caption": "", "files": [f"{name}.png"]}]
+    }
     path.write_text(json.dumps(content))
     assert scoreboard(project).splitlines()[-3:] == [
         f"{caption} [The notebook](notebooks/{notebook}.py).", "",

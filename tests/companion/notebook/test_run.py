@@ -3,7 +3,10 @@
 import csv
 import json
 import math
+import pickle
+import shutil
 import time
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,14 +14,10 @@ import pandas as pd
 import pytest
 
 from invariance.companion import Run, Score
-from invariance.companion.errors import (
-    LedgerError,
-    NotebookError,
-    OutputError,
-    ParameterError,
-    RecordError,
-)
-from invariance.companion.notebook.cache import CacheError
+from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
+from invariance.companion.imports import closure, package_folder
+from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
+from invariance.parameters import ParameterError
 
 
 def results(run):
@@ -92,10 +91,9 @@ def test_equal_runs_differ_in_nothing_but_the_volatile(project):
     assert math.isfinite(contents[0]["claims"]["demo/order"]["recorded"]["pairs"][0]["gap"])
 
 
-def test_parameters_of_the_cell_are_recorded(project):
-    project.write("p/a")
+def test_parameters_are_recorded_as_they_are_passed(project):
     scope = {"Run": Run, "profile": "quick", "seed": 1, "width": np.float64(2.5), "other": 1}
-    exec('run = Run("p/a", profile=profile, seed=seed)', scope)
+    exec('run = Run("p/a", profile=profile, seed=seed, width=width)', scope)
     assert results(scope["run"])["parameters"] == {"profile": "quick", "seed": 1, "width": 2.5}
 
 
@@ -158,7 +156,7 @@ def test_bad_starts(project):
     for seed in (-1, 0.5, True, "1"):
         with pytest.raises(ParameterError, match="seed="):
             Run("p/a", seed=seed)
-    with pytest.raises(ParameterError, match="parameters"):
+    with pytest.raises(ParameterError, match="model is <object"):
         Run("p/a", model=object())
 
 
@@ -228,6 +226,88 @@ def test_results_tell_what_earlier_runs_computed(project):
     assert cached_s(second) == one
     second.cache(slow)(2)
     assert cached_s(second) >= one + 0.2
+
+
+def _kept(project) -> list[Path]:
+    return sorted((project.build / "cache" / "p/a").iterdir())
+
+
+def test_the_cache_believes_nothing_that_it_cannot_verify(project):
+    run = Run("p/a")
+
+    def slow(x):
+        (project.root / "calls").open("a").write("x")
+        return {"x": x, "array": np.arange(1000.0)}
+
+    def calls():
+        return len((project.root / "calls").read_text())
+
+    cached = run.cache(slow)
+    cached(1), cached(2)
+    one, two = (path.read_bytes() for path in _kept(project))
+    assert calls() == 2
+    harm = project.root / "harm"
+    evil = pickle.dumps(Harm(str(harm)))
+    damaged = [
+        b"", one[:100], one[:-1], one[:600] + b"\0" * (len(one) - 600), bytes(len(one)), two,
+        evil, one[:512] + evil, b"[1]".ljust(512) + evil, b"{" * 9999,
+    ]  # fmt: skip
+    for done, content in enumerate(damaged, start=1):
+        _kept(project)[0].write_bytes(content)
+        values = cached(1), cached(2)
+        assert [value["x"] for value in values] == [1, 2]
+        assert calls() == 2 + done
+        assert {path.read_bytes()[512:] for path in _kept(project)} == {one[512:], two[512:]}
+    assert not harm.exists()
+
+
+class Harm:
+    """What a stranger would leave in a cache."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_the_cache_is_keyed_on_data(project):
+    def slow(x):
+        (project.root / "calls").open("a").write("x")
+        return x
+
+    def calls():
+        return len((project.root / "calls").read_text())
+
+    run = Run("p/a")
+    run.cache(slow)(1)
+    run.uses_data("a.gz", "0" * 64)
+    run.cache(slow)(1)
+    assert calls() == 2
+    run.cache(slow)(1)
+    assert calls() == 2
+
+
+def test_the_key_of_the_code_leaves_the_machinery_out(tmp_path):
+    package = tmp_path / "invariance"
+    shutil.copytree(package_folder(), package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (
+        "from invariance.companion import Run, fit_rate\nfrom invariance.groups import SignFlips"
+    )
+    files = closure(source, package, _leads_on)
+    assert {"invariance", "invariance.groups"} <= set(files)
+    machinery = {name for name in files if not _computes(name)}
+    assert "invariance.companion.notebook.run" in machinery
+    reached = closure(f"import {', '.join(files)}", package)
+    assert "invariance.companion.notebook.figures" in set(reached) - set(files)
+
+
+def test_what_cannot_be_kept_is_computed(project):
+    def unkept(x):
+        return lambda: x
+
+    with pytest.warns(UserWarning, match="the result of unkept is not kept"):
+        assert Run("p/a").cache(unkept)(1)() == 1
 
 
 def test_cache_refuses_what_has_state(project):

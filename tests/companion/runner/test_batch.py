@@ -15,13 +15,14 @@ import nbformat
 import psutil
 import pytest
 
-from invariance.companion.errors import OutputError, ParameterError
+from invariance.companion.errors import OutputError
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import Summary, run_notebooks, status_of
 from invariance.companion.runner.places import Here
 from invariance.companion.runner.processes import MARK
+from invariance.parameters import ParameterError
 
 pytestmark = pytest.mark.notebooks
 

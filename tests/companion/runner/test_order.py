@@ -4,7 +4,7 @@ import json
 import os
 import re
 import signal
-import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,20 @@ from invariance.companion.runner.order import reads
 REAL = Paths(Path(__file__).parents[3])
 
 
+DRAWS = count()
+
+
+def results(description, **volatile):
+    return {
+        "schema": 1,
+        "notebook": description["notebook"],
+        "profile": description["parameters"]["profile"],
+        "parameters": description["parameters"],
+        "claims": {},
+        "volatile": volatile,
+    }
+
+
 class Script:
     """A place that runs no kernel: a notebook takes some glances and notes its start and end."""
 
@@ -33,7 +47,9 @@ class Script:
         failed = notebook in self.failing
         outcome = {"status": "failed" if failed else "ok", "failure": failure if failed else None}
         write_json(folder / ".work" / "outcome.json", outcome)
-        write_json(folder / "results.json", {"claims": {}})
+        write_json(folder / "executed.ipynb", {"nbformat": 4, "nbformat_minor": 5, "cells": []})
+        # every run measures something else
+        write_json(folder / "results.json", results(description, draw=next(DRAWS)))
         self.events.append(("start", notebook))
         return Glanced(notebook, glances=5)
 
@@ -101,7 +117,8 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
             volatile = dict(zip(("wall_s", "cached_s"), seconds, strict=True))
             path = project.published(name) / "results.json"
             path.parent.mkdir(parents=True)
-            write_json(path, {"claims": {}, "volatile": volatile})
+            description = {"notebook": name, "parameters": {"profile": "full"}}
+            write_json(path, results(description, **volatile))
     place = Script(1)
     run_notebooks(project, project.all_notebooks(), profile="full", place=place)
     assert place.started == ["p/d_new", "p/c_mostly_kept", "p/b_long", "p/a_short"]
@@ -181,8 +198,10 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     assert resumed() == []
     published = project.published("p/a") / "results.json"
     write_json(published, {"claims": {}})
+    os.utime(published, (0, 0))  # whatever the clock says
     assert resumed() == ["p/reader"]
-    os.utime(published, (time.time() - 3600,) * 2)
+    # the same again, written later
+    write_json(published, {"claims": {}})
     assert resumed() == []
     # one that failed is tried again
     run_notebooks(project, ["p/a"], place=Script(1, failing=("p/a",)))

@@ -1,12 +1,9 @@
 import pytest
 
-from invariance.companion.errors import NotebookError, ParameterError
-from invariance.companion.runner.parameters import (
-    Parameter,
-    notebook_code,
-    read_parameters,
-    resolve,
-)
+from invariance.companion.errors import NotebookError
+from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
+from invariance.companion.source import notebook_code
+from invariance.parameters import ParameterError
 
 CELL = """\
 # %% tags=["parameters"]
@@ -40,6 +37,13 @@ def test_names_types_defaults_and_comments(project):
         ("dict", "{a: 1}", {"a": 1}),
         ("list[str]", '["x"]', ["x"]),
         ("float", "-2E5", -2e5),
+        # a type decides, not what YAML 1.1 takes a word for
+        ("int", "010", 10),
+        ("float", "010.5", 10.5),
+        ("list[int]", "[010, 1]", [10, 1]),
+        ("list[str]", "[yes, 2024-01-01]", ["yes", "2024-01-01"]),
+        ("str | None", "1:30", "1:30"),
+        ("list", "[null, 1e3, '1', {b: no}]", [None, 1000.0, "1", {"b": False}]),
     ],
 )
 def test_values_from_the_command_line(annotation, text, value):
@@ -59,11 +63,29 @@ def test_values_from_the_command_line(annotation, text, value):
         ("int | None", "x"),
         ("dict", "[1]"),
         ("list", "[1"),
+        ("int", "1:30"),
+        ("float", "1:30"),
+        ("int", "2024-13-45"),
+        ("int", "0x10"),
+        ("int", "1_000"),
+        ("int", "7" * 5000),
+        ("float", "7" * 5000),
+        ("float", ".nan"),
+        ("float", "nan"),
+        ("float", "inf"),
+        ("float", "-.inf"),
+        ("float", "1e400"),
+        ("list[float]", "[1, 1e400]"),
+        ("list", "[1e400]"),
+        ("list", "[" * 20000),
+        ("list[int]", "&a [*a]"),
+        ("int", ""),
     ],
 )
 def test_values_of_the_wrong_type_are_refused(annotation, text):
-    with pytest.raises(ParameterError, match="parameter p: "):
+    with pytest.raises(ParameterError, match="parameter p: ") as caught:
         Parameter("p", annotation, None).parse(text)
+    assert len(str(caught.value)) < 300
 
 
 def test_unknown_names_and_profiles_are_refused(project):

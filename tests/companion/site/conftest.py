@@ -73,7 +73,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
         "schema": 1, "notebook": notebook, "profile": profile, "seed": 0, "claims": claims,
         "figures": [{"name": "accuracy", "files": ["accuracy.svg", "accuracy.png"],
                      "alt": "Accuracy against size", "caption": "Accuracy against $N$, `x`."}],
-        "tables": [{"name": "scores", "file": "scores.csv", "caption": "Scores, $\\pm$ one error."}],
+        "tables": [{"name": "scores", "file": "scores.csv", "caption": "Scores, $\\pm$ an error."}],
         "provenance": {"code": "0.1.0+gabc", "packages": {"numpy": "2.0"}, "parameters": {}},
         "volatile": {"finished": "2026-01-31T12:00:00+00:00", "wall_s": 61.5},
     }  # fmt: skip

@@ -12,8 +12,15 @@ from .test_robust import _attack, _spoil
 
 pytestmark = pytest.mark.browser
 
-BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-           "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +61,18 @@ def _open(browser, **options):
     return page, complaints
 
 
-PAGES = ["index.html", "about.html", "papers/mroueh2015.html", "papers/liu2022.html",
-         "mroueh2015/xperm.html", "soleymani2025/attack.html", "soleymani2025/evil.html",
-         "raj2017/failed.html", "api/invariance.features.GroupCDF.html", "guides/index.html"]  # fmt: skip
+PAGES = [
+    "index.html",
+    "about.html",
+    "papers/mroueh2015.html",
+    "papers/liu2022.html",
+    "mroueh2015/xperm.html",
+    "soleymani2025/attack.html",
+    "soleymani2025/evil.html",
+    "raj2017/failed.html",
+    "api/invariance.features.GroupCDF.html",
+    "guides/index.html",
+]
 
 _CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
   if (e.closest('pre, .scroll, mjx-container, details, svg, .headerlink')) return false;

@@ -48,8 +48,18 @@ def test_what_was_put_into_an_earlier_site_stays(tmp_path):
         refuse_foreign(out)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "\0", '{"made by": "me", "files": []}',
-                                     '{"made by": "invariance", "files": 3}', "[" * 100_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        "\0",
+        '{"made by": "me", "files": []}',
+        '{"made by": "invariance", "files": 3}',
+        "[" * 100_000,
+    ],
+)
 def test_a_marker_of_someone_else_is_none(tmp_path, content):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / MARKER).write_text(content)

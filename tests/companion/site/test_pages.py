@@ -222,7 +222,7 @@ def test_every_paper_has_a_dot_plot(published):
 
 
 def test_every_published_result_has_one_place(published):
-    """Each figure, table and claim of a notebook is shown once, and most where the code names it."""
+    """Each figure, table and claim is shown once, and most where the code names them."""
     rest = total = 0
     for notebook in published.notebooks.values():
         outputs = page_of(notebook).outputs

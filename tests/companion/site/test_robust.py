@@ -98,8 +98,11 @@ def _attack(paths) -> None:
     body += "#\n# ```{eval-rst}\n# .. raw:: html\n#\n#    <script>alert(8)</script>\n# ```\n"
     body += "#\n# $\\href{javascript:alert(9)}{x}$\n"
     paths.source(name).write_text(body)
-    claims = {"soleymani2025/weyl-law": claim("violated", EVIL, note=EVIL, reason=EVIL, data=EVIL),
-              EVIL: claim("matched", EVIL), "soleymani2025/example5.2": claim(EVIL, "1")}  # fmt: skip
+    claims = {
+        "soleymani2025/weyl-law": claim("violated", EVIL, note=EVIL, reason=EVIL, data=EVIL),
+        EVIL: claim("matched", EVIL),
+        "soleymani2025/example5.2": claim(EVIL, "1"),
+    }
     folder = paths.published(name)
     write_results(folder, name, "full", claims)
     content = json.loads((folder / "results.json").read_text())

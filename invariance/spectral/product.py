@@ -82,6 +82,7 @@ class Product(Basis):
 
     @property
     def n_features(self) -> int:
+        check_parameters(self, ["factors"])
         return sum(f.n_features for f in self.factors)
 
     @property

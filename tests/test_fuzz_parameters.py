@@ -429,7 +429,7 @@ def use(name: str, thing: Any) -> None:
     """Do with an object what it is for, and look at the result."""
     if name in ("spectral.Circle", "spectral.Torus", "spectral.Product", "spectral.Sphere"):
         width = {"spectral.Circle": 1, "spectral.Product": 2}.get(name, 0) or thing.n_features
-        width = width if isinstance(width, int) else 4
+        width = width if isinstance(width, int) and width is not True else 4
         points = _points(thing, name)[:, :1].repeat(width, axis=1)
         if name == "spectral.Sphere":
             points /= np.linalg.norm(points, axis=1, keepdims=True)

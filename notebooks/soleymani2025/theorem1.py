@@ -377,7 +377,7 @@ for order in orders:
     y = np.cos(order * X[:, 0])
     model = SpectralAveraging(Circle(), group, degree=int(orders[-1]))
     timed.append(seconds(lambda model=model, y=y: model.fit(X, y), 1))
-    kernel = Average(CountingKernel(eta=1.0, period=2 * np.pi), group, sides="second")
+    kernel = Average(CountingKernel(eta=1.0, period=2 * np.pi), group, side="second")
     CountingKernel.pairs = 0
     kernel(X)
     counted.append(CountingKernel.pairs)

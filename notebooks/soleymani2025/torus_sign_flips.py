@@ -469,7 +469,7 @@ for case in FEW[: run.choose(quick=1, full=2)]:
     options = {
         "krr": (plain, X, y),
         "krr-average, factorised": (SignAveragedVonMises(eta=ETA), X, y),
-        "krr-average, enumerated": (Average(plain, group, sides="second"), X, y),
+        "krr-average, enumerated": (Average(plain, group, side="second"), X, y),
         "krr-average, 8 random elements": (
             Average(plain, group, n_transforms=8, random_state=seed),
             X,

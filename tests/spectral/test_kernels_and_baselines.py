@@ -44,7 +44,7 @@ def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalise, seed):
     fast = SignAveragedVonMises(eta=eta, normalise=normalise)
     plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
     np.testing.assert_allclose(fast(x, y), plain, rtol=1e-10)
-    np.testing.assert_allclose(Average(base, SignFlips(d), sides="second")(x, y), plain, rtol=1e-10)
+    np.testing.assert_allclose(Average(base, SignFlips(d), side="second")(x, y), plain, rtol=1e-10)
     np.testing.assert_allclose(fast.diag(x), np.diag(fast(x)), rtol=1e-10)
     assert np.linalg.eigvalsh(fast(x)).min() > -1e-10 * fast.diag(x).max()
 

@@ -49,7 +49,9 @@ PACKAGES = (
 LEFT_OUT = {
     *("groups." + name for name in ("Density", "Departure", "FiniteGroup", "Group")),
     *("groups." + name for name in ("SignedPermutationGroup", "Transformations")),
+    "groups.ContinuousGroup",
     "groups.Grid",
+    "spectral.SpectralKernel",
     # Needs Pedalboard; SpectrogramPitchSpeed shares its parameters.
     "groups.PitchSpeed",
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
@@ -172,7 +174,8 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "linear.ridge_by_holdout": {"n_held_out": 3},
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.Circle": {"degree": 2},
-    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None},
+    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},
+    "groups.TorusShifts": {"directions": np.eye(4, dtype=int)},
     "spectral.SobolevKernel": {"smoothness": 1.0},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
@@ -401,6 +404,8 @@ def _points(thing: Any, name: str) -> np.ndarray:
         n = thing.n_features
         side = round(n**0.5)
         return np.array([x + x.T for x in rng.standard_normal((4, side, side))]).reshape(4, n)
+    if name == "groups.Rotations3D":
+        return rng.standard_normal((8, 12))
     n = getattr(thing, "n_features", None)
     shape = getattr(thing, "shape", None)
     group = getattr(thing, "group", None)
@@ -422,6 +427,7 @@ def use(name: str, thing: Any) -> None:
     """Do with an object what it is for, and look at the result."""
     if name in ("spectral.Circle", "spectral.Torus", "spectral.Product", "spectral.Sphere"):
         width = {"spectral.Circle": 1, "spectral.Product": 2}.get(name, 0) or thing.n_features
+        width = width if isinstance(width, int) and width is not True else 4
         points = _points(thing, name)[:, :1].repeat(width, axis=1)
         if name == "spectral.Sphere":
             points /= np.linalg.norm(points, axis=1, keepdims=True)

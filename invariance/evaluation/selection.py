@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 
 from ..kernels import GramTransformer, Kernel
@@ -20,7 +20,7 @@ __all__ = ["best_by_leave_one_out", "best_with_copies"]
 class _SymmetricPart(GramTransformer):
     """Rows of the kernel as they are, and the symmetric part of the training matrix."""
 
-    def fit_transform(self, X: NDArray, y: Any = None) -> NDArray:
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
         gram = super().fit_transform(X)
         return (gram + gram.T) / 2
 

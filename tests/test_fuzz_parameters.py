@@ -145,6 +145,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.LinearMaps": {"matrices": RNG.standard_normal((3, 2, 4))},
     "groups.OrthogonalMatrices": {"matrices": [[[0.0, -1.0], [1.0, 0.0]]]},
     "groups.Projected": {"components": np.eye(4)[:2]},
+    "groups.TorusShifts": {"directions": [[1, 1]]},
     "groups.TorusTranslations": {"orders": [4, 1]},
     "groups.Uniform": {"low": -1.0, "high": 1.0},
     "groups.check_coulomb": {"matrices": COULOMB},
@@ -172,7 +173,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "linear.ridge_by_holdout": {"n_held_out": 3},
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.Circle": {"degree": 2},
-    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None},
+    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},
     "spectral.SobolevKernel": {"smoothness": 1.0},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
@@ -336,9 +337,14 @@ def public() -> list[str]:
     for package in PACKAGES:
         module = import_module(f"invariance.{package}")
         names += [f"{package}.{name}" for name in module.__all__]
-    return [
-        name for name in names if name not in LEFT_OUT and not name.startswith("datasets.load_")
-    ]
+    return [name for name in names if name not in LEFT_OUT and _is_built(name)]
+
+
+def _is_built(name: str) -> bool:
+    package, _, attribute = name.rpartition(".")
+    made = getattr(import_module(f"invariance.{package}"), attribute)
+    warns = inspect.isclass(made) and issubclass(made, BaseException)
+    return not (warns or inspect.isabstract(made) or name.startswith("datasets.load_"))
 
 
 def target(name: str) -> tuple[Any, dict[str, Any]]:
@@ -412,7 +418,7 @@ def _points(thing: Any, name: str) -> np.ndarray:
         n = group.n_features
     if n is not None and n > 10_000:
         raise ValueError("too many features for an example")  # names nothing: a failure
-    points = rng.standard_normal((8, 4 if n is None else n))
+    points = rng.standard_normal((8, (12 if name.startswith("groups.") else 4) if n is None else n))
     if name.startswith("spectral.") and "Torus" not in name and "Circle" not in name:
         points /= np.linalg.norm(points, axis=1, keepdims=True)
     return points

@@ -469,9 +469,13 @@ def use(name: str, thing: Any) -> None:
         _right("the answer", thing)
 
 
-#: What scikit-learn says of points and labels, which it calls X, y or the array.
-DATA = ("X", "y", "gram", "labels", "target")
-OF_DATA = ("Expected 2D array", "Found array", "Input ", "Found input variables", "Expected n_")
+#: What scikit-learn and NumPy say of data, which they call X, y or the array.
+DATA = ("X", "y", "gram", "labels", "margins", "target", "train", "test")
+OF_DATA = (
+    *("Expected 2D array", "Found array", "Input ", "Found input variables", "Expected n_"),
+    *("could not convert string to float", "float() argument must be a string or a real number"),
+    *("setting an array element with a sequence", "Sparse data was passed", "Complex data not"),
+)
 
 
 def _names(message: str, parameter: str, value: Any) -> bool:
@@ -500,7 +504,7 @@ def _tokens(value: Any) -> list[str]:
         shown += [f"{value:g}", str(float(value))]
     try:
         array = np.asarray(value)  # as what an array it is looked at
-        shown += [str(array.shape), str(array.dtype), str(array)[:10]]
+        shown += [str(array.shape), str(array.dtype), str(array)[:10], repr(array)[6:14]]
     except (ValueError, TypeError):
         pass
     shown.append(f"object of type {type(value).__name__}")
@@ -529,6 +533,9 @@ def alarm(seconds: float):
 def verdict(name: str, changes: dict[str, Any]) -> str | None:
     """What is wrong with the object's answer to these values; None when nothing is."""
     made, valid = target(name)
+    # What an argument is without being given is not wrong.
+    ours = inspect.signature(made).parameters
+    changes = {key: value for key, value in changes.items() if value is not ours[key].default}
     start = time.process_time()
     failure = None
     try:

@@ -28,7 +28,15 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["check_arrays", "is_foreign", "like", "numpy_only", "on_host", "refuse_gradient"]
+__all__ = [
+    "check_arrays",
+    "is_foreign",
+    "like",
+    "namespace",
+    "numpy_only",
+    "on_host",
+    "refuse_gradient",
+]
 
 
 def is_foreign(X: Any) -> bool:
@@ -56,6 +64,15 @@ def _compat():
             "pip install array-api-compat"
         ) from error
     return array_api_compat
+
+
+def namespace(X: Any) -> Any:
+    """The array API namespace of X; NumPy needs no further package for its own.
+
+    >>> namespace(np.zeros(3)) is np
+    True
+    """
+    return _compat().array_namespace(X) if is_foreign(X) else np
 
 
 def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:

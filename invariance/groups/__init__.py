@@ -1,11 +1,12 @@
 """What acts on data: finite groups by generators, transformations, and densities on them."""
 
+from .abilities import Grid
 from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
-from .check import check_group
-from .circle import CircleAction, CircleProducts
+from .circle import CircleAction
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
+from .examination import check_group
 from .linear_maps import LinearMaps
 from .matrices import OrthogonalMatrices
 from .molecules import (
@@ -37,7 +38,6 @@ __all__ = [
     "Affine",
     "AtomPermutations",
     "CircleAction",
-    "CircleProducts",
     "Composition",
     "CyclicShifts",
     "CyclicTranslations",
@@ -46,6 +46,7 @@ __all__ = [
     "DirectProduct",
     "FiniteGroup",
     "GeneratedPermutations",
+    "Grid",
     "Group",
     "LinearMaps",
     "LogNormal",

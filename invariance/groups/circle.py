@@ -1,23 +1,17 @@
-"""`CircleAction`: rotations that are diagonal in a basis of angular frequencies.
-
-`CircleProducts` computes inner products with all rotated copies of a vector at once.
-"""
+"""`CircleAction`: rotations that are diagonal in a basis of angular frequencies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from ..parameters import Array, ParameterError, Whole, short
 from .base import Group
-from .densities import Density, own_density
+from .densities import DENSITY, Density
 
-__all__ = ["CircleAction", "CircleProducts"]
-
-#: Pairs whose products at all angles fit into a fast cache together.
-_PAIRS = 512
+__all__ = ["CircleAction"]
 
 
 class CircleAction(Group):
@@ -50,107 +44,135 @@ class CircleAction(Group):
     """
 
     unitary = True
+    linear = True
+    _parameters = {
+        "frequencies": Array(whole=True, least=0),
+        "density": DENSITY,
+        "n_nodes": Whole(1) | None,
+    }
 
     def __init__(
         self,
         frequencies: ArrayLike,
         density: Density | None = None,
+        *,
         n_nodes: int | None = None,
     ):
         self.frequencies = frequencies
         self.density = density
         self.n_nodes = n_nodes
 
-    def frequency_array(self) -> NDArray:
+    def _check_together(self) -> None:
+        frequencies = np.atleast_1d(np.asarray(self.frequencies))
+        places = np.flatnonzero(frequencies > 0)
+        paired = frequencies.ravel()[places]
+        if (
+            frequencies.ndim != 1
+            or len(paired) % 2
+            or np.any(paired[::2] != paired[1::2])
+            or np.any(places[1::2] - places[::2] != 1)
+        ):
+            raise ParameterError(
+                "frequencies must be one row in which positive frequencies come in neighbouring "
+                f"pairs (cos, sin), got {short(self.frequencies)}"
+            )
+
+    def frequency_array(self) -> NDArray[Any]:
         """The frequencies as integers, checked.
 
         Raises
         ------
-        ValueError
+        ParameterError
             For a negative frequency or one that lacks its partner.
         """
-        frequencies = np.atleast_1d(np.asarray(self.frequencies))
-        whole = np.issubdtype(frequencies.dtype, np.integer) and frequencies.ndim == 1
-        if not whole or np.any(frequencies < 0):
-            raise ValueError(
-                f"frequencies must be integers >= 0 in one row, got {self.frequencies!r}"
-            )
-        paired = frequencies[frequencies > 0]
-        positions = np.flatnonzero(frequencies > 0)
-        if (
-            len(paired) % 2
-            or np.any(paired[::2] != paired[1::2])
-            or np.any(positions[1::2] - positions[::2] != 1)
-        ):
-            raise ValueError(
-                "positive frequencies must come in neighbouring pairs (cos, sin), got "
-                f"{self.frequencies!r}"
-            )
-        return frequencies
+        self._check()
+        return np.atleast_1d(np.asarray(self.frequencies))
 
     @property
-    def symmetric(self) -> bool:
-        density = own_density(self)
-        return density is None or density.symmetric
+    def symmetric(self) -> bool:  # type: ignore[override]
+        self._check()
+        return self.density is None or self.density.symmetric
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (len(np.atleast_1d(self.frequencies)),)
+        return (len(self.frequency_array()),)
 
     @property
     def order(self) -> int | float:
-        return np.inf if self.n_nodes is None else self._nodes()
+        self._check()
+        return np.inf if self.n_nodes is None else int(self.n_nodes)
 
-    def _nodes(self) -> int:
-        if int(self.n_nodes) != self.n_nodes or self.n_nodes < 1:
-            raise ValueError(f"CircleAction needs n_nodes >= 1 as an integer, got {self.n_nodes!r}")
-        return int(self.n_nodes)
-
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """The nodes 2 pi k / n_nodes of the quadrature rule, shape (n_nodes,)."""
+        self._check()
         if self.n_nodes is None:
             return super().elements()
-        return 2 * np.pi * np.arange(self._nodes()) / self._nodes()
+        self._check_listable()
+        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
 
-    def weights(self) -> NDArray | None:
+    def weights(self) -> NDArray[Any] | None:
         """The density at the nodes, normalised to sum to one; None when uniform."""
-        density = own_density(self)
-        if density is None or self.n_nodes is None:
+        self._check()
+        if self.density is None or self.n_nodes is None:
             return None
         # Densities on the line (a normal, say) see the angle of least size.
         angles = (self.elements() + np.pi) % (2 * np.pi) - np.pi
-        values = density.pdf(angles)
+        values = self.density.pdf(angles)
         if not values.sum() > 0:
-            raise ValueError(f"{density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes")
-        return values / values.sum()
+            raise ParameterError(
+                f"density {self.density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
+            )
+        return np.asarray(values / values.sum())
 
-    def quadrature(self) -> tuple[NDArray, NDArray]:
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
-        if self.n_nodes is not None:
-            return super().quadrature()
-        n = 4 * int(self.frequency_array().max(initial=0)) + 1
-        return CircleAction(self.frequencies, self.density, n).quadrature()
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        """Angles in radians, shape (n_samples,): of the nodes where there are any."""
-        rng = check_random_state(random_state)
+    def refined(self, factor: int) -> CircleAction | None:
+        """The rule of the whole circle with ``factor`` times as many nodes; None for nodes."""
         if self.n_nodes is not None:
-            return rng.choice(self.elements(), size=n_samples, p=self.weights())
-        density = own_density(self)
-        if density is None:
+            return None
+        n = factor * (4 * int(self.frequency_array().max(initial=0)) + 1)
+        return CircleAction(self.frequencies, self.density, n_nodes=n)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        if self.n_nodes is not None:
+            return np.asarray(rng.choice(self.elements(), size=n_samples, p=self.weights()))
+        if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
-        return density.sample(n_samples, rng)
+        return self.density.sample(n_samples, rng)
 
-    def identity(self) -> NDArray:
+    @property
+    def one_sided(self) -> bool:
+        return self.density is None
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The nodes, with the circular autocorrelation of the density's values at them."""
+        nodes, q = self.quadrature()
+        w = np.fft.irfft(np.abs(np.fft.rfft(q)) ** 2, len(q))
+        # Exactly even in the angle, so that a Gram matrix is exactly symmetric in theory.
+        return nodes, (w + np.roll(w[::-1], 1)) / 2
+
+    def as_circle(self) -> NDArray[Any]:
+        """The frequencies."""
+        return self.frequency_array()
+
+    def identity(self) -> NDArray[Any]:
         return np.zeros(1)
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
-        return np.asarray(first) + np.asarray(second)
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray(np.asarray(first) + np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         return -np.asarray(elements)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1 or not np.isfinite(elements).all():
+            self._refuse(elements, "finite angles in radians, of shape (r,)")
+        return elements
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         frequencies = self.frequency_array()
         moved = np.repeat(X[None], len(elements), axis=0)
         cosines = np.flatnonzero(frequencies)[::2]
@@ -161,107 +183,3 @@ class CircleAction(Group):
         moved[..., cosines] = even * c - odd * s
         moved[..., cosines + 1] = even * s + odd * c
         return moved
-
-
-class CircleProducts:
-    r"""All products ``<x, g_theta t>`` at many angles from one projection and one small product.
-
-    With the coefficients of x and t collected by frequency,
-
-    .. math:: \langle x, g_\theta t \rangle = \sum_m a_m \cos m\theta + b_m \sin m\theta ,
-
-    where a_m and b_m are two short inner products: the cost of a pair is that of one projection
-    plus (2 M + 1) operations an angle, instead of d operations an angle.
-
-    Parameters
-    ----------
-    frequencies : ndarray of int, shape (d,), as in `CircleAction`
-    templates : ndarray of shape (s, d)
-    angles : ndarray of shape (r,), radians
-    """
-
-    def __init__(self, frequencies: NDArray, templates: NDArray, angles: NDArray):
-        dtype = templates.dtype
-        self.n_templates = len(templates)
-        self.n_angles = len(angles)
-        self._fixed = np.flatnonzero(frequencies == 0)
-        cosines = np.flatnonzero(frequencies > 0)[::2]
-        self._blocks = []
-        orders = np.unique(frequencies[frequencies > 0])
-        for m in orders:
-            at = cosines[frequencies[cosines] == m]
-            columns = np.concatenate([at, at + 1])
-            c, s = templates[:, at], templates[:, at + 1]
-            same = np.ascontiguousarray(np.concatenate([c, s], axis=1).T)
-            cross = np.ascontiguousarray(np.concatenate([-s, c], axis=1).T)
-            self._blocks.append((columns, same, cross))
-        self._constant = np.ascontiguousarray(templates[:, self._fixed].T)
-        angles = np.asarray(angles, dtype=float)
-        # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
-        half = len(angles) // 2 + 1
-        mirrored = np.exp(1j * angles[1:][::-1]) - np.exp(-1j * angles[1:])
-        at_zero = len(angles) > 2 and abs(np.exp(1j * angles[0]) - 1) < 1e-9
-        self._half = half if at_zero and np.abs(mirrored).max() < 1e-9 else None
-        turns = np.outer(angles if self._half is None else angles[:half], orders)
-        ones = np.ones((len(turns), 1))
-        self._even = np.concatenate([ones, np.cos(turns)], axis=1).astype(dtype)
-        self._odd = np.sin(turns).astype(dtype)
-        self._both = np.concatenate([self._even, self._odd], axis=1)
-
-    def gather(self, X: NDArray) -> list[NDArray]:
-        """The rows' coefficients by frequency, contiguous: made once for many tiles."""
-        parts = [np.ascontiguousarray(X[:, self._fixed])]
-        return parts + [np.ascontiguousarray(X[:, columns]) for columns, _, _ in self._blocks]
-
-    def _coefficients(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
-        """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
-        constant = gathered[0][rows]
-        shape = (len(constant), self._constant[:, columns].shape[1])
-        m = len(self._blocks)
-        coefficients = np.empty((2 * m + 1, *shape), dtype=constant.dtype)
-        np.matmul(constant, self._constant[:, columns], out=coefficients[0])
-        for i, (_, same, cross) in enumerate(self._blocks):
-            part = gathered[i + 1][rows]
-            np.matmul(part, same[:, columns], out=coefficients[1 + i])
-            np.matmul(part, cross[:, columns], out=coefficients[1 + m + i])
-        return coefficients
-
-    def pairs(
-        self, gathered: list[NDArray], rows: slice, columns: slice
-    ) -> Iterator[tuple[slice, NDArray]]:
-        """Products of a tile, a cache's worth of (row, column) pairs at a time.
-
-        Yields
-        ------
-        which : slice of the flattened (row, column) pairs
-        values : ndarray of shape (r, pairs), overwritten by the next one
-        """
-        coefficients = self._coefficients(gathered, rows, columns)
-        coefficients = coefficients.reshape(len(coefficients), -1)
-        n_pairs, split = coefficients.shape[1], self._even.shape[1]
-        width = min(_PAIRS, n_pairs)
-        values = np.empty((self.n_angles, width), dtype=coefficients.dtype)
-        if self._half is not None:
-            even, odd = np.empty((2, self._half, width), dtype=coefficients.dtype)
-        for start in range(0, n_pairs, width):
-            which = slice(start, min(start + width, n_pairs))
-            now = slice(0, which.stop - which.start)
-            part = coefficients[:, which]
-            if self._half is None:
-                np.matmul(self._both, part, out=values[:, now])
-            else:
-                h, rest = self._half, self.n_angles - self._half
-                np.matmul(self._even, part[:split], out=even[:, now])
-                np.matmul(self._odd, part[split:], out=odd[:, now])
-                np.add(even[:, now], odd[:, now], out=values[:h, now])
-                mirror = slice(rest, 0, -1)
-                np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
-            yield which, values[:, now]
-
-    def __call__(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
-        """Products of a tile, shape (r, rows, columns)."""
-        shape = (len(gathered[0][rows]), self._constant[:, columns].shape[1])
-        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered[0].dtype)
-        for which, values in self.pairs(gathered, rows, columns):
-            tile[:, which] = values
-        return tile.reshape(self.n_angles, *shape)

@@ -1,20 +1,13 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
+from .average import Average, CircleAverage, EmpiricalAverage
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .circle import CircleAverage
-from .diagnostics import (
-    GramReport,
-    SpectrumRepair,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
-from .empirical import EmpiricalAverage
+from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
-from .orbit import Average
+from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -26,6 +19,7 @@ __all__ = [
     "EmpiricalAverage",
     "Gaussian",
     "GramReport",
+    "GramTransformer",
     "Hyperkernel",
     "Kernel",
     "Laplacian",

@@ -8,6 +8,7 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,34 +18,28 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
 from ..array_api import check_arrays, is_foreign, numpy_only
-from ..checks import check_positive
+from ..deprecation import renamed_parameters
+from ..groups import Transformations
+from ..orbits import Form, row_blocks
+from ..parameters import Kind, Number, Positive, Whole, check_parameters
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "row_blocks"]
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
 
-#: Default bound, in bytes, on the temporary arrays of a blocked computation.
-BLOCK_BYTES = 128 * 2**20
+Array = NDArray[Any]
 
-
-def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: int = BLOCK_BYTES):
-    """Slices that cover ``range(n_rows)`` with at most ``block_bytes`` of temporaries each.
-
-    >>> list(row_blocks(5, bytes_per_row=10, block_bytes=25))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
-    step = max(1, int(block_bytes // max(bytes_per_row, 1)))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+#: Single precision will do where it changes exponents by no more than this.
+_SINGLE_ERROR = 1e-5
 
 
-def _points(X: ArrayLike, name: str) -> NDArray:
+def as_points(X: ArrayLike, name: str) -> Array:
     """X as a matrix of real numbers, one point a row."""
     if getattr(X, "ndim", 2) > 2:
         raise ValueError(
-            f"{name} takes flattened points of shape (n, d), got an array of shape {X.shape}: pass "
-            "X.reshape(len(X), -1)"
+            f"{name} takes flattened points of shape (n, d), got an array of shape "
+            f"{np.shape(X)}: pass X.reshape(len(X), -1)"
         )
     try:
-        return check_array(X, dtype=(np.float64, np.float32), estimator=name)
+        points: Array = check_array(X, dtype=(np.float64, np.float32), estimator=name)
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
@@ -52,9 +47,10 @@ def _points(X: ArrayLike, name: str) -> NDArray:
             f"{name}: the points are not all of one shape, so they are no rows of a matrix (n, d): "
             "crop or pad images to one rectangle first"
         ) from error
+    return points
 
 
-def _check_finite(name: str, values: NDArray, *points: NDArray) -> None:
+def _check_finite(name: str, values: Array, *points: Array) -> None:
     """Refuse values that overflowed; the points are finite."""
     # The extremes are infinite or NaN where any value is, and need no array of their own.
     if not np.isfinite(values.min()) or not np.isfinite(values.max()):
@@ -62,15 +58,16 @@ def _check_finite(name: str, values: NDArray, *points: NDArray) -> None:
         raise ValueError(
             f"{name}: values beyond {values.dtype} or not a number; the largest absolute feature "
             f"of the points is {largest:g}: scale the points down (divide by 255 where they are "
-            "pixels from 0 to 255), or take smaller degrees or scales"
+            "pixels from 0 to 255), or take smaller degrees or factors"
         )
 
 
-class Kernel(BaseEstimator, GaussianProcessKernel):
+class Kernel(BaseEstimator, GaussianProcessKernel):  # type: ignore[misc]
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
     A subclass implements ``_gram(X, Y)``; a composed kernel holds its parts as parameters, which
-    ``get_params`` and ``set_params`` reach as ``part__parameter``.
+    ``get_params`` and ``set_params`` reach as ``part__parameter``. Kinds of parameters are declared
+    in ``_parameters`` and checked at every call (`invariance.parameters`).
 
     Attributes
     ----------
@@ -80,15 +77,35 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     """
 
     unitary_invariant: bool = False
+    _parameters: ClassVar[dict[str, Kind]] = {}
 
     #: ``_gram_arrays(xp, X, Y)`` is `_gram` in another library; None takes NumPy's arrays only.
-    _gram_arrays = None
+    _gram_arrays: Any = None
 
     @abstractmethod
-    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
+    def _gram(self, X: Array, Y: Array | None) -> Array:
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False):
+    def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
+        """The kernel as a function of one inner product of lifted points, where it is one.
+
+        Averages and maxima over a group are then computed from inner products, by the cheapest way
+        that the group offers (`invariance.orbits`); otherwise the kernel is evaluated.
+
+        Parameters
+        ----------
+        shape : tuple (height, width, channels)
+            Of a point; plain vectors are images of height one.
+        """
+        return None
+
+    def preserved_by(self, group: Transformations) -> bool:
+        """Whether k(gx, gz) = k(x, z) for every element of a set of transformations."""
+        return self.unitary_invariant and group.unitary
+
+    def __call__(
+        self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
         """The matrix of k(x_i, y_j).
 
         Parameters
@@ -104,25 +121,27 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         ndarray of shape (n, m), float32 when both inputs are float32, else float64
             For arrays of another library an array of that library, on their device.
         """
+        name = type(self).__name__
+        check_parameters(self)
         if is_foreign(X) or is_foreign(Y):
             return self._of_arrays(X, Y)
-        X = _points(X, type(self).__name__)
+        X = as_points(X, name)
         if Y is not None:
-            Y = _points(Y, type(self).__name__)
+            Y = as_points(Y, name)
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
-                    f"{type(self).__name__}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
+                    f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
                     "both must be points of the same space"
                 )
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self._gram(X, Y)
-        _check_finite(type(self).__name__, gram, *((X,) if Y is None else (X, Y)))
+        _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
         if eval_gradient:
             return gram, np.empty((*gram.shape, 0))
         return gram
 
-    def _of_arrays(self, X, Y):
+    def _of_arrays(self, X: Any, Y: Any) -> Any:
         """The kernel matrix of points given in another library than NumPy."""
         self._check_takes(X, Y)
         xp = check_arrays(type(self).__name__, X, Y)
@@ -131,33 +150,36 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         dtype = xp.result_type(X, Y)
         return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
 
-    def _check_takes(self, X, Y) -> None:
+    def _check_takes(self, X: Any, Y: Any) -> None:
         """Refuse other libraries than NumPy before asking for any conversion within them."""
         if self._gram_arrays is None:
             numpy_only(
                 type(self).__name__,
-                "take one of the kernels for other libraries: BestFit, CDF, Gaussian, Linear, "
-                "Locality and Polynomial",
+                "take one of the kernels for other libraries: Average, BestFit, CDF, Gaussian, "
+                "Linear, Locality and Polynomial",
                 X,
                 Y,
             )
 
-    def diag(self, X: ArrayLike) -> NDArray:
+    def diag(self, X: ArrayLike) -> Array:
         """k(x_i, x_i) for each row, shape (n,)."""
-        X = _points(X, type(self).__name__)
+        check_parameters(self)
+        X = as_points(X, type(self).__name__)
         with np.errstate(over="ignore", invalid="ignore"):
             values = self._diag(X)
         _check_finite(type(self).__name__, values, X)
         return values
 
-    def _diag(self, X: NDArray) -> NDArray:
-        return np.array([self._gram(x[None], None)[0, 0] for x in X])
+    def _diag(self, X: Array) -> Array:
+        # By blocks on the diagonal: a call has costs of its own.
+        blocks = [self._gram(X[some], None).diagonal() for some in row_blocks(len(X), 1, 16)]
+        return np.concatenate(blocks)
 
     def is_stationary(self) -> bool:
         return False
 
     @property
-    def hyperparameters(self) -> list:
+    def hyperparameters(self) -> list[Any]:
         """None that a Gaussian process would tune by gradient: grid search is the way here."""
         return []
 
@@ -171,44 +193,74 @@ class Linear(Kernel):
 
     unitary_invariant = True
 
-    def _gram(self, X, Y):
-        return X @ (X if Y is None else Y).T
+    def inner_form(self, shape: tuple[int, int, int]) -> Form:
+        return Form()
 
-    def _gram_arrays(self, xp, X, Y):
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        gram: Array = X @ (X if Y is None else Y).T
+        return gram
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return X @ Y.T
 
-    def _diag(self, X):
-        return np.einsum("nd,nd->n", X, X)
+    def _diag(self, X: Array) -> Array:
+        values: Array = np.einsum("nd,nd->n", X, X)
+        return values
 
 
+@renamed_parameters(scale="gamma", constant="coef0")
 class Polynomial(Kernel):
-    """k(x, z) = (constant + scale <x, z>)^degree.
+    """k(x, z) = (coef0 + gamma <x, z>)^degree.
 
+    Parameters
+    ----------
+    degree : int
+    gamma, coef0 : float
+        As in scikit-learn's ``polynomial_kernel``.
+
+    Examples
+    --------
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
 
     unitary_invariant = True
+    _parameters = {"degree": Whole(1, 10_000), "gamma": Number(), "coef0": Number()}
 
-    def __init__(self, degree: int = 3, scale: float = 1.0, constant: float = 1.0):
+    def __init__(self, degree: int = 3, gamma: float = 1.0, *, coef0: float = 1.0):
         self.degree = degree
-        self.scale = scale
-        self.constant = constant
+        self.gamma = gamma
+        self.coef0 = coef0
 
-    def of_inner_products(self, inner: NDArray) -> NDArray:
+    def of_inner_products(self, inner: Any) -> Any:
         """The kernel as a function of the inner product <x, z>."""
-        if int(self.degree) != self.degree or self.degree < 1:
-            raise ValueError(f"Polynomial needs an integer degree >= 1, got {self.degree!r}")
-        return (self.constant + self.scale * inner) ** int(self.degree)
+        check_parameters(self)
+        return (self.coef0 + self.gamma * inner) ** int(self.degree)
 
-    def _gram(self, X, Y):
-        return self.of_inner_products(X @ (X if Y is None else Y).T)
+    def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
+        check_parameters(self)
+        if not self.gamma > 0:
+            return None
+        even = self.degree % 2 == 0
+        return Form(self._of_values, turning_point=-self.coef0 / self.gamma if even else None)
 
-    def _gram_arrays(self, xp, X, Y):
+    def _of_values(self, values: Any, xp: Any) -> Any:
+        if xp is not np:
+            return self.of_inner_products(values)
+        values *= values.dtype.type(self.gamma)
+        values += values.dtype.type(self.coef0)
+        return integer_power(values, int(self.degree))
+
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        gram: Array = self.of_inner_products(X @ (X if Y is None else Y).T)
+        return gram
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self.of_inner_products(X @ Y.T)
 
-    def _diag(self, X):
-        return self.of_inner_products(np.einsum("nd,nd->n", X, X))
+    def _diag(self, X: Array) -> Array:
+        values: Array = self.of_inner_products(np.einsum("nd,nd->n", X, X))
+        return values
 
 
 class Gaussian(Kernel):
@@ -219,23 +271,46 @@ class Gaussian(Kernel):
     """
 
     unitary_invariant = True
+    _parameters = {"gamma": Positive()}
 
     def __init__(self, gamma: float = 1.0):
         self.gamma = gamma
 
-    def of_squared_distances(self, squared: NDArray) -> NDArray:
-        """The kernel as a function of |x - z|^2."""
-        check_positive(type(self).__name__, gamma=self.gamma)
-        return np.exp(-self.gamma * squared)
+    def of_squared_distances(self, squared: Array) -> Array:
+        """The kernel as a function of |x - z|^2; the argument is overwritten."""
+        check_parameters(self)
+        squared *= squared.dtype.type(-self.gamma)
+        return np.exp(squared, out=squared)
 
-    def _gram(self, X, Y):
-        return self.of_squared_distances(squared_distances(X, Y))
+    def inner_form(self, shape: tuple[int, int, int]) -> Form:
+        check_parameters(self)
+        own = type(self).of_squared_distances is not Gaussian.of_squared_distances
+        rate = 2 * self.gamma
+        return Form(
+            self._of_other_values if own else self._of_values,
+            distance=True,
+            sensitivity=rate,
+            rate=None if own else rate,
+        )
 
-    def _gram_arrays(self, xp, X, Y):
-        check_positive(type(self).__name__, gamma=self.gamma)
+    def _of_values(self, values: Any, xp: Any) -> Any:
+        if xp is not np:
+            return xp.exp(2 * self.gamma * xp.where(values < 0, values, xp.zeros_like(values)))
+        np.minimum(values, 0, out=values)
+        values *= values.dtype.type(2 * self.gamma)
+        return np.exp(values, out=values)
+
+    def _of_other_values(self, values: Any, xp: Any) -> Any:
+        """For subclasses that are another function of the distance."""
+        return self.of_squared_distances(-2 * xp.where(values < 0, values, 0 * values))
+
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        return self.of_squared_distances(squared_distances(X, Y, self.gamma))
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return xp.exp(-self.gamma * squared_distances_arrays(xp, X, Y))
 
-    def _diag(self, X):
+    def _diag(self, X: Array) -> Array:
         return np.ones(len(X))
 
     def is_stationary(self) -> bool:
@@ -249,27 +324,60 @@ class Laplacian(Kernel):
     array([[0.1353]])
     """
 
+    _parameters = {"gamma": Positive()}
+
     def __init__(self, gamma: float = 1.0):
         self.gamma = gamma
 
-    def _gram(self, X, Y):
-        check_positive(type(self).__name__, gamma=self.gamma)
-        return np.exp(-self.gamma * manhattan_distances(X, Y))
+    def preserved_by(self, group: Transformations) -> bool:
+        """The sum of absolute differences sees no permutation and no change of sign."""
+        return group.preserves_l1
 
-    def _diag(self, X):
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        gram: Array = np.exp(-self.gamma * manhattan_distances(X, Y))
+        return gram
+
+    def _diag(self, X: Array) -> Array:
         return np.ones(len(X))
 
     def is_stationary(self) -> bool:
         return True
 
 
-def squared_distances(X: NDArray, Y: NDArray | None = None) -> NDArray:
-    """|x_i - y_j|^2 by one matrix product, never negative, zero on the diagonal when Y is None."""
-    squared = -2 * (X @ (X if Y is None else Y).T)
-    norms = np.einsum("nd,nd->n", X, X)
-    squared += norms[:, None]
-    squared += norms if Y is None else np.einsum("nd,nd->n", Y, Y)
-    np.maximum(squared, 0, out=squared)
+def integer_power(values: Array, degree: int) -> Array:
+    """Integer powers by repeated squaring, in place: ``**`` goes through the general function."""
+    result: Array | None = None
+    while degree:
+        if degree & 1:
+            if degree == 1:
+                return values if result is None else np.multiply(result, values, out=values)
+            result = values.copy() if result is None else np.multiply(result, values, out=result)
+        degree >>= 1
+        np.multiply(values, values, out=values)
+    raise ValueError("the degree must be positive")
+
+
+def squared_distances(X: Array, Y: Array | None = None, scale: float = 0.0) -> Array:
+    """|x_i - y_j|^2 by one matrix product, never negative, zero on the diagonal when Y is None.
+
+    Single precision is left for double where it would change ``scale`` times the distances by more
+    than 1e-5.
+    """
+    other = X if Y is None else Y
+    norms, others = (np.einsum("nd,nd->n", A, A) for A in (X, other))
+    largest = float(max(norms.max(initial=0), others.max(initial=0)))
+    final = np.result_type(X, other)
+    if final == np.float32 and scale * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
+        squared = np.empty((len(X), len(other)), final)
+        wide = other.astype(float)
+        for rows in row_blocks(len(X), 8 * len(other), 2**24):
+            squared[rows] = squared_distances(X[rows].astype(float), wide)
+    else:
+        squared = X @ other.T
+        squared *= -2
+        squared += norms[:, None]
+        squared += others
+        np.maximum(squared, 0, out=squared)
     if Y is None:
         np.fill_diagonal(squared, 0)
     return squared

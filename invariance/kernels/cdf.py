@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
+from ..orbits import Form
+from ..parameters import Flag, OneOf, Positive
 from .base import Kernel, squared_distances, squared_distances_arrays
 
 __all__ = ["CDF"]
@@ -45,11 +50,18 @@ class CDF(Kernel):
     """
 
     unitary_invariant = True
+    _parameters = {
+        "epsilon": Positive(),
+        "radius": Positive(),
+        "templates": OneOf("gaussian", "sphere"),
+        "truncated": Flag(),
+    }
 
     def __init__(
         self,
         epsilon: float = 0.2,
         radius: float = 1.0,
+        *,
         templates: str = "gaussian",
         truncated: bool = True,
     ):
@@ -60,21 +72,18 @@ class CDF(Kernel):
 
     def coefficients(self, d: int) -> tuple[float, float]:
         """(s P, c) in dimension d, so that k = s P - c |x - z|."""
-        if not (self.epsilon > 0 and self.radius > 0):
-            raise ValueError(
-                f"CDF needs epsilon > 0 and radius > 0, got {self.epsilon!r} and {self.radius!r}"
-            )
         s = self.radius * (1 + self.epsilon)
         if self.templates == "sphere":
             mean_first = np.exp(special.gammaln(d / 2) - special.gammaln((d + 1) / 2))
             return s, float(mean_first / np.sqrt(np.pi) / 2)
-        if self.templates != "gaussian":
-            raise ValueError(f"templates must be 'gaussian' or 'sphere', got {self.templates!r}")
         slope = 1 / np.sqrt(2 * np.pi * d)
         if not self.truncated:
             return s, float(slope)
         bound = d * (1 + self.epsilon)
         return float(s * stats.chi2.cdf(bound, d)), float(slope * stats.chi2.cdf(bound, d + 1))
+
+    def inner_form(self, shape: tuple[int, int, int]) -> Form:
+        return Form(_OfDistance(*self.coefficients(prod(shape))), distance=True)
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         constant, slope = self.coefficients(X.shape[1])
@@ -90,3 +99,22 @@ class CDF(Kernel):
 
     def _diag(self, X: NDArray) -> NDArray:
         return np.full(len(X), self.coefficients(X.shape[1])[0])
+
+
+class _OfDistance:
+    """constant - slope |x - z| from v = -|x - z|^2 / 2."""
+
+    def __init__(self, constant: float, slope: float):
+        self.constant = constant
+        self.slope = slope
+
+    def __call__(self, values: Any, xp: Any) -> Any:
+        if xp is not np:
+            squared = xp.where(values < 0, -2 * values, xp.zeros_like(values))
+            return self.constant - self.slope * xp.sqrt(squared)
+        values *= -2
+        np.maximum(values, 0, out=values)
+        np.sqrt(values, out=values)
+        values *= values.dtype.type(-self.slope)
+        values += values.dtype.type(self.constant)
+        return values

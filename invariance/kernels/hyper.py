@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import check_positive
+from ..parameters import Has, Positive, check_parameters
 from .base import Kernel
 
 __all__ = ["Hyperkernel"]
@@ -39,6 +39,11 @@ class Hyperkernel(Kernel):
     array([[1.    , 0.4552]])
     """
 
+    _parameters = {
+        "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
+        "gamma": Positive(),
+    }
+
     def __init__(self, base: Kernel, gamma: float = 1.0):
         self.base = base
         self.gamma = gamma
@@ -57,7 +62,7 @@ class Hyperkernel(Kernel):
         -------
         ndarray of shape (n, m)
         """
-        check_positive("Hyperkernel", gamma=self.gamma)
+        check_parameters(self)
         values = -2 * gram
         values += left[:, None]
         values += left if right is None else right

@@ -9,8 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.base import BaseEstimator
 
-from ..checks import check_positive
-from .base import BLOCK_BYTES, _points, row_blocks
+from ..config import block_bytes_of
+from ..deprecation import renamed_parameters
+from ..orbits import row_blocks
+from ..parameters import Number, OneOf, ParameterError, Whole, check_parameters
+from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]
 
@@ -26,6 +29,7 @@ TANGENTS = {
 }
 
 
+@renamed_parameters(sides="side")
 class TangentDistance(BaseEstimator):
     r"""Least distance between images along their tangent vectors.
 
@@ -43,7 +47,7 @@ class TangentDistance(BaseEstimator):
     vectors : sequence of str
         Of "horizontal", "vertical" (translations), "rotation", "scaling", "axis", "diagonal" (the
         two hyperbolic deformations) and "thickness" (the squared gradient).
-    sides : {"both", "first", "second"}
+    side : {"both", "first", "second"}
         Whose tangent plane is used.
     smoothing : float
         Standard deviation, in pixels, of the Gaussian under which images are differentiated; the
@@ -51,13 +55,13 @@ class TangentDistance(BaseEstimator):
     ridge : float
         Added to the (dimensionless) normal equations of two-sided distances, against planes that
         are all but parallel.
-    block_bytes : int
-        Bound on temporary arrays.
+    block_bytes : int or None
+        Bound on temporary arrays; None is the configured one.
 
     Raises
     ------
     ValueError
-        For unknown vectors or sides, a negative ``ridge``, or points that do not match ``shape``.
+        For unknown vectors or side, a negative ``ridge``, or points that do not match ``shape``.
 
     Examples
     --------
@@ -67,18 +71,26 @@ class TangentDistance(BaseEstimator):
     (1.23, array([[0.16]]))
     """
 
+    _parameters = {
+        "side": OneOf("both", "first", "second"),
+        "smoothing": Number(0),
+        "ridge": Number(0),
+        "block_bytes": Whole(1) | None,
+    }
+
     def __init__(
         self,
         shape: tuple[int, int],
         vectors: tuple[str, ...] = ("horizontal", "vertical", "thickness"),
-        sides: str = "both",
+        *,
+        side: str = "both",
         smoothing: float = 0.9,
         ridge: float = 1e-6,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
     ):
         self.shape = shape
         self.vectors = vectors
-        self.sides = sides
+        self.side = side
         self.smoothing = smoothing
         self.ridge = ridge
         self.block_bytes = block_bytes
@@ -114,11 +126,7 @@ class TangentDistance(BaseEstimator):
         X : array-like of shape (n, d)
         Y : array-like of shape (m, d), default X
         """
-        if self.sides not in ("both", "first", "second"):
-            raise ValueError(f"sides must be 'both', 'first' or 'second', got {self.sides!r}")
-        if not 0 <= self.ridge < np.inf:
-            raise ValueError(f"ridge must be >= 0, got {self.ridge!r}")
-        check_positive(type(self).__name__, block_bytes=self.block_bytes)
+        check_parameters(self)
         X = self._points(X)
         Y = X if Y is None else self._points(Y)
         squared = np.empty((len(X), len(Y)), np.result_type(X, Y))
@@ -127,12 +135,12 @@ class TangentDistance(BaseEstimator):
         own = np.einsum("mkd,md->mk", Q, Y)
         norms = np.einsum("md,md->m", Y, Y)
         per_row = squared.itemsize * len(Y) * n_vectors * (3 * n_vectors + 6)
-        for rows in row_blocks(len(X), per_row, self.block_bytes):
+        for rows in row_blocks(len(X), per_row, block_bytes_of(self.block_bytes)):
             squared[rows] = self._squared(X[rows], self._bases(X[rows]), Y, Q, own, norms)
         return np.sqrt(np.maximum(squared, 0, out=squared))
 
     def _points(self, X: ArrayLike) -> NDArray:
-        X = _points(X, type(self).__name__)
+        X = as_points(X, type(self).__name__)
         sizes = np.asarray(self.shape)
         if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or np.any(sizes < 2):
             raise ValueError(
@@ -157,16 +165,16 @@ class TangentDistance(BaseEstimator):
         """Squared distances: |x - z|^2 less its projection on the span of both planes."""
         n, k, d = P.shape
         squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * X @ Y.T + norms
-        if self.sides != "second":
+        if self.side != "second":
             # Coordinates of x - z in the plane of x, (n, m, k).
             u = np.einsum("nkd,nd->nk", P, X)[:, None] - (P.reshape(n * k, d) @ Y.T).reshape(
                 n, k, -1
             ).swapaxes(1, 2)
             squared -= np.einsum("nmk,nmk->nm", u, u)
-        if self.sides != "first":
+        if self.side != "first":
             m = len(Q)
             v = (X @ Q.reshape(m * k, d).T).reshape(n, m, k) - own
-            if self.sides == "second":
+            if self.side == "second":
                 return squared - np.einsum("nmk,nmk->nm", v, v)
             cross = (P.reshape(n * k, d) @ Q.reshape(m * k, d).T).reshape(n, k, m, k)
             cross = np.ascontiguousarray(cross.transpose(0, 2, 1, 3), dtype=float)

@@ -190,7 +190,7 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
             return manifold.truncate(degree=self.degree)
         if self.cutoff is not None:
             return manifold.truncate(cutoff=self.cutoff)
-        return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d), warn=False)
+        return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d=d), warn=False)
 
     def _check_determined(self, n_samples: int) -> None:
         kept = self.vectors_.shape[1]

@@ -156,7 +156,9 @@ def candidates(method, X, repetition):
     if method == "cdf":
         noise = noisy.sample(NUMBERINGS, repetition)
         first = noisy.act(noise[:1], X)[0]
-        templates = draw_templates("gaussian", FEATURES // 10, first.shape[1], 0.2, **how)
+        templates = draw_templates(
+            "gaussian", FEATURES // 10, n_features=first.shape[1], epsilon=0.2, **how
+        )
         settings = dict(
             templates=templates,
             half_width=np.quantile(np.abs(first @ templates.T), 0.999),
@@ -172,13 +174,16 @@ def candidates(method, X, repetition):
             ("laplacian", BASES[2].gamma),
         ]
         return [
-            OrbitFourier(noisy, FEATURES, NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how)
+            OrbitFourier(
+                noisy, FEATURES, n_transforms=NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how
+            )
             for k, g in named
         ]
     if method == "lgika-nystrom":
         few = min(FEATURES // 2, len(X))
         return [
-            OrbitNystroem(noisy, few, NUMBERINGS, kernel=k, from_orbit=True, **how) for k in BASES
+            OrbitNystroem(noisy, few, n_transforms=NUMBERINGS, kernel=k, from_orbit=True, **how)
+            for k in BASES
         ]
     if method == "local":
         return [Average(k, noisy, 5, **how) for k in BASES]

@@ -188,7 +188,8 @@ print(error[["krr", "best-fit", "spec-avg-ridge"]].rename(columns=NAMES).round(4
 def with_half_the_landmarks(n, repetition):
     X, y, Z = draw(n, repetition)
     options = [
-        OrbitNystroem(group, n // 2, SAMPLED, gamma=g, random_state=repetition) for g in GAMMAS
+        OrbitNystroem(group, n // 2, n_transforms=SAMPLED, gamma=g, random_state=repetition)
+        for g in GAMMAS
     ]
     predicted = best_by_leave_one_out(options, X, y, learner)(Z)
     return np.mean((predicted - target(Z)) ** 2)

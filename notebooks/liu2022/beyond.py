@@ -87,8 +87,9 @@ if not run.quick:
 TURNS = (-16, -8, 0, 8, 16)
 
 
-def maps(degrees, scales, shears):
-    return affine_maps(*(g.ravel() for g in np.meshgrid(degrees, scales, shears, indexing="ij")))
+def maps(degrees, factors, shears):
+    turns, factors, shears = np.meshgrid(degrees, factors, shears, indexing="ij")
+    return affine_maps(turns, factors, shear=shears)
 
 
 #: What each set adds to the one before.

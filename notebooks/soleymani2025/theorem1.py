@@ -117,7 +117,7 @@ def risks(setting, repetitions, largest, first_seed):
     for repetition in range(repetitions):
         rng = np.random.RandomState(first_seed + repetition)
         target = sobolev_target(basis, group, s, rng)
-        norm = theory.sobolev_norm(target.coefficients, counts, s, d)
+        norm = theory.sobolev_norm(target.coefficients, counts, s=s, d=d)
         sup = np.abs(target.predict(manifold.sample(2000, rng))).max()
         for i, n in enumerate(sizes):
             X = manifold.sample(n, rng)
@@ -127,7 +127,9 @@ def risks(setting, repetitions, largest, first_seed):
                 D = model.basis_.n_functions_
                 error = np.sum((model.coef_ - target.coefficients[:D]) ** 2)
                 found[name][i, repetition] = error + np.sum(target.coefficients[D:] ** 2)
-            bound[i, repetition] = theory.risk_bound(n, D, s, d, NOISE, sup, norm)
+            bound[i, repetition] = theory.risk_bound(
+                n, D, s=s, d=d, noise=NOISE, sup_norm=sup, sobolev=norm
+            )
             if repetition == 0:
                 calls.append(
                     (model.oracle_calls_.eigenfunctions, model.oracle_calls_.inner_products)
@@ -236,7 +238,9 @@ for (name, manifold, group, s, _), result in zip(SETTINGS, results, strict=True)
         published.append(n * D + counter.inner_products)
         structured.append(values + entries)
         limits.append(
-            theory.oracle_calls(n, s, manifold.manifold_dimension, len(group.generators()))
+            theory.oracle_calls(
+                n, s, d=manifold.manifold_dimension, generators=len(group.generators())
+            )
         )
         labels.append(f"{name}, s = {s:g}")
 run.claim(

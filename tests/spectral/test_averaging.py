@@ -191,7 +191,7 @@ def test_cutoff_follows_smoothness_and_sample_size():
     X = Torus(2).sample(1000, random_state=0)
     y = X[:, 0]
     model = SpectralAveraging(Torus(2), SignFlips(2), smoothness=1.5).fit(X, y)
-    limit = theory.cutoff(1000, 1.5, 2)
+    limit = theory.cutoff(1000, 1.5, d=2)
     kept = model.basis_.n_functions_
     following = next(s for s in Torus(2).spectrum() if s.label > model.basis_.degree)
     assert kept <= limit < kept + following.dimension
@@ -199,7 +199,7 @@ def test_cutoff_follows_smoothness_and_sample_size():
     given = SpectralAveraging(Torus(2, degree=4), SignFlips(2)).fit(X, y)
     assert given.basis_.n_functions_ == 13
     default = SpectralAveraging(Torus(2), SignFlips(2)).fit(X, y)
-    assert default.basis_.n_functions_ <= theory.cutoff(1000, 2.0, 2)
+    assert default.basis_.n_functions_ <= theory.cutoff(1000, 2.0, d=2)
 
 
 def test_grid_search_and_clone_reach_inside():

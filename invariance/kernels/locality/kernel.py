@@ -10,17 +10,19 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ...array_api import like, on_host
-from ...checks import check_positive, is_integer
-from ..arrays import lifted_products
-from ..base import BLOCK_BYTES, Kernel, row_blocks
-from ..lift import Lift
-from .lift import quadratic_lift
+from ...config import block_bytes_of
+from ...deprecation import renamed_parameters
+from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
+from ...parameters import Flag, OneOf, ParameterError, Shape, Whole
+from ..base import Kernel
+from .quadratic import quadratic_form
 from .powers import power
 from .windows import Settings, image_sizes, memberships, window_settings
 
 __all__ = ["Locality"]
 
 
+@renamed_parameters(degrees="powers", scales="gammas")
 class Locality(Kernel):
     r"""The multi-layer locality kernel of images or sequences.
 
@@ -29,7 +31,7 @@ class Locality(Kernel):
     .. math:: K(x, z) = \Big( 1 + \beta \sum_w \big(1 + \alpha \langle x_w, z_w \rangle\big)^{d_1}
               \Big)^{d_2},
 
-    and each further entry of ``degrees`` sums windows of the layer below before its own power
+    and each further entry of ``powers`` sums windows of the layer below before its own power
     (eq. 6). It is positive definite at any depth (lemma 3).
 
     Parameters
@@ -38,7 +40,7 @@ class Locality(Kernel):
         (height, width) of images, or (length,) of sequences; points are flattened.
     window : int or sequence of int
         Odd side of the windows, the same on every local layer or one a layer.
-    degrees : sequence of int
+    powers : sequence of int
         One for each local layer and one for the final sum over all positions: two for eq. (5),
         three for eq. (6).
     padding : {"same", "valid"} or int or sequence
@@ -50,7 +52,7 @@ class Locality(Kernel):
     mixed : bool
         Whether a window's inner product runs over all channels. By default channels have their
         own windows and are summed at the first layer.
-    scales : sequence of float or None
+    gammas : sequence of float or None
         The factors alpha, ..., beta, one for each degree; ``(1, 1)`` is eq. (5) as printed. None
         is the paper's experiments: one over the pixels of a window, and at last one over
         channels times height.
@@ -58,89 +60,93 @@ class Locality(Kernel):
         Keep the values of a whole layer while the next one is computed (time linear in depth), or
         only the running ones, computing lower layers anew for every window that needs them (time
         exponential in depth, memory independent of the number of windows).
-    block_bytes : int
-        Bound on temporary arrays.
+    block_bytes : int or None
+        Bound on temporary arrays; None is the configured one.
 
     Raises
     ------
     ValueError
-        For an even-sized window, one larger than its (padded) input, degrees that are not
+        For an even-sized window, one larger than its (padded) input, powers that are not
         positive integers, or points that do not match ``shape``.
 
     Examples
     --------
-    >>> kernel = Locality((4, 4), window=3, degrees=(2, 2))
+    >>> kernel = Locality((4, 4), window=3, powers=(2, 2))
     >>> x, z = np.ones((1, 16)), np.eye(4).reshape(1, 16)
     >>> kernel(x, z).round(3)
     array([[43.707]])
     """
 
+    _parameters = {
+        "shape": Shape(1, 2),
+        "channels": Whole(1),
+        "mixed": Flag(),
+        "storage": OneOf("layers", "last"),
+        "block_bytes": Whole(1) | None,
+    }
+
     def __init__(
         self,
         shape: tuple[int, ...],
         window: int | tuple[int, ...] = 7,
-        degrees: tuple[int, ...] = (2, 4),
+        *,
+        powers: tuple[int, ...] = (2, 4),
         padding: str | int | tuple = "same",
         stride: int | tuple[int, ...] = 1,
         channels: int = 1,
         mixed: bool = False,
-        scales: tuple[float, ...] | None = None,
+        gammas: tuple[float, ...] | None = None,
         storage: str = "layers",
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
     ):
         self.shape = shape
         self.window = window
-        self.degrees = degrees
+        self.powers = powers
         self.padding = padding
         self.stride = stride
         self.channels = channels
         self.mixed = mixed
-        self.scales = scales
+        self.gammas = gammas
         self.storage = storage
         self.block_bytes = block_bytes
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _degrees(self) -> list[int]:
-        degrees = np.atleast_1d(np.asarray(self.degrees))
-        if len(degrees) < 2 or degrees.dtype.kind not in "iu" or np.any(degrees < 1):
-            raise ValueError(
-                "degrees must be at least two positive integers, one for each local layer and "
-                f"one for the final sum, got {self.degrees!r}"
+    def _powers_(self) -> list[int]:
+        powers = np.atleast_1d(np.asarray(self.powers))
+        if len(powers) < 2 or powers.dtype.kind not in "iu" or np.any(powers < 1):
+            raise ParameterError(
+                "powers must be at least two positive integers, one for each local layer and "
+                f"one for the final sum, got {self.powers!r}"
             )
-        return [int(d) for d in degrees]
-
-    def _n_channels(self) -> int:
-        if not is_integer(self.channels) or self.channels < 1:
-            raise ValueError(f"channels must be a positive integer, got {self.channels!r}")
-        return int(self.channels)
+        return [int(d) for d in powers]
 
     def _windows(self) -> list[Settings]:
         """Side, padding and stride of the windows, for each local layer and both axes."""
-        return window_settings(self, len(self._degrees()) - 1)
+        return window_settings(self, len(self._powers_()) - 1)
 
     def _layers(self) -> list[list[NDArray]]:
         """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
         return memberships(self._windows(), image_sizes(self.shape))
 
-    def _scales(self) -> list[float]:
+    def _gammas_(self) -> list[float]:
         """The factors before each power."""
-        degrees = self._degrees()
-        if self.scales is not None:
-            scales = [float(s) for s in np.atleast_1d(self.scales)]
+        degrees = self._powers_()
+        if self.gammas is not None:
+            scales = [float(s) for s in np.atleast_1d(self.gammas)]
             if len(scales) != len(degrees) or not all(s > 0 for s in scales):
                 raise ValueError(
-                    f"scales must be {len(degrees)} positive numbers, one for each of "
-                    f"degrees={self.degrees!r}, got {self.scales!r}"
+                    f"gammas must be {len(degrees)} positive numbers, one for each of "
+                    f"powers={self.powers!r}, got {self.gammas!r}"
                 )
             return scales
         own = [1.0 / prod(side for side, _, _ in axes) for axes in self._windows()]
-        return [*own, 1 / (self._n_channels() * int(np.atleast_1d(self.shape)[0]))]
+        return [*own, 1 / (self.channels * int(np.atleast_1d(self.shape)[0]))]
 
     @property
     def n_features(self) -> int:
         """Length of the points: pixels times channels."""
-        return prod(image_sizes(self.shape)) * self._n_channels()
+        return prod(image_sizes(self.shape)) * self.channels
 
     def images(self, X: NDArray) -> NDArray:
         """Points (n, d) as images (n, height, width, channels)."""
@@ -176,21 +182,17 @@ class Locality(Kernel):
     # -- values ----------------------------------------------------------------------------------
 
     def _gram(self, X, Y):
-        check_positive(type(self).__name__, block_bytes=self.block_bytes)
-        same = Y is None or Y is X
-        Y = X if same else Y
-        if self.storage not in ("layers", "last"):
-            raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
-        lift = self.lift() if self.storage == "layers" else None
-        if lift is not None:
-            return self._quadratic(lift, X, Y)
+        Y = X if Y is None else Y
+        form = self.inner_form(self.point_shape) if self.storage == "layers" else None
+        if form is not None:
+            return self._quadratic(form, X, Y)
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
         window = prod(side for side, _, _ in self._windows()[0])
         values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
         # Patches of both sides, and about three layers of values for each pair.
         patch_bytes = values.itemsize * window * n_windows * self.channels
-        budget = self.block_bytes // 3
+        budget = block_bytes_of(self.block_bytes) // 3
         for columns in row_blocks(len(Y), patch_bytes, budget):
             second = self._patches(Y[columns])
             pair_bytes = values.itemsize * (3 * n_windows if self.storage == "layers" else 3)
@@ -203,19 +205,17 @@ class Locality(Kernel):
 
     def _gram_arrays(self, xp, X, Y):
         points = [on_host(X, "Locality"), on_host(Y, "Locality")]
-        if self.storage not in ("layers", "last"):
-            raise ValueError(f"storage must be 'layers' or 'last', got {self.storage!r}")
-        lift = self.lift()
-        if lift is not None:
-            core = lifted_products(xp, X, *(self.images(p) for p in points), lift, self.block_bytes)
-            return lift.outer(core, X)
+        form = self.inner_form(self.point_shape)
+        if form is not None:
+            orbits = OrbitProducts(Y, None, base=self, block_bytes=self.block_bytes)
+            return orbits.reduce(X, WeightedMean())[0]
         return self._layers_arrays(xp, X, *points)
 
     def _layers_arrays(self, xp, X, first: NDArray, second: NDArray):
         """`_by_layers` in another library, by blocks; windows are cut out on the host."""
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
-        width = max(1, int(np.sqrt(self.block_bytes / (4 * first.itemsize * n_windows))))
+        width = max(1, int(np.sqrt(block_bytes_of(self.block_bytes) / (4 * first.itemsize * n_windows))))
         patches = [
             like(self._patches(second[columns]), X) for columns in row_blocks(len(second), 1, width)
         ]
@@ -230,7 +230,7 @@ class Locality(Kernel):
         return xp.concat(rows, axis=0)
 
     def _values_arrays(self, xp, X, first, second, layers):
-        degrees, scales = self._degrees(), self._scales()
+        degrees, scales = self._powers_(), self._gammas_()
         inner = xp.matmul(first, xp.matrix_transpose(second))
         values = xp.sum(power(1 + scales[0] * inner, degrees[0]), axis=1)
         n, m = values.shape[1:]
@@ -257,7 +257,7 @@ class Locality(Kernel):
 
     def _by_layers(self, first: NDArray, second: NDArray, layers) -> NDArray:
         """All values of a layer at once: arrays of shape (windows, n, m)."""
-        degrees, scales = self._degrees(), self._scales()
+        degrees, scales = self._powers_(), self._gammas_()
         values = 0
         for channel in range(first.shape[1]):
             inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
@@ -272,7 +272,7 @@ class Locality(Kernel):
 
     def _by_recursion(self, first: NDArray, second: NDArray, layers) -> NDArray:
         """One (n, m) array a layer: every window recomputes the windows below it."""
-        degrees, scales = self._degrees(), self._scales()
+        degrees, scales = self._powers_(), self._gammas_()
 
         def value(layer: int, row: int, column: int) -> NDArray:
             if layer == 0:
@@ -293,25 +293,31 @@ class Locality(Kernel):
 
     # -- the quadratic first layer as one inner product --------------------------------------------
 
-    def lift(self) -> Lift | None:
+    @property
+    def point_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of the points."""
+        return (*image_sizes(self.shape), self.channels)
+
+    def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
         """The kernel as a function of one inner product, where its structure allows that.
 
-        See `quadratic_lift`. None for other degrees and depths, and for mixed channels.
+        See `quadratic_form`. None for other powers and depths, and for mixed channels.
         """
-        degrees, scales = self._degrees(), self._scales()
+        powers, gammas = self._powers_(), self._gammas_()
         layers = self._layers()
-        if len(degrees) != 2 or degrees[0] != 2 or (self.mixed and self.channels > 1):
+        if len(powers) != 2 or powers[0] != 2 or (self.mixed and self.channels > 1):
             return None
-        return quadratic_lift(layers[0], self._windows()[0], self.channels, scales, degrees[1])
+        return quadratic_form(layers[0], self._windows()[0], self.channels, gammas, powers[1])
 
-    def _quadratic(self, lift: Lift, X: NDArray, Y: NDArray) -> NDArray:
+    def _quadratic(self, form: Form, X: NDArray, Y: NDArray) -> NDArray:
         values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        per_point = values.itemsize * lift.n_channels * self.n_features / self.channels
-        for columns in row_blocks(len(Y), per_point, self.block_bytes // 2):
-            second = lift.second(self.images(Y[columns]))
+        per_point = values.itemsize * form.n_channels * self.n_features / self.channels
+        block_bytes = block_bytes_of(self.block_bytes)
+        for columns in row_blocks(len(Y), per_point, block_bytes // 2):
+            second = form.second(self.images(Y[columns]))
             second = second.reshape(len(second), -1).T
-            for rows in row_blocks(len(X), per_point, self.block_bytes // 2):
-                first = lift.first(self.images(X[rows]))
+            for rows in row_blocks(len(X), per_point, block_bytes // 2):
+                first = form.first(self.images(X[rows]))
                 core = first.reshape(len(first), -1) @ second
-                values[rows, columns] = lift.outer(core, X[rows])
+                values[rows, columns] = form.value(core)
         return values

@@ -63,7 +63,7 @@ def _for_each_layer(kernel, name: str, n_layers: int) -> list:
     if len(values) != n_layers:
         raise ValueError(
             f"{name}={value!r} has {len(values)} entries for {n_layers} local layers "
-            f"(degrees={kernel.degrees!r})"
+            f"(powers={kernel.powers!r})"
         )
     return values
 

@@ -1,0 +1,126 @@
+"""`Abilities`: what a set of transformations says of itself, so that a faster way may be taken.
+
+Every method has a default that promises nothing. A user's own group that has one more of them gets
+the way that goes with it: see `invariance.orbits`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Abilities", "Grid"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Shifts of a grid.
+
+    Attributes
+    ----------
+    shape : tuple (height, width, channels)
+    pairs : ndarray of int, shape (r, 2)
+        (down, right) of each element.
+    cyclic : bool
+        Whether what leaves comes back on the other side, or is lost and zeros come in.
+    """
+
+    shape: tuple[int, int, int]
+    pairs: Array
+    cyclic: bool = True
+
+
+class Abilities:
+    """Defaults of what transformations can do beyond `act`.
+
+    Attributes
+    ----------
+    linear : bool
+        Whether every element acts linearly.
+    preserves_l1 : bool
+        Whether every element preserves sums of absolute differences: it permutes coordinates and
+        flips signs.
+    """
+
+    linear: bool = False
+    preserves_l1: bool = False
+
+    def chain(self) -> list[Any]:
+        """The parts that are applied one after another, first ones first."""
+        return [self]
+
+    @property
+    def grid_shape(self) -> tuple[int, int, int] | None:
+        """(height, width, channels) of a point, None where it is no image."""
+        shape = getattr(self, "shape", None)
+        if shape is None or len(shape) not in (2, 3):
+            return None
+        return (shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether a mean over both arguments' transformations is one over those of the second.
+
+        It is for kernels that the transformations preserve, over a whole group with equal weights.
+        """
+        whole = getattr(self, "is_group", False) and getattr(self, "unitary", False)
+        return bool(whole) and self.weights() is None  # type: ignore[attr-defined]
+
+    def relative_rule(self) -> tuple[Array, Array] | None:
+        """Elements h and weights w with sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z).
+
+        It holds for every kernel that the transformations preserve. None where there is no shorter
+        list than all pairs.
+        """
+        return None
+
+    def refined(self, factor: int) -> Any:
+        """For an infinite set, a finite one with ``factor`` times as many nodes as its rule.
+
+        None for a finite set, or one without a rule.
+        """
+        return None
+
+    def as_shifts(self, elements: Array) -> Grid | None:
+        """These elements as shifts of a grid, or None."""
+        return None
+
+    def as_circle(self) -> Array | None:
+        """Angular frequencies of the coordinates (see `CircleAction`), or None.
+
+        The elements are then angles in radians.
+        """
+        return None
+
+    def as_turns(self) -> Any:
+        """A set R such that this one is R followed by the four quarter turns of a square image.
+
+        None where there is none.
+        """
+        return None
+
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Representatives with max_g <x, g z> = <aligned(x), aligned(z)>, or None.
+
+        Parameters
+        ----------
+        X : array of shape (n, d) of the array API namespace `xp`
+        """
+        return None
+
+    def log_mean_exponential(self, A: Array, B: Array) -> Array | None:
+        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None."""
+        return None
+
+
+def differences(pairs: Array, weights: Array, sizes: Array) -> tuple[Array, Array]:
+    """Distinct differences of shifts modulo ``sizes``, with the weights of the pairs they are of."""
+    every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % sizes
+    found, place = np.unique(every, axis=0, return_inverse=True)
+    both = np.outer(weights, weights).ravel()
+    return found, np.bincount(place.ravel(), both, minlength=len(found))

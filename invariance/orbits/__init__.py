@@ -1,0 +1,27 @@
+"""Inner products over orbits: reductions over group elements by the cheapest way.
+
+A group says what it can do (`Transformations.as_shifts`, ``as_circle``, ``as_turns``, ``aligned``),
+a base kernel what it is (``inner_form``), and `OrbitProducts` chooses: transformed points and matrix
+products, correlation, circle, quarter turns, closed forms.
+"""
+
+from .choose import Explanation
+from .circle import CircleProducts
+from .engine import OrbitProducts
+from .form import INNER, Form
+from .reductions import Extremes, Histogram, Moments, Reduction, WeightedMean
+from .way import row_blocks
+
+__all__ = [
+    "INNER",
+    "CircleProducts",
+    "Explanation",
+    "Extremes",
+    "Form",
+    "Histogram",
+    "Moments",
+    "OrbitProducts",
+    "Reduction",
+    "WeightedMean",
+    "row_blocks",
+]

@@ -1,0 +1,89 @@
+"""Which way an orbit's inner products are computed: the one of fewest operations among those offered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from .circle import Circle
+from .closed import Aligned, Exponential
+from .product import Product
+from .shifts import Shifts
+from .turns import Turns
+from .way import Problem, Way
+
+__all__ = ["Explanation", "choose", "offered"]
+
+#: Ways that some groups and kernels have; `Product` is always there.
+WAYS = (Aligned, Exponential, Circle, Shifts, Turns)
+
+#: Elements are not listed for a product that costs so many times as much as another way.
+_HOPELESS = 4.0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a computation will cost, before it is begun.
+
+    Attributes
+    ----------
+    way : str
+    operations : float
+        Floating-point operations.
+    n_bytes : float
+        What is kept beside inputs and result, at most.
+    seconds : float
+        On one core, at the rate of this machine's matrix product.
+    alternatives : dict
+        Operations of the ways that were not taken.
+    """
+
+    way: str
+    operations: float
+    n_bytes: float
+    seconds: float
+    alternatives: dict[str, float]
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{name} {count:.1e}" for name, count in self.alternatives.items())
+        return (
+            f"{self.way}: {self.operations:.1e} operations, about {self.seconds:.2g} s on one core, "
+            f"{self.n_bytes / 2**20:.0f} MiB" + (f" (instead of {others})" if others else "")
+        )
+
+
+def offered(problem: Problem, n: int, m: int) -> list[Way]:
+    """The ways to a problem, that of fewest operations first."""
+    ways: list[Way] = []
+    for kind in WAYS:
+        way = kind.offers(problem)
+        if way is not None:
+            ways.append(way)
+    ways.sort(key=lambda way: way.operations(n, m))
+    order = float(np.prod([float(part.order) for part in problem.parts]))
+    plain = 2.0 * n * m * order * problem.lifted_size
+    if not ways or plain < _HOPELESS * ways[0].operations(n, m):
+        ways.append(Product(problem))
+        ways.sort(key=lambda way: way.operations(n, m))
+    return ways
+
+
+def choose(problem: Problem, n: int, m: int) -> Way:
+    """The way of fewest operations."""
+    return offered(problem, n, m)[0]
+
+
+@cache
+def rate(dtype: str) -> float:
+    """Operations a second of a matrix product on this machine, one core's worth or more."""
+    a = np.random.default_rng(0).standard_normal((256, 256)).astype(dtype)
+    a @ a
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        a @ a
+        best = min(best, time.perf_counter() - start)
+    return float(2 * 256**3 / best)

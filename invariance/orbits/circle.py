@@ -1,0 +1,201 @@
+"""`Circle`: rotations in an angular basis, one small product over frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .way import Problem, Run, Way, largest_norm
+
+__all__ = ["Circle", "CircleProducts"]
+
+Array = NDArray[Any]
+
+#: Pairs whose products at all angles fit into a fast cache together.
+_PAIRS = 512
+#: First and second points of a tile.
+_ROWS, _COLUMNS = 256, 128
+
+
+class Circle(Way):
+    """All angles of a pair from its products by frequency; see `CircleProducts`."""
+
+    name = "circle"
+
+    def __init__(self, problem: Problem, frequencies: Array):
+        super().__init__(problem)
+        self.frequencies = frequencies
+        self.angles, self.weights = problem.parts[0].rule
+
+    @staticmethod
+    def offers(problem: Problem) -> Circle | None:
+        if len(problem.parts) != 1 or not problem.form.linear or problem.evaluate is not None:
+            return None
+        frequencies = problem.parts[0].group.as_circle()
+        return None if frequencies is None else Circle(problem, frequencies)
+
+    def prepared_bytes(self, m: int) -> float:
+        return 2.0 * self.problem.dtype.itemsize * len(self.frequencies) * m
+
+    def pieces(self, m: int) -> int:
+        return -(-m // max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1))))
+
+    def row_step(self, width: int) -> int:
+        problem, tail = self.problem, max(1, sum(self.problem.reduction.tail))
+        per_row = problem.dtype.itemsize * (
+            2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * len(np.unique(self.frequencies))
+        )
+        return int(np.clip(problem.block_bytes / 8 // per_row, 1, _ROWS))
+
+    def _extended(self, points: Array, *extra: Array | None) -> Array:
+        columns = [e[:, None] for e in extra if e is not None]
+        return np.concatenate([points, *columns], axis=1, dtype=points.dtype)
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        if Y.shape[1] != len(self.frequencies):
+            raise ValueError(
+                f"{type(self.problem.parts[0].group).__name__} acts on vectors of length "
+                f"{len(self.frequencies)}, got {Y.shape[1]} features"
+            )
+        terms = self.problem.column_terms(Y[None], offsets)
+        ones = np.ones(len(Y), Y.dtype) if self.problem.first_terms else None
+        moved = self._extended(Y, None if terms is None else terms[0], ones)
+        fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
+        frequencies = np.concatenate([self.frequencies, fixed])
+        products = CircleProducts(frequencies, moved, self.angles)
+        yield products, largest_norm(Y), terms is not None
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        products, norm, with_terms = prepared
+        problem, reduction = self.problem, self.problem.reduction
+        ones = np.ones(len(X), X.dtype) if with_terms else None
+        gathered = products.gather(self._extended(X, ones, terms))
+        weights = self.weights[:, None]
+        shape = len(X), products.n_templates, *reduction.tail
+        outputs: list[Array] = [
+            np.empty(shape, problem.dtype) for _ in range(reduction.n_outputs)
+        ]
+        r, every = len(self.angles), slice(None)
+        for start in range(0, products.n_templates, _COLUMNS):
+            columns = slice(start, start + _COLUMNS)
+            parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
+            flat = [part.reshape(-1, *reduction.tail) for part in parts]
+            for which, values in products.pairs(gathered, every, columns):
+                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, problem.form)
+                for part, tile in zip(flat, tiles, strict=True):
+                    part[which] = tile[0]
+            for out, part in zip(outputs, parts, strict=True):
+                out[:, columns] = part
+        return [*outputs]
+
+    def operations(self, n: int, m: int) -> float:
+        r, orders = len(self.angles), len(np.unique(self.frequencies))
+        each = 4 * len(self.frequencies) + r * (2 * orders + 2 + self.problem.reduction.cost)
+        return float(n) * m * each
+
+
+class CircleProducts:
+    r"""All products ``<x, g_theta t>`` at many angles from one projection and one small product.
+
+    With the coefficients of x and t collected by frequency,
+
+    .. math:: \langle x, g_\theta t \rangle = \sum_m a_m \cos m\theta + b_m \sin m\theta ,
+
+    where a_m and b_m are two short inner products: the cost of a pair is that of one projection
+    plus (2 M + 1) operations an angle, instead of d operations an angle.
+
+    Parameters
+    ----------
+    frequencies : ndarray of int, shape (d,), as in `CircleAction`
+    templates : ndarray of shape (s, d)
+    angles : ndarray of shape (r,), radians
+    """
+
+    def __init__(self, frequencies: NDArray, templates: NDArray, angles: NDArray):
+        dtype = templates.dtype
+        self.n_templates = len(templates)
+        self.n_angles = len(angles)
+        self._fixed = np.flatnonzero(frequencies == 0)
+        cosines = np.flatnonzero(frequencies > 0)[::2]
+        self._blocks = []
+        orders = np.unique(frequencies[frequencies > 0])
+        for m in orders:
+            at = cosines[frequencies[cosines] == m]
+            columns = np.concatenate([at, at + 1])
+            c, s = templates[:, at], templates[:, at + 1]
+            same = np.ascontiguousarray(np.concatenate([c, s], axis=1).T)
+            cross = np.ascontiguousarray(np.concatenate([-s, c], axis=1).T)
+            self._blocks.append((columns, same, cross))
+        self._constant = np.ascontiguousarray(templates[:, self._fixed].T)
+        angles = np.asarray(angles, dtype=float)
+        # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
+        half = len(angles) // 2 + 1
+        mirrored = np.exp(1j * angles[1:][::-1]) - np.exp(-1j * angles[1:])
+        at_zero = len(angles) > 2 and abs(np.exp(1j * angles[0]) - 1) < 1e-9
+        self._half = half if at_zero and np.abs(mirrored).max() < 1e-9 else None
+        turns = np.outer(angles if self._half is None else angles[:half], orders)
+        ones = np.ones((len(turns), 1))
+        self._even = np.concatenate([ones, np.cos(turns)], axis=1).astype(dtype)
+        self._odd = np.sin(turns).astype(dtype)
+        self._both = np.concatenate([self._even, self._odd], axis=1)
+
+    def gather(self, X: NDArray) -> list[NDArray]:
+        """The rows' coefficients by frequency, contiguous: made once for many tiles."""
+        parts = [np.ascontiguousarray(X[:, self._fixed])]
+        return parts + [np.ascontiguousarray(X[:, columns]) for columns, _, _ in self._blocks]
+
+    def _coefficients(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
+        """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
+        constant = gathered[0][rows]
+        shape = (len(constant), self._constant[:, columns].shape[1])
+        m = len(self._blocks)
+        coefficients = np.empty((2 * m + 1, *shape), dtype=constant.dtype)
+        np.matmul(constant, self._constant[:, columns], out=coefficients[0])
+        for i, (_, same, cross) in enumerate(self._blocks):
+            part = gathered[i + 1][rows]
+            np.matmul(part, same[:, columns], out=coefficients[1 + i])
+            np.matmul(part, cross[:, columns], out=coefficients[1 + m + i])
+        return coefficients
+
+    def pairs(
+        self, gathered: list[NDArray], rows: slice, columns: slice
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Products of a tile, a cache's worth of (row, column) pairs at a time.
+
+        Yields
+        ------
+        which : slice of the flattened (row, column) pairs
+        values : ndarray of shape (r, pairs), overwritten by the next one
+        """
+        coefficients = self._coefficients(gathered, rows, columns)
+        coefficients = coefficients.reshape(len(coefficients), -1)
+        n_pairs, split = coefficients.shape[1], self._even.shape[1]
+        width = min(_PAIRS, n_pairs)
+        values = np.empty((self.n_angles, width), dtype=coefficients.dtype)
+        if self._half is not None:
+            even, odd = np.empty((2, self._half, width), dtype=coefficients.dtype)
+        for start in range(0, n_pairs, width):
+            which = slice(start, min(start + width, n_pairs))
+            now = slice(0, which.stop - which.start)
+            part = coefficients[:, which]
+            if self._half is None:
+                np.matmul(self._both, part, out=values[:, now])
+            else:
+                h, rest = self._half, self.n_angles - self._half
+                np.matmul(self._even, part[:split], out=even[:, now])
+                np.matmul(self._odd, part[split:], out=odd[:, now])
+                np.add(even[:, now], odd[:, now], out=values[:h, now])
+                mirror = slice(rest, 0, -1)
+                np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
+            yield which, values[:, now]
+
+    def __call__(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
+        """Products of a tile, shape (r, rows, columns)."""
+        shape = (len(gathered[0][rows]), self._constant[:, columns].shape[1])
+        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered[0].dtype)
+        for which, values in self.pairs(gathered, rows, columns):
+            tile[:, which] = values
+        return tile.reshape(self.n_angles, *shape)

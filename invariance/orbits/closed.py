@@ -1,0 +1,111 @@
+"""`Aligned` and `Exponential`: reductions over a whole group that need no element of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .way import Problem, Run, Way, largest_norm
+
+__all__ = ["Aligned", "Exponential"]
+
+Array = NDArray[Any]
+
+
+class _Closed(Way):
+    """Closed forms: cost and memory do not depend on the group's order."""
+
+    def pieces(self, m: int) -> int:
+        return -(-m // max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1))))
+
+    def prepared_bytes(self, m: int) -> float:
+        return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
+
+    def row_step(self, width: int) -> int:
+        per_row = self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
+        return int(np.clip(self.problem.block_bytes / 8 // per_row, 1, 1024))
+
+
+class Aligned(_Closed):
+    r"""Extremes by representatives: :math:`\max_g \langle x, g z\rangle = \langle \tilde x, \tilde z
+    \rangle`, such as sorted vectors for all permutations; the minimum is that of -z, negated."""
+
+    name = "closed form"
+
+    @staticmethod
+    def offers(problem: Problem) -> Aligned | None:
+        if not _whole_and_linear(problem) or not problem.reduction.extreme:
+            return None
+        group = problem.parts[0].group
+        known = group.unitary and group.aligned(np.zeros((1, problem.lifted_size))) is not None
+        return Aligned(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        group = self.problem.parts[0].group
+        largest, smallest = group.aligned(Y), None
+        if self.problem.reduction.n_outputs > 1:
+            smallest = group.aligned(-Y)
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield largest, smallest, None if terms is None else terms[0], largest_norm(Y)
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        largest, smallest, others, norm = prepared
+        own = self.problem.parts[0].group.aligned(X)
+        assert own is not None
+        high = own @ largest.T
+        low = -(own @ smallest.T) if smallest is not None and self.lowest(X, norm) else None
+        for part in (high, low):
+            if part is not None and others is not None:
+                part += others
+            if part is not None and terms is not None:
+                part += terms[:, None]
+        return [high, low][: self.problem.reduction.n_outputs]
+
+    def operations(self, n: int, m: int) -> float:
+        d = self.problem.lifted_size
+        return 2.0 * n * m * d * self.problem.reduction.n_outputs + 10.0 * (n + m) * d
+
+
+class Exponential(_Closed):
+    r"""Means of exponentials from :math:`\log E_g \exp \langle a, g b \rangle`, as for sign changes."""
+
+    name = "closed form"
+
+    @staticmethod
+    def offers(problem: Problem) -> Exponential | None:
+        if problem.form.rate is None or not _whole_and_linear(problem):
+            return None
+        group, none = problem.parts[0].group, np.zeros((0, problem.lifted_size))
+        known = problem.reduction.plain_mean and group.log_mean_exponential(none, none) is not None
+        return Exponential(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield Y, None if terms is None else terms[0]
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        Y, others = prepared
+        rate = self.problem.dtype.type(self.problem.form.rate or 1)
+        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y)
+        assert exponents is not None
+        for part in (None if terms is None else terms[:, None], others):
+            if part is not None:
+                exponents += rate * part
+        if self.problem.form.distance:
+            np.minimum(exponents, 0, out=exponents)
+        return [np.exp(exponents, out=exponents)]
+
+    def operations(self, n: int, m: int) -> float:
+        return 40.0 * n * m * self.problem.lifted_size
+
+
+def _whole_and_linear(problem: Problem) -> bool:
+    return (
+        len(problem.parts) == 1
+        and problem.parts[0].whole
+        and problem.form.linear
+        and problem.evaluate is None
+    )

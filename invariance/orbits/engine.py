@@ -1,0 +1,494 @@
+"""`OrbitProducts`: reductions over the orbits of some points, by whatever way is cheapest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from ..array_api import is_foreign
+from ..config import block_bytes_of
+from ..groups import Transformations
+from .choose import Explanation, offered, rate
+from .form import INNER, Form
+from .product import Product
+from .reductions import Extremes, Reduction
+from .way import Part, Problem, Way, bounding_boxes, half_norms, row_blocks
+
+__all__ = ["OrbitProducts"]
+
+Array = NDArray[Any]
+
+#: Threads are not worth their while for fewer operations than these, about 20 ms.
+_THREADS_FROM = 4e8
+#: Bytes of the values that are computed from extreme inner products at a time.
+_OUTER_BYTES = 2**20
+#: Single precision will do where it changes the kernel's values by no more than this.
+_SINGLE_ERROR = 1e-5
+
+
+class OrbitProducts:
+    r"""Reductions of :math:`k(x, g z)` over g, for all pairs of points x and kept points z.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (m, d)
+        Points that are kept: templates, landmarks, second arguments.
+    group : Transformations or None
+        None is the trivial group.
+    base : kernel or None
+        None takes inner products <x, g z> themselves. A kernel with ``inner_form(shape)`` is
+        computed from inner products, another one is evaluated (its ``_gram``).
+    elements : ndarray of shape (r, ...) or None
+        Elements to reduce over; None is the whole group, by its quadrature rule.
+    weights : ndarray of shape (r,) or None
+        Of the elements; None weighs given elements equally.
+    offsets : ndarray of shape (m,) or None
+        Added to the inner products with each kept point, such as phases.
+    side : {"second", "first"}
+        Whether the kept points are transformed, or those handed to `reduce`: <g x, z>.
+    method : {"auto", "definition"}
+        "definition" evaluates the base kernel for every transformation.
+    precision : {"input", "single"}
+    keep : bool
+        Whether moved points are kept between calls where they fit into half of ``block_bytes``.
+    block_bytes : int or None
+        Bound on temporary arrays; None is the configured one.
+    n_jobs : int or None
+        Threads; the result does not depend on their number.
+    verbose : int
+        1 shows progress.
+
+    Examples
+    --------
+    >>> from invariance.groups import CyclicShifts
+    >>> from invariance.orbits import Extremes, OrbitProducts, WeightedMean
+    >>> orbits = OrbitProducts(np.array([[1.0, 2.0, 0.0]]), CyclicShifts(3))
+    >>> X = np.array([[1.0, 0.0, 0.0]])
+    >>> orbits.reduce(X, Extremes(smallest=True))
+    [array([[2.]]), array([[0.]])]
+    >>> orbits.reduce(X, WeightedMean([np.cos]))[0].round(3)       # (cos 0 + cos 1 + cos 2) / 3
+    array([[0.375]])
+    """
+
+    def __init__(
+        self,
+        Z: Array,
+        group: Transformations | None,
+        *,
+        base: Any = None,
+        elements: Array | None = None,
+        weights: Array | None = None,
+        offsets: Array | None = None,
+        side: str = "second",
+        method: str = "auto",
+        precision: str = "input",
+        keep: bool = False,
+        block_bytes: int | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.Z = Z
+        self.group = Trivial() if group is None else group
+        self.base = base
+        self.elements = elements
+        self.weights = weights
+        self.offsets = offsets
+        self.side = side
+        self.method = method
+        self.precision = precision
+        self.keep = keep
+        self.block_bytes = block_bytes
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self._kept: dict[Any, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_kept": {}}
+
+    # -- the problem -----------------------------------------------------------------------------
+
+    def _form(self, shape: tuple[int, int, int]) -> Form | None:
+        if self.base is None:
+            return INNER
+        if self.method == "definition" or not _speaks_for_itself(self.base):
+            return None
+        form: Form | None = self.base.inner_form(shape)
+        return form
+
+    def _shape(self, d: int) -> tuple[int, int, int]:
+        """(height, width, channels) of the points; plain vectors are images of height one."""
+        return image_shape(self.group, self.base, d)
+
+    def problem(
+        self, X: Array, reduction: Reduction, second: Array, dtype: Any = None
+    ) -> Problem:
+        """What `reduce` solves for first points X and second points."""
+        shape = self._shape(X.shape[1])
+        form = self._form(shape)
+        reduction = _internal(reduction, form)
+        evaluate = None
+        if form is None:
+            form, evaluate = INNER, getattr(self.base, "_gram", self.base)
+        if dtype is None:
+            dtype = self._dtype(form, X, second)
+        if self.elements is None:
+            parts = [Part(group) for group in self.group.chain()]
+        else:
+            parts = [Part(self.group, self.elements, self.weights)]
+        problem = Problem(
+            form=form,
+            shape=shape,
+            dtype=np.dtype(dtype),
+            parts=parts,
+            reduction=reduction,
+            block_bytes=block_bytes_of(self.block_bytes),
+            evaluate=evaluate,
+            first_terms=(form.distance and not reduction.extreme)
+            or (self.offsets is not None and self.side == "first"),
+        )
+        if evaluate is None and not self.keep:
+            problem.boxes = bounding_boxes(problem.images(X))
+            # Features that are zero for all first points, such as an empty border, do not matter.
+            brightest = np.maximum(X.max(axis=0), -X.min(axis=0)).reshape(1, *shape)
+            problem.support = form.first(brightest)[0] != 0
+        return problem
+
+    def _dtype(self, form: Form, X: Array, second: Array) -> Any:
+        dtype = np.result_type(X, second)
+        if self.precision == "single":
+            return np.float32
+        if dtype == np.float32 and form.distance:
+            largest = max(float(np.einsum("nd,nd->n", A, A).max(initial=0)) for A in (X, second))
+            if form.sensitivity * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
+                return np.float64
+        return dtype
+
+    # -- the computation -------------------------------------------------------------------------
+
+    def reduce(
+        self,
+        X: Any,
+        reduction: Reduction,
+        *,
+        symmetric: bool = False,
+        out: Sequence[Array] | None = None,
+    ) -> list[Any]:
+        """Reduce over the group for all pairs of points.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d), or an array of another library
+        reduction : Reduction
+        symmetric : bool
+            Whether X is Z and the result is known to be symmetric: one triangle is computed.
+        out : sequence of ndarrays of shape (n, m, ...), or None
+            Written in place and returned; views will do.
+
+        Returns
+        -------
+        list of arrays of shape (n, m, ...), one for each output of the reduction
+        """
+        if is_foreign(X):
+            from .arrays import reduce_arrays
+
+            return reduce_arrays(self, X, reduction)
+        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
+        given = (len(X), len(self.Z))
+        problem = self.problem(first, reduction, second)
+        inner = problem.reduction
+        final = np.result_type(X, self.Z)
+        if out is None:
+            shape = *given, *inner.tail
+            kept = final if problem.dtype.itemsize <= final.itemsize else problem.dtype
+            kept = problem.dtype if inner.extreme else final
+            results = [np.empty(shape, kept) for _ in range(inner.n_outputs)]
+        else:
+            results = list(out)
+        swapped = results if self.side == "second" else [r.swapaxes(0, 1) for r in results]
+        first, second = (A.astype(problem.dtype, copy=False) for A in (first, second))
+        needed = self._fill(problem, first, second, swapped, symmetric)
+        if not inner.extreme:
+            return results
+        return self._finish(problem, reduction, X if self.side == "second" else self.Z, results, needed)
+
+    def _offsets(self, which: slice) -> Array | None:
+        """Of second points."""
+        return None if self.offsets is None or self.side == "first" else self.offsets[which]
+
+    def _first_terms(self, problem: Problem, X: Array) -> Array | None:
+        """What is added to the inner products with each first point, shape (n,)."""
+        terms = -half_norms(X) if problem.form.distance and not problem.reduction.extreme else None
+        if self.offsets is not None and self.side == "first":
+            own = self.offsets.astype(problem.dtype, copy=False)
+            terms = own if terms is None else terms + own
+        return terms
+
+    def _fill(
+        self,
+        problem: Problem,
+        X: Array,
+        Y: Array,
+        results: list[Array],
+        symmetric: bool,
+        way: Way | None = None,
+    ) -> bool:
+        """Write the reductions over orbits of Y into arrays (n, m, ...).
+
+        Returns whether all outputs were ever needed.
+        """
+        n, m = len(X), len(Y)
+        terms = self._first_terms(problem, X)
+        key = problem.dtype, type(problem.reduction).__name__, problem.reduction.n_outputs, Y is self.Z
+        kept = None
+        if key in self._kept:
+            way, kept = self._kept[key]
+            way.problem = problem
+        elif way is None:
+            way = offered(problem, n, m)[0]
+        reduction = problem.reduction
+        needed = False
+        small = way.operations(n, m) < _THREADS_FROM
+        threads = 1 if small else effective_n_jobs(self.n_jobs)
+        pieces = way.pieces(m)
+        if symmetric and not small:  # whole tiles under the diagonal are skipped
+            pieces = max(pieces, min(8, m // 64))
+        bounds = np.linspace(0, m, min(max(pieces, 1), m) + 1).astype(int)
+        order = np.arange(n)
+        if not symmetric and problem.boxes is not None:
+            order = _by_boxes(problem.boxes, way.skips)
+        with _Runner(threads, self.verbose) as run:
+            if self.keep and kept is None and len(bounds) == 2:
+                if way.prepared_bytes(m) <= problem.block_bytes / 2:
+                    kept = list(way.prepare(Y, self._offsets(slice(None)), run))
+                    self._kept[key] = way, kept
+            for start, stop in pairwise(bounds):
+                rows = stop if symmetric else n
+                # The same blocks whatever the number of threads, for the same rounding.
+                step = min(way.row_step(stop - start), max(32, -(-rows // 8)))
+                blocks = [order[a : min(a + step, rows)] for a in range(0, rows, step)]
+                columns = slice(start, stop)
+                begun = False
+                prepared = kept or way.prepare(Y[columns], self._offsets(columns), run)
+                for second in prepared:
+
+                    def one(block: Array, second: Any = second, begun: bool = begun) -> bool:
+                        own = slice(block[0], block[-1] + 1)
+                        ordered = len(block) == own.stop - own.start and bool(
+                            (np.diff(block) == 1).all()
+                        )
+                        which: Any = own if ordered else block
+                        parts = way.block(X[which], second, None if terms is None else terms[which])
+                        seen = False
+                        for i, (result, part) in enumerate(zip(results, parts, strict=True)):
+                            if part is None:
+                                part = parts[0]  # the smallest cannot matter: any will do
+                            elif i:
+                                seen = True
+                            if begun:
+                                now = result[which, columns]
+                                reduction.merge(now, part, i)
+                                if not ordered:
+                                    result[which, columns] = now
+                            else:
+                                result[which, columns] = part
+                        return seen
+
+                    needed |= any(run(one, blocks))
+                    begun = True
+        if symmetric:
+            for result in results:
+                mirror(result)
+        return needed
+
+    def _finish(
+        self, problem: Problem, wanted: Reduction, X: Array, results: list[Array], needed: bool
+    ) -> list[Array]:
+        """The kernel's extreme values from extreme inner products."""
+        form, final = problem.form, np.result_type(X, self.Z)
+        high = results[0]
+        low = results[1] if len(results) > 1 and (needed or wanted.n_outputs > 1) else None
+        if problem.evaluate is not None or (form.outer is None and not form.distance):
+            return [part.astype(final, copy=False) for part in results[: wanted.n_outputs]]
+        fixed = X if self.side == "second" else self.Z
+        halves = None
+        if form.distance:
+            first = (X if self.side == "second" else self.Z).astype(float, copy=False)
+            halves = np.einsum("nd,nd->n", first, first) / 2
+        del fixed
+        rows_first = self.side == "second"
+        outputs = [
+            part if part.dtype == final else np.empty(part.shape, final)
+            for part in results[: wanted.n_outputs]
+        ]
+        n_reversed = 0
+
+        def values(part: Array, rows: slice) -> Array:
+            v = part[rows].astype(float)
+            if halves is not None:
+                v -= halves[rows, None] if rows_first else halves[None, :]
+            applied: Array = form.value(v)
+            return applied
+
+        # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
+        for rows in row_blocks(len(high), 4 * 8 * max(high.shape[1], 1), _OUTER_BYTES):
+            largest = values(high, rows)
+            if low is not None:
+                smallest = values(low, rows)
+                if form.turning_point is not None:
+                    n_reversed += int((smallest > largest).sum())
+                    np.maximum(largest, smallest, out=largest)
+                elif wanted.n_outputs > 1:
+                    outputs[1][rows] = smallest
+            outputs[0][rows] = largest
+        if n_reversed:
+            warn_reversed(self.base, n_reversed, prod(high.shape))
+        return outputs
+
+    # -- what it will cost -----------------------------------------------------------------------
+
+    def explain(self, X: Array, reduction: Reduction) -> Explanation:
+        """Which way `reduce` takes for points X, with operations, memory and seconds."""
+        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
+        problem = self.problem(first, reduction, second)
+        way, *others = offered(problem, len(first), len(second))
+        operations = way.operations(len(first), len(second))
+        return Explanation(
+            way=way.name,
+            operations=operations,
+            n_bytes=min(2 * way.prepared_bytes(len(second)), problem.block_bytes),
+            seconds=operations / rate(problem.dtype.name),
+            alternatives={w.name: w.operations(len(first), len(second)) for w in others},
+        )
+
+
+def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, int, int]:
+    """(height, width, channels) of points; plain vectors are images of height one.
+
+    Raises
+    ------
+    ValueError
+        When base kernel and group see points of different shapes.
+    """
+    given = None if group is None else group.shape
+    own = getattr(base, "point_shape", None)
+    if own is not None:
+        seen = tuple(own[:2]) + ((own[2],) if own[2] > 1 else ())
+        flat = (1, *given) if given is not None and len(given) == 1 else given
+        if given is not None and flat not in (seen, tuple(own), (1, prod(own))):
+            raise ValueError(
+                f"{base!r} sees points of shape {seen}, {group!r} of shape {given}: they must agree"
+            )
+        return own[0], own[1], own[2]
+    grid = None if group is None else group.grid_shape
+    if grid is None or prod(grid) != d:
+        return (1, d, 1)
+    return grid
+
+
+def _speaks_for_itself(base: Any) -> bool:
+    """Whether a kernel's ``inner_form`` is of the class that defines its values, or below it."""
+    for cls in type(base).__mro__:
+        if "inner_form" in vars(cls):
+            return True
+        if {"_gram", "__call__"} & set(vars(cls)):
+            return False
+    return False
+
+
+def _internal(reduction: Reduction, form: Form | None) -> Reduction:
+    """What must be followed so that the reduction can be had in the end."""
+    if reduction.extreme and form is not None and form.turning_point is not None:
+        if reduction.n_outputs > 1:
+            raise ValueError("smallest values of a kernel that is not monotone are not supported")
+        return Extremes(smallest=True)
+    return reduction
+
+
+def _by_boxes(boxes: Array, axis: int) -> Array:
+    """First points in the order of their bounding boxes."""
+    keys = [boxes[:, a, end] for a in (1 - axis, axis) for end in (1, 0)]
+    return np.lexsort(keys)
+
+
+def mirror(matrix: Array) -> None:
+    """Copy the upper triangle onto the lower one, by blocks."""
+    n, step = len(matrix), 512
+    for a in range(0, n, step):
+        matrix[a + step :, a : a + step] = matrix[a : a + step, a + step :].swapaxes(0, 1)
+        block = matrix[a : a + step, a : a + step]
+        i, j = np.tril_indices(len(block), -1)
+        block[i, j] = block[j, i]
+
+
+def warn_reversed(base: Any, n_reversed: int, n_pairs: int) -> None:
+    warnings.warn(
+        f"{type(base).__name__} of even degree takes larger values at the smallest than at the "
+        f"largest inner product for {n_reversed} of {n_pairs} pairs: maximum and power do not "
+        "commute there, so both extremes were followed; smaller points or gamma avoid this",
+        stacklevel=2,
+    )
+
+
+class _Runner:
+    """Applies functions to arguments one after another, or in threads with one BLAS thread each."""
+
+    def __init__(self, threads: int, verbose: int):
+        self.threads = threads
+        self.verbose = verbose
+
+    def __enter__(self) -> _Runner:
+        self._limits: Any = nullcontext()
+        self._pool: Any = nullcontext()
+        if self.threads > 1:
+            self._limits = threadpool_limits(1, "blas")
+            self._pool = Parallel(self.threads, prefer="threads", require="sharedmem")
+        self._limits.__enter__()
+        self._pool = self._pool.__enter__()
+        self._bar = tqdm(desc="orbits", unit=" blocks", disable=not self.verbose)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._bar.close()
+        if self._pool is not None:
+            self._pool.__exit__(*error)
+        self._limits.__exit__(*error)
+
+    def __call__(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+        arguments = list(arguments)
+        if self.threads == 1 or len(arguments) == 1:
+            results = []
+            for argument in arguments:
+                results.append(function(argument))
+                self._bar.update()
+            return results
+        found: list[Any] = self._pool(delayed(function)(argument) for argument in arguments)
+        self._bar.update(len(arguments))
+        return found
+
+
+class Trivial(Transformations):
+    """The identity alone, on vectors of any length."""
+
+    order = 1
+
+    def elements(self) -> Array:
+        return np.zeros((1, 0))
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Array:
+        return np.zeros((n_samples, 0))
+
+    def act(self, elements: Any, X: Any) -> Array:
+        return self._act(elements, X)
+
+    def _act(self, elements: Array, X: Array) -> Array:
+        return np.broadcast_to(X, (len(elements), *X.shape))

@@ -1,0 +1,219 @@
+"""Reductions over orbits by every way, against one transformation after another."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    CyclicTranslations,
+    Negation,
+    Permutations,
+    Rotations,
+    SignedPermutations,
+    SignFlips,
+    Translations,
+    VonMises,
+)
+from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean
+from invariance.orbits.choose import offered
+
+SHAPE = (6, 6)
+CYCLIC = Translations(SHAPE, max_shift=1)
+TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
+GROUPS = {
+    "cyclic": CYCLIC,
+    "zero": Translations(SHAPE, max_shift=(1, 2), boundary="zero"),
+    "weighted": Translations(SHAPE, max_shift=1, density=VonMises(0.5)),
+    "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
+    "group": CyclicTranslations(SHAPE, axes=(1,)),
+    "turns": TURNS,
+    "quarters": Rotations(SHAPE, degrees=range(0, 360, 45)),
+    "turn, shift": TURNS.then(CYCLIC),
+    "shift, turn": CYCLIC.then(TURNS),
+    "shift, quarter turn": CYCLIC.then(Rotations(SHAPE, degrees=[0, 90])),
+    "row": CyclicShifts(36),
+    "blocks": CyclicShifts(12, block=3),
+    "circle": CircleAction([0] * 6 + [1, 1, 2, 2, 3, 3] * 5, VonMises(1.0), n_nodes=9),
+    "permutations": Permutations(4, block=9),
+    "negation": Negation(),
+}
+BASES = {
+    "inner": None,
+    "linear": Linear(),
+    "polynomial": Polynomial(8, 1 / 36),
+    "odd": Polynomial(3, 0.1),
+    "gaussian": Gaussian(0.1),
+    "laplacian": Laplacian(0.1),
+    "cdf": CDF(0.2, 6.0),
+    "locality": Locality(SHAPE, 3),
+    "cubic": Locality(SHAPE, 3, powers=(3, 2)),
+}
+
+
+def points(n, seed=0, low=-0.3):
+    return np.random.default_rng(seed).uniform(low, 0.7, (n, 36))
+
+
+def every(base, group, X, Z, side="second", elements=None):
+    """Values of shape (elements, n, m)."""
+    base = (lambda A, B: A @ B.T) if base is None else base
+    elements = group.quadrature()[0] if elements is None else elements
+    if side == "second":
+        return np.array([base(X, moved) for moved in group.act(elements, Z)])
+    return np.array([base(moved, Z) for moved in group.act(elements, X)])
+
+
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+@pytest.mark.parametrize(("side", "block_bytes"), [("second", None), ("first", 20_000)])
+def test_reductions_are_those_of_all_values(base, group, side, block_bytes):
+    X, Z = points(7), points(5, seed=1)
+    if base is not None and base.inner_form((6, 6, 1)) is None and block_bytes:
+        pytest.skip("the base kernel's own blocks are tested elsewhere")
+    values, weights = every(base, group, X, Z, side), group.quadrature()[1]
+    orbits = OrbitProducts(Z, group, base=base, side=side, block_bytes=block_bytes)
+    (high,) = orbits.reduce(X, Extremes())
+    assert_allclose(high, values.max(axis=0), rtol=1e-9, atol=1e-11)
+    mean, cosine = orbits.reduce(X, WeightedMean([np.copy, np.cos]))
+    assert_allclose(mean, np.tensordot(weights, values, 1), rtol=1e-9, atol=1e-11)
+    assert_allclose(cosine, np.tensordot(weights, np.cos(values), 1), rtol=1e-9, atol=1e-11)
+    (shares,) = orbits.reduce(X, Histogram(4, 1.9))
+    below = [np.tensordot(weights, values <= 1.9 * k / 4, 1) for k in range(-4, 5)]
+    assert_allclose(shares, np.stack(below, axis=-1), atol=1e-12)
+
+
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_all_offered_ways_agree(group):
+    X, Z = points(7), points(5, seed=1)
+    for base in (None, Gaussian(0.1)):
+        orbits = OrbitProducts(Z, group, base=base)
+        for reduction in (Extremes(), WeightedMean()):
+            expected = orbits.reduce(X, reduction)[0]
+            ways = offered(orbits.problem(X, reduction, Z), 7, 5)
+            for way in ways:
+                found = [np.empty((7, 5))]
+                orbits._kept = {}
+                orbits._fill(way.problem, X, Z, found, False, way)
+                if base is None or not reduction.extreme:
+                    assert_allclose(found[0], expected, rtol=1e-9, atol=1e-11, err_msg=way.name)
+    assert any(way.name.startswith("product") for way in ways)
+
+
+@pytest.mark.parametrize("group", [SignFlips(5), Permutations(5), SignedPermutations(4)], ids=repr)
+def test_closed_forms_of_extremes(group):
+    d = group.n_features
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((6, d)), rng.standard_normal((4, d))
+    for base in (None, Gaussian(0.3), Polynomial(3, 0.2)):
+        values = every(base, group, X, Z)
+        orbits = OrbitProducts(Z, group, base=base)
+        assert orbits.explain(X, Extremes()).way == "closed form"
+        high, low = orbits.reduce(X, Extremes(smallest=True))
+        assert_allclose(high, values.max(axis=0), rtol=1e-10, atol=1e-12)
+        assert_allclose(low, values.min(axis=0), rtol=1e-10, atol=1e-12)
+
+
+def test_closed_forms_need_no_elements():
+    X = np.random.default_rng(0).standard_normal((5, 60))
+    (high,) = OrbitProducts(X, SignFlips(60)).reduce(X, Extremes())
+    assert_allclose(high, np.abs(X) @ np.abs(X).T)
+    (mean,) = OrbitProducts(X, SignFlips(60), base=Gaussian(0.01)).reduce(X, WeightedMean())
+    gap = X[:, None] - X[None]
+    total = X[:, None] + X[None]
+    each = (np.exp(-0.01 * gap**2) + np.exp(-0.01 * total**2)) / 2
+    assert_allclose(mean, each.prod(axis=2), rtol=1e-11)
+
+
+def test_the_mean_of_a_gaussian_over_sign_changes():
+    X, Z = np.random.default_rng(0).standard_normal((2, 6, 8)) * 3
+    for base in (Gaussian(0.3), Gaussian(30.0)):
+        orbits = OrbitProducts(Z, SignFlips(8), base=base)
+        assert orbits.explain(X, WeightedMean()).way == "closed form"
+        found = orbits.reduce(X, WeightedMean())[0]
+        assert_allclose(found, every(base, SignFlips(8), X, Z).mean(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["cyclic", "circle", "turns", "negation"])
+@pytest.mark.parametrize("side", ["second", "first"])
+def test_offsets_elements_and_weights(name, side):
+    group, X, Z = GROUPS[name], points(7), points(5, seed=1)
+    elements = group.sample(6, 0)
+    weights, phases = np.arange(1, 7) / 21, np.arange(5.0)
+    values = every(None, group, X, Z, side, elements) + phases
+    orbits = OrbitProducts(
+        Z, group, elements=elements, weights=weights, offsets=phases, side=side
+    )
+    expected = np.tensordot(weights, np.cos(values), 1)
+    assert_allclose(orbits.reduce(X, WeightedMean([np.cos]))[0], expected, atol=1e-12)
+    high, low = orbits.reduce(X, Extremes(smallest=True))
+    assert_allclose([high, low], [values.max(axis=0), values.min(axis=0)], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_kept_points_written_in_place_and_pickled(name):
+    group, X, Z = GROUPS[name], points(300), points(40, seed=1)
+    fresh = OrbitProducts(Z, group).reduce(X, WeightedMean([np.cos]))[0]
+    kept = OrbitProducts(Z, group, keep=True)
+    out = np.zeros((300, 90))
+    for _ in range(2):
+        out[:] = 7
+        kept.reduce(X, WeightedMean([np.cos]), out=[out[:, 10:50]])
+        assert_allclose(out[:, 10:50], fresh, atol=1e-12)
+        assert np.all(out[:, 50:] == 7)
+    assert_allclose(kept.reduce(X[:3], Extremes())[0], OrbitProducts(Z, group).reduce(X[:3], Extremes())[0])
+    twin = pickle.loads(pickle.dumps(kept))
+    assert_array_equal(twin.reduce(X, WeightedMean([np.cos]))[0], out[:, 10:50])
+    narrow = kept.reduce(X.astype(np.float32), WeightedMean([np.cos]))[0]
+    assert_allclose(narrow, fresh, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["cyclic", "circle", "turns"])
+def test_threads_do_not_change_the_result(name):
+    group, X = GROUPS[name], points(700)
+    for reduction in (WeightedMean([np.cos]), Extremes()):
+        one, three = (
+            OrbitProducts(X, group, n_jobs=n).reduce(X, reduction)[0] for n in (None, 3)
+        )
+        assert_allclose(one, three, rtol=1e-12)
+
+
+def test_moments_and_a_trivial_group():
+    X, Z = points(7), points(5, seed=1)
+    first, third = OrbitProducts(Z, CYCLIC).reduce(X, Moments([1, 3]))
+    values = every(None, CYCLIC, X, Z)
+    assert_allclose([first, third], [values.mean(0), (values**3).mean(0)], atol=1e-12)
+    assert_allclose(OrbitProducts(Z, None).reduce(X, Extremes())[0], X @ Z.T)
+
+
+class Flipped(CyclicShifts):
+    """A user's subclass inherits the fast way."""
+
+
+def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
+    class Mine(Gaussian):
+        pass
+
+    class Other(Gaussian):
+        def _gram(self, X, Y):
+            return 1 + super()._gram(X, Y)
+
+    X, Z = points(7), points(5, seed=1)
+    orbits = OrbitProducts(Z, Flipped(36), base=Mine(0.1))
+    assert orbits.explain(X, WeightedMean()).way == "correlation"
+    assert_allclose(
+        orbits.reduce(X, WeightedMean())[0], every(Gaussian(0.1), CyclicShifts(36), X, Z).mean(0)
+    )
+    # one that defines other values does not inherit the form of its parent's
+    other = OrbitProducts(Z, Flipped(36), base=Other(0.1)).reduce(X, WeightedMean())[0]
+    assert_allclose(other, 1 + every(Gaussian(0.1), CyclicShifts(36), X, Z).mean(0))
+
+
+def test_an_explanation_reads_as_a_line():
+    text = str(OrbitProducts(points(5), CyclicShifts(36)).explain(points(7), Extremes()))
+    assert text.startswith("correlation: ") and "instead of product" in text

@@ -35,6 +35,7 @@ site: $(VENV)/.core
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
 	$(BIN)/invariance scoreboard || status=$$?; \
+	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 test: $(VENV)/.test

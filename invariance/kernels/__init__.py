@@ -1,6 +1,7 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
-from .average import Average, CircleAverage, EmpiricalAverage
+from ..deprecation import old_names
+from .average import Average, circle_average, empirical_average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
@@ -15,8 +16,6 @@ __all__ = [
     "TANGENTS",
     "Average",
     "BestFit",
-    "CircleAverage",
-    "EmpiricalAverage",
     "Gaussian",
     "GramReport",
     "GramTransformer",
@@ -32,3 +31,11 @@ __all__ = [
     "gram_report",
     "largest_definite",
 ]
+
+__getattr__ = old_names(
+    __name__,
+    {
+        "CircleAverage": ("Average(base, group)", circle_average),
+        "EmpiricalAverage": ("Average(base, group, n_transforms=..., statistic=...)", empirical_average),
+    },
+)

@@ -36,7 +36,7 @@ from invariance.companion import Run, colour, marker
 from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
-from invariance.kernels import CircleAverage, Gaussian, Hyperkernel, Linear
+from invariance.kernels import Average, Gaussian, Hyperkernel, Linear
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
 
 run = Run("raj2017/rotated_mnist", profile=profile, seed=seed)
@@ -281,7 +281,7 @@ run.table(
 #
 # "Original (RBF)" is the Gaussian kernel itself. And the kernel that the LGIKA features approximate
 # can be had exactly: all inner products of a pair over relative angles come from one small product
-# over angular frequencies (`CircleAverage`). One thing more that the paper did not try: blurring
+# over angular frequencies (`Average`). One thing more that the paper did not try: blurring
 # the images first, which commutes with rotations and makes small displacements cheap. Bandwidth,
 # $\kappa$ and blur by leave-one-out on a part of the training set. On top of it goes the second layer,
 # as exact: the Gaussian kernel of the embedded orbits, its width by held-out accuracy.
@@ -317,7 +317,7 @@ def bandwidths(blur):
 def kernel(gamma, kappa):
     if kappa is None:
         return Gaussian(gamma)
-    return CircleAverage(
+    return Average(
         Gaussian(gamma), basis.rotations(VonMises(kappa), n_nodes=EXACT_NODES), n_jobs=threads
     )
 

@@ -1,0 +1,199 @@
+"""Correlations over shifts against inner products with every shifted image."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from invariance.orbits.correlation import (
+    FrequencyCorrelation,
+    RowCorrelation,
+    ShiftCorrelation,
+    shift_correlation,
+)
+
+WAYS = [
+    RowCorrelation,
+    partial(RowCorrelation, transposed=True),
+    FrequencyCorrelation,
+    partial(FrequencyCorrelation, transposed=True),
+]
+
+
+def by_shift(a, b, shifts):
+    """Inner products of shape (shifts, n, m)."""
+    return np.array(
+        [np.einsum("nchw,mchw->nm", a, np.roll(b, tuple(s), axis=(2, 3))) for s in shifts]
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.integers(1, 3),
+    st.data(),
+    st.sampled_from([*WAYS, shift_correlation]),
+)
+def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, data, way):
+    n_shifts = data.draw(st.integers(1, 8))
+    shifts = np.array(
+        data.draw(
+            st.lists(
+                st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=n_shifts
+            )
+        )
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    a, b = rng.standard_normal((3, n_channels, *grid)), rng.standard_normal((4, n_channels, *grid))
+    every = by_shift(a, b, shifts)
+    pairs = way(grid, shifts, n_channels, float)
+    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
+    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
+    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("steps", [(2, 3), (4, 1), (1, 6), (4, 6)])
+def test_shifts_by_multiples_of_a_step(steps, way):
+    grid = (8, 12)
+    shifts = np.stack(np.meshgrid([0, 1, -1, 2], [0, -1, 1], indexing="ij"), -1).reshape(-1, 2)
+    shifts = shifts * steps
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
+    every = by_shift(a, b, shifts)
+    pairs = way(grid, shifts, 2, float)
+    assert pairs.height * pairs.width * np.prod(steps) <= np.prod(grid)
+    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
+    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
+    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
+
+
+@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
+@pytest.mark.parametrize("blank", [0, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_operations_are_those_of_the_matrix_products(grid, blank, way, monkeypatch):
+    shifts = np.array([[0, 0], [1, 2], [-1, 1]])
+    pairs = way(grid, shifts, 3, float)
+    a, b = np.random.default_rng(0).standard_normal((2, 4, 3, *grid))
+    axis = 1 if pairs.transposed else 0
+    shown = 1 - blank / grid[axis]
+    np.moveaxis(a, 2 + axis, 0)[:blank] = 0
+    spectra, done, matmul = pairs.spectra(b), [], np.matmul
+
+    def counted(one, other, out=None):
+        product = matmul(one, other, out=out)
+        each = 8 if np.iscomplexobj(product) else 2  # a complex product is four real ones
+        done.append(each * product.size * one.shape[-1])
+        return product
+
+    monkeypatch.setattr(np, "matmul", counted)
+    pairs.extremes(a, spectra)
+    assert sum(done) == 16 * sum(pairs.operations(shown).values())
+
+
+def test_the_way_that_multiplies_least():
+    shifts = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1]), -1).reshape(-1, 2)
+    tall, wide = (
+        shift_correlation((28, 28), shifts, 1, float, shown=shown)
+        for shown in [(1.0, 0.5), (0.5, 1.0)]
+    )
+    assert tall.transposed and not wide.transposed
+    assert isinstance(shift_correlation((28, 28), shifts, 90, float), FrequencyCorrelation)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "shifts",
+    [
+        [[0, 0], [1, 2], [-1, 1]],
+        [[i, j] for i in (-1, 0, 1) for j in (-2, -1, 0, 1, 2)],
+        [[i, j] for i in (0, 2, 4) for j in (0, 4)],
+    ],
+    ids=["asymmetric", "symmetric", "steps"],
+)
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 4000), (4000, 1), (2500, 9000), (2500, 2500)])
+def test_tiles_do_not_change_the_extremes(way, shifts, sizes, monkeypatch):
+    """Several second images at a time, in outer tiles, inner ones, or both."""
+    monkeypatch.setattr(ShiftCorrelation, "cache_bytes", sizes[0])
+    monkeypatch.setattr(FrequencyCorrelation, "tile_bytes", sizes[1])
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((11, 2, 6, 8))
+    pairs, expected = way((6, 8), np.array(shifts), 2, float), by_shift(a, b, shifts)
+    tiles = [some for some, *_ in pairs._tiles(a, pairs.spectra(b))]
+    assert len(tiles) > 1
+    assert_allclose(np.concatenate([np.arange(11)[some] for some in tiles]), np.arange(11))
+    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
+    assert_allclose(high, expected.max(axis=0), atol=1e-12)
+    assert_allclose(low, expected.min(axis=0), atol=1e-12)
+    every = pairs.every(a, pairs.spectra(b))
+    assert_allclose([every[pairs.place(s)] for s in shifts], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("grid", [(6, 8), (5, 7), (1, 6), (6, 1)])
+def test_every_correlation_stands_where_place_says(way, grid):
+    shifts = np.indices(grid).reshape(2, -1).T - np.array(grid) // 2
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 3, *grid)), rng.standard_normal((4, 3, *grid))
+    pairs = way(grid, shifts, 3, float)
+    every, expected = pairs.every(a, pairs.spectra(b)), by_shift(a, b, shifts)
+    assert every.shape == (2, len(pairs.columns), len(pairs.rows), 2, 4)
+    assert_allclose([every[pairs.place(s)] for s in shifts], expected, atol=1e-12)
+    assert_allclose(every[1, : pairs.n_own], every[0, : pairs.n_own])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "shifts",
+    [
+        [[0, 0], [1, 2], [-1, 1]],
+        [[0, j] for j in range(8)],
+        [[2, 4], [0, 4], [2, 0]],
+    ],
+    ids=["asymmetric", "all columns", "steps"],
+)
+def test_offsets_are_subtracted_before_the_extremes(way, shifts):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((4, 2, 6, 8))
+    pairs = way((6, 8), np.array(shifts), 2, float)
+    offsets = 9 * rng.random((2, len(pairs.columns), len(pairs.rows), len(b)))
+    offsets[1, : pairs.n_own] = offsets[0, : pairs.n_own]  # one shift, listed twice
+    expected = by_shift(a, b, shifts)
+    expected -= np.array([offsets[pairs.place(s)] for s in shifts])[:, None]
+    high, low = pairs.extremes(a, pairs.spectra(b), offsets, minimum=True)
+    assert_allclose(high, expected.max(axis=0), atol=1e-12)
+    assert_allclose(low, expected.min(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shifts", [[[0, 0], [1, 1]], [[0, 0], [2, 4]]], ids=["plain", "steps"])
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (3, 0), (0, 0)])
+def test_no_images(way, shifts, n, m):
+    pairs = way((6, 8), np.array(shifts), 2, float)
+    spectra = pairs.spectra(np.ones((m, 2, 6, 8)))
+    first = np.ones((n, 2, 6, 8))
+    high, low = pairs.extremes(first, spectra, minimum=True)
+    assert high.shape == low.shape == pairs.every(first, spectra).shape[3:] == (n, m)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_clear_errors(way):
+    for shifts in ([], np.empty((0, 2), int), [1, 2], [[1, 2, 3]]):
+        with pytest.raises(ValueError, match=r"rows \(down, right\), at least one"):
+            way((6, 8), shifts, 2, float)
+    pairs = way((6, 8), [[0, 0], [2, -2]], 2, float)
+    assert pairs.n_channels == 2
+    assert pairs.place([-4, 6]) == pairs.place([2, -2])
+    # Along the axis that is transformed a shift and its opposite are both known.
+    for absent in ([1, 0], [0, 1], [0, 4], [0, 2] if pairs.transposed else [4, 0]):
+        with pytest.raises(ValueError, match="is none of the correlation's"):
+            pairs.place(absent)
+    spectra = pairs.spectra(np.ones((3, 2, 6, 8)))
+    for shape in ((3, 1, 6, 8), (3, 4, 6, 8), (3, 2, 8, 6)):
+        with pytest.raises(ValueError, match=r"shape \(n, 2, 6, 8\) for 2 channels"):
+            pairs.spectra(np.ones(shape))
+        with pytest.raises(ValueError, match=r"shape \(n, 2, 6, 8\) for 2 channels"):
+            pairs.extremes(np.ones(shape), spectra)

@@ -157,6 +157,8 @@ class _Remote:
                 log.parent.mkdir(parents=True, exist_ok=True)
                 log.write_text(f"lost by the cluster: {type(error).__name__}: {error}")
                 self.returncode = 1
+            # or Dask would run it again when the worker that holds its exit code is lost
+            self._future.release()
         return self.returncode
 
     def end(self) -> None:

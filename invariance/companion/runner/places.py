@@ -126,8 +126,9 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
     """On a worker of the cluster: run a notebook's process to its end, or until told to stop."""
     from distributed import get_worker
 
-    process = _launch(description, environment | _share(get_worker().state.nthreads))
     folder = Path(description["folder"])
+    kill_all(folder)  # of a worker that was lost: Dask gives its notebook to another
+    process = _launch(description, environment | _share(get_worker().state.nthreads))
     try:
         while process.poll() is None:
             time.sleep(_GLANCE)

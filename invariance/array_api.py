@@ -36,6 +36,7 @@ __all__ = [
     "numpy_only",
     "on_host",
     "refuse_gradient",
+    "wants_gradient",
 ]
 
 
@@ -55,7 +56,7 @@ def _library(X: Any) -> str:
     return type(X).__module__.split(".")[0]
 
 
-def _compat():
+def _compat() -> Any:
     try:
         import array_api_compat
     except ImportError as error:
@@ -67,12 +68,24 @@ def _compat():
 
 
 def namespace(X: Any) -> Any:
-    """The array API namespace of X; NumPy needs no further package for its own.
+    """The array API namespace of an array; NumPy for NumPy's.
 
     >>> namespace(np.zeros(3)) is np
     True
     """
     return _compat().array_namespace(X) if is_foreign(X) else np
+
+
+def wants_gradient(X: Any) -> bool:
+    """Whether derivatives with respect to an array of PyTorch are asked for."""
+    if not _compat().is_torch_array(X):
+        return False
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    # derivatives in forward mode go with the tensor itself, whatever it requires
+    backward = X.requires_grad and torch.is_grad_enabled()
+    return bool(backward or unpack_dual(X).tangent is not None)
 
 
 def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:
@@ -172,14 +185,7 @@ def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
 
 def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
     """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
-    if not _compat().is_torch_array(X):
-        return
-    import torch
-    from torch.autograd.forward_ad import unpack_dual
-
-    backward = X.requires_grad and torch.is_grad_enabled()
-    # derivatives in forward mode go with the tensor itself, whatever it requires
-    if backward or unpack_dual(X).tangent is not None:
+    if wants_gradient(X):
         raise ValueError(
             f"{owner} {reason} and has no gradient, but points were given that require one; "
             "detach them: pass X.detach()"

@@ -137,15 +137,15 @@ def test_cdf_features_count_the_same_projections(library, rejection, dtype, bloc
 
 KERNELS = {
     "linear": Linear(),
-    "polynomial": Polynomial(degree=4, scale=0.02),
+    "polynomial": Polynomial(degree=4, gamma=0.02),
     "gaussian": Gaussian(0.1),
     "cdf": CDF(radius=8.0),
-    "locality": Locality((6, 8), 3, degrees=(2, 3)),
-    "locality, valid and strided": Locality((6, 8), 3, degrees=(2, 2), padding="valid", stride=2),
-    "locality, cubic": Locality((6, 8), 3, degrees=(3, 2)),
-    "locality, three layers": Locality((6, 8), (3, 5), degrees=(2, 2, 2)),
-    "locality, channels": Locality((4, 4), 3, degrees=(2, 2), channels=3),
-    "locality, mixed": Locality((4, 4), 3, degrees=(2, 2), channels=3, mixed=True),
+    "locality": Locality((6, 8), 3, powers=(2, 3)),
+    "locality, valid and strided": Locality((6, 8), 3, powers=(2, 2), padding="valid", stride=2),
+    "locality, cubic": Locality((6, 8), 3, powers=(3, 2)),
+    "locality, three layers": Locality((6, 8), (3, 5), powers=(2, 2, 2)),
+    "locality, channels": Locality((4, 4), 3, powers=(2, 2), channels=3),
+    "locality, mixed": Locality((4, 4), 3, powers=(2, 2), channels=3, mixed=True),
     "best fit, shifts": BestFit(Polynomial(4, 0.02), Translations((6, 8), max_shift=2)),
     "best fit, some shifts": BestFit(
         Linear(), Translations((6, 8), shifts=[[0, 0], [1, 3], [-2, 1], [0, -1]])
@@ -162,7 +162,7 @@ KERNELS = {
         Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))
     ),
     "best fit, locality": BestFit(
-        Locality((6, 8), 3, degrees=(2, 2)),
+        Locality((6, 8), 3, powers=(2, 2)),
         Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1)),
     ),
     "best fit, definition": BestFit(Gaussian(0.2), CyclicShifts(48), method="definition"),
@@ -233,7 +233,7 @@ def test_gradients_of_kernels_are_those_of_finite_differences(torch, name):
 @pytest.mark.parametrize("side", ["second", "first"])
 @pytest.mark.parametrize("base", [Gaussian(0.1), CDF(radius=8.0)], ids=["Gaussian", "CDF"])
 def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torch, side, base):
-    kernel = BestFit(base, CyclicShifts(12), side, method="definition")
+    kernel = BestFit(base, CyclicShifts(12), side=side, method="definition")
     given, others = torch.tensor(POINTS[:3], requires_grad=True), torch.tensor(POINTS[3:5])
 
     def of_fixed(A):

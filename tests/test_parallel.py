@@ -11,7 +11,7 @@ from joblib import parallel_config
 
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts, VonMises
-from invariance.kernels import Average, BestFit, CircleAverage, Gaussian
+from invariance.kernels import Average, BestFit, Gaussian
 from invariance.parallel import by_rows
 
 #: Largest relative difference that counts as the same: the same blocks are multiplied everywhere,
@@ -30,7 +30,7 @@ def _fitted(features):
 FUNCTIONS = {
     "Average": partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X),
     "BestFit": partial(BestFit(Gaussian(gamma=0.1), SHIFTS, n_jobs=2), Y=X),
-    "CircleAverage": partial(CircleAverage(Gaussian(gamma=0.1), CIRCLE, n_jobs=2), Y=X),
+    "Average on the circle": partial(Average(Gaussian(gamma=0.1), CIRCLE, n_jobs=2), Y=X),
     "GroupCDF": _fitted(GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0)),
     "OrbitFourier": _fitted(
         OrbitFourier(SHIFTS, n_components=600, gamma=0.1, n_jobs=2, random_state=0)

@@ -15,7 +15,7 @@ from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
 from invariance.companion.runner.parameters import read_parameters
-from invariance.companion.runner.places import Cluster, Here, connect
+from invariance.companion.runner.places import Cluster, Here, Place, connect
 from invariance.parameters import ParameterError
 
 __all__ = ["main"]
@@ -153,7 +153,7 @@ def run(
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
-    place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
+    place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
     summary = batch.run_notebooks(
         paths,
         chosen,
@@ -166,12 +166,14 @@ def run(
         cell_timeout=cell_timeout,
         tell=tell,
     )
-    wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]
-    for outcome in wrong:
-        click.secho(f"\n{outcome.notebook}: {outcome.failure['message']}", fg="red", err=True)
-        if outcome.failure["cell_source"]:
-            where = f"cell {outcome.failure['cell_index']}"
-            source = outcome.failure["cell_source"].splitlines()
+    for outcome in summary.outcomes:
+        failure = outcome.failure
+        if failure is None or outcome.status == "interrupted":
+            continue
+        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
+        if failure["cell_source"]:
+            where = f"cell {failure['cell_index']}"
+            source = str(failure["cell_source"]).splitlines()
             shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
             click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)

@@ -1,18 +1,14 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
-from .average import Average, CircleAverage, EmpiricalAverage
+from ..deprecation import old_names
+from .average import Average, circle_average, empirical_average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .diagnostics import (
-    GramReport,
-    SpectrumRepair,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
+from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -20,10 +16,9 @@ __all__ = [
     "TANGENTS",
     "Average",
     "BestFit",
-    "CircleAverage",
-    "EmpiricalAverage",
     "Gaussian",
     "GramReport",
+    "GramTransformer",
     "Hyperkernel",
     "Kernel",
     "Laplacian",
@@ -36,3 +31,11 @@ __all__ = [
     "gram_report",
     "largest_definite",
 ]
+
+__getattr__ = old_names(
+    __name__,
+    {
+        "CircleAverage": ("Average(base, group)", circle_average),
+        "EmpiricalAverage": ("Average(base, group, n_transforms=..., statistic=...)", empirical_average),
+    },
+)

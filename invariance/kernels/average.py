@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
-from ..array_api import is_foreign
+from ..array_api import is_foreign, numpy_only
 from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
-from ..parameters import OneOf, ParameterError, Positive
-from .base import Kernel
+from ..parameters import OneOf, ParameterError, Positive, check_parameters
+from .base import Kernel, as_points
 from .orbit import OrbitKernel
 
 __all__ = ["Average"]
@@ -154,6 +156,42 @@ class Average(OrbitKernel):
         gram -= diagonal
         return gram
 
+    def grams(self, X: ArrayLike, Y: ArrayLike | None, gammas: Sequence[float]) -> Array:
+        """Kernel matrices of Gaussian base kernels at several bandwidths, from one pass.
+
+        Parameters
+        ----------
+        X, Y : arrays of shape (n, d) and (m, d); Y=None is X
+        gammas : sequence of q floats
+            In place of the base kernel's own.
+
+        Returns
+        -------
+        ndarray of shape (q, n, m)
+
+        Raises
+        ------
+        ParameterError
+            For a base that is no Gaussian kernel, or where both arguments are transformed.
+        """
+        bases = [clone(self.base).set_params(gamma=gamma) for gamma in gammas]
+        X = as_points(X, type(self).__name__)
+        other = X if Y is None else as_points(Y, type(self).__name__)
+        for base in bases:
+            check_parameters(base)
+        self._check(X.shape[1])
+        forms = [base.inner_form((1, X.shape[1], 1)) for base in bases]
+        orbits = self._one_side(other, self._finite(X, other))
+        if orbits is None or any(form is None or form.rate is None for form in forms):
+            raise ParameterError(
+                f"{type(self).__name__}.grams needs a Gaussian base kernel and a group that "
+                f"preserves it, got {self.base!r} and {self.group!r}"
+            )
+        functions = [_Exponential(form.rate) for form in forms]
+        symmetric = Y is None and self.side == "auto"
+        reduction = WeightedMean(functions, raw=True)
+        return np.stack(orbits.reduce(X, reduction, symmetric=symmetric))
+
     def _one_side(self, Z: Any, group: Transformations) -> OrbitProducts | None:
         """The average as a reduction over the orbits of Z alone, where it is one."""
         elements = self.elements()
@@ -195,6 +233,13 @@ class Average(OrbitKernel):
             gram[rows] = np.tensordot(weights.astype(part.dtype), part.reshape(r, n, -1), axes=1)
         return gram
 
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        self._check(X.shape[1])
+        orbits = self._one_side(Y, self.group)
+        if orbits is None:
+            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
+        return orbits.reduce(X, WeightedMean())[0]
+
     def _finite(self, X: Any, Y: Any) -> Transformations:
         """The group, or for an infinite one a finite one whose mean agrees to `tolerance`."""
         finer = self.group.refined(1)
@@ -223,9 +268,37 @@ class Average(OrbitKernel):
                 return finer
 
 
-class CircleAverage(Average):
-    pass
+class _Exponential:
+    """exp(rate v) of v <= 0."""
+
+    def __init__(self, rate: float):
+        self.rate = rate
+
+    def __call__(self, values: Array) -> Array:
+        np.minimum(values, 0, out=values)
+        values *= values.dtype.type(self.rate)
+        return np.exp(values, out=values)
 
 
-class EmpiricalAverage(Average):
-    pass
+def circle_average(base: Kernel, group: Transformations, n_jobs: int | None = None) -> Average:
+    """What ``CircleAverage`` was."""
+    return Average(base, group, n_jobs=n_jobs)
+
+
+def empirical_average(
+    base: Kernel,
+    group: Transformations,
+    n_transforms: int = 20,
+    statistic: str = "V",
+    block_bytes: int | None = None,
+    random_state: Any = 0,
+) -> Average:
+    """What ``EmpiricalAverage`` was."""
+    return Average(
+        base,
+        group,
+        n_transforms=n_transforms,
+        statistic=statistic,
+        block_bytes=block_bytes,
+        random_state=random_state,
+    )

@@ -73,6 +73,7 @@ class OrbitKernel(Kernel):
             Z,
             self.group if group is None else group,
             base=self.base,
+            owner=type(self).__name__,
             **{"block_bytes": self.block_bytes, "n_jobs": self.n_jobs, "verbose": self.verbose}
             | more,
         )

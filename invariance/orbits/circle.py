@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..array_api import like
 from .way import Problem, Run, Way, largest_norm
 
 __all__ = ["Circle", "CircleProducts"]
@@ -91,6 +92,40 @@ class Circle(Way):
                 out[:, columns] = part
         return [*outputs]
 
+    # -- other libraries -----------------------------------------------------------------------
+
+    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
+        """Second and first points at a time."""
+        orders = len(np.unique(self.frequencies))
+        pairs = budget / (self.problem.dtype.itemsize * (4 * len(self.angles) + 4 * orders))
+        width = max(1, min(m, int(pairs**0.5)))
+        return width, max(1, min(n, int(pairs // width)))
+
+    def prepare_arrays(
+        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        products = CircleProducts(self.frequencies, Y, self.angles)
+        matrices = [like(A, fixed) for A in products.matrices()]
+        terms = self.problem.column_terms(Y[None], offsets)
+        weights = like(self.weights.astype(self.problem.dtype)[:, None], fixed)
+        yield (products, matrices), None if terms is None else like(terms.T, fixed), weights
+
+    def outputs_arrays(
+        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
+    ) -> list[Any]:
+        (products, matrices), terms, weights = prepared
+        coefficients = products.coefficients_arrays(xp, block, matrices)
+        constant = coefficients[0]
+        if terms is not None:
+            constant = constant + terms
+        if added is not None:
+            constant = constant + added[None, :]
+        stacked = xp.stack([constant, *coefficients[1:]])
+        m, n = constant.shape
+        values = matrices[0] @ xp.reshape(stacked, (stacked.shape[0], m * n))
+        values = xp.reshape(values, (-1, m, 1, n))
+        return self.problem.reduction.of_arrays(xp, values, weights, self.problem.form)
+
     def operations(self, n: int, m: int) -> float:
         r, orders = len(self.angles), len(np.unique(self.frequencies))
         each = 4 * len(self.frequencies) + r * (2 * orders + 2 + self.problem.reduction.cost)
@@ -131,6 +166,7 @@ class CircleProducts:
             self._blocks.append((columns, same, cross))
         self._constant = np.ascontiguousarray(templates[:, self._fixed].T)
         angles = np.asarray(angles, dtype=float)
+        self._angles, self._orders = angles, orders
         # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
         half = len(angles) // 2 + 1
         mirrored = np.exp(1j * angles[1:][::-1]) - np.exp(-1j * angles[1:])
@@ -191,6 +227,28 @@ class CircleProducts:
                 mirror = slice(rest, 0, -1)
                 np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
             yield which, values[:, now]
+
+    def matrices(self) -> list[NDArray]:
+        """For other libraries: from coefficients to angles, then the blocks of the templates."""
+        turns = np.outer(self._angles, self._orders)
+        both = np.concatenate([np.ones((len(turns), 1)), np.cos(turns), np.sin(turns)], axis=1)
+        blocks = [A.T for _, same, cross in self._blocks for A in (same, cross)]
+        return [both.astype(self._constant.dtype), self._constant.T, *blocks]
+
+    def coefficients_arrays(self, xp: Any, X: Any, matrices: list[Any]) -> list[Any]:
+        """a_0, ..., a_M, b_1, ..., b_M in another library, each of shape (templates, rows)."""
+
+        def at(columns: NDArray) -> Any:
+            return xp.take(X, xp.asarray(columns, device=X.device), axis=1).T
+
+        even, odd = [matrices[1] @ at(self._fixed)], []
+        for (columns, _, _), same, cross in zip(
+            self._blocks, matrices[2::2], matrices[3::2], strict=True
+        ):
+            part = at(columns)
+            even.append(same @ part)
+            odd.append(cross @ part)
+        return even + odd
 
     def __call__(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
         """Products of a tile, shape (r, rows, columns)."""

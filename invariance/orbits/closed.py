@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..array_api import like
 from .way import Problem, Run, Way, largest_norm
 
 __all__ = ["Aligned", "Exponential"]
@@ -63,6 +64,32 @@ class Aligned(_Closed):
             if part is not None and terms is not None:
                 part += terms[:, None]
         return [high, low][: self.problem.reduction.n_outputs]
+
+    # -- other libraries -----------------------------------------------------------------------
+
+    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
+        """Second and first points at a time."""
+        width = max(1, min(m, int((budget / (4 * self.problem.dtype.itemsize)) ** 0.5)))
+        return width, max(1, min(n, width))
+
+    def prepare_arrays(
+        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
+    ) -> Iterator[list[Any]]:
+        largest, smallest, terms, _ = next(iter(self.prepare(Y, offsets, map)))
+        yield [None if A is None else like(A, fixed) for A in (largest, smallest, terms)]
+
+    def outputs_arrays(
+        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
+    ) -> list[Any]:
+        largest, smallest, terms = prepared
+        aligned = self.problem.parts[0].group.aligned(block, xp)
+        parts = [largest @ aligned.T]
+        if smallest is not None:
+            parts.append(-(smallest @ aligned.T))
+        for extra in (None if terms is None else terms[:, None], added):
+            if extra is not None:
+                parts = [part + extra for part in parts]
+        return parts
 
     def operations(self, n: int, m: int) -> float:
         d = self.problem.lifted_size

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..array_api import is_foreign
+from ..array_api import is_foreign, like
 from ..config import block_bytes_of
 from ..groups import Transformations
 from .choose import Explanation, offered, rate
@@ -48,6 +48,8 @@ class OrbitProducts:
     base : kernel or None
         None takes inner products <x, g z> themselves. A kernel with ``inner_form(shape)`` is
         computed from inner products, another one is evaluated (its ``_gram``).
+    owner : str
+        For messages.
     elements : ndarray of shape (r, ...) or None
         Elements to reduce over; None is the whole group, by its quadrature rule.
     weights : ndarray of shape (r,) or None
@@ -86,6 +88,7 @@ class OrbitProducts:
         group: Transformations | None,
         *,
         base: Any = None,
+        owner: str = "OrbitProducts",
         elements: Array | None = None,
         weights: Array | None = None,
         offsets: Array | None = None,
@@ -100,6 +103,7 @@ class OrbitProducts:
         self.Z = Z
         self.group = Trivial() if group is None else group
         self.base = base
+        self.owner = owner
         self.elements = elements
         self.weights = weights
         self.offsets = offsets
@@ -153,10 +157,11 @@ class OrbitProducts:
             reduction=reduction,
             block_bytes=block_bytes_of(self.block_bytes),
             evaluate=evaluate,
+            evaluate_arrays=None if evaluate is None else getattr(self.base, "_gram_arrays", None),
             first_terms=(form.distance and not reduction.extreme)
             or (self.offsets is not None and self.side == "first"),
         )
-        if evaluate is None and not self.keep:
+        if evaluate is None and not self.keep and len(X):
             problem.boxes = bounding_boxes(problem.images(X))
             # Features that are zero for all first points, such as an empty border, do not matter.
             brightest = np.maximum(X.max(axis=0), -X.min(axis=0)).reshape(1, *shape)
@@ -219,11 +224,23 @@ class OrbitProducts:
         needed = self._fill(problem, first, second, swapped, symmetric)
         if not inner.extreme:
             return results
-        return self._finish(problem, reduction, X if self.side == "second" else self.Z, results, needed)
+        results = self._finish(problem, reduction, X, results, needed)
+        if symmetric and problem.form.distance:  # half norms of rows entered both triangles
+            for result in results:
+                mirror(result)
+        return results
 
     def _offsets(self, which: slice) -> Array | None:
         """Of second points."""
         return None if self.offsets is None or self.side == "first" else self.offsets[which]
+
+    def _first_terms_arrays(self, xp: Any, problem: Problem, X: Any) -> Any:
+        terms = 0
+        if problem.form.distance and not problem.reduction.extreme:
+            terms = xp.sum(X * X, axis=1) / -2
+        if self.offsets is not None and self.side == "first":
+            terms = terms + like(self.offsets.astype(problem.dtype), X)
+        return terms
 
     def _first_terms(self, problem: Problem, X: Array) -> Array | None:
         """What is added to the inner products with each first point, shape (n,)."""
@@ -319,12 +336,9 @@ class OrbitProducts:
         low = results[1] if len(results) > 1 and (needed or wanted.n_outputs > 1) else None
         if problem.evaluate is not None or (form.outer is None and not form.distance):
             return [part.astype(final, copy=False) for part in results[: wanted.n_outputs]]
-        fixed = X if self.side == "second" else self.Z
         halves = None
         if form.distance:
-            first = (X if self.side == "second" else self.Z).astype(float, copy=False)
-            halves = np.einsum("nd,nd->n", first, first) / 2
-        del fixed
+            halves = half_norms((X if self.side == "second" else self.Z).astype(float, copy=False))
         rows_first = self.side == "second"
         outputs = [
             part if part.dtype == final else np.empty(part.shape, final)
@@ -350,9 +364,18 @@ class OrbitProducts:
                 elif wanted.n_outputs > 1:
                     outputs[1][rows] = smallest
             outputs[0][rows] = largest
-        if n_reversed:
-            warn_reversed(self.base, n_reversed, prod(high.shape))
+        self.warn_reversed(n_reversed, prod(high.shape))
         return outputs
+
+    def warn_reversed(self, n_reversed: int, n_pairs: int) -> None:
+        if n_reversed:
+            warnings.warn(
+                f"{type(self.base).__name__} of even degree takes larger values at the smallest "
+                f"than at the largest inner product for {n_reversed} of {n_pairs} pairs: maximum "
+                "and power do not commute there, so both extremes were followed; smaller points or "
+                "gamma avoid this",
+                stacklevel=2,
+            )
 
     # -- what it will cost -----------------------------------------------------------------------
 
@@ -428,15 +451,6 @@ def mirror(matrix: Array) -> None:
         block = matrix[a : a + step, a : a + step]
         i, j = np.tril_indices(len(block), -1)
         block[i, j] = block[j, i]
-
-
-def warn_reversed(base: Any, n_reversed: int, n_pairs: int) -> None:
-    warnings.warn(
-        f"{type(base).__name__} of even degree takes larger values at the smallest than at the "
-        f"largest inner product for {n_reversed} of {n_pairs} pairs: maximum and power do not "
-        "commute there, so both extremes were followed; smaller points or gamma avoid this",
-        stacklevel=2,
-    )
 
 
 class _Runner:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..array_api import like
 from ..groups import Composition, Transformations
 from .reductions import Extremes
 from .way import Problem, Run, Way, largest_norm, row_blocks
@@ -170,6 +171,53 @@ class Product(Way):
             return self.problem.evaluate(own, matrix)
         values: Array = own @ matrix[:, some].T
         return values
+
+    # -- other libraries -----------------------------------------------------------------------
+
+    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
+        """Second and first points at a time."""
+        item, r = self.problem.dtype.itemsize, len(self.elements)
+        width = max(1, min(m, int(budget // (item * min(r, self._step(1)) * self._width * 3))))
+        step = max(1, min(n, int(budget // (item * (4 * width * r + 2 * self._width)))))
+        return width, step
+
+    def prepare_arrays(
+        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        problem, step = self.problem, self._step(len(Y))
+        for start in range(0, len(self.elements), step):
+            some = slice(start, start + step)
+            moved = self.group.act(self.elements[some], Y)
+            moved = moved.reshape(len(moved), len(Y), -1)
+            points = moved.reshape(len(moved) * len(Y), -1)
+            if problem.evaluate is None and not problem.form.linear:
+                lifted = problem.second(points).reshape(len(points), -1)
+            else:
+                lifted = points
+            terms = None if problem.evaluate else problem.column_terms(moved, offsets)
+            if terms is not None:
+                terms = like(terms.reshape(-1, 1), fixed)
+            weights = like(self.weights[some].astype(problem.dtype)[:, None], fixed)
+            yield like(lifted, fixed), terms, weights
+
+    def outputs_arrays(
+        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
+    ) -> list[Any]:
+        problem = self.problem
+        lifted, terms, weights = prepared
+        if problem.evaluate is not None:
+            values = problem.evaluate_arrays(xp, block, lifted).T
+        else:
+            if own is not None and not problem.form.linear:
+                block = like(problem.first(own).reshape(len(own), -1), block)
+            values = lifted @ block.T
+            if terms is not None:
+                values = values + terms
+            if added is not None:
+                values = values + added[None, :]
+        r = weights.shape[0]
+        values = xp.reshape(values, (r, -1, 1, block.shape[0]))
+        return problem.reduction.of_arrays(xp, values, weights, problem.form)
 
     def operations(self, n: int, m: int) -> float:
         values = float(n) * m * len(self.elements)

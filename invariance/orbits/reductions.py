@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from .form import Form
 
@@ -63,7 +65,7 @@ class Reduction(ABC):
 
     @abstractmethod
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        """`of` in another library for values (r, p, q) and weights (r,), without overwriting."""
+        """`of` in another library, without overwriting."""
 
     @abstractmethod
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
@@ -119,11 +121,13 @@ class WeightedMean(Reduction):
         return 0.0
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        r, shape = values.shape[0], values.shape[1:]
-        return [
-            xp.reshape(xp.matmul(weights[None, :], xp.reshape(part, (r, -1))), shape)
-            for part in self._apply(xp, values, form)
-        ]
+        a, p, b, q = values.shape
+        applied = self._apply(xp, values, form)
+        if b == 1:
+            row = xp.reshape(weights, (1, a))
+            return [xp.reshape(row @ xp.reshape(part, (a, -1)), (p, q)) for part in applied]
+        row = xp.reshape(weights, (a, 1, 1, b))
+        return [xp.sum(xp.matmul(row, part), axis=0)[:, 0, :] for part in applied]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return one + two
@@ -199,7 +203,7 @@ class Extremes(Reduction):
         return np.inf if which else -np.inf
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        return [reduce(values, axis=0) for reduce in (xp.max, xp.min)[: self.n_outputs]]
+        return [reduce(values, axis=(0, 2)) for reduce in (xp.max, xp.min)[: self.n_outputs]]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return (xp.minimum if which else xp.maximum)(one, two)
@@ -210,6 +214,17 @@ def _over(ufunc: Any, values: Values) -> Values:
     values = ufunc.reduce(values, axis=0) if a > 1 else values[0]
     reduced: Values = ufunc.reduce(values, axis=1) if b > 1 else values[:, 0]
     return reduced
+
+
+@lru_cache(maxsize=2)
+def _ones(size: int, dtype: np.dtype[Any]) -> Values:
+    return np.ones(size, dtype)
+
+
+@lru_cache(maxsize=8)
+def _below(n_bins: int, dtype: np.dtype[Any]) -> Values:
+    """Sums of cells up to each threshold, as a matrix."""
+    return np.triu(np.ones((2 * n_bins + 2, 2 * n_bins + 1), dtype))
 
 
 class Histogram(Reduction):
@@ -247,21 +262,30 @@ class Histogram(Reduction):
             values *= dtype.type(n / self.half_width)
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
-        _, p, _, q = values.shape
+        a, p, b, q = values.shape
         n_cells = 2 * n + 2
-        offsets = (np.arange(p * q) * n_cells + n).reshape(1, p, 1, q)
-        cells = np.empty(values.shape, dtype=np.intp)
-        np.add(values, offsets, out=cells, casting="unsafe")
+        # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
+        # or a single one where their entries do not lie together.
+        rows, together = (p, 1) if a == 1 else (1, p)
+        of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
+        cells = values.astype(np.int32).reshape(-1, together * b * q)
+        cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
         first = weights.flat[0]
         equal = bool((weights == first).all())
-        every = None if equal else np.broadcast_to(weights[:, None, :, None], values.shape).ravel()
-        counted = np.bincount(cells.ravel(), every, minlength=p * q * n_cells)
-        counted = counted.reshape(p, q, n_cells)[..., :-1]
-        if equal:
-            # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
-            counts = np.cumsum(counted, axis=2, dtype=np.int32)
-            return [np.multiply(counts, first, dtype=dtype, casting="unsafe")]
-        return [np.cumsum(counted, axis=2).astype(dtype, copy=False)]
+        # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
+        kind = np.dtype(np.float32) if equal else dtype
+        entries = _ones(cells.size, kind)
+        if not equal:
+            entries = np.empty((a, p, b, q), kind)
+            entries[...] = weights[:, None, :, None]
+        starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
+        counted = csr_array(
+            (entries.reshape(-1), cells.reshape(-1), starts),
+            shape=(rows, p * q * n_cells // rows),
+        ).toarray()
+        shares = counted.reshape(p * q, n_cells) @ _below(n, kind)
+        shares = shares.reshape(p, q, -1)
+        return [np.multiply(shares, first, dtype=dtype) if equal else shares]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
         return np.einsum("prqk,r->pqk", part, weights.astype(part.dtype, copy=False))
@@ -274,13 +298,12 @@ class Histogram(Reduction):
 
     def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
         values = form.value(values, xp) * (self.n_bins / self.half_width)
-        weights = xp.reshape(weights, (-1, 1, 1))
+        weights = weights[:, None, :, None]
         shares = [
-            xp.sum(xp.where(values <= k, weights, xp.zeros_like(weights)), axis=0)
+            xp.sum(xp.where(values <= k, weights, xp.zeros_like(weights)), axis=(0, 2))
             for k in range(-self.n_bins, self.n_bins + 1)
         ]
         return [xp.stack(shares, axis=-1)]
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return one + two
-

@@ -66,8 +66,9 @@ class Problem:
     ----------
     form : Form
         What is done with inner products; without one (``evaluate`` given) with kernel values.
-    evaluate : callable or None
-        ``evaluate(X, Y)``, where the kernel is no function of inner products.
+    evaluate, evaluate_arrays : callable or None
+        ``evaluate(X, Y)`` and ``evaluate_arrays(xp, X, Y)``, where the kernel is no function of
+        inner products.
     shape : tuple (height, width, channels)
         Of a point; plain vectors are images of height one.
     dtype : dtype
@@ -93,6 +94,7 @@ class Problem:
     block_bytes: int
     first_terms: bool = False
     evaluate: Callable[[Array, Array], Array] | None = None
+    evaluate_arrays: Callable[[Any, Any, Any], Any] | None = None
     boxes: Array | None = None
     support: Array | None = None
 
@@ -136,6 +138,8 @@ class Way(ABC):
     """A way to compute a `Problem`, a block of first points and a piece of second ones at a time."""
 
     name: str
+    #: Whether first points are needed on the host, where they are another library's.
+    on_host: bool = False
     #: Axis of the images along which blank rows or columns are left out.
     skips: int = 0
 

@@ -117,7 +117,7 @@ learner = RLSClassifier()
 
 def bases(X):
     gamma = median_gamma(X, random_state=0)
-    return [Gaussian(gamma), Gaussian(3 * gamma), Polynomial(degree=8, scale=1 / X.shape[1])]
+    return [Gaussian(gamma), Gaussian(3 * gamma), Polynomial(degree=8, gamma=1 / X.shape[1])]
 
 
 def candidates(method, X, repetition):
@@ -139,13 +139,13 @@ def candidates(method, X, repetition):
             OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="first", **how)
             for g in gammas
         ]
-    local = Locality(shape, window, degrees=(2, 4))
+    local = Locality(shape, window, powers=(2, 4))
     if method == "l":
         return [local]
     if method == "l-ti-ri":
         return [BestFit(local, group, precision="single")]
     if method == "average-fit":
-        return [Average(k, group, sides="second") for k in bases(X)]
+        return [Average(k, group, side="second") for k in bases(X)]
     if method == "ti-ri":
         return [BestFit(k, group, precision="single") for k in bases(X)]
     return bases(X)

@@ -186,7 +186,7 @@ def candidates(method, X, repetition):
             for k in BASES
         ]
     if method == "local":
-        return [Average(k, noisy, 5, **how) for k in BASES]
+        return [Average(k, noisy, n_transforms=5, **how) for k in BASES]
     if method == "best-fit":
         return [
             BestFit(k, SortedNoise(n_atoms, 1.0), n_transforms=NUMBERINGS, **how) for k in BASES

@@ -44,7 +44,7 @@ from invariance.evaluation.trials import trial
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.features.scattering import Scattering
 from invariance.groups import VonMises
-from invariance.kernels import BestFit, CircleAverage, Gaussian, Locality, TangentDistance
+from invariance.kernels import Average, BestFit, Gaussian, Locality, TangentDistance
 from invariance.linear import RLSClassifier
 
 run = Run("compare/rotated_digits", profile=profile, seed=seed)
@@ -140,9 +140,9 @@ def candidates(method, X, repetition):
             for k in KAPPAS
         ]
     if method == "haar":
-        return [CircleAverage(base, circle) for base in bases]
+        return [Average(base, circle) for base in bases]
     if method == "local":
-        return [CircleAverage(base, around(k)) for base in bases for k in KAPPAS]
+        return [Average(base, around(k)) for base in bases for k in KAPPAS]
     if method == "best-fit":
         return [BestFit(base, circle, precision="single") for base in bases]
     return bases
@@ -160,7 +160,7 @@ def on_pixels(method, X, y):
         )
         return lambda Z: model.predict(distance(pixels(Z), P))
     if method == "l":
-        f = best_by_leave_one_out([Locality(shape, 7, degrees=(2, 4))], P, y, learner)
+        f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], P, y, learner)
         return lambda Z: f(pixels(Z))
     wavelets = Scattering(shape, n_scales=2).fit(P)
     S = wavelets.transform(P)

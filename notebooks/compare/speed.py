@@ -51,15 +51,7 @@ from invariance.datasets import load_digits_images
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.features.scattering import Scattering
 from invariance.groups import Permutations, Translations
-from invariance.kernels import (
-    Average,
-    BestFit,
-    CircleAverage,
-    Gaussian,
-    Locality,
-    Polynomial,
-    TangentDistance,
-)
+from invariance.kernels import Average, BestFit, Gaussian, Locality, Polynomial, TangentDistance
 from invariance.spectral import SobolevKernel, Sphere, project
 from invariance.theory.soleymani2025 import alpha
 
@@ -237,7 +229,7 @@ def cdf_pooling(n):
 def averaged_kernel(n):
     """K(x, z) = mean_g k(x, g z)."""
     X = images[:n]
-    kernel = Average(Gaussian(float(GAMMA)), shifts, sides="second")
+    kernel = Average(Gaussian(float(GAMMA)), shifts, side="second")
     base = Gaussian(float(GAMMA))
     copies = shifts.act(elements, X).reshape(-1, 784)
 
@@ -272,7 +264,7 @@ def averaged_kernel(n):
 def best_fit(n):
     """K(x, z) = max_g (1 + <x, g z> / 784)^8."""
     X = images[:n]
-    base = Polynomial(degree=8, scale=1 / 784)
+    base = Polynomial(degree=8, gamma=1 / 784)
     kernel = BestFit(base, shifts)
 
     def definition():
@@ -314,7 +306,7 @@ def window_products(n):
 def locality(n):
     """The locality kernel of Liu et al. (2022), eq. 5."""
     X = images[:n]
-    kernel = Locality((28, 28), 7, degrees=(2, 4))
+    kernel = Locality((28, 28), 7, powers=(2, 4))
     return {
         "definition": lambda: locality_by_windows(X, X),
         "ours": lambda: kernel(X),
@@ -329,7 +321,7 @@ few_shifts = Translations((28, 28), max_shift=1)
 def locality_best_fit(n):
     """The same at its best fit over the nine shifts by up to one pixel."""
     X = images[:n]
-    kernel = BestFit(Locality((28, 28), 7, degrees=(2, 4)), few_shifts)
+    kernel = BestFit(Locality((28, 28), 7, powers=(2, 4)), few_shifts)
 
     def definition():
         nine = few_shifts.elements()
@@ -353,7 +345,7 @@ def circle_average(n):
     """K(x, z) = mean over 64 rotations of k(x, g z)."""
     X = coefficients[:n]
     base = Gaussian(float(GAMMA))
-    kernel = CircleAverage(base, circle)
+    kernel = Average(base, circle)
 
     def definition():
         return sum(base(X, circle.act([angle], X)[0]) for angle in circle.elements()) / 64

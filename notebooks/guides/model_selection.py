@@ -74,7 +74,7 @@ print("\n".join(name for name in model.get_params() if name.startswith("svc__ker
 # group is one more parameter. A list of grids keeps combinations that make no sense out of the
 # search. For features there is one more choice: average over 25 random shifts, or over all of them.
 #
-# The shifts by up to one, two or four pixels are no group. Over them `Average(..., sides="second")`,
+# The shifts by up to one, two or four pixels are no group. Over them `Average(..., side="second")`,
 # the quick form that moves one argument alone, is symmetric (with each shift its opposite is there)
 # but need not be positive definite, and neither need `BestFit`. `SVC` takes such kernels without a
 # word and stops at a stationary point; whether that is a good one, the held-out folds say. The
@@ -93,7 +93,7 @@ described = {repr(group): name for name, group in groups.items()}
 candidates = {
     "raw": (SVC(), {"kernel": [Gaussian()], "kernel__gamma": [0.03, 0.1], "C": [10, 1e3]}),
     "average-fit": (
-        SVC(kernel=Average(Gaussian(), groups["none"], sides="second"), C=1e3),
+        SVC(kernel=Average(Gaussian(), groups["none"], side="second"), C=1e3),
         {"kernel__group": list(groups.values()), "kernel__base__gamma": [0.1, 0.3]},
     ),
     "best-fit": (
@@ -119,7 +119,7 @@ candidates = {
 }
 print(
     gram_report(
-        Average(Gaussian(0.3), groups["up to 2 pixels"], sides="second")(X[train].astype(float))
+        Average(Gaussian(0.3), groups["up to 2 pixels"], side="second")(X[train].astype(float))
     )
 )
 names = {

@@ -128,7 +128,7 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 #
 # Up to a few thousand points: a kernel, in `SVC`, `KernelRidge` or a Gaussian process. `Average`
 # with its default `sides` has no negative eigenvalues, whatever the transformations. (With
-# `sides="second"`, over transformations that form no group, it may; `guides/model_selection` has
+# `side="second"`, over transformations that form no group, it may; `guides/model_selection` has
 # such a case.) `BestFit` looks for the best alignment, is often better with few samples, and may be
 # indefinite. Beyond: features, whose cost grows with $n$ and not $n^2$, and any linear model behind
 # them. All of them are drop-in replacements:

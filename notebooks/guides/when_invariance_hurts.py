@@ -36,7 +36,7 @@ from invariance.companion import Run, colour, marker, mean_se
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis
 from invariance.groups import CircleAction, Uniform
-from invariance.kernels import CircleAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 
 run = Run("guides/when_invariance_hurts", profile=profile, seed=seed, n_train=n_train)
 data = run.choose(quick=load_digits_images, full=load_mnist)()
@@ -46,7 +46,7 @@ origin = run.choose(quick="scikit-learn's bundled digits", full="MNIST")
 
 # %% [markdown]
 # Pixels turned by interpolation are not turned exactly. `AngularBasis` writes an image in circular
-# harmonics, where a rotation is an exactly unitary `CircleAction`, and `CircleAverage` integrates
+# harmonics, where a rotation is an exactly unitary `CircleAction`, and `Average` integrates
 # over it.
 
 # %%
@@ -60,7 +60,7 @@ def kernel(degrees):
     if degrees == 0:
         return Gaussian(0.03)
     density = Uniform(*np.deg2rad([-degrees, degrees]))
-    return CircleAverage(Gaussian(0.03), basis.rotations(density, n_nodes=72))
+    return Average(Gaussian(0.03), basis.rotations(density, n_nodes=72))
 
 
 def turned(Z, degrees):

@@ -93,7 +93,7 @@ def patterns(n, noise, rng):
 
 new, _ = patterns(200, 0.5, run.rng)
 gaps, rows = [], []
-for base in (Linear(), Polynomial(2, scale=1 / 16), Polynomial(8, scale=1 / 64)):
+for base in (Linear(), Polynomial(2, gamma=1 / 16), Polynomial(8, gamma=1 / 64)):
     for C in (0.001, 0.1):
         X, y = patterns(24, 0.5, run.rng)
         orbit = group.act(group.elements(), X).reshape(-1, 16)
@@ -136,11 +136,11 @@ X = X / 16
 full_group = CyclicTranslations((8, 8))
 sizes = run.choose(quick=(50, 200), full=(50, 100, 200, 500))
 repetitions = run.choose(quick=4, full=10)
-polynomial = Polynomial(8, scale=1 / 16)
+polynomial = Polynomial(8, gamma=1 / 16)
 methods = {
     "best fit, degree 8": (BestFit(polynomial, full_group), "l-ti-ri"),
     "best fit, linear": (BestFit(Linear(), full_group), "ti"),
-    "average fit, degree 8": (Average(polynomial, full_group, sides="second"), "average-fit"),
+    "average fit, degree 8": (Average(polynomial, full_group, side="second"), "average-fit"),
     "average fit, linear": (Average(Linear(), full_group), "local"),
     "degree 8 alone": (polynomial, "svm"),
 }

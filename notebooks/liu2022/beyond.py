@@ -206,7 +206,7 @@ def accuracies(method, split):
     X, y, X_test, y_test = split_of(split)
     own_sizes = sizes_of(method, split)
     if method == "polynomial":
-        kernel = Polynomial(8, scale=1 / 784)
+        kernel = Polynomial(8, gamma=1 / 784)
         train, test = kernel(X), kernel(X_test, X)
         return [
             (100 * machine(1.0).fit(train[:n, :n], y[:n]).score(test[:, :n], y_test), None)

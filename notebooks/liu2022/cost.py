@@ -54,7 +54,7 @@ from invariance.companion import Run
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
-from invariance.kernels.correlation import shift_correlation
+from invariance.orbits.correlation import shift_correlation
 
 run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
 data = load_digits_images() if run.quick else load_mnist()
@@ -94,7 +94,7 @@ def plain_locality(A, B, window=7):
 shape = (28, 28)
 small, turns = Translations(shape, max_shift=5), Rotations(shape, degrees=range(-10, 10))
 shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=range(-5, 6))
-polynomial, local = Polynomial(8, scale=1 / 784), Locality(shape, window=7, degrees=(2, 4))
+polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
 #: Base kernel, transformations, plain definition, and how many test rows and transformations of it are timed.
 CASES = {
     "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(10_000, 121))),
@@ -460,4 +460,4 @@ print(
 # %% [markdown]
 # ## Try it
 #
-# `Locality(shape, window=7, degrees=(3, 2))` has no such shortcut: `BestFit` then evaluates its definition, by blocks. Compare.
+# `Locality(shape, window=7, powers=(3, 2))` has no such shortcut: `BestFit` then evaluates its definition, by blocks. Compare.

@@ -129,11 +129,11 @@ def kernels_of(name):
     else:
         shape, few, many = (28, 28), 5, 7
         windows = {"l": 9, "l-ri": 3 if name == "mnist" else 5, "l-ti": 7, "l-ti-ri": 7}
-    polynomial = Polynomial(degree=8, scale=1 / np.prod(shape))
+    polynomial = Polynomial(degree=8, gamma=1 / np.prod(shape))
     turns = Rotations(shape, degrees=range(-10, 10))
     small_turns = Rotations(shape, degrees=range(-5, 6))
     shifts, more_shifts = Translations(shape, max_shift=few), Translations(shape, max_shift=many)
-    local = {row: Locality(shape, window, degrees=(2, 4)) for row, window in windows.items()}
+    local = {row: Locality(shape, window, powers=(2, 4)) for row, window in windows.items()}
     return {
         "l-ti-ri": BestFit(local["l-ti-ri"], small_turns.then(more_shifts), **fast),
         "ti-ri": BestFit(polynomial, more_shifts.then(turns), **fast),
@@ -143,7 +143,7 @@ def kernels_of(name):
         "ri": BestFit(polynomial, turns, **fast),
         "l": local["l"],
         "svm": polynomial,
-        "average-fit": Average(polynomial, turns, sides="second"),
+        "average-fit": Average(polynomial, turns, side="second"),
         "tangent-distance": TangentDistance(shape, vectors=("horizontal", "vertical", "thickness")),
     }
 
@@ -410,7 +410,7 @@ VARIANTS = {
     "all seven tangents": dict(
         vectors=("horizontal", "vertical", "rotation", "scaling", "axis", "diagonal", "thickness")
     ),
-    "one-sided (training images)": dict(sides="second"),
+    "one-sided (training images)": dict(side="second"),
 }
 
 

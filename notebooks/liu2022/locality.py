@@ -97,9 +97,9 @@ def deep(depth, storage):
     return Locality(
         (length,),
         window=3,
-        degrees=(2,) * depth + (1,),
+        powers=(2,) * depth + (1,),
         storage=storage,
-        scales=(0.2,) * (depth + 1),
+        gammas=(0.2,) * (depth + 1),
     )
 
 

@@ -63,7 +63,7 @@ X, Z = run.rng.standard_normal((2, 10, 144))
 moved_X = group.act(group.sample(1, seed), X)[0]
 moved_Z = group.act(group.sample(1, seed + 1), Z)[0]
 violations = []
-for base in (Linear(), Polynomial(8, scale=1 / 1000), Gaussian(1 / 288)):
+for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
     kernel = BestFit(base, group)
     scale = np.abs(kernel(X, Z)).max()
     violations += [
@@ -86,7 +86,7 @@ blobs = np.array(
         for a, b in centres
     ]
 )
-rotation_kernel = BestFit(Polynomial(8, scale=1 / 784), turns)
+rotation_kernel = BestFit(Polynomial(8, gamma=1 / 784), turns)
 gram = rotation_kernel(blobs)
 turned = turns.act(np.deg2rad([7.0]), blobs)[0]
 asymmetry = gram_report(gram).asymmetry

@@ -91,7 +91,7 @@ def kernels_of(kind):
     fast = dict(precision="single", n_jobs=jobs)
     canvas = 14 if run_quick else 64
     shape, window = (canvas, canvas), 3 if run_quick else 5
-    polynomial, local = Polynomial(8, scale=1 / canvas**2), Locality(shape, window, degrees=(2, 4))
+    polynomial, local = Polynomial(8, gamma=1 / canvas**2), Locality(shape, window, powers=(2, 4))
     plain = {"svm": polynomial, "l": local}
     if kind == "translated":
         shifts = np.arange(-7, 7) if run_quick else np.arange(-32, 29, 4)

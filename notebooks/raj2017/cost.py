@@ -46,7 +46,7 @@ from invariance.companion import Run, colour, fit_rate, marker
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis, OrbitFourier
 from invariance.groups import CircleProducts, Rotations, VonMises
-from invariance.kernels import CircleAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 
 run = Run("raj2017/cost", profile=profile, seed=seed)
 
@@ -310,11 +310,11 @@ print(
 # %% [markdown]
 # ## The exact kernel
 #
-# The same products give the exact kernel $k_{q,G}$ without any templates (`CircleAverage`):
+# The same products give the exact kernel $k_{q,G}$ without any templates (`Average`):
 
 # %%
 m = run.choose(quick=128, full=2048)
-K = CircleAverage(Gaussian(gamma), basis.rotations(density, n_nodes=64))
+K = Average(Gaussian(gamma), basis.rotations(density, n_nodes=64))
 taken = min(seconds(lambda: K(Z[:m])) for _ in range(2))
 pairs_per_second = m * (m + 1) / 2 / taken
 run.timing("exact kernel, pairs a second", pairs_per_second)

@@ -41,7 +41,7 @@ from invariance.companion import Run, colour, marker, mean_se
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts, SignFlips, VonMises
-from invariance.kernels import Average, CircleAverage, Gaussian, Polynomial
+from invariance.kernels import Average, Gaussian, Polynomial
 from invariance.linear import RLSClassifier
 
 run = Run("raj2017/embedding", profile=profile, seed=seed)
@@ -116,12 +116,12 @@ kappas = np.r_[0.0, np.logspace(-2, 4, 25)]
 turned = CircleAction(frequencies).act([2.0], X)[0]
 to_base, change = [], []
 for kappa in kappas:
-    K = CircleAverage(base, CircleAction(frequencies, VonMises(kappa), n_nodes=512))
+    K = Average(base, CircleAction(frequencies, VonMises(kappa), n_nodes=512))
     to_base.append(np.abs(K(X) - base(X)).max())
     change.append(np.abs(K(turned, X) - K(X)).max())
 haar = Average(base, CircleAction(frequencies, n_nodes=96))(X)
-uniform = CircleAverage(base, CircleAction(frequencies, VonMises(0.0), n_nodes=512))
-point_mass = CircleAverage(base, CircleAction(frequencies, VonMises(1e9), n_nodes=512))
+uniform = Average(base, CircleAction(frequencies, VonMises(0.0), n_nodes=512))
+point_mass = Average(base, CircleAction(frequencies, VonMises(1e9), n_nodes=512))
 
 fig, ax = plt.subplots()
 ax.loglog(
@@ -165,7 +165,7 @@ run.claim(
 #
 # Full invariance is too much of a good thing: a six turned upside down *is* a nine. Two
 # experiments, with the exact kernel of rotations (`AngularBasis` makes rotations exactly unitary,
-# `CircleAverage` integrates over them):
+# `Average` integrates over them):
 #
 # 1. **A six or the same six upside down?** By construction the two have one orbit. A global kernel
 #    gives both the same row of the Gram matrix; it must be at chance, whatever the learner.
@@ -196,7 +196,7 @@ def accuracies(repetition):
     found = {}
     for task, Z in tasks.items():
         for name, kappa in KAPPAS.items():
-            K = CircleAverage(Gaussian(0.03), basis.rotations(VonMises(kappa), n_nodes=64))
+            K = Average(Gaussian(0.03), basis.rotations(VonMises(kappa), n_nodes=64))
             gram = K(Z[train])
             model = RLSClassifier(kernel="precomputed").fit(gram, labels[train])
             predicted = model.predict(K(Z[~train], Z[train]))

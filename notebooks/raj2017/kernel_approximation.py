@@ -29,7 +29,7 @@ from invariance.companion import Run, colour, fit_rate, marker
 from invariance.datasets import load_qm7
 from invariance.features import OrbitFourier
 from invariance.groups import SortedNoise
-from invariance.kernels import EmpiricalAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 
 run = Run("raj2017/kernel_approximation", profile=profile, seed=seed)
 
@@ -58,7 +58,7 @@ else:
 flat = X.reshape(len(X), -1)
 group = SortedNoise(X.shape[1], noise=1.0, triangle=True)  # half the numbers, same distances
 base = Gaussian(1 / (2 * sigma**2))
-truth = EmpiricalAverage(base, group, 70, random_state=seed + 1)(flat).astype(float)
+truth = Average(base, group, n_transforms=70, random_state=seed + 1)(flat).astype(float)
 print(f"{len(X)} molecules; kernel values from {truth.min():.3f} to {truth.max():.3f}")
 
 # %% [markdown]

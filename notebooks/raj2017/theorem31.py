@@ -36,7 +36,7 @@ import pandas as pd
 from invariance.companion import Run, colour, fit_rate, marker
 from invariance.features import OrbitFourier
 from invariance.groups import CircleAction, VonMises
-from invariance.kernels import CircleAverage, EmpiricalAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 from invariance.theory import raj2017
 
 run = Run("raj2017/theorem31", profile=profile, seed=seed)
@@ -59,8 +59,8 @@ angles = 2 * np.pi * np.arange(n_angles) / n_angles
 net = np.stack([np.outer(radii, np.cos(angles)), np.outer(radii, np.sin(angles))], axis=-1)
 net = np.concatenate([np.zeros((1, 2)), net.reshape(-1, 2)])
 single = net.astype(np.float32)  # for features: cosines are then some fifty times faster
-exact = CircleAverage(Gaussian(gamma), nodes)(net)
-finer = CircleAverage(Gaussian(gamma), CircleAction([1, 1], density, n_nodes=512))(net)
+exact = Average(Gaussian(gamma), nodes)(net)
+finer = Average(Gaussian(gamma), CircleAction([1, 1], density, n_nodes=512))(net)
 print(f"{len(net)} points; quadrature error {np.abs(exact - finer).max():.0e}")
 
 # %% [markdown]
@@ -93,7 +93,7 @@ base = Gaussian(gamma)(net)
 
 def group_errors(r, repetition):
     """Errors of the V- and the U-statistic; k(gx, gz) = k(x, z) turns one into the other."""
-    V = EmpiricalAverage(Gaussian(gamma), circle, int(r), random_state=repetition)(net)
+    V = Average(Gaussian(gamma), circle, n_transforms=int(r), random_state=repetition)(net)
     return sup_error(V), sup_error((r * V - base) / (r - 1))
 
 

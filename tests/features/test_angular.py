@@ -186,6 +186,19 @@ def test_the_average_over_a_circle_over_many_tiles():
     threads = Average(Gaussian(0.3), group, side="both", n_jobs=2)
     assert_allclose(gram, threads(X, X.copy()), atol=1e-12)
     assert np.linalg.eigvalsh(gram).min() > -1e-10
+    several = Average(Gaussian(1.0), group, side="both").grams(X, X[:9], [0.1, 0.3])
+    assert_allclose(several[1], gram[:, :9], atol=1e-12)
+
+
+def test_the_average_over_a_circle_refuses_what_it_does_not_know():
+    X = np.ones((2, 3))
+    with pytest.raises(ValueError, match="grams needs a Gaussian base kernel"):
+        Average(Linear(), CircleAction([0, 1, 1], n_nodes=4)).grams(X, None, [])
+    for gamma in (-1.0, 0.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"gamma to be a finite number > 0, got {gamma}"):
+            Average(Gaussian(), CircleAction([0, 1, 1], n_nodes=4)).grams(X, None, [gamma])
+    with pytest.raises(ValueError, match="4 features, but .*takes 3"):
+        Average(Gaussian(), CircleAction([0, 1, 1], n_nodes=4))(np.ones((2, 4)))
 
 
 def test_the_average_is_invariant_over_the_whole_circle():

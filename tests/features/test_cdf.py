@@ -55,9 +55,7 @@ def definition(model, X):
     st.sampled_from([2000, 10**8]),
     st.integers(0, 10**6),
 )
-def test_agrees_with_the_definition(
-    group, m, n, transforms, templates, s, rejection, block, seed
-):
+def test_agrees_with_the_definition(group, m, n, transforms, templates, s, rejection, block, seed):
     X = np.random.default_rng(seed).standard_normal((7, 6))
     model = GroupCDF(
         group,
@@ -169,7 +167,10 @@ def test_rejected_templates():
         ({"n_bins": 0}, "n_bins to be a whole number >= 1, got 0"),
         ({"n_components": 0}, "n_components to be a whole number >= 1, got 0"),
         ({"n_components": 2.5}, "n_components to be a whole number >= 1, got 2.5"),
-        ({"n_transforms": 0, "group": Negation()}, "n_transforms to be a whole number >= 1 or None, got 0"),
+        (
+            {"n_transforms": 0, "group": Negation()},
+            "n_transforms to be a whole number >= 1 or None, got 0",
+        ),
         ({"epsilon": 0}, "epsilon to be a finite number > 0, got 0"),
         ({"epsilon": np.inf}, "epsilon to be a finite number > 0, got inf"),
         ({"s": -1.0}, "s to be 'bound' or 'data' or a finite number > 0, got -1.0"),

@@ -17,7 +17,9 @@ X = np.random.default_rng(0).standard_normal((8, 4))
 )
 def test_templates(features, name, count):
     model = features(CyclicShifts(4)).set_params(**{name: count})
-    with pytest.raises(ValueError, match=f"{features.__name__} needs {name} to be a whole number >= 1, got {count}"):
+    with pytest.raises(
+        ValueError, match=f"{features.__name__} needs {name} to be a whole number >= 1, got {count}"
+    ):
         model.fit(X)
 
 
@@ -25,7 +27,9 @@ def test_templates(features, name, count):
 @pytest.mark.parametrize("features", [OrbitFourier, OrbitNystroem, GroupCDF])
 def test_transformations(features, count):
     model = features(CyclicShifts(4), 3, n_transforms=count)
-    with pytest.raises(ValueError, match=f"{features.__name__} needs n_transforms to be a whole .*, got {count}"):
+    with pytest.raises(
+        ValueError, match=f"{features.__name__} needs n_transforms to be a whole .*, got {count}"
+    ):
         model.fit(X)
 
 

@@ -52,7 +52,9 @@ def test_batches_and_errors():
     assert len(Scattering(SHAPE).fit(X).get_feature_names_out()) == whole.shape[1]
     assert_allclose(clone(Scattering(SHAPE, batch_size=2)).fit_transform(X), whole, rtol=1e-5)
     for wrong in ({"n_scales": 0}, {"orientations": 0}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))} to be a whole number >= 1.*, got 0"):
+        with pytest.raises(
+            ValueError, match=f"{next(iter(wrong))} to be a whole number >= 1.*, got 0"
+        ):
             Scattering(SHAPE, **wrong).fit(X)
     with pytest.raises(ValueError, match="not images of"):
         Scattering((15, 15)).fit(X)

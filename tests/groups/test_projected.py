@@ -29,7 +29,7 @@ def test_a_projection_that_loses_nothing_keeps_the_kernel():
     span[:, ::2] = np.eye(4)
     X = rng.standard_normal((5, 4)) @ span
     group = CyclicShifts(4, block=2)  # keeps the even coordinates even
-    exact = Average(Gaussian(0.2), group, sides="both")(X)
+    exact = Average(Gaussian(0.2), group, side="both")(X)
     features = OrbitFourier(
         Projected(group, span), 4000, gamma=0.2, form="cos_sin", random_state=0
     ).fit(X)

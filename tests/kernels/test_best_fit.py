@@ -41,15 +41,15 @@ SETS = {
 }
 BASES = {
     "linear": Linear(),
-    "polynomial": Polynomial(8, scale=1 / 42),
-    "odd": Polynomial(3, scale=1 / 10),
-    "non-monotone": Polynomial(2, scale=3.0),
+    "polynomial": Polynomial(8, gamma=1 / 42),
+    "odd": Polynomial(3, gamma=1 / 10),
+    "non-monotone": Polynomial(2, gamma=3.0),
     "gaussian": Gaussian(0.1),
     "laplacian": Laplacian(0.1),
-    "locality": Locality(SHAPE, window=3, degrees=(2, 4)),
-    "strided": Locality(SHAPE, window=5, degrees=(2, 3), padding="valid", stride=2),
-    "deep": Locality(SHAPE, window=3, degrees=(2, 2, 2)),
-    "cubic": Locality(SHAPE, window=3, degrees=(3, 2)),
+    "locality": Locality(SHAPE, window=3, powers=(2, 4)),
+    "strided": Locality(SHAPE, window=5, powers=(2, 3), padding="valid", stride=2),
+    "deep": Locality(SHAPE, window=3, powers=(2, 2, 2)),
+    "cubic": Locality(SHAPE, window=3, powers=(3, 2)),
 }
 
 
@@ -85,7 +85,7 @@ def test_rows_of_pixels_that_are_blank_in_all_first_images(name, base):
 
 
 @pytest.mark.parametrize(
-    "base", [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, degrees=(2, 3))], ids=repr
+    "base", [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, powers=(2, 3))], ids=repr
 )
 @pytest.mark.parametrize("name", ["cyclic", "zero", "shift, turn", "turns"])
 @pytest.mark.parametrize("narrow", [0, 1])
@@ -106,7 +106,7 @@ def test_points_are_worked_off_in_the_order_of_what_they_show(name, base, narrow
 
 @pytest.mark.parametrize(
     "base",
-    [Polynomial(8, scale=1 / 42), Gaussian(0.1), Locality(SHAPE, window=3, degrees=(2, 4))],
+    [Polynomial(8, gamma=1 / 42), Gaussian(0.1), Locality(SHAPE, window=3, powers=(2, 4))],
     ids=repr,
 )
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
@@ -157,7 +157,7 @@ def test_both_triangles_are_one_where_symmetry_is_known():
 
 def test_even_power_of_values_below_zero_follows_both_extremes():
     X, Z = points(5, low=-1), points(4, seed=1, low=-1)
-    base = Polynomial(2, scale=3.0)
+    base = Polynomial(2, gamma=3.0)
     with pytest.warns(UserWarning, match="maximum and power do not commute"):
         values = BestFit(base, CYCLIC)(X, Z)
     assert_allclose(values, definition(base, CYCLIC, X, Z))
@@ -170,15 +170,15 @@ def test_even_power_of_values_below_zero_follows_both_extremes():
     assert_allclose(values, definition(base, CYCLIC, mixed, Z))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BestFit(Polynomial(2, scale=1e-3), CYCLIC)(X, Z)
-        BestFit(Polynomial(3, scale=3.0), CYCLIC)(X, Z)
+        BestFit(Polynomial(2, gamma=1e-3), CYCLIC)(X, Z)
+        BestFit(Polynomial(3, gamma=3.0), CYCLIC)(X, Z)
 
 
 def test_colour_images():
     shape = (5, 4, 3)
     group = Translations(shape, max_shift=1)
     X, Z = points(4, shape=shape), points(3, seed=1, shape=shape)
-    for base in (Polynomial(4, 0.05), Locality((5, 4), window=3, degrees=(2, 2), channels=3)):
+    for base in (Polynomial(4, 0.05), Locality((5, 4), window=3, powers=(2, 2), channels=3)):
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
 
 
@@ -247,12 +247,12 @@ def test_support_vector_machine_takes_the_kernel():
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (BestFit(Linear(), CYCLIC, side="left"), "side must be"),
-        (BestFit(Linear(), CYCLIC, method="quick"), "method must be"),
-        (BestFit(Linear(), CYCLIC, precision="half"), "precision must be"),
-        (BestFit(Linear(), CYCLIC, n_transforms=0), "integer n_transforms >= 1"),
-        (BestFit(Linear(), CYCLIC, n_transforms=1.5), "integer n_transforms >= 1, got 1.5"),
-        (BestFit(Linear(), CYCLIC, n_transforms="3"), "integer n_transforms >= 1, got '3'"),
+        (BestFit(Linear(), CYCLIC, side="left"), "needs side to be 'second' or 'first', got 'left'"),
+        (BestFit(Linear(), CYCLIC, method="quick"), "needs method to be"),
+        (BestFit(Linear(), CYCLIC, precision="half"), "needs precision to be"),
+        (BestFit(Linear(), CYCLIC, n_transforms=0), "n_transforms to be a whole number >= 1"),
+        (BestFit(Linear(), CYCLIC, n_transforms=1.5), "n_transforms to be a whole number >= 1 or None, got 1.5"),
+        (BestFit(Linear(), CYCLIC, n_transforms="3"), "n_transforms to be a whole number >= 1 or None, got '3'"),
         (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),
@@ -263,12 +263,12 @@ def test_support_vector_machine_takes_the_kernel():
         (BestFit(Locality((6, 7), 3), CYCLIC), "must agree"),
         (BestFit(Locality(SHAPE, window=9), CYCLIC), "larger than its input"),
         (BestFit(Locality(SHAPE, window=4), CYCLIC), "odd.*take 3 or 5"),
-        (BestFit("rbf", CYCLIC), "needs a kernel as base.*got 'rbf'"),
-        (BestFit(None, CYCLIC), "needs a kernel as base.*got None"),
-        (BestFit(Linear(), None), "needs transformations as group.*got None"),
-        (BestFit(Linear(), [CYCLIC]), "needs transformations as group"),
-        (BestFit(Linear(), CYCLIC, block_bytes=0), "block_bytes > 0, got 0"),
-        (BestFit(Linear(), CYCLIC, block_bytes=None), "block_bytes > 0, got None"),
+        (BestFit("rbf", CYCLIC), "needs base to be a kernel.*got 'rbf'"),
+        (BestFit(None, CYCLIC), "needs base to be a kernel.*got None"),
+        (BestFit(Linear(), None), "needs group to be transformations.*got None"),
+        (BestFit(Linear(), [CYCLIC]), "needs group to be transformations"),
+        (BestFit(Linear(), CYCLIC, block_bytes=0), "block_bytes to be a whole number >= 1 or None, got 0"),
+        (BestFit(Linear(), CYCLIC, block_bytes=1e9), "block_bytes to be a whole number.*got 1000"),
         (BestFit(Linear(), Affine(SHAPE, maps=[])), "at least one"),
         (BestFit(Linear(), Affine(SHAPE, maps=[[[1, 0, np.nan], [0, 1, 0]]])), "finite.*got nan"),
     ],

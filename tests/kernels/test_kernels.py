@@ -38,7 +38,7 @@ from invariance.kernels import (
     Polynomial,
 )
 
-BASES = [Linear(), Polynomial(3, scale=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
+BASES = [Linear(), Polynomial(3, gamma=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
 TURN = OrthogonalMatrices([np.kron(np.eye(3), [[0.0, -1.0], [1.0, 0.0]])])
 GROUPS = [CyclicShifts(6), SignFlips(6), Permutations(3, block=2), Negation(), TURN]
 
@@ -83,25 +83,25 @@ def test_one_sided_average_needs_a_unitary_group_and_kernel():
     """Laplacian is not unitarily invariant: over a rotation one side is not the double average."""
     X = points(4)
     both = Average(Laplacian(0.5), TURN)(X)
-    one = Average(Laplacian(0.5), TURN, sides="second")(X)
-    assert np.abs(both - Average(Laplacian(0.5), TURN, sides="both")(X)).max() < 1e-12
+    one = Average(Laplacian(0.5), TURN, side="second")(X)
+    assert np.abs(both - Average(Laplacian(0.5), TURN, side="both")(X)).max() < 1e-12
     assert one.shape == both.shape
 
 
 def test_blocks_do_not_change_the_kernel():
     X, Z = points(9), points(7, seed=1)
-    for sides in ("both", "second"):
-        whole = Average(Gaussian(0.3), SignFlips(6), sides=sides)
-        small = Average(Gaussian(0.3), SignFlips(6), sides=sides, block_bytes=20_000)
+    for side in ("both", "second"):
+        whole = Average(Gaussian(0.3), SignFlips(6), side=side)
+        small = Average(Gaussian(0.3), SignFlips(6), side=side, block_bytes=20_000)
         assert_allclose(small(X, Z), whole(X, Z), rtol=1e-12)
 
 
 def test_sampled_average_converges_to_the_haar_kernel():
     X = points(4)
     group = SignedPermutations(6)
-    exact = Average(Gaussian(0.3), group, sides="second")(X)
+    exact = Average(Gaussian(0.3), group, side="second")(X)
     sampled = [
-        Average(Gaussian(0.3), group, n_transforms=200, sides="second", random_state=seed)(X)
+        Average(Gaussian(0.3), group, n_transforms=200, side="second", random_state=seed)(X)
         for seed in range(30)
     ]
     error = np.std(sampled, axis=0, ddof=1) / np.sqrt(len(sampled))
@@ -215,20 +215,20 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Gaussian(0.0), "gamma > 0"),
-        (Polynomial(degree=0), "degree >= 1"),
-        (Polynomial(degree=1.5), "degree >= 1"),
-        (CDF(epsilon=-1), "epsilon > 0"),
+        (Gaussian(0.0), "gamma to be a finite number > 0"),
+        (Polynomial(degree=0), "degree to be a whole number >= 1"),
+        (Polynomial(degree=1.5), "degree to be a whole number >= 1"),
+        (CDF(epsilon=-1), "epsilon to be a finite number > 0"),
         (CDF(templates="cube"), "'gaussian' or 'sphere'"),
-        (Gaussian(None), "gamma > 0, got None"),
-        (Gaussian("scale"), "gamma > 0, got 'scale'"),
-        (Average(Linear(), CyclicShifts(6), n_transforms=0), "n_transforms >= 1"),
-        (Average(Linear(), CyclicShifts(6), n_transforms=1.5), "integer n_transforms"),
-        (Average("rbf", CyclicShifts(6)), "needs a kernel as base.*got 'rbf'"),
-        (Average(Linear(), None), "needs transformations as group.*got None"),
-        (Average(Linear(), CyclicShifts(6), block_bytes=-1), "block_bytes > 0, got -1"),
-        (Average(Linear(), CyclicShifts(6), sides="left"), "sides must be"),
-        (Average(Linear(), CyclicShifts(5)), "acts on arrays of shape"),
+        (Gaussian(None), "gamma to be a finite number > 0, got None"),
+        (Gaussian("scale"), "gamma to be a finite number > 0, got 'scale'"),
+        (Average(Linear(), CyclicShifts(6), n_transforms=0), "n_transforms to be a whole number >= 1"),
+        (Average(Linear(), CyclicShifts(6), n_transforms=1.5), "n_transforms to be a whole number"),
+        (Average("rbf", CyclicShifts(6)), "needs base to be a kernel.*got 'rbf'"),
+        (Average(Linear(), None), "needs group to be transformations.*got None"),
+        (Average(Linear(), CyclicShifts(6), block_bytes=-1), "block_bytes to be a whole number >= 1 or None, got -1"),
+        (Average(Linear(), CyclicShifts(6), side="left"), "needs side to be"),
+        (Average(Linear(), CyclicShifts(5)), "points have 6 features"),
         (Average(Linear(), Permutations(12, block=1)), "draw some with sample"),
     ],
     ids=repr,
@@ -251,7 +251,7 @@ def test_sums_of_kernels_are_base_kernels():
     "kernel",
     [
         Locality((28, 28), 7),
-        Locality((28, 28), 7, degrees=(2, 2, 4)),
+        Locality((28, 28), 7, powers=(2, 2, 4)),
         Polynomial(8, 1.0),
         BestFit(Locality((28, 28), 7), Translations((28, 28), max_shift=1)),
         BestFit(Polynomial(8, 1.0), Translations((28, 28), max_shift=1)),

@@ -39,7 +39,7 @@ def test_at_most_euclidean_and_two_sided_at_most_one_sided():
     rng = np.random.default_rng(0)
     X, Z = rng.random((2, 6, 64))
     sides = ("both", "first", "second")
-    both, first, second = (TangentDistance((8, 8), sides=s)(X, Z) for s in sides)
+    both, first, second = (TangentDistance((8, 8), side=s)(X, Z) for s in sides)
     euclidean = np.linalg.norm(X[:, None] - Z[None], axis=2)
     assert np.all(first <= euclidean + 1e-12) and np.all(second <= euclidean + 1e-12)
     assert np.all(both <= np.minimum(first, second) + 1e-3)
@@ -80,7 +80,7 @@ def test_a_small_rotation_is_nearly_free():
 def test_an_empty_image_has_no_tangents():
     blank, other = np.zeros((1, 64)), np.random.default_rng(0).random((1, 64))
     value = TangentDistance((8, 8))(blank, other)[0, 0]
-    one_sided = TangentDistance((8, 8), sides="second")(blank, other)[0, 0]
+    one_sided = TangentDistance((8, 8), side="second")(blank, other)[0, 0]
     assert_allclose(value, one_sided, rtol=1e-5)
 
 
@@ -89,7 +89,7 @@ def test_an_empty_image_has_no_tangents():
     [
         (TangentDistance((8, 8), ("shear",)), "vectors must be some of"),
         (TangentDistance((8, 8), ()), "vectors must be some of"),
-        (TangentDistance((8, 8), sides="none"), "sides must be"),
+        (TangentDistance((8, 8), side="none"), "sides must be"),
         (TangentDistance((8, 9)), "do not make images"),
         (TangentDistance((8, 8), smoothing=-1), "smoothing must be"),
         (TangentDistance(64), "two pixels each.*got 64"),

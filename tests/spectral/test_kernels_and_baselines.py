@@ -44,7 +44,7 @@ def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalise, seed):
     fast = SignAveragedVonMises(eta=eta, normalise=normalise)
     plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
     np.testing.assert_allclose(fast(x, y), plain, rtol=1e-10)
-    np.testing.assert_allclose(Average(base, SignFlips(d), sides="second")(x, y), plain, rtol=1e-10)
+    np.testing.assert_allclose(Average(base, SignFlips(d), side="second")(x, y), plain, rtol=1e-10)
     np.testing.assert_allclose(fast.diag(x), np.diag(fast(x)), rtol=1e-10)
     assert np.linalg.eigvalsh(fast(x)).min() > -1e-10 * fast.diag(x).max()
 
@@ -97,7 +97,7 @@ def test_kernel_ridge_takes_them_and_only_the_average_is_invariant():
 
 def test_kernels_reject_bad_parameters():
     for kernel in (VonMisesKernel(eta=0.0), SignAveragedVonMises(period=-1.0)):
-        with pytest.raises(ValueError, match="must be positive"):
+        with pytest.raises(ValueError, match="to be a finite number > 0"):
             kernel(X)
     with pytest.raises(ValueError, match="truncate it first"):
         SobolevKernel(Torus(4))(X)

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 
 from invariance.features import OrbitFourier
 from invariance.groups import SignFlips
-from invariance.kernels import Average, EmpiricalAverage, Gaussian
+from invariance.kernels import Average, Gaussian
 from invariance.theory import raj2017
 
 
@@ -30,8 +30,8 @@ def test_pair_bounds_hold_in_simulation():
     group, gamma = SignFlips(3), 0.4
     x, z = np.random.default_rng(0).standard_normal((2, 1, 3))
     base = Gaussian(gamma)
-    exact = Average(base, group, sides="both")(x, z)[0, 0]
-    u = [EmpiricalAverage(base, group, 12, "U", random_state=i)(x, z)[0, 0] for i in range(400)]
+    exact = Average(base, group, side="both")(x, z)[0, 0]
+    u = [Average(base, group, n_transforms=12, statistic="U", random_state=i)(x, z)[0, 0] for i in range(400)]
     for eps in (0.1, 0.2, 0.4):
         assert np.mean(np.abs(np.array(u) - exact) >= eps) <= raj2017.pair_failure_group(12, eps)
     gaps = []
@@ -48,16 +48,16 @@ def test_statistics_gap_is_attained_from_below():
     X = np.random.default_rng(0).standard_normal((8, 3))
     for r in (2, 5, 20):
         for seed in range(20):
-            U, V = (EmpiricalAverage(base, group, r, s, random_state=seed)(X) for s in "UV")
+            U, V = (Average(base, group, n_transforms=r, statistic=s, random_state=seed)(X) for s in "UV")
             assert np.abs(U - V).max() <= raj2017.statistics_gap(r)
 
 
 def test_u_statistics_are_unbiased_and_v_statistics_are_not():
     group, base = SignFlips(2), Gaussian(0.7)
     X = np.array([[1.0, 0.5], [0.8, -0.4]])
-    exact = Average(base, group, sides="both")(X)
+    exact = Average(base, group, side="both")(X)
     draws = {
-        s: np.array([EmpiricalAverage(base, group, 3, s, random_state=i)(X) for i in range(2000)])
+        s: np.array([Average(base, group, n_transforms=3, statistic=s, random_state=i)(X) for i in range(2000)])
         for s in "UV"
     }
     error = draws["U"].mean(axis=0) - exact
@@ -197,6 +197,10 @@ def test_small_sets_need_one_sample_and_losses_count_by_size():
 @pytest.mark.parametrize("statistic, least", [("U", 2), ("V", 1)])
 @pytest.mark.parametrize("count", [0, 2.5, "3", np.nan, None, True])
 def test_empirical_averages_count_in_integers(statistic, least, count):
-    kernel = EmpiricalAverage(Gaussian(), SignFlips(2), count, statistic)
-    with pytest.raises(ValueError, match=f"a {statistic}-statistic needs n_transforms >= {least}"):
+    kernel = Average(Gaussian(), SignFlips(2), n_transforms=count, statistic=statistic)
+    if count is None and statistic == "V":
+        kernel(np.ones((2, 2)))  # the whole group
+        return
+    message = f"U-statistic needs n_transforms >= {least}|n_transforms to be a whole number >= 1"
+    with pytest.raises(ValueError, match=message):
         kernel(np.ones((2, 2)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.kernels.correlation import (
+from invariance.orbits.correlation import (
     FrequencyCorrelation,
     RowCorrelation,
     ShiftCorrelation,

@@ -1,5 +1,7 @@
 """Quarter turns by characters of the group of order four, against turning the images."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,8 +10,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Gaussian, Linear, Locality, Polynomial
-from invariance.kernels.lift import Lift, lift_of
-from invariance.kernels.quarter_turns import QuarterTurns, within_a_quarter
+from invariance.orbits import Extremes, Form, OrbitProducts
+from invariance.orbits.turns import QuarterTurns
+
+
+def problem_of(base, shape):
+    points = np.ones((1, int(np.prod(shape))))
+    group = Rotations(shape, degrees=[0, 90, 180, 270])
+    problem = OrbitProducts(points, group, base=base).problem(points, Extremes(), points)
+    return problem.form, problem
 
 
 @settings(max_examples=25, deadline=None)
@@ -26,7 +35,8 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
         if kind == "linear" or side < 3
         else Locality((side, side), window=3, padding=kind, stride=stride, channels=channels)
     )
-    lift, shape = lift_of(base, channels), (side, side, channels)
+    shape = (side, side, channels)
+    lift, problem = problem_of(base, shape)
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((3, *shape)), rng.standard_normal((4, *shape))
     x[:, 0] = 0
@@ -36,29 +46,29 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
     ]
     support = lift.first(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
     for known in (None, support):
-        turns = QuarterTurns(lift, shape, known)
-        high, low = turns.extremes(turns.first(x.reshape(3, -1)), turns.second(y.reshape(4, -1)))
-        assert_allclose(high, np.max(every, axis=0), atol=1e-12)
-        assert_allclose(low, np.min(every, axis=0), atol=1e-12)
+        turns = QuarterTurns(problem, known)
+        values = turns.values(turns.first(x.reshape(3, -1)), turns.second(y.reshape(4, -1)))
+        assert_allclose(values, np.stack(every, axis=1), atol=1e-12)
 
 
 def test_features_that_are_not_permuted():
-    columns = Lift(1, lambda images: images, lambda images: np.cumsum(images, axis=1), None)
+    columns = Form(n_channels=1, second=lambda images: np.cumsum(images, axis=1))
+    problem = replace(problem_of(Linear(), (3, 3, 1))[1], form=columns)
     with pytest.raises(ValueError, match="does not permute"):
-        QuarterTurns(columns, (3, 3, 1))
+        QuarterTurns(problem)
 
 
 def test_which_sets_consist_of_quarter_turns():
     shape = (6, 6)
-    assert within_a_quarter(Rotations(shape, degrees=[10, 100, 190, -80])).degrees == [10.0]
-    assert within_a_quarter(Rotations(shape, degrees=[0, 90, 180, 270, 360])).degrees == [0.0]
+    assert Rotations(shape, degrees=[10, 100, 190, -80]).as_turns().degrees == [10.0]
+    assert Rotations(shape, degrees=[0, 90, 180, 270, 360]).as_turns().degrees == [0.0]
     for other in (
         Rotations(shape, degrees=[10, 100, 190]),
         Rotations(shape, degrees=[-10, 0, 10]),
         Rotations((6, 5), degrees=[0, 90, 180, 270]),
         Translations(shape, max_shift=1),
     ):
-        assert within_a_quarter(other) is None
+        assert other.as_turns() is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +77,7 @@ def test_which_sets_consist_of_quarter_turns():
         Polynomial(8, 0.02),
         Gaussian(0.1),
         Polynomial(3, 0.2),
-        Locality((7, 7), window=3, degrees=(2, 4)),
+        Locality((7, 7), window=3, powers=(2, 4)),
     ],
     ids=repr,
 )
@@ -85,7 +95,7 @@ def test_best_fit_over_all_rotations_is_that_of_the_definition(base):
 
 def test_even_power_below_zero_over_all_rotations():
     X, Z = np.random.default_rng(0).uniform(-1, 1, (2, 6, 25))
-    base, turns = Polynomial(2, scale=3.0), Rotations((5, 5), degrees=range(0, 360, 45))
+    base, turns = Polynomial(2, gamma=3.0), Rotations((5, 5), degrees=range(0, 360, 45))
     expected = np.max([base(X, z) for z in turns.act(turns.elements(), Z)], axis=0)
     with pytest.warns(UserWarning, match="maximum and power do not commute"):
         assert_allclose(BestFit(base, turns)(X, Z), expected, rtol=1e-10)
@@ -94,7 +104,7 @@ def test_even_power_below_zero_over_all_rotations():
 def test_an_empty_border_counts_for_nothing():
     X, Z = np.random.default_rng(0).uniform(0, 1, (2, 6, 25))
     X[:, :20] = 0
-    base, turns = Polynomial(4, scale=0.2), Rotations((5, 5), degrees=[-10, 5])
+    base, turns = Polynomial(4, gamma=0.2), Rotations((5, 5), degrees=[-10, 5])
     changed = BestFit(base, turns)
     assert_array_equal(changed(X, Z), changed(np.vstack([X, X[:1]]), Z)[:-1])
     expected = np.max([base(X, z) for z in turns.act(turns.elements(), Z)], axis=0)

@@ -378,8 +378,10 @@ class _Outputs(_Directive):
                 yield from self._recorded(output, notebook)
 
     def _recorded(self, output: Output, notebook: Notebook) -> Iterator[nodes.Node]:
+        outcomes: list[tuple[str, Outcome | None]]
         outcomes = [("published, full scale", notebook.published)]
-        outcomes += [("quick run on this machine", notebook.run)]
+        if notebook.run:
+            outcomes.append((f"{notebook.run.profile} run on this machine", notebook.run))
         shown = [
             (label, node)
             for label, outcome in outcomes

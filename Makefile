@@ -9,32 +9,42 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-# What `make test` installs; "audio,guides,test,torch" tests PyTorch's tensors as well.
-TEST_EXTRAS ?= audio,guides,test
+# What `make test` installs; "all,guides,test,torch" tests PyTorch's tensors as well.
+TEST_EXTRAS ?= all,guides,test
 
-.PHONY: report full test lab check clean help
+# Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
+LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
+
+.PHONY: report site full test lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
+	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
 	@echo "make test     run the tests"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
-	@echo "make check    style, ledger and notebooks: all consistent?"
+	@echo "make check    style, types, ledger and notebooks: all consistent?"
 
 report: $(VENV)/.core
 	@status=0; $(BIN)/invariance run --profile quick --resume || status=$$?; \
 	$(BIN)/invariance report --profile quick || status=$$?; exit $$status
 
+site: $(VENV)/.core
+	$(BIN)/invariance site
+
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
 	$(BIN)/invariance scoreboard || status=$$?; \
+	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 
 check: $(VENV)/.test
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	$(BIN)/invariance check
 
 lab: $(VENV)/.lab
@@ -49,12 +59,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides]"
 	@touch $@
 
 # The speed page compares with other packages.
 $(VENV)/.full: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[audio,guides,speed]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides,speed]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
@@ -62,5 +72,6 @@ $(VENV)/.test: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[lab]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[companion,lab]"
+	$(BIN)/jupytext-config --settings-file $(LAB_SETTINGS) set-default-viewer python
 	@touch $@

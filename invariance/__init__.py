@@ -12,6 +12,7 @@ __version__ = version("invariance")
 #: is not used costs nothing.
 _SUBPACKAGES = (
     "datasets",
+    "evaluation",
     "features",
     "groups",
     "kernels",

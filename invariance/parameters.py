@@ -18,6 +18,7 @@ import numpy as np
 
 __all__ = [
     "Array",
+    "Each",
     "Flag",
     "Has",
     "Kind",
@@ -82,6 +83,8 @@ class _Either(Kind):
 class Whole(Kind):
     """Whole numbers in [least, most]; True and 3.0 are none.
 
+    Without ``most`` they fit into 64 bits, as counts and sizes do.
+
     >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
     (True, False, False, False)
     """
@@ -92,7 +95,8 @@ class Whole(Kind):
     def accepts(self, value: Any) -> bool:
         if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
             return False
-        return _inside(int(value), self.least, self.most)
+        most = 2**63 - 1 if self.most is None else self.most
+        return _inside(int(value), self.least, most)
 
     @property
     def words(self) -> str:
@@ -135,19 +139,20 @@ def Positive() -> Number:
 
 @dataclass(frozen=True, init=False)
 class OneOf(Kind):
-    """One of some strings.
+    """One of some strings or whole numbers.
 
     >>> OneOf("cos", "sin").words
     "'cos' or 'sin'"
     """
 
-    values: tuple[str, ...]
+    values: tuple[str | int, ...]
 
-    def __init__(self, *values: str):
+    def __init__(self, *values: str | int):
         object.__setattr__(self, "values", values)
 
     def accepts(self, value: Any) -> bool:
-        return isinstance(value, str) and value in self.values
+        plain = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
+        return plain and value in self.values
 
     @property
     def words(self) -> str:
@@ -223,7 +228,7 @@ class Shape(Kind):
 class Array(Kind):
     """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
 
-    ``whole`` asks for whole numbers; entries lie in [least, ...) and above ``above``.
+    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``.
     """
 
     ndim: int | None = None
@@ -231,6 +236,7 @@ class Array(Kind):
     least: float | None = None
     above: float | None = None
     empty: bool = False
+    most: float | None = None
 
     def accepts(self, value: Any) -> bool:
         if isinstance(value, (str, bytes, type)) or value is None or callable(value):
@@ -249,6 +255,7 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
+            and (self.most is None or (array <= self.most).all())
         )
 
     @property
@@ -258,7 +265,7 @@ class Array(Kind):
             self.ndim, f"an array of {self.ndim} axes"
         )
         some = "" if self.empty else ", at least one"
-        return f"{axes} of {what}{_range(self.least, None, self.above)}{some}"
+        return f"{axes} of {what}{_range(self.least, self.most, self.above)}{some}"
 
 
 class Has(Kind):
@@ -276,6 +283,24 @@ class Has(Kind):
 
     def accepts(self, value: Any) -> bool:
         return not isinstance(value, type) and all(hasattr(value, name) for name in self.names)
+
+
+class Each(Kind):
+    """Sequences of at least one object, each of one kind.
+
+    >>> Each(Positive()).accepts([0.1, 2]), Each(Positive()).accepts([])
+    (True, False)
+    """
+
+    words = ""
+
+    def __init__(self, kind: Kind):
+        self.kind = kind
+        self.words = f"a sequence, at least one, each {kind.words}"
+
+    def accepts(self, value: Any) -> bool:
+        known = isinstance(value, (list, tuple))
+        return known and bool(value) and all(map(self.kind.accepts, value))
 
 
 def _inside(

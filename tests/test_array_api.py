@@ -71,10 +71,10 @@ FEATURES = {
     "fourier": lambda **k: OrbitFourier(CyclicShifts(12), 31, gamma=0.1, random_state=0, **k),
     "fourier, no group": lambda **k: OrbitFourier(None, 31, gamma=0.1, random_state=0, **k),
     "fourier, cosines and sines": lambda **k: OrbitFourier(
-        Permutations(12), 31, 9, gamma=0.1, form="cos_sin", random_state=0, **k
+        Permutations(12), 31, n_transforms=9, gamma=0.1, form="cos_sin", random_state=0, **k
     ),
     "fourier, points": lambda **k: OrbitFourier(
-        Permutations(12), 31, 9, gamma=0.1, side="points", random_state=0, **k
+        Permutations(12), 31, n_transforms=9, gamma=0.1, side="first", random_state=0, **k
     ),
     "fourier, angular": lambda **k: OrbitFourier(
         CircleAction(ANGULAR, VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k
@@ -86,7 +86,14 @@ FEATURES = {
         CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
     ),
     "nystrom, points": lambda **k: OrbitNystroem(
-        Permutations(12), 11, 9, gamma=0.1, rcond=1e-4, side="points", random_state=0, **k
+        Permutations(12),
+        11,
+        n_transforms=9,
+        gamma=0.1,
+        rcond=1e-4,
+        side="first",
+        random_state=0,
+        **k,
     ),
     "nystrom, polynomial": lambda **k: OrbitNystroem(
         CyclicShifts(12), 11, kernel=Polynomial(2, 0.1), rcond=1e-3, random_state=0, **k
@@ -117,7 +124,7 @@ def test_orbit_features(library, name, dtype, blocked):
 def test_cdf_features_count_the_same_projections(library, rejection, dtype, blocked):
     X = POINTS.astype(dtype)
     given = library.asarray(X)
-    settings = dict(n_templates=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
+    settings = dict(n_components=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
     expected = GroupCDF(CyclicShifts(12), **settings).fit(X).transform(X)
     model = GroupCDF(CyclicShifts(12), **settings, block_bytes=block_of(blocked))
     found = model.fit_transform(given)

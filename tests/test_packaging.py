@@ -1,6 +1,9 @@
 """pyproject.toml, constraints.txt and environment.yml name the same packages and versions."""
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +16,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-RANGES = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
+REQUIREMENTS = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
+RANGES = [r for r in REQUIREMENTS if r.name != "invariance"]  # extras that bring other extras
 PINS = {
     canonicalize_name(line.split("==")[0]): line.split("==")[1]
     for line in (ROOT / "constraints.txt").read_text().split()
@@ -24,6 +28,23 @@ PINS = {
 def test_every_dependency_is_pinned_within_its_range(requirement):
     pin = PINS[canonicalize_name(requirement.name)]
     assert requirement.specifier.contains(pin)
+
+
+def brought_by(extras: set[str]) -> set[str]:
+    """These extras, and those that they bring."""
+    asked = {
+        extra
+        for name in extras
+        for r in map(Requirement, EXTRAS[name])
+        if r.name == "invariance"
+        for extra in r.extras
+    }
+    return extras if asked <= extras else brought_by(extras | asked)
+
+
+def test_extras_bring_extras_that_exist():
+    assert brought_by(set(EXTRAS)) == set(EXTRAS)
+    assert brought_by({"test"}) >= {"companion", "qp", "permutations", "data", "arrays"}
 
 
 def test_pins_are_plain():
@@ -37,7 +58,9 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
-    assert set(EXTRAS) - set(extras) == {"speed", "torch"}, "PyTorch is for those who ask for it"
+    assert set(EXTRAS) - brought_by(set(extras)) == {"speed", "torch"}, (
+        "PyTorch is for those who ask for it"
+    )
     assert len(pip) == 2, "versions belong into constraints.txt alone"
 
 
@@ -58,3 +81,34 @@ def test_what_a_newcomer_types_exists():
         assert command in readme
         assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_workflows_run_what_is_promised():
+    workflows = {p.stem: yaml.safe_load(p.read_text()) for p in ROOT.glob(".github/workflows/*")}
+    promised = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
+    assert workflows["tests"]["jobs"]["tests"]["strategy"]["matrix"]["python"] == promised
+    said = "".join(p.read_text() for p in ROOT.glob(".github/workflows/*"))
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"run: make (\w+)", said):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    checked = re.search(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1]
+    for hook in hooks:
+        tool = hook["entry"].split("/")[-1].split(" --")[0]
+        assert f"$(BIN)/{tool}" in checked, tool
+
+
+def test_a_double_click_in_jupyterlab_opens_text_as_a_notebook(tmp_path, monkeypatch):
+    makefile = (ROOT / "Makefile").read_text()
+    place = re.search(r"^LAB_SETTINGS := (.*)$", makefile, re.MULTILINE)[1]
+    command = re.search(r"^\t\$\(BIN\)/(jupytext-config .*)$", makefile, re.MULTILINE)[1]
+    settings = Path(place.replace("$(VENV)", str(tmp_path)))
+    words = command.replace("$(LAB_SETTINGS)", str(settings)).split()
+    subprocess.run([Path(sys.executable).parent / words[0], *words[1:]], check=True)
+    viewers = json.loads(settings.read_text())["@jupyterlab/docmanager-extension:plugin"]
+    assert viewers == {"defaultViewers": {"python": "Jupytext Notebook"}}
+    # the folder is one in which JupyterLab of that environment looks
+    paths = pytest.importorskip("jupyter_core.paths")
+    monkeypatch.setattr(paths, "ENV_CONFIG_PATH", [str(tmp_path / "etc" / "jupyter")])
+    assert str(settings.parents[1]) in paths.jupyter_config_path()
+    assert settings.parent.name == "labconfig"

@@ -31,7 +31,7 @@ FUNCTIONS = {
     "Average": partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X),
     "BestFit": partial(BestFit(Gaussian(gamma=0.1), SHIFTS, n_jobs=2), Y=X),
     "Average on the circle": partial(Average(Gaussian(gamma=0.1), CIRCLE, n_jobs=2), Y=X),
-    "GroupCDF": _fitted(GroupCDF(SHIFTS, n_templates=9, n_bins=4, random_state=0)),
+    "GroupCDF": _fitted(GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0)),
     "OrbitFourier": _fitted(
         OrbitFourier(SHIFTS, n_components=600, gamma=0.1, n_jobs=2, random_state=0)
     ),

@@ -8,10 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from invariance.companion import style
-    from invariance.companion.run import Run
-    from invariance.companion.statistics import RateFit, Score, fit_rate, mean_se
-    from invariance.companion.style import colour, look, marker, shades
+    from invariance.companion.notebook import style
+    from invariance.companion.notebook.run import Run
+    from invariance.companion.notebook.style import colour, look, marker, shades
+    from invariance.evaluation.means import Score, mean_se
+    from invariance.evaluation.rates import RateFit, fit_rate
 
 __all__ = [
     "RateFit",
@@ -28,15 +29,16 @@ __all__ = [
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
-    "Run": "run",
-    **dict.fromkeys(("RateFit", "Score", "fit_rate", "mean_se"), "statistics"),
-    **dict.fromkeys(("colour", "look", "marker", "shades"), "style"),
+    "Run": "companion.notebook.run",
+    **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
+    **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
+    **dict.fromkeys(("colour", "look", "marker", "shades"), "companion.notebook.style"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "style":
-        return import_module("invariance.companion.style")
+        return import_module("invariance.companion.notebook.style")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"invariance.companion.{_HOMES[name]}"), name)
+    return getattr(import_module(f"invariance.{_HOMES[name]}"), name)

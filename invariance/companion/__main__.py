@@ -1,6 +1,23 @@
 """``python -m invariance.companion`` is the command ``invariance``."""
 
-from invariance.companion.cli import main
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """The command, or what to install where the library came without its laboratory."""
+    try:
+        from invariance.companion.cli import main as command
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("invariance"):
+            raise
+        sys.exit(
+            f"the command invariance needs {error.name}, which comes with the laboratory: "
+            'pip install "invariance[companion]"'
+        )
+    command(prog_name="invariance")
+
 
 if __name__ == "__main__":
-    main(prog_name="invariance")
+    main()

@@ -1,4 +1,4 @@
-"""The command ``invariance``: list, run, report, data, scoreboard, check."""
+"""The command ``invariance``: list, run, report, site, pages, data, scoreboard, check."""
 
 import sys
 from collections.abc import Callable
@@ -8,18 +8,27 @@ from typing import Any
 
 import click
 
-from invariance.companion import consistency, runner
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.files import write_bytes
-from invariance.companion.lean import skip_iri_grammar
-from invariance.companion.parameters import read_parameters
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.places import Cluster, Here, connect
-from invariance.companion.scoreboard import scoreboard, with_scoreboard
+from invariance.companion.runner import batch
+from invariance.companion.runner.parameters import read_parameters
+from invariance.companion.runner.places import Cluster, Here, Place, connect
+from invariance.parameters import ParameterError
 
 __all__ = ["main"]
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
+
+
+_OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where the pages go. [default: build/report]",
+)
 
 
 class _Usage(click.ClickException):
@@ -37,7 +46,7 @@ def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **kwargs)
         except OutputError as error:
             raise click.ClickException(str(error)) from error
-        except CompanionError as error:
+        except (CompanionError, ParameterError) as error:
             raise _Usage(str(error)) from error
 
     return wrapper
@@ -66,7 +75,7 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     for notebook in paths.select(notebooks):
         states = []
         for profile in PROFILES:
-            status = runner.status_of(paths, notebook, profile)
+            status = batch.status_of(paths, notebook, profile)
             if status:
                 states.append(f"{profile}: {status['status']}, {_duration(status['duration_s'])}")
         click.secho(notebook, bold=True, nl=False)
@@ -139,13 +148,13 @@ def run(
     parameters = dict(given)
     profile = parameters.pop("profile", profile)
 
-    def tell(outcome: runner.Outcome) -> None:
+    def tell(outcome: batch.Outcome) -> None:
         state = "kept" if outcome.resumed else outcome.status
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
-    place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
-    summary = runner.run_notebooks(
+    place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
+    summary = batch.run_notebooks(
         paths,
         chosen,
         profile=profile,
@@ -157,12 +166,14 @@ def run(
         cell_timeout=cell_timeout,
         tell=tell,
     )
-    wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]
-    for outcome in wrong:
-        click.secho(f"\n{outcome.notebook}: {outcome.failure['message']}", fg="red", err=True)
-        if outcome.failure["cell_source"]:
-            where = f"cell {outcome.failure['cell_index']}"
-            source = outcome.failure["cell_source"].splitlines()
+    for outcome in summary.outcomes:
+        failure = outcome.failure
+        if failure is None or outcome.status == "interrupted":
+            continue
+        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
+        if failure["cell_source"]:
+            where = f"cell {failure['cell_index']}"
+            source = str(failure["cell_source"]).splitlines()
             shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
             click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
@@ -183,21 +194,40 @@ def run(
     show_default=True,
     help="Which runs to show.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Where the pages go. [default: build/report]",
-)
+@_OUT
 @_clear
 def report(profile: str, out: Path | None) -> None:
-    """Build the HTML report from the newest results."""
-    skip_iri_grammar()
-    from invariance.companion.report import build_report
+    """Build the site from published results and from this machine's runs."""
+    _build_site(out, profile)
 
-    paths = Paths.find()
-    index = build_report(paths.build, paths.figures, out or paths.build / "report", profile=profile)
+
+@main.command()
+@_OUT
+@_clear
+def site(out: Path | None) -> None:
+    """Build the site from published results alone: no notebook needs to have run."""
+    _build_site(out, None)
+
+
+def _build_site(out: Path | None, profile: str | None) -> None:
+    from invariance.companion.site import build_site
+
+    index, problems = build_site(Paths.find(), out, profile=profile)
+    for problem in problems:
+        click.secho(f"- {problem}", fg="red", err=True)
     click.echo(f"Open {index}")
+    if problems:
+        raise click.ClickException(f"{len(problems)} problem(s); everything else is shown")
+
+
+@main.command()
+@_clear
+def pages() -> None:
+    """Write figures/README.md and a page per notebook there, for a forge's browser."""
+    from invariance.companion.site.forge import write_pages
+
+    for path in write_pages(Paths.find()):
+        click.echo(path)
 
 
 @main.command()

@@ -8,7 +8,6 @@ __all__ = [
     "LedgerError",
     "NotebookError",
     "OutputError",
-    "ParameterError",
     "RecordError",
     "hint",
 ]
@@ -28,10 +27,6 @@ class RecordError(CompanionError, ValueError):
 
 class NotebookError(CompanionError, ValueError):
     """A notebook is unknown or does not follow the form that the runner needs."""
-
-
-class ParameterError(CompanionError, ValueError):
-    """A notebook parameter is unknown or has a value of the wrong type."""
 
 
 class OutputError(CompanionError, OSError):

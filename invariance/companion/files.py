@@ -1,9 +1,12 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and their digests."""
 
+import ctypes
+import hashlib
 import json
 import os
 import shutil
-import tempfile
+import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,7 @@ from invariance.companion.errors import OutputError
 
 __all__ = [
     "ensure_writable",
+    "file_digest",
     "read_json",
     "repair_folder",
     "replace_folder",
@@ -44,14 +48,14 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     with _clear_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            with os.fdopen(handle, "wb") as stream:
+            # "x" obeys the umask, as a file opened by its own name would
+            with open(temporary, "xb") as stream:
                 stream.write(content)
-            os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
 
 
@@ -65,7 +69,16 @@ def read_json(path: Path) -> Any | None:
     """Content of a JSON file, or None if it does not exist or is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def file_digest(path: Path) -> str | None:
+    """SHA-256 of a file in hexadecimal, or None if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
         return None
 
 
@@ -77,7 +90,7 @@ def ensure_writable(folder: Path) -> None:
     OutputError
         If it cannot.
     """
-    probe = folder / f".probe.{os.getpid()}"
+    probe = folder / f".probe.{uuid.uuid4().hex}"
     write_bytes(probe, b"x" * 4096)
     probe.unlink()
 
@@ -98,10 +111,23 @@ def repair_folder(final: Path) -> None:
             os.rename(aside, final)
 
 
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step, where the system can (Linux); whether it was done."""
+    if sys.platform != "linux":
+        return False
+    try:
+        swap = ctypes.CDLL(None, use_errno=True).renameat2
+    except AttributeError:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return swap(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+
+
 def replace_folder(new: Path, final: Path) -> None:
     """Put folder `new` in the place of `final`; both lie on the same file system.
 
-    If the process dies half-way, `repair_folder` restores the earlier folder.
+    In one step where the system can swap folders. Elsewhere, if the process dies between two
+    steps, `repair_folder` restores the earlier folder.
 
     Raises
     ------
@@ -112,6 +138,9 @@ def replace_folder(new: Path, final: Path) -> None:
     aside = _aside(final)
     with _clear_errors(final):
         final.parent.mkdir(parents=True, exist_ok=True)
+        if final.is_dir() and _exchange(new, final):
+            shutil.rmtree(new, ignore_errors=True)
+            return
         if final.exists():
             os.rename(final, aside)
         try:

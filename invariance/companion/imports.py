@@ -2,10 +2,11 @@
 
 import ast
 import hashlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest", "package_folder"]
+__all__ = ["closure", "digest", "module_digest", "package_folder"]
 
 
 def package_folder() -> Path:
@@ -51,7 +52,9 @@ def _module_imports(module: str, path: Path, stamp: tuple[int, int], package: Pa
     return _imported(path.read_text(encoding="utf-8"), package, here)
 
 
-def closure(source: str, package: Path | None = None) -> dict[str, Path]:
+def closure(
+    source: str, package: Path | None = None, through: Callable[[str], bool] | None = None
+) -> dict[str, Path]:
     """Modules of the package that running `source` imports, with their files.
 
     Parameters
@@ -60,11 +63,13 @@ def closure(source: str, package: Path | None = None) -> dict[str, Path]:
         Python source.
     package : Path, optional
         The package's folder; default: ``invariance``.
+    through : callable, optional
+        Says of a module's name whether what that module imports counts as well; default: always.
 
     Examples
     --------
     >>> sorted(closure("from invariance.companion.errors import hint"))
-    ['invariance', 'invariance.companion', ..., 'invariance.companion.errors', ...]
+    ['invariance', 'invariance.companion', 'invariance.companion.errors', ...]
     """
     package = package or package_folder()
     files: dict[str, Path] = {}
@@ -75,9 +80,16 @@ def closure(source: str, package: Path | None = None) -> dict[str, Path]:
         if module in files or path is None:
             continue
         files[module] = path
+        if through is not None and not through(module):
+            continue
         stat = path.stat()
         waiting |= _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
     return dict(sorted(files.items()))
+
+
+def module_digest(path: Path) -> str:
+    """SHA-256 of one module's source."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def digest(files: dict[str, Path]) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
+from ..parameters import OneOf, check_values
+from .archives import content_digest, tar_members
 from .files import DataFile, Source, fetch, locate
 
-__all__ = ["CATALOGUE", "DatasetInfo", "Entry", "available", "download"]
+__all__ = ["CATALOGUE", "RECORDING", "DatasetInfo", "Entry", "available", "download", "recordings"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class DatasetInfo:
     present : bool
         Whether every file is here.
     checksum_ok : bool
-        Whether every file that is here has a known checksum.
+        Whether every file that is here was read and has a known checksum, of its bytes or of what
+        it unpacks to.
     """
 
     name: str
@@ -61,8 +66,20 @@ def _emnist(stem: str, suffix: str, sha256: str) -> DataFile:
     return DataFile(name, (Source(f"emnist/{name}{suffix}", f"sha256:{sha256}"), _EMNIST_OFFICIAL))
 
 
+RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
+
+
+def recordings(path: Path) -> dict[str, bytes]:
+    """WAV files of an archive, by name; no archive of the catalogue unpacks to 128 MiB."""
+    return tar_members(path, RECORDING, most=128 * 2**20)
+
+
+def _content_of_recordings(path: Path) -> str:
+    return content_digest(recordings(path))
+
+
 #: sha256 over the names and bytes of the 3,000 recordings, in the order of their names.
-FSDD_CONTENT = "6b1a8e30f4df78a933fe25cf1ca0140c8c6f169c0a83649a15b70a5ae7407014"
+_FSDD_CONTENT = "6b1a8e30f4df78a933fe25cf1ca0140c8c6f169c0a83649a15b70a5ae7407014"
 
 CATALOGUE = {
     entry.name: entry
@@ -93,7 +110,7 @@ CATALOGUE = {
         Entry(
             "emnist",
             "EMNIST letters: 145,600 handwritten letters, 28 x 28 (Cohen et al. 2017)",
-            _EMNIST_OFFICIAL.url,
+            "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
             (
                 _emnist(
                     "train-images-idx3",
@@ -177,9 +194,10 @@ CATALOGUE = {
                         ),
                         Source(
                             "fsdd/fsdd.tar.gz",
-                            f"content:{FSDD_CONTENT}",
+                            f"content:{_FSDD_CONTENT}",
                             "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/"
                             "refs/tags/v1.0.10.tar.gz",
+                            content=_content_of_recordings,
                         ),
                     ),
                 ),
@@ -239,12 +257,11 @@ def download(name: str) -> None:
 
     Raises
     ------
-    ValueError
+    ParameterError
         For an unknown name.
     DataError
         When a file is damaged, cannot be downloaded, or has no public download.
     """
-    if name not in CATALOGUE:
-        raise ValueError(f"unknown data set {name!r}: {', '.join(CATALOGUE)}")
+    check_values("download", {"name": OneOf(*CATALOGUE)}, {"name": name})
     for file in CATALOGUE[name].files:
         fetch(file)

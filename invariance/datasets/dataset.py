@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -32,13 +32,14 @@ class Dataset:
     Examples
     --------
     >>> import numpy as np
-    >>> dots = Dataset(np.eye(3), np.arange(3), "three points", n_train=2)
+    >>> dots = Dataset(np.eye(3), np.arange(3), description="three points", n_train=2)
     >>> dots.train[1], dots.test[1]
     (array([0, 1]), array([2]))
     """
 
-    data: NDArray
-    target: NDArray
+    data: NDArray[Any]
+    target: NDArray[Any]
+    _: KW_ONLY
     description: str
     n_train: int | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -52,12 +53,12 @@ class Dataset:
         raise AttributeError(f"{type(self).__name__} has no {name!r}; details: {list(details)}")
 
     @property
-    def train(self) -> tuple[NDArray, NDArray]:
+    def train(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """(data, target) of the training part."""
         return self._part(slice(None, self._split()))
 
     @property
-    def test(self) -> tuple[NDArray, NDArray]:
+    def test(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """(data, target) of the test part."""
         return self._part(slice(self._split(), None))
 
@@ -66,5 +67,5 @@ class Dataset:
             raise ValueError(f"{self.description}: comes without a split into training and test")
         return self.n_train
 
-    def _part(self, rows: slice) -> tuple[NDArray, NDArray]:
+    def _part(self, rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.data[rows], self.target[rows]

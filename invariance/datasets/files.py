@@ -2,25 +2,33 @@
 
 A file is looked for under ``$INVARIANCE_DATA``, then in the cache (``$INVARIANCE_CACHE``, or the
 system's cache folder), then at its official address. Whatever is found must have one of the known
-checksums; nothing is ever read on trust.
+checksums, of its bytes or, where these vary, of what it unpacks to; nothing is read on trust.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files as code_of
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 
+from ..extras import need
+from ..parameters import Flag, check_values
+
 __all__ = ["DataError", "DataFile", "Found", "Source", "cache_folder", "decoded", "fetch", "locate"]
+
+#: More than any file of the catalogue has, in bytes: larger ones are neither read nor downloaded.
+MOST = 2**30
 
 
 class DataError(OSError):
@@ -37,14 +45,28 @@ class Source:
         ``<data set>/<file>``, below a data folder.
     checksum : str
         ``sha256:...`` or ``md5:...`` of the file, or ``content:...`` for an archive whose bytes
-        vary while its contents do not: the reader then checks what it reads.
+        vary while its contents do not.
     url : str or None
         Official address, where there is one.
+    content : callable or None
+        For ``content:...``: the checksum of what the file at a path unpacks to.
     """
 
     path: str
     checksum: str
     url: str | None = None
+    content: Callable[[Path], str] | None = None
+
+    def checked(self, path: Path) -> tuple[bool, str]:
+        """Whether the file has the checksum, and which it has."""
+        kind, _, expected = self.checksum.partition(":")
+        try:
+            if (size := path.stat().st_size) > MOST:
+                return False, f"{size:,} bytes, more than any data file here has"
+            found = _digest_of(path, kind, self.content)
+        except OSError as error:  # also what cannot be unpacked
+            return False, f"a file that cannot be read ({error})"
+        return found == expected, f"{kind}:{found}"
 
 
 @dataclass(frozen=True)
@@ -61,15 +83,26 @@ class Found:
 
     path: Path
     source: Source
-    sha256: str
     holds: bool
     found: str
+
+    @property
+    def sha256(self) -> str:
+        """Of the file itself, whichever checksum it was recognised by."""
+        return _digest_of(self.path, "sha256")
 
 
 def cache_folder() -> Path:
     """Where downloads are kept: ``$INVARIANCE_CACHE`` or the system's cache folder."""
-    named = os.environ.get("INVARIANCE_CACHE")
-    return Path(named) if named else Path(pooch.os_cache("invariance"))
+    if named := os.environ.get("INVARIANCE_CACHE"):
+        return Path(named)
+    home = Path.home()
+    if sys.platform == "win32":
+        local = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return local / "invariance" / "invariance" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "invariance"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "invariance"
 
 
 def _folders() -> list[Path]:
@@ -78,14 +111,20 @@ def _folders() -> list[Path]:
 
 
 @cache
-def _digest(path: Path, algorithm: str, size: int, changed: int) -> str:
+def _digest(
+    path: Path, kind: str, content: Callable[[Path], str] | None, state: tuple[int, ...]
+) -> str:
+    if content is not None:
+        return content(path)
     with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
-def _digest_of(path: Path, algorithm: str) -> str:
+def _digest_of(path: Path, kind: str, content: Callable[[Path], str] | None = None) -> str:
+    """Computed anew when the file changes, which the time of its last change alone may not tell."""
     stat = path.stat()
-    return _digest(path, algorithm, stat.st_size, stat.st_mtime_ns)
+    state = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+    return _digest(path, kind, content, state)
 
 
 def locate(file: DataFile) -> Found | None:
@@ -94,15 +133,11 @@ def locate(file: DataFile) -> Found | None:
     for folder in _folders():
         for source in file.sources:
             path = folder / source.path
-            if not path.is_file():
-                continue
-            kind, expected = source.checksum.split(":")
-            sha256 = _digest_of(path, "sha256")
-            found = sha256 if kind in ("sha256", "content") else _digest_of(path, kind)
-            holds = kind == "content" or found == expected
-            if holds:
-                return Found(path, source, sha256, True, found)
-            wrong = wrong or Found(path, source, sha256, False, f"{kind}:{found}")
+            if path.is_file():
+                found = Found(path, source, *source.checked(path))
+                if found.holds:
+                    return found
+                wrong = wrong or found
     return wrong
 
 
@@ -114,6 +149,8 @@ def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     DataError
         Names the file, the expected and the found checksum, and how to get the file.
     """
+    given = {"download_if_missing": download_if_missing}
+    check_values("a loader", {"download_if_missing": Flag()}, given)
     here = locate(file)
     if here is not None and here.holds:
         return here
@@ -126,16 +163,48 @@ def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     official = next((s for s in file.sources if s.url), None)
     if official is None or not download_if_missing:
         raise DataError(_missing(file))
-    folder = cache_folder()
-    path = folder / official.path
-    known = None if official.checksum.startswith("content:") else official.checksum
     try:
-        pooch.retrieve(official.url, known, fname=path.name, path=path.parent)
+        pooch = need("pooch", "data")
+    except ImportError as error:
+        raise ImportError(f"{_missing(file)} To download it, {error}", name=error.name) from None
+    try:
+        _download(pooch, official)
     except Exception as error:
-        path.unlink(missing_ok=True)
         # The chain of the network library says nothing that its last message does not.
         raise DataError(f"{_missing(file)} Downloading failed: {error}") from None
     return fetch(file, download_if_missing=False)
+
+
+class _Limited:
+    """A file that takes a bounded number of bytes."""
+
+    def __init__(self, file: IO[bytes], most: int):
+        self._file, self._left, self.flush = file, most, file.flush
+
+    def write(self, chunk: bytes) -> int:
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise DataError("it is larger than any data file here")
+        return self._file.write(chunk)
+
+
+def _download(pooch: Any, official: Source) -> None:
+    """The official file, checked before it takes its place in the cache."""
+
+    def bounded(url: str, output: str, caller: Any) -> None:
+        with open(output, "wb") as file:
+            pooch.HTTPDownloader()(url, _Limited(file, MOST), caller)
+
+    place = cache_folder() / official.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    known = None if official.content else official.checksum
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        pooch.retrieve(official.url, known, fname=place.name, path=scratch, downloader=bounded)
+        arrived = Path(scratch) / place.name
+        holds, found = official.checked(arrived)
+        if not holds:
+            raise DataError(f"{official.url} sent {found}, not {official.checksum}")
+        os.replace(arrived, place)
 
 
 def _remedy(file: DataFile) -> str:
@@ -159,29 +228,62 @@ def _missing(file: DataFile) -> str:
     return f"data file {expected} is not in {places}: {_remedy(file)}"
 
 
+@cache
+def _decoder() -> str:
+    """Version of what decodes: a digest of the code of this folder, which nobody has to raise."""
+    code = sorted(
+        (f.name, f.read_bytes()) for f in code_of("invariance.datasets").iterdir() if f.is_file()
+    )
+    return hashlib.sha256(repr(code).encode()).hexdigest()[:8]
+
+
 def decoded(
-    found: dict[str, Found], decode: Callable[[], dict[str, NDArray]]
-) -> dict[str, NDArray]:
+    found: dict[str, Found], decode: Callable[[], dict[str, NDArray[Any]]]
+) -> dict[str, NDArray[Any]]:
     """Arrays decoded once from slow containers, then kept uncompressed in the cache.
 
-    The kept file is named after the sources' checksums, so other data never come back, and is
-    written whole or not at all.
+    A kept file is named after the sources' checksums, the decoder's version and the checksum of
+    its own bytes, so that it is read only where it is what was written; else it is made again. It
+    is written whole or not at all.
     """
-    key = hashlib.sha256(" ".join(f.sha256 for f in found.values()).encode()).hexdigest()[:16]
     first = next(iter(found.values()))
-    kept = cache_folder() / "decoded" / f"{first.source.path.split('/')[0]}-{key}.npz"
+    key = hashlib.sha256(" ".join(f.sha256 for f in found.values()).encode()).hexdigest()[:16]
+    folder, stem = cache_folder() / "decoded", f"{first.source.path.split('/')[0]}-{key}"
+    for kept in sorted(folder.glob(f"{stem}-{_decoder()}-*.npz")):
+        arrays = _verified(kept)
+        if arrays is not None:
+            return arrays
+    arrays = decode()
     try:
-        with np.load(kept) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-        arrays = decode()
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".npz")
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        os.replace(name, kept)
+        _keep(arrays, folder, stem)
     except OSError:
-        # A cache that cannot be written costs time, not results.
-        return arrays
+        pass  # a cache that cannot be written costs time, not results
     return arrays
+
+
+def _verified(kept: Path) -> dict[str, NDArray[Any]] | None:
+    """Arrays of a kept file, or None where its bytes are not those that its name tells."""
+    try:
+        with kept.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != kept.stem.rpartition("-")[2]:
+                return None
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+        return None
+
+
+def _keep(arrays: dict[str, NDArray[Any]], folder: Path, stem: str) -> None:
+    """Write the arrays, and remove what older decoders kept of the same sources."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        written = Path(scratch) / "arrays.npz"
+        np.savez(written, **arrays)  # type: ignore[arg-type]
+        with written.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        place = folder / f"{stem}-{_decoder()}-{digest}.npz"
+        os.replace(written, place)
+    for older in folder.glob(f"{stem}*.npz"):
+        if older != place:
+            older.unlink(missing_ok=True)

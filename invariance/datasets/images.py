@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
-import tarfile
-import zipfile
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
-from sklearn.datasets import load_digits
 
+from .archives import tar_members, unpack
 from .catalogue import CATALOGUE
 from .dataset import Dataset
 from .files import DataError, Found, decoded, fetch
@@ -38,6 +35,8 @@ def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
         raise DataError(f"{path} holds no IDX array of bytes: it starts with {content[:4]!r}")
     n_axes = content[3]
     shape = np.frombuffer(content, ">u4", n_axes, 4)
+    if len(shape) != n_axes:
+        raise DataError(f"{path} ends within the shape of its array")
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes)
     if values.size != np.prod(shape, dtype=np.int64):
         raise DataError(f"{path}: {values.size} bytes where shape {tuple(shape)} is announced")
@@ -45,15 +44,7 @@ def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
 
 
 def _idx(name: str, found: Found) -> NDArray[np.uint8]:
-    path = found.path
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            content = gzip.decompress(archive.read(f"gzip/{name}.gz"))
-    elif path.suffix == ".xz":
-        content = lzma.decompress(path.read_bytes())
-    else:
-        content = gzip.decompress(path.read_bytes())
-    return _read_idx(content, path)
+    return _read_idx(unpack(found.path, f"gzip/{name}.gz"), found.path)
 
 
 def load_mnist(download_if_missing: bool = True) -> Dataset:
@@ -78,7 +69,7 @@ def load_mnist(download_if_missing: bool = True) -> Dataset:
     return Dataset(
         np.concatenate(parts[::2]),
         np.concatenate(parts[1::2]).astype(np.int64),
-        CATALOGUE["mnist"].description,
+        description=CATALOGUE["mnist"].description,
         n_train=len(parts[0]),
         sources=_sources(found),
     )
@@ -104,31 +95,27 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     return Dataset(
         np.concatenate([parts[0].transpose(0, 2, 1), parts[2].transpose(0, 2, 1)]),
         np.concatenate(parts[1::2]).astype(np.int64),
-        CATALOGUE["emnist"].description,
+        description=CATALOGUE["emnist"].description,
         n_train=len(parts[0]),
         sources=_sources(found),
     )
 
 
-def _cifar10(path: Path) -> dict[str, NDArray]:
+def _cifar10(path: Path) -> dict[str, NDArray[Any]]:
     names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
-    records, lossy = {}, []
-    with tarfile.open(path) as archive:
-        for member in archive:
-            name = member.name.rsplit("/", 1)[-1]
-            if name in names:
-                content = archive.extractfile(member).read()
-                if len(content) != _CIFAR_BATCH * 3073:
-                    raise DataError(
-                        f"{path}: {name} has {len(content)} bytes, not {_CIFAR_BATCH * 3073}"
-                    )
-                records[name] = np.frombuffer(content, np.uint8).reshape(-1, 3073)
-            elif name == "LOSSY_TEST_ROWS.json":
-                lossy = json.load(archive.extractfile(member))["lossy_test_indices"]
-    missing = [name for name in names if name not in records]
+    lossy_rows = "LOSSY_TEST_ROWS.json"
+    members = tar_members(path, re.compile("|".join(map(re.escape, [*names, lossy_rows]))))
+    missing = [name for name in names if name not in members]
     if missing:
         raise DataError(f"{path} lacks {', '.join(missing)}")
-    stacked = np.concatenate([records[name] for name in names])
+    for name in names:
+        if len(members[name]) != _CIFAR_BATCH * 3073:
+            raise DataError(
+                f"{path}: {name} has {len(members[name])} bytes, not {_CIFAR_BATCH * 3073}"
+            )
+    records = [np.frombuffer(members[name], np.uint8).reshape(-1, 3073) for name in names]
+    stacked = np.concatenate(records)
+    lossy = json.loads(members[lossy_rows])["lossy_test_indices"] if lossy_rows in members else []
     return {
         "data": np.ascontiguousarray(stacked[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)),
         "target": stacked[:, 0].astype(np.int64),
@@ -156,7 +143,7 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
     return Dataset(
         arrays["data"],
         arrays["target"],
-        CATALOGUE["cifar10"].description,
+        description=CATALOGUE["cifar10"].description,
         n_train=5 * _CIFAR_BATCH,
         sources=_sources(found),
         details={"lossy_test_rows": arrays["lossy_test_rows"]},
@@ -180,6 +167,9 @@ def load_digits_images() -> Dataset:
     >>> digits.data.shape, digits.n_train
     ((1797, 28, 28), 1200)
     """
+    from scipy import ndimage
+    from sklearn.datasets import load_digits
+
     digits = load_digits()
     large = ndimage.zoom(digits.images, (1, 2.5, 2.5), order=3)
     data = np.zeros((len(large), 28, 28), dtype=np.uint8)
@@ -187,6 +177,6 @@ def load_digits_images() -> Dataset:
     return Dataset(
         data,
         digits.target.astype(np.int64),
-        "scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST",
+        description="scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST",
         n_train=1200,
     )

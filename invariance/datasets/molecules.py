@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from scipy import io
-
 from .catalogue import CATALOGUE
 from .dataset import Dataset
 from .files import DataError, fetch
@@ -30,7 +28,8 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
     """
     (file,) = CATALOGUE["qm7"].files
     found = fetch(file, download_if_missing)
-    arrays = io.loadmat(found.path)
+    from scipy import io
+
     expected = {
         "X": (7165, 23, 23),
         "T": (1, 7165),
@@ -38,6 +37,7 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
         "R": (7165, 23, 3),
         "Z": (7165, 23),
     }
+    arrays = io.loadmat(found.path, variable_names=list(expected))
     for name, shape in expected.items():
         if name not in arrays or arrays[name].shape != shape:
             raise DataError(
@@ -47,7 +47,7 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
     return Dataset(
         arrays["X"],
         arrays["T"].ravel(),
-        CATALOGUE["qm7"].description,
+        description=CATALOGUE["qm7"].description,
         sources={found.source.path: found.sha256},
         details={
             "folds": arrays["P"].astype(int),

@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 from sklearn.utils import check_random_state
 
+from ..parameters import Number, ParameterError, Seed, Whole, check_values, short
 from .dataset import Dataset
 from .images import load_mnist
 
 __all__ = ["make_rotated_mnist", "make_translated_mnist"]
 
 
-def _given(images: ArrayLike | None, labels: ArrayLike | None):
+_PARAMETERS = {
+    "canvas": Whole(1),
+    "n_train": Whole(0) | None,
+    "n_test": Whole(0) | None,
+    "noise": Number(0),
+    "random_state": Seed(),
+}
+
+
+def _given(
+    images: ArrayLike | None, labels: ArrayLike | None
+) -> tuple[NDArray[np.float32], NDArray[Any], str, Mapping[str, str]]:
     """float32 pixels in [0, 1], labels, name and checksums of the data."""
+    name = "given images"
+    sources: Mapping[str, str] = {}
     if images is None:
         mnist = load_mnist()
         images, labels = mnist.data, mnist.target
         name, sources = "MNIST", mnist.sources
-    else:
-        name, sources = "given images", {}
-    images = np.asarray(images)
-    if images.ndim != 3:
-        raise ValueError(f"images must have shape (n, height, width), got {images.shape}")
-    if labels is None or len(labels) != len(images):
-        raise ValueError(
-            f"{len(images)} images need as many labels, got "
-            f"{None if labels is None else len(labels)}"
+    pixels = np.asarray(images)
+    if pixels.ndim != 3 or pixels.dtype.kind not in "biuf":
+        raise ParameterError(
+            "images must be numbers of shape (n, height, width), got "
+            f"{pixels.dtype} of shape {pixels.shape}"
         )
-    scale = np.float32(255 if np.issubdtype(images.dtype, np.integer) else 1)
-    return images.astype(np.float32) / scale, np.asarray(labels), name, sources
+    classes = np.asarray(labels)
+    if labels is None or classes.shape[:1] != pixels.shape[:1]:
+        raise ParameterError(f"{len(pixels)} images need as many labels, got {short(labels)}")
+    scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
+    return pixels.astype(np.float32) / scale, classes, name, sources
 
 
-def _with_noise(canvas: NDArray, noise: float, rng) -> NDArray:
-    if noise < 0:
-        raise ValueError(f"noise is a standard deviation >= 0, got {noise}")
+def _with_noise(
+    canvas: NDArray[np.float32], noise: float, rng: np.random.RandomState
+) -> NDArray[np.float32]:
     if noise > 0:
         canvas += (noise * rng.standard_normal(canvas.shape)).astype(np.float32)
     return canvas
@@ -44,9 +59,10 @@ def _with_noise(canvas: NDArray, noise: float, rng) -> NDArray:
 def make_translated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    *,
     canvas: int = 64,
     noise: float = 0.0,
-    random_state=None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Dataset:
     """Images at uniformly random places of a zero canvas, as in Liu et al. 2022, section 4.
 
@@ -68,7 +84,7 @@ def make_translated_mnist(
 
     Raises
     ------
-    ValueError
+    ParameterError
         When the canvas is smaller than the images.
 
     Examples
@@ -77,21 +93,23 @@ def make_translated_mnist(
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
     """
-    images, labels, name, sources = _given(images, labels)
+    given = {"canvas": canvas, "noise": noise, "random_state": random_state}
+    check_values("make_translated_mnist", _PARAMETERS, given)
+    pixels, classes, name, sources = _given(images, labels)
     rng = check_random_state(random_state)
-    room = canvas - np.array(images.shape[1:])
+    room = canvas - np.array(pixels.shape[1:])
     if np.any(room < 0):
-        raise ValueError(
-            f"images of shape {images.shape[1:]} do not fit on a canvas of side {canvas}"
+        raise ParameterError(
+            f"images of shape {pixels.shape[1:]} do not fit on a canvas of side {canvas}"
         )
-    offsets = rng.randint(0, room + 1, size=(len(images), 2))
-    moved = np.zeros((len(images), canvas, canvas), dtype=np.float32)
-    for place, image, (down, right) in zip(moved, images, offsets, strict=True):
+    offsets = rng.randint(0, room + 1, size=(len(pixels), 2))
+    moved = np.zeros((len(pixels), canvas, canvas), dtype=np.float32)
+    for place, image, (down, right) in zip(moved, pixels, offsets, strict=True):
         place[down : down + image.shape[0], right : right + image.shape[1]] = image
     return Dataset(
         _with_noise(moved, noise, rng),
-        labels,
-        f"{name} translated on a {canvas} x {canvas} canvas",
+        classes,
+        description=f"{name} translated on a {canvas} x {canvas} canvas",
         sources=sources,
         details={"offsets": offsets},
     )
@@ -100,12 +118,13 @@ def make_translated_mnist(
 def make_rotated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    *,
     canvas: int | None = None,
     n_train: int | None = 12_000,
     n_test: int | None = 50_000,
     interpolation: int | None = None,
     noise: float = 0.0,
-    random_state=None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Dataset:
     """Images rotated by uniformly random angles, in either paper's way.
 
@@ -125,8 +144,8 @@ def make_rotated_mnist(
         64 in Liu et al. 2022.
     n_train, n_test : int or None
         Without a canvas: sizes of the two disjoint parts. None as ``n_test`` takes the rest.
-    interpolation : {1, 3} or None
-        Order of the splines; None is 1 without a canvas and 3 with one.
+    interpolation : int or None
+        Order of the splines, 0 to 5; None is 1 without a canvas and 3 with one.
     noise : float
         Standard deviation of normal noise on every pixel; the paper adds 0.1 on the canvas, its
         public code none.
@@ -139,7 +158,7 @@ def make_rotated_mnist(
 
     Raises
     ------
-    ValueError
+    ParameterError
         When there are too few images, or they do not fit on the canvas.
 
     Examples
@@ -151,30 +170,37 @@ def make_rotated_mnist(
     >>> turned.data.shape, turned.n_train
     ((300, 28, 28), 100)
     """
-    images, labels, name, sources = _given(images, labels)
+    from scipy import ndimage
+
+    given = {"n_train": n_train, "n_test": n_test, "noise": noise, "random_state": random_state}
+    kinds = _PARAMETERS | {"canvas": Whole(1) | None, "interpolation": Whole(0, 5) | None}
+    given |= {"canvas": canvas, "interpolation": interpolation}
+    check_values("make_rotated_mnist", kinds, given)
+    pixels, classes, name, sources = _given(images, labels)
     rng = check_random_state(random_state)
+    shape: tuple[int, ...]
     if canvas is None:
-        n_train = len(images) if n_train is None else n_train
-        n_used = len(images) if n_test is None else n_train + n_test
-        if not n_train <= n_used <= len(images):
-            raise ValueError(
-                f"{n_train} training and {n_test} test images were asked for, {len(images)} are "
+        n_train = len(pixels) if n_train is None else n_train
+        n_used = len(pixels) if n_test is None else n_train + n_test
+        if not n_train <= n_used <= len(pixels):
+            raise ParameterError(
+                f"{n_train} training and {n_test} test images were asked for, {len(pixels)} are "
                 "there: give smaller n_train and n_test"
             )
-        rows = rng.permutation(len(images))[:n_used]
+        rows = rng.permutation(len(pixels))[:n_used]
         degrees = rng.uniform(-180, 180, size=n_used)
         order = 1 if interpolation is None else interpolation
-        shape, description = images.shape[1:], f"{name} rotated in its frame (rebuilt)"
+        shape, description = pixels.shape[1:], f"{name} rotated in its frame (rebuilt)"
     else:
-        n_train, rows = None, np.arange(len(images))
-        degrees = rng.randint(-180, 180, size=len(images))
+        n_train, rows = None, np.arange(len(pixels))
+        degrees = rng.randint(-180, 180, size=len(pixels))
         order = 3 if interpolation is None else interpolation
         shape, description = (canvas, canvas), f"{name} rotated on a {canvas} x {canvas} canvas"
     turned = np.zeros((len(rows), *shape), dtype=np.float32)
     for place, row, angle in zip(turned, rows, degrees, strict=True):
-        image = ndimage.rotate(images[row], angle, reshape=canvas is not None, order=order)
+        image = ndimage.rotate(pixels[row], angle, reshape=canvas is not None, order=order)
         if np.any(np.array(image.shape) > shape):
-            raise ValueError(
+            raise ParameterError(
                 f"an image turned by {angle} degrees has shape {image.shape} and does not fit on "
                 f"a canvas of side {canvas}"
             )
@@ -182,8 +208,8 @@ def make_rotated_mnist(
         place[top : top + image.shape[0], left : left + image.shape[1]] = image
     return Dataset(
         _with_noise(turned, noise, rng),
-        labels[rows],
-        description,
+        classes[rows],
+        description=description,
         n_train=n_train,
         sources=sources,
         details={"degrees": degrees, "rows": rows},

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import re
-import tarfile
+import struct
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
-from .catalogue import CATALOGUE, FSDD_CONTENT
+from ..parameters import Whole, check_values
+from .catalogue import CATALOGUE, RECORDING, recordings
 from .dataset import Dataset
-from .files import DataError, decoded, fetch
+from .files import decoded, fetch
 
 __all__ = [
     "SAMPLE_RATE",
@@ -31,18 +31,17 @@ __all__ = [
 #: Samples a second of every data set here.
 SAMPLE_RATE = 8000
 
-_NAME = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
-
 
 def read_wav(
-    file: str | Path | io.IOBase, sample_rate: int = SAMPLE_RATE, name: str | None = None
+    file: str | Path | IO[bytes], sample_rate: int = SAMPLE_RATE, *, name: str | None = None
 ) -> NDArray[np.float32]:
     """One mono recording as float32 in [-1, 1].
 
     Raises
     ------
     ValueError
-        For another sampling rate, several channels, or no samples; names the file.
+        For another sampling rate, several channels, no samples, or a file that ends before its
+        samples do; names the file.
 
     Examples
     --------
@@ -52,13 +51,17 @@ def read_wav(
     >>> read_wav(file)
     array([0. , 0.5], dtype=float32)
     """
+    check_values("read_wav", {"sample_rate": Whole(1)}, {"sample_rate": sample_rate})
     name = name or str(file)
+    # In memory, so that a header cannot ask for more of it than the file has.
+    stream = io.BytesIO(Path(file).read_bytes()) if isinstance(file, (str, Path)) else file
     try:
         with warnings.catch_warnings():
-            # Some recorders write further chunks after the samples.
+            # Some recorders write further chunks after the samples; the end must be the last one's.
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
-            rate, samples = wavfile.read(file)
-    except (ValueError, EOFError) as error:
+            warnings.filterwarnings("error", "Reached EOF prematurely", wavfile.WavFileWarning)
+            rate, samples = wavfile.read(stream)
+    except (ValueError, EOFError, struct.error, wavfile.WavFileWarning) as error:
         raise ValueError(f"{name} is not a WAV file that can be read: {error}") from error
     if rate != sample_rate:
         raise ValueError(
@@ -76,19 +79,19 @@ def read_wav(
     return (samples / np.float32(-float(np.iinfo(samples.dtype).min))).astype(np.float32)
 
 
-def _ragged(waves: Iterable[NDArray]) -> NDArray:
-    waves = list(waves)
-    ragged = np.empty(len(waves), dtype=object)
-    ragged[:] = waves
+def _ragged(waves: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    listed = list(waves)
+    ragged = np.empty(len(listed), dtype=object)
+    ragged[:] = listed
     return ragged
 
 
-def _recordings(named: dict[str, NDArray], description: str, sources: dict[str, str]) -> Dataset:
-    parts = [_NAME.fullmatch(name).groups() for name in named]
+def _dataset(named: dict[str, NDArray[Any]], description: str, sources: dict[str, str]) -> Dataset:
+    parts = [found.groups() for name in named if (found := RECORDING.fullmatch(name))]
     return Dataset(
         _ragged(named.values()),
         np.array([int(word) for word, _, _ in parts]),
-        description,
+        description=description,
         sources=sources,
         details={
             "speaker": np.array([speaker for _, speaker, _ in parts]),
@@ -112,6 +115,7 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
     array([[0., 1., 1., 0.],
            [1., 2., 3., 4.]], dtype=float32)
     """
+    check_values("fixed_length", {"n_samples": Whole(1)}, {"n_samples": n_samples})
     waves = list(waves)
     rows = np.zeros((len(waves), n_samples), dtype=np.float32)
     for i, (row, wave) in enumerate(zip(rows, waves, strict=True)):
@@ -141,35 +145,18 @@ def load_recordings(folder: str | Path, sample_rate: int = SAMPLE_RATE) -> Datas
         For a folder without such files, a file of another rate, of length zero, or with
         several channels.
     """
-    files = sorted(p for p in Path(folder).glob("*.wav") if _NAME.fullmatch(p.name))
+    files = sorted(p for p in Path(folder).glob("*.wav") if RECORDING.fullmatch(p.name))
     if not files:
         raise ValueError(f"{folder} holds no WAV files named <label>_<speaker>_<index>.wav")
     named = {p.name: read_wav(p, sample_rate) for p in files}
-    return _recordings(named, f"recordings in {Path(folder).name}", {})
+    return _dataset(named, f"recordings in {Path(folder).name}", {})
 
 
-def _fsdd(path: Path) -> dict[str, NDArray]:
-    content = {}
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                name = member.name.rsplit("/", 1)[-1]
-                if member.isfile() and _NAME.fullmatch(name):
-                    content[name] = archive.extractfile(member).read()
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    digest = hashlib.sha256()
-    for name in sorted(content):
-        digest.update(name.encode() + b"\0" + content[name])
-    if digest.hexdigest() != FSDD_CONTENT:
-        raise DataError(
-            f"{path} holds {len(content)} recordings with content checksum "
-            f"sha256:{digest.hexdigest()}, expected 3000 with sha256:{FSDD_CONTENT}: another "
-            "release or a damaged archive. Remove it and get release 1.0.10."
-        )
-    waves = [read_wav(io.BytesIO(content[n]), name=f"{path}:{n}") for n in sorted(content)]
+def _fsdd(path: Path) -> dict[str, NDArray[Any]]:
+    content = recordings(path)
+    waves = [read_wav(io.BytesIO(wave), name=f"{path}:{name}") for name, wave in content.items()]
     return {
-        "names": np.array(sorted(content)),
+        "names": np.array(list(content)),
         "samples": np.concatenate(waves),
         "offsets": np.cumsum([0, *map(len, waves)]),
     }
@@ -194,7 +181,7 @@ def load_fsdd(download_if_missing: bool = True) -> Dataset:
     found = fetch(file, download_if_missing)
     arrays = decoded({"fsdd": found}, lambda: _fsdd(found.path))
     waves = np.split(arrays["samples"], arrays["offsets"][1:-1])
-    return _recordings(
+    return _dataset(
         dict(zip(arrays["names"], waves, strict=True)),
         CATALOGUE["fsdd"].description,
         {found.source.path: found.sha256},
@@ -220,12 +207,12 @@ def load_synthetic_speech(download_if_missing: bool = True) -> Dataset:
     """
     (file,) = CATALOGUE["synthetic_speech"].files
     found = fetch(file, download_if_missing)
-    with np.load(found.path) as arrays:
+    with np.load(found.path, allow_pickle=False) as arrays:
         samples = arrays["samples"].astype(np.float32) / 32768
         return Dataset(
             _ragged(np.split(samples, arrays["offsets"][1:-1])),
             arrays["digit"].astype(np.int64),
-            CATALOGUE["synthetic_speech"].description,
+            description=CATALOGUE["synthetic_speech"].description,
             sources={found.source.path: found.sha256},
             details={
                 "speaker": arrays["speaker"].astype(np.int64),

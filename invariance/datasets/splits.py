@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ..parameters import ParameterError, Seed, Whole, check_values
+
 __all__ = ["balanced_sample", "split_rows"]
 
 
 def split_rows(
-    target: ArrayLike, train: ArrayLike, test: ArrayLike
+    target: ArrayLike, *, train: ArrayLike, test: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows for training and for testing from two masks, checked.
 
@@ -25,43 +27,48 @@ def split_rows(
 
     Raises
     ------
-    ValueError
+    ParameterError
         When a part is empty, a row is in both, or the test rows hold a class that no training
         row has; names the classes.
 
     Examples
     --------
     >>> speaker = np.array([0, 0, 1, 1])
-    >>> split_rows([5, 6, 5, 6], speaker == 0, speaker == 1)
+    >>> split_rows([5, 6, 5, 6], train=speaker == 0, test=speaker == 1)
     (array([0, 1]), array([2, 3]))
     """
-    target = np.asarray(target)
+    labels = np.asarray(target)
     masks = [np.asarray(mask) for mask in (train, test)]
     for name, mask in zip(("train", "test"), masks, strict=True):
-        if mask.dtype != bool or mask.shape != target.shape:
-            raise ValueError(
-                f"{name} must be a mask of {len(target)} booleans, got {mask.dtype} of shape "
+        if mask.dtype != bool or mask.shape != labels.shape:
+            raise ParameterError(
+                f"{name} must be a mask of {len(labels)} booleans, got {mask.dtype} of shape "
                 f"{mask.shape}"
             )
         if not mask.any():
-            raise ValueError(f"the split leaves no row to {name}: check the groups it names")
+            raise ParameterError(f"the split leaves no row to {name}: check the groups it names")
     if (both := masks[0] & masks[1]).any():
-        raise ValueError(f"{both.sum()} rows, such as {both.argmax()}, are in both parts")
-    lost = np.setdiff1d(target[masks[1]], target[masks[0]])
+        raise ParameterError(f"{both.sum()} rows, such as {both.argmax()}, are in both parts")
+    lost = np.setdiff1d(labels[masks[1]], labels[masks[0]])
     if len(lost):
-        raise ValueError(
+        raise ParameterError(
             f"the split leaves no training row of class {', '.join(map(str, lost))}, which the "
             "test rows hold: move some of its rows to the training part, or drop it from the test"
         )
     return np.flatnonzero(masks[0]), np.flatnonzero(masks[1])
 
 
-def balanced_sample(target: ArrayLike, per_class: int, random_state=None) -> NDArray[np.int64]:
+def balanced_sample(
+    target: ArrayLike,
+    per_class: int,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> NDArray[np.int64]:
     """Rows drawn without replacement, ``per_class`` from each class, class after class.
 
     Raises
     ------
-    ValueError
+    ParameterError
         When a class has fewer rows; names the smallest.
 
     Examples
@@ -69,14 +76,18 @@ def balanced_sample(target: ArrayLike, per_class: int, random_state=None) -> NDA
     >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()
     [2, 0, 4, 1]
     """
-    target = np.asarray(target)
-    classes, counts = np.unique(target, return_counts=True)
+    given = {"per_class": per_class, "random_state": random_state}
+    check_values("balanced_sample", {"per_class": Whole(), "random_state": Seed()}, given)
+    labels = np.asarray(target)
+    classes, counts = np.unique(labels, return_counts=True)
+    if not len(classes):
+        raise ParameterError("balanced_sample needs labels to draw from, got none")
     if per_class < 1 or counts.min() < per_class:
-        raise ValueError(
+        raise ParameterError(
             f"cannot draw {per_class} rows of every class: class {classes[counts.argmin()]} has "
             f"{counts.min()}"
         )
     rng = check_random_state(random_state)
     return np.concatenate(
-        [rng.permutation(np.flatnonzero(target == c))[:per_class] for c in classes]
+        [rng.permutation(np.flatnonzero(labels == c))[:per_class] for c in classes]
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 from sklearn.utils import check_random_state
 
+from ..parameters import Seed, Whole, check_values
 from .dataset import Dataset
 from .speech import SAMPLE_RATE
 
@@ -30,7 +30,11 @@ _GROUPS = {"man": (130.0, 1.0), "woman": (220.0, 1.17), "child": (270.0, 1.33)}
 _BANDWIDTHS = (60.0, 90.0, 120.0)
 
 
-def _vowel(formants: NDArray, pitch: float, seconds: float, rng) -> NDArray[np.float32]:
+def _vowel(
+    formants: NDArray[np.float64], pitch: float, seconds: float, rng: np.random.RandomState
+) -> NDArray[np.float32]:
+    from scipy import signal
+
     n = int(seconds * SAMPLE_RATE)
     # The pitch falls by a fifth over the word and trembles a little.
     trembling = np.cumsum(rng.standard_normal(n)) * 2e-4
@@ -47,7 +51,12 @@ def _vowel(formants: NDArray, pitch: float, seconds: float, rng) -> NDArray[np.f
     return wave.astype(np.float32)
 
 
-def make_vowels(n_speakers: int = 12, repetitions: int = 2, random_state=None) -> Dataset:
+def make_vowels(
+    n_speakers: int = 12,
+    repetitions: int = 2,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 
     Speakers differ in pitch, length of the vocal tract and speaking rate, repetitions of a word
@@ -69,7 +78,7 @@ def make_vowels(n_speakers: int = 12, repetitions: int = 2, random_state=None) -
 
     Raises
     ------
-    ValueError
+    ParameterError
         For fewer than one speaker or repetition.
 
     Examples
@@ -78,11 +87,9 @@ def make_vowels(n_speakers: int = 12, repetitions: int = 2, random_state=None) -
     >>> len(vowels.data), [str(g) for g in vowels.group[::10]]
     (30, ['man', 'woman', 'child'])
     """
-    if n_speakers < 1 or repetitions < 1:
-        raise ValueError(
-            f"make_vowels needs at least one speaker and one repetition, got n_speakers="
-            f"{n_speakers}, repetitions={repetitions}"
-        )
+    kinds = {"n_speakers": Whole(1), "repetitions": Whole(1), "random_state": Seed()}
+    given = {"n_speakers": n_speakers, "repetitions": repetitions, "random_state": random_state}
+    check_values("make_vowels", kinds, given)
     rng = check_random_state(random_state)
     waves, rows = [], []
     names = list(_GROUPS)
@@ -101,15 +108,15 @@ def make_vowels(n_speakers: int = 12, repetitions: int = 2, random_state=None) -
                 rows.append((word, speaker, group, repetition))
     data = np.empty(len(waves), dtype=object)
     data[:] = waves
-    word, speaker, group, repetition = (np.array(column) for column in zip(*rows, strict=True))
+    words, speakers, groups, repeats = (np.array(column) for column in zip(*rows, strict=True))
     return Dataset(
         data,
-        word,
-        "ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
+        words,
+        description="ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
         details={
-            "speaker": speaker,
-            "group": group,
-            "repetition": repetition,
+            "speaker": speakers,
+            "group": groups,
+            "repetition": repeats,
             "sample_rate": SAMPLE_RATE,
             "words": list(_FORMANTS),
         },

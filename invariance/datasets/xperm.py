@@ -6,11 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from ..parameters import ParameterError, Seed, Whole, check_values
+
 __all__ = ["make_xperm"]
 
 
 def make_xperm(
-    length: int = 5, alphabet: int = 8, random_state=None
+    length: int = 5,
+    alphabet: int = 8,
+    *,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """All sequences of given length over an alphabet; positive when both target letters occur.
 
@@ -33,7 +38,7 @@ def make_xperm(
 
     Raises
     ------
-    ValueError
+    ParameterError
         For length < 1, alphabet < 2, or more than ten million sequences.
 
     Examples
@@ -42,12 +47,13 @@ def make_xperm(
     >>> X.shape, int(y.sum())
     ((32768, 40), 6930)
     """
-    if length < 1 or alphabet < 2:
-        raise ValueError(
-            f"X_perm needs length >= 1 and alphabet >= 2, got length={length}, alphabet={alphabet}"
-        )
+    kinds = {"length": Whole(1, 23), "alphabet": Whole(2, 10**7), "random_state": Seed()}
+    given = {"length": length, "alphabet": alphabet, "random_state": random_state}
+    check_values("make_xperm", kinds, given)
     if alphabet**length > 10**7:
-        raise ValueError(f"alphabet^length = {alphabet}^{length} sequences are too many to list")
+        raise ParameterError(
+            f"alphabet^length = {alphabet}^{length} sequences are too many to list"
+        )
     letters = np.indices((alphabet,) * length).reshape(length, -1).T
     first, second = check_random_state(random_state).choice(alphabet, 2, replace=False)
     y = np.any(letters == first, axis=1) & np.any(letters == second, axis=1)

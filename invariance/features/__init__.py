@@ -4,9 +4,12 @@ from .angular import AngularBasis
 from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
+from .frequencies import draw_frequencies
+from .landmarks import leverage_scores
 from .logmel import LogMel
-from .orbit_fourier import OrbitFourier, draw_frequencies
-from .orbit_nystroem import OrbitNystroem, leverage_scores
+from .max_filter import MaxFilter
+from .orbit_fourier import OrbitFourier
+from .orbit_nystroem import OrbitNystroem
 from .patches import PatchPooling
 from .scattering import Scattering
 from .templates import draw_templates
@@ -17,6 +20,7 @@ __all__ = [
     "BlockPCA",
     "GroupCDF",
     "LogMel",
+    "MaxFilter",
     "OrbitFourier",
     "OrbitNystroem",
     "PatchPooling",

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.utils.validation import check_array
 
-from ..checks import check_count, is_number
 from ..groups import CircleAction, Density
+from ..parameters import Number, ParameterError, Positive, Shape, Whole, check_parameters
 from .base import FeatureMap
 
 __all__ = ["AngularBasis"]
@@ -57,10 +57,19 @@ class AngularBasis(FeatureMap):
     True
     """
 
+    _parameters = {
+        "shape": Shape(2) | None,
+        "radius": Positive() | None,
+        "bandwidth": Number(above=0, most=np.pi),
+        "concentration": Number(above=0, below=1),
+        "max_frequency": Whole(0) | None,
+    }
+
     def __init__(
         self,
         shape: tuple[int, int] | None = None,
         radius: float | None = None,
+        *,
         bandwidth: float = np.pi,
         concentration: float = 0.5,
         max_frequency: int | None = None,
@@ -78,8 +87,8 @@ class AngularBasis(FeatureMap):
         # Without a shape any row of numbers is an image one pixel high, unless it is a square.
         guessed = (side, side) if side**2 == X.shape[1] else (1, X.shape[1])
         self.shape_ = guessed if self.shape is None else tuple(self.shape)
-        if len(self.shape_) != 2 or np.prod(self.shape_) != X.shape[1]:
-            raise ValueError(
+        if np.prod(self.shape_) != X.shape[1]:
+            raise ParameterError(
                 f"images of shape {self.shape_} have {np.prod(self.shape_)} pixels, but X has "
                 f"{X.shape[1]} features"
             )
@@ -114,6 +123,7 @@ class AngularBasis(FeatureMap):
         elif self.shape is None:
             raise ValueError("the shape of the images is unknown: pass shape, or fit first")
         else:
+            check_parameters(self)
             frequencies = angular_functions(
                 tuple(self.shape),
                 self.radius,
@@ -121,7 +131,7 @@ class AngularBasis(FeatureMap):
                 self.concentration,
                 self.max_frequency,
             )[1]
-        return CircleAction(frequencies, density, n_nodes)
+        return CircleAction(frequencies, density, n_nodes=n_nodes)
 
 
 def angular_functions(
@@ -133,14 +143,11 @@ def angular_functions(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Basis functions at the pixels (d, k), their frequencies and concentrations (k,)."""
     radius = min(shape) / 2 if radius is None else radius
-    numbers = all(is_number(value) for value in (radius, bandwidth, concentration))
-    if not (numbers and radius > 0 and 0 < bandwidth <= np.pi and 0 < concentration < 1):
-        raise ValueError(
-            "AngularBasis needs radius > 0, 0 < bandwidth <= pi and 0 < concentration < 1, got "
-            f"{radius!r}, {bandwidth!r} and {concentration!r}"
+    if radius > np.hypot(*shape):
+        raise ParameterError(
+            f"AngularBasis needs a radius within images of shape {shape}, got {radius!r}: at most "
+            f"{np.hypot(*shape):.4g}, their diagonal"
         )
-    if max_frequency is not None:
-        check_count("AngularBasis", 0, max_frequency=max_frequency)
     # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
     rows, columns = np.indices(shape)
     up, right = (shape[0] - 1) / 2 - rows.ravel(), columns.ravel() - (shape[1] - 1) / 2

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
-from ..checks import check_finite, is_number
+from ..checks import check_finite
+from ..parameters import OneOf, ParameterError, Seed, Whole, check_values, short
 
-__all__ = ["median_gamma", "resolve_gamma"]
+__all__ = ["median_gamma"]
+
+_KINDS = {
+    "kernel": OneOf("gaussian", "laplacian"),
+    "max_points": Whole(2),
+    "random_state": Seed(),
+}
 
 
 def median_gamma(
-    X: ArrayLike, kernel: str = "gaussian", max_points: int = 1000, random_state=None
+    X: ArrayLike, kernel: str = "gaussian", *, max_points: int = 1000, random_state=None
 ) -> float:
     """The gamma whose kernel falls to a fixed value at the median distance between points.
 
@@ -41,7 +48,13 @@ def median_gamma(
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
+    given = {"kernel": kernel, "max_points": max_points, "random_state": random_state}
+    check_values("median_gamma", _KINDS, given)
     X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
+        )
     check_finite("X", X)
     rng = check_random_state(random_state)
     if len(X) > max_points:
@@ -51,7 +64,7 @@ def median_gamma(
     if kernel == "laplacian":
         median = float(np.median(pdist(X, "cityblock")))
     else:
-        median = 2 * float(np.median(pdist(X, "sqeuclidean")))
+        median = 2 * _median_squared_distance(X)
     if median == 0:
         return 1.0
     gamma = 1 / median
@@ -63,10 +76,15 @@ def median_gamma(
     return gamma
 
 
-def resolve_gamma(gamma: float | str, X: ArrayLike, kernel: str, random_state) -> float:
-    """``gamma`` itself, or `median_gamma` of X where it is "median"."""
-    if isinstance(gamma, str) and gamma == "median":
-        return median_gamma(X, kernel, random_state=random_state)
-    if not is_number(gamma) or not gamma > 0:
-        raise ValueError(f"gamma must be a finite number > 0 or 'median', got {gamma!r}")
-    return gamma
+def _median_squared_distance(X: NDArray) -> float:
+    """Through one matrix product of centred points where that loses no digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = X - X.mean(axis=0, dtype=np.float64)
+        gram = centred @ centred.T
+        norms = gram.diagonal().copy()
+        squares = (norms[:, None] + norms - 2 * gram)[np.triu_indices(len(X), 1)]
+        median = float(np.median(squares))
+    # Distances far below the norms, as within distant clusters, are lost to cancellation there.
+    if median > 1e-3 * norms.max() > 0 and np.isfinite(median):
+        return median
+    return float(np.median(pdist(X, "sqeuclidean")))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import SimpleNamespace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checks import check_count, check_rows
+from ..checks import check_rows
+from ..parameters import Kind, check_parameters
 
 __all__ = ["FeatureMap"]
 
@@ -15,11 +19,18 @@ __all__ = ["FeatureMap"]
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of points, given as rows, that keeps their floating type.
 
-    Subclasses set ``_n_features_out`` when they are fitted.
+    Subclasses declare their parameters' kinds in ``_parameters`` and set ``_n_features_out`` when
+    they are fitted. What they need of their parameters afterwards they read from ``_fitted``, a
+    record of the parameters at `fit`: ``set_params`` changes nothing before the next one.
     """
+
+    _parameters: Mapping[str, Kind] = {}
+    _fitted: SimpleNamespace
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision; its d is remembered."""
+        check_parameters(self)
+        self._fitted = SimpleNamespace(**self.get_params(deep=False))
         check_rows(type(self).__name__, X)
         return validate_data(self, X, dtype=(np.float64, np.float32))
 
@@ -28,10 +39,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_is_fitted(self)
         check_rows(type(self).__name__, X)
         return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-
-    def _check_counts(self, *names: str) -> None:
-        for name in names:
-            check_count(type(self).__name__, **{name: getattr(self, name)})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ..parameters import ParameterError, Seed, Whole
 from .base import FeatureMap
 
 __all__ = ["BlockPCA"]
@@ -45,8 +46,15 @@ class BlockPCA(FeatureMap):
     ((50, 12), True)
     """
 
+    _parameters = {
+        "block": Whole(1),
+        "n_components": Whole(1),
+        "max_rows": Whole(1),
+        "random_state": Seed(),
+    }
+
     def __init__(
-        self, block: int = 1, n_components: int = 1, max_rows: int = 200_000, random_state=None
+        self, block: int = 1, n_components: int = 1, *, max_rows: int = 200_000, random_state=None
     ):
         self.block = block
         self.n_components = n_components
@@ -56,13 +64,13 @@ class BlockPCA(FeatureMap):
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
         """Find the components from features X of shape (n, p)."""
         X = self._points_to_fit(X)
-        if self.block < 1 or X.shape[1] % self.block:
-            raise ValueError(
+        if X.shape[1] % self.block:
+            raise ParameterError(
                 f"block = {self.block!r} does not divide the {X.shape[1]} features; for GroupCDF "
                 "it is 2 n_bins + 1"
             )
-        if not 1 <= self.n_components <= self.block:
-            raise ValueError(
+        if self.n_components > self.block:
+            raise ParameterError(
                 f"n_components must lie between 1 and block = {self.block}, got "
                 f"{self.n_components!r}"
             )
@@ -88,7 +96,7 @@ class BlockPCA(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Components of every block, shape (n, p / block * n_components)."""
         X = self._points_to_transform(X)
-        blocks = X.reshape(-1, self.block)
+        blocks = X.reshape(-1, len(self.mean_))
         components = self.components_.T.astype(X.dtype)
         projected = blocks @ components - self.mean_.astype(X.dtype) @ components
         return projected.reshape(len(X), -1)

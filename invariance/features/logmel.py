@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft, signal
 
 from ..groups.sound import mel_frequencies
+from ..parameters import Number, ParameterError, Positive, Whole
 from .base import FeatureMap
 
 __all__ = ["LogMel"]
@@ -45,10 +46,21 @@ class LogMel(FeatureMap):
     ((32, 24), 1044)
     """
 
+    _parameters = {
+        "sample_rate": Positive(),
+        "n_bands": Whole(1, 10_000),
+        "frame": Whole(1, 2**20),
+        "hop": Whole(1),
+        "low": Number(0),
+        "high": Positive(),
+        "range_db": Positive(),
+    }
+
     def __init__(
         self,
         sample_rate: float = 8000,
         n_bands: int = 24,
+        *,
         frame: int = 256,
         hop: int = 128,
         low: float = 100.0,
@@ -66,15 +78,12 @@ class LogMel(FeatureMap):
     def fit(self, X: ArrayLike, y=None) -> LogMel:
         """Lay out frames and bands for waveforms X of shape (n, n_samples)."""
         X = self._points_to_fit(X)
-        self._check_counts("n_bands", "frame", "hop")
-        if not 0 <= self.low < self.high <= self.sample_rate / 2:
-            raise ValueError(
-                f"LogMel needs 0 <= low < high <= sample_rate / 2, got low={self.low}, "
-                f"high={self.high}, sample_rate={self.sample_rate}"
+        if not self.low < self.high <= self.sample_rate / 2:
+            raise ParameterError(
+                f"LogMel needs low < high <= sample_rate / 2, got low={self.low!r}, "
+                f"high={self.high!r}, sample_rate={self.sample_rate!r}"
             )
-        if not self.range_db > 0:
-            raise ValueError(f"LogMel needs range_db > 0, got {self.range_db!r}")
-        self.frequencies_ = mel_frequencies(self.n_bands, self.low, self.high)
+        self.frequencies_ = mel_frequencies(self.n_bands, self.low, high=self.high)
         edges = np.r_[self.low, self.frequencies_, self.high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
         self.filters_ = np.array(
@@ -91,20 +100,21 @@ class LogMel(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Spectrograms of shape (n, n_frames n_bands), frame after frame, of X's floating type."""
         X = self._points_to_transform(X)
-        n_frames = self.shape_[0]
+        n_frames, given = self.shape_[0], self._fitted
         # Frames are centred on multiples of the hop, the recording padded with silence.
-        lead = self.frame // 2
+        lead = given.frame // 2
         padded = np.zeros(
-            (len(X), lead + max(X.shape[1], (n_frames - 1) * self.hop + self.frame)), dtype=X.dtype
+            (len(X), lead + max(X.shape[1], (n_frames - 1) * given.hop + given.frame)),
+            dtype=X.dtype,
         )
         padded[:, lead : lead + X.shape[1]] = X
-        window = signal.get_window("hann", self.frame).astype(X.dtype)
+        window = signal.get_window("hann", given.frame).astype(X.dtype)
         spectrograms = np.empty((len(X), *self.shape_), dtype=X.dtype)
         for wave, result in zip(padded, spectrograms, strict=True):
-            frames = np.lib.stride_tricks.sliding_window_view(wave, self.frame)[:: self.hop]
+            frames = np.lib.stride_tricks.sliding_window_view(wave, given.frame)[:: given.hop]
             power = np.square(np.abs(fft.rfft(frames[:n_frames] * window, axis=1)))
             energy = power @ self.filters_.T
             # Silence stays silence.
             decibels = 10 * np.log10(np.maximum(energy / (energy.max() or 1.0), 1e-30))
-            result[...] = np.maximum(1 + decibels / self.range_db, 0)
+            result[...] = np.maximum(1 + decibels / given.range_db, 0)
         return spectrograms.reshape(len(X), -1)

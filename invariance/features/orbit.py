@@ -1,4 +1,4 @@
-"""`OrbitFeatures`: what features averaged over a group share, whatever they average."""
+"""`OrbitFeatures`: what features that reduce inner products over orbits share."""
 
 from __future__ import annotations
 
@@ -8,74 +8,137 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..array_api import check_arrays, is_foreign, on_host
-from ..groups.base import check_transformations
+from ..array_api import check_arrays, is_foreign, namespace, on_host
+from ..deprecation import warn_renamed
+from ..groups import Transformations
+from ..orbits import Explanation, OrbitProducts, Reduction
+from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_values
 from .base import FeatureMap
 
-__all__ = ["OrbitFeatures"]
+__all__ = ["OrbitFeatures", "spawn"]
+
+_SIDES = {"side": OneOf("auto", "first", "second")}
+_OLD_SIDES = {"points": "first", "templates": "second"}
 
 
 class OrbitFeatures(FeatureMap, ABC):
-    """Features averaged over elements of ``group``, for arrays of any library.
+    """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
-    Without a group, ``group=None``, there is nothing to average: ``elements_`` is None.
+    `fit` sets ``_orbits``, the templates prepared for the engine, and transforming is one
+    `OrbitProducts.reduce`, for arrays of any library. Without a group, ``group=None``, there is
+    nothing to reduce over: ``elements_`` is None.
     """
+
+    _parameters = {
+        "group": Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
+        | None,
+        "n_transforms": Whole(1) | None,
+        "block_bytes": Whole(1) | None,
+        "n_jobs": Whole(1) | Whole(None, -1) | None,
+        "verbose": Whole(0) | Flag(),
+        "random_state": Seed(),
+    }
+    _orbits: OrbitProducts
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Features of points X of shape (n, d), one row per point, of X's floating type.
+
+        They are in the library and on the device of X.
+        """
+        return self._features(self._points(X))
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """How `transform` would compute the features of X: the way, operations, memory, seconds."""
+        return self._orbits.explain(self._points(X), self._reduction())
+
+    @abstractmethod
+    def _reduction(self) -> Reduction:
+        """What is kept of each orbit."""
+
+    @abstractmethod
+    def _features(self, X: Any) -> Any:
+        """Features of validated points."""
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         if is_foreign(X):
             check_arrays(type(self).__name__, X)
             X = on_host(X, f"{type(self).__name__}.fit")
-        return super()._points_to_fit(X)
+        X = super()._points_to_fit(X)
+        self._check_size(X)
+        self.group_: Transformations | None = clone(self.group, safe=False)
+        due = getattr(self.group_, "n_features", None)
+        if due not in (None, X.shape[1]):
+            raise ParameterError(
+                f"{self.group!r} acts on arrays of shape ('n', {due}), got {X.shape}"
+            )
+        return X
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Features of points X of shape (n, d), a row a point, of X's floating type.
-
-        They are in the library and on the device of X.
-        """
+    def _points(self, X: Any) -> Any:
         check_is_fitted(self)
         if is_foreign(X):
-            self._check_takes(X)
-            xp = check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
-            return self._transform_arrays(xp, X)
-        return self._transform(self._points_to_transform(X))
+            check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
+        else:
+            X = self._points_to_transform(X)
+        self._check_size(X)
+        return X
 
-    def _check_takes(self, X: Any) -> None:
-        """Refuse points of another library where what was fitted takes NumPy arrays only."""
-
-    @abstractmethod
-    def _transform(self, X: NDArray) -> NDArray:
-        """Features of validated points."""
-
-    @abstractmethod
-    def _transform_arrays(self, xp: Any, X: Any) -> Any:
-        """The same for arrays of the array API namespace ``xp``."""
+    def _check_size(self, X: Any) -> None:
+        """Refuse points whose squared norms, and so possibly inner products, overflow."""
+        largest = max(float(X.max()), -float(X.min()))
+        highest = namespace(X).finfo(X.dtype).max
+        if largest > np.sqrt(float(highest) / X.shape[1]) / 8:
+            raise ValueError(
+                f"{type(self).__name__}: X has entries as large as {largest:.3g}, whose squares "
+                f"overflow in {X.dtype}: rescale X"
+            )
 
     def _draw_transforms(self, rng: np.random.RandomState) -> tuple[NDArray | None, NDArray]:
         """Group elements and weights that sum to one; ``(None, [1])`` without a group.
 
         Raises
         ------
-        ValueError
-            For ``n_transforms < 1``.
         TypeError
             For an infinite set that has no quadrature rule, without ``n_transforms``.
         """
-        if self.n_transforms is not None:
-            self._check_counts("n_transforms")
-        if self.group is None:
+        if self.group_ is None:
             return None, np.ones(1)
-        check_transformations(type(self).__name__, self.group)
         if self.n_transforms is None:
-            return self.group.quadrature()
-        elements = self.group.sample(self.n_transforms, rng)
+            return self.group_.quadrature()
+        elements = self.group_.sample(self.n_transforms, rng)
         return elements, np.full(len(elements), 1 / len(elements))
+
+    def _prepared(self, templates: NDArray, weights: NDArray | None = None, **how) -> OrbitProducts:
+        """The templates and the elements that act, made ready for the engine."""
+        return OrbitProducts(
+            templates,
+            self.group_,
+            weights=None if how.get("elements") is None else weights,
+            keep=how.get("side") != "first",
+            block_bytes=self.block_bytes,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            **how,
+        )
+
+    def _reduced(self, X: Any) -> Any:
+        """The outputs of the reduction for points X, side by side, shape (n, k m, ...)."""
+        reduction = self._reduction()
+        if is_foreign(X):
+            parts = self._orbits.reduce(X, reduction)
+            return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=1)
+        m = len(self._orbits.Z)
+        result = np.empty((len(X), reduction.n_outputs * m, *reduction.tail), X.dtype)
+        parts = [result[:, i * m : (i + 1) * m] for i in range(reduction.n_outputs)]
+        self._orbits.reduce(X, reduction, out=parts)
+        return result
 
     def _resolve_side(
         self, elements: NDArray | None, preserved: bool, templates: NDArray
     ) -> tuple[str, NDArray | None]:
-        """Whether templates or points are transformed, and by which elements.
+        """Which argument of f(x, t) the group acts on, and by which elements.
 
         Where the action preserves the value, ``f(g x, t) = f(x, g^-1 t)``: with the inverses known
         the two sides agree element by element, whatever the density. A set without inverses needs
@@ -90,24 +153,26 @@ class OrbitFeatures(FeatureMap, ABC):
 
         Raises
         ------
-        ValueError
-            For an unknown side, or templates asked for under a density that is not symmetric in a
+        ParameterError
+            For an unknown side, or the second asked for under a density that is not symmetric in a
             set without inverses.
         """
-        owner, side, group = type(self).__name__, self.side, self.group
-        if side not in ("auto", "templates", "points"):
-            raise ValueError(f"side must be 'auto', 'templates' or 'points', got {side!r}")
-        if elements is None:
-            return "templates", None
-        invertible = hasattr(group, "inverse")
-        faithful = invertible or group.symmetric
-        if side == "points" or (side == "auto" and not (preserved and faithful)):
-            return "points", elements
+        owner, side, group = type(self).__name__, self.side, self.group_
+        if isinstance(side, str) and side in _OLD_SIDES:
+            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 4)
+            side = _OLD_SIDES[side]
+        check_values(owner, _SIDES, {"side": side})
+        if group is None or elements is None:
+            return "second", None
+        inverse = getattr(group, "inverse", None)
+        faithful = inverse is not None or group.symmetric
+        if side == "first" or (side == "auto" and not (preserved and faithful)):
+            return "first", elements
         if not faithful:
-            raise ValueError(
+            raise ParameterError(
                 f"{owner}: templates cannot be transformed, because the density of {group!r} is "
                 "not symmetric (q(g) != q(g^-1)) and its inverses are not known; use "
-                "side='points' or a symmetric density"
+                "side='first' or a symmetric density"
             )
         if not preserved:
             some = templates[: min(len(templates), 8)]
@@ -117,15 +182,18 @@ class OrbitFeatures(FeatureMap, ABC):
             warnings.warn(
                 f"{owner}: the action of {type(group).__name__} is not unitary (it changes the "
                 f"norm of a template by {np.abs(change).mean():.1%} on average), so transforming "
-                "templates only approximates transforming points; side='points' is exact",
+                "templates only approximates transforming points; side='first' is exact",
                 UserWarning,
                 stacklevel=3,
             )
-        return "templates", group.inverse(elements) if invertible else elements
+        return "second", elements if inverse is None else inverse(elements)
 
-    def _moved(self, X: NDArray) -> NDArray:
-        """Rows after each of ``elements_``, shape (r, n, width)."""
-        if self.elements_ is None:
-            return X[None]
-        moved = self.group.act(self.elements_, X)
-        return moved.reshape(*moved.shape[:2], -1)
+    def _whole(self) -> bool:
+        """Whether the group's own rule stands for ``elements_``: then the engine may use it."""
+        symmetric = self.group_ is not None and self.group_.symmetric
+        return self.n_transforms is None and (self.side_ == "first" or symmetric)
+
+
+def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:
+    """Generators whose draws do not depend on how much the others are used."""
+    return [np.random.RandomState(seed) for seed in rng.randint(2**31 - 1, size=n_streams)]

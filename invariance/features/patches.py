@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 
+from ..config import block_bytes_of
+from ..parameters import Has, ParameterError, Seed, Shape, Whole
 from .base import FeatureMap
 
 __all__ = ["PatchPooling"]
@@ -38,8 +40,9 @@ class PatchPooling(FeatureMap):
         Cells along each axis (at most as many as there are places).
     n_patches : int
         Patches, of random images and places, that ``features`` is fitted to.
-    block_bytes : int
-        Bound on the patches and their features that exist at a time.
+    block_bytes : int or None
+        Bound on the patches and their features that exist at a time; None is the configured one
+        (`invariance.config_context`).
     random_state : int, RandomState or None
 
     Attributes
@@ -62,15 +65,27 @@ class PatchPooling(FeatureMap):
     (20, 16)
     """
 
+    _parameters = {
+        "features": Has("a transformer, such as PCA(4)", "fit", "transform") | None,
+        "shape": Shape(2, 3) | None,
+        "size": Whole(1) | None,
+        "stride": Whole(1),
+        "grid": Whole(1),
+        "n_patches": Whole(1),
+        "block_bytes": Whole(1) | None,
+        "random_state": Seed(),
+    }
+
     def __init__(
         self,
         features: TransformerMixin | None = None,
         shape: tuple[int, ...] | None = None,
+        *,
         size: int | None = None,
         stride: int = 1,
         grid: int = 1,
         n_patches: int = 10_000,
-        block_bytes: int = 256 * 2**20,
+        block_bytes: int | None = None,
         random_state=None,
     ):
         self.features = features
@@ -87,14 +102,11 @@ class PatchPooling(FeatureMap):
         X = self._points_to_fit(X)
         given = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
         self._image = given if len(given) == 3 else (*given, 1)
-        if len(self._image) != 3 or np.prod(self._image) != X.shape[1]:
-            raise ValueError(
+        if np.prod(self._image) != X.shape[1]:
+            raise ParameterError(
                 f"images of shape {given} have {np.prod(given)} entries, but X has "
                 f"{X.shape[1]} features"
             )
-        self._check_counts("stride", "grid", "n_patches")
-        if self.size is not None:
-            self._check_counts("size")
         height, width, _ = self._image
         size = max(height, width) if self.size is None else self.size
         self._window = (min(size, height), min(size, width))
@@ -111,7 +123,7 @@ class PatchPooling(FeatureMap):
     def _patches(self, X: NDArray) -> NDArray:
         """A view of all patches, shape (n, rows, columns, channels, height, width)."""
         views = sliding_window_view(X.reshape(-1, *self._image), self._window, axis=(1, 2))
-        return views[:, :: self.stride, :: self.stride]
+        return views[:, :: self._fitted.stride, :: self._fitted.stride]
 
     def _some_patches(self, X: NDArray) -> NDArray:
         rng = check_random_state(self.random_state)
@@ -127,7 +139,8 @@ class PatchPooling(FeatureMap):
         values = values.reshape(*patches.shape[:3], -1)
         for axis in (1, 2):
             n = values.shape[axis]
-            edges = np.arange(min(self.grid, n)) * n // min(self.grid, n)
+            cells = min(self._fitted.grid, n)
+            edges = np.arange(cells) * n // cells
             counts = np.diff(np.append(edges, n)).astype(values.dtype)
             values = np.add.reduceat(values, edges, axis=axis)
             values /= np.expand_dims(counts, tuple(range(1, values.ndim - axis)))
@@ -136,9 +149,10 @@ class PatchPooling(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of shape (n, cells * k) with k features of a patch, cell by cell."""
         X = self._points_to_transform(X)
-        cells = np.prod(np.minimum(self.places_, self.grid))
+        cells = np.prod(np.minimum(self.places_, self._fitted.grid))
         widths = np.prod(self._window) * self._image[2] + self._n_features_out // cells
-        step = int(max(1, self.block_bytes // (np.prod(self.places_) * widths * X.itemsize)))
+        image_bytes = np.prod(self.places_) * widths * X.itemsize
+        step = int(max(1, block_bytes_of(self._fitted.block_bytes) // image_bytes))
         return np.concatenate([self._pooled(X[a : a + step]) for a in range(0, len(X), step)])
 
     def __sklearn_tags__(self):

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
 
+from ..deprecation import renamed_parameters
+from ..parameters import ParameterError, Shape, Whole
 from .base import FeatureMap
 
 __all__ = ["Scattering"]
 
 
+@renamed_parameters(scales="n_scales")
 class Scattering(FeatureMap):
     r"""Windowed scattering of Bruna and Mallat 2013: a fixed, untrained baseline.
 
@@ -24,8 +27,8 @@ class Scattering(FeatureMap):
     shape : tuple (height, width) or None
         Of the flattened images; sides that are no multiple of 2^J are continued by reflection.
         None takes points as images of height one.
-    scales : int
-        J.
+    n_scales : int
+        J; windows of 2^J pixels are at most twice as long as the longer side of the images.
     orientations : int
         L.
     batch_size : int
@@ -39,39 +42,53 @@ class Scattering(FeatureMap):
     Examples
     --------
     >>> images = np.random.default_rng(0).random((3, 256))
-    >>> Scattering((16, 16), scales=2).fit_transform(images).shape    # (1 + 16 + 64) x 4 x 4
+    >>> Scattering((16, 16), n_scales=2).fit_transform(images).shape    # (1 + 16 + 64) x 4 x 4
     (3, 1296)
     """
+
+    _parameters = {
+        "shape": Shape(2) | None,
+        "n_scales": Whole(1),
+        "orientations": Whole(1, 64),
+        "batch_size": Whole(1),
+    }
 
     def __init__(
         self,
         shape: tuple[int, int] | None = None,
-        scales: int = 2,
+        n_scales: int = 2,
+        *,
         orientations: int = 8,
         batch_size: int = 64,
     ):
         self.shape = shape
-        self.scales = scales
+        self.n_scales = n_scales
         self.orientations = orientations
         self.batch_size = batch_size
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""
         X = self._points_to_fit(X)
-        self._check_counts("scales", "orientations", "batch_size")
         self.shape_ = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
-        if len(self.shape_) != 2 or X.shape[1] != self.shape_[0] * self.shape_[1]:
-            raise ValueError(
+        if X.shape[1] != self.shape_[0] * self.shape_[1]:
+            raise ParameterError(
                 f"points have {X.shape[1]} features, not images of shape {self.shape!r}: give the "
                 "(height, width) of the images that were flattened"
             )
-        block = 2**self.scales
+        most = int(np.log2(2 * max(self.shape_)))
+        if self.n_scales > most:
+            raise ParameterError(
+                f"Scattering needs n_scales <= {most} for images of shape {self.shape_}, got "
+                f"{self.n_scales}: windows of 2**n_scales pixels would be more than twice as long "
+                "as the images"
+            )
+        block = 2**self.n_scales
         # A block on each side, and up to the next multiple.
         self._pads = [(block, block + -side % block) for side in self.shape_]
         grid = tuple(side + sum(pad) for side, pad in zip(self.shape_, self._pads, strict=True))
         # The average is separable and wanted at a few places only: two small matrices.
         self._down, self._across = (
-            _average(side, 0.8 * 2 ** (self.scales - 1), block) for side in grid
+            _average(side, 0.8 * 2 ** (self.n_scales - 1), block) for side in grid
         )
         self._bands = [
             [
@@ -84,7 +101,7 @@ class Scattering(FeatureMap):
                 )
                 for k in range(self.orientations)
             ]
-            for j in range(self.scales)
+            for j in range(self.n_scales)
         ]
         self._n_features_out = self._batch(X[:1]).shape[1]
         return self
@@ -92,12 +109,8 @@ class Scattering(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)
-        return np.concatenate(
-            [
-                self._batch(X[start : start + self.batch_size])
-                for start in range(0, len(X), self.batch_size)
-            ]
-        )
+        step = self._fitted.batch_size
+        return np.concatenate([self._batch(X[a : a + step]) for a in range(0, len(X), step)])
 
     def _batch(self, X: NDArray) -> NDArray:
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")
@@ -131,17 +144,20 @@ def _average(side: int, width: float, step: int) -> NDArray:
 
 def _filter(grid, width: float, frequency: float, angle: float, slant: float) -> NDArray:
     """Fourier transform of a Morlet wavelet on a torus."""
+    # Nine standard deviations of the window: beyond them it is zero in double precision.
+    reach = 9 * width / min(slant, 1)
+    periods = [min(3, int(np.ceil(reach / side))) for side in grid]
     rows, columns = (
-        np.arange(-3 * side, 3 * side).reshape(shape)
-        for side, shape in zip(grid, ((-1, 1), (1, -1)), strict=True)
+        np.arange(-count * side, count * side).reshape(shape)
+        for count, side, shape in zip(periods, grid, ((-1, 1), (1, -1)), strict=True)
     )
     along = columns * np.cos(angle) + rows * np.sin(angle)
     across = rows * np.cos(angle) - columns * np.sin(angle)
     window = np.exp(-(along**2 + (slant * across) ** 2) / (2 * width**2))
 
     def periodic(values: NDArray) -> NDArray:
-        folded = values.reshape(6, grid[0], 6, grid[1]).sum(axis=(0, 2))
-        return fft.fft2(folded / window.sum())
+        folded = values.reshape(2 * periods[0], grid[0], 2 * periods[1], grid[1])
+        return fft.fft2(folded.sum(axis=(0, 2)) / window.sum())
 
     gaussian = periodic(window)
     wave = periodic(window * np.exp(1j * frequency * along))

@@ -7,14 +7,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from ..parameters import Array, Number, OneOf, ParameterError, Seed, Whole, check_values
+
 __all__ = ["draw_templates"]
+
+_KINDS = {
+    "kind": OneOf("gaussian", "sphere") | Array(2),
+    "n_templates": Whole(1),
+    "n_features": Whole(1),
+    "epsilon": Number(above=-1) | None,
+    "rejection": OneOf("redraw", "zero"),
+    "random_state": Seed(),
+}
 
 
 def draw_templates(
     kind: str | ArrayLike,
     n_templates: int,
+    *,
     n_features: int,
-    epsilon: float,
+    epsilon: float | None,
     rejection: str = "redraw",
     random_state=None,
 ) -> NDArray:
@@ -25,6 +37,8 @@ def draw_templates(
     kind : {"gaussian", "sphere"} or array of shape (n_templates, n_features)
         "gaussian": N(0, I/d), accepted while |t|^2 < 1 + epsilon. "sphere": uniform on the unit
         sphere (remark 1). An array is taken as it is, and held to the same bound.
+    epsilon : float or None
+        None is no bound.
     rejection : {"redraw", "zero"}
         What happens to a rejected Gaussian: drawn again (no template is wasted), or the paper's
         null template, whose features are zero (unbiased for K_s).
@@ -40,48 +54,46 @@ def draw_templates(
 
     Examples
     --------
-    >>> draw_templates("sphere", 3, 5, epsilon=0.2, random_state=0).shape
+    >>> draw_templates("sphere", 3, n_features=5, epsilon=0.2, random_state=0).shape
     (3, 5)
     """
-    if rejection not in ("redraw", "zero"):
-        raise ValueError(f"rejection must be 'redraw' or 'zero', got {rejection!r}")
+    given = {"kind": kind, "n_templates": n_templates, "n_features": n_features}
+    given |= {"epsilon": epsilon, "rejection": rejection, "random_state": random_state}
+    check_values("draw_templates", _KINDS, given)
+    bound = np.inf if epsilon is None else 1 + epsilon
     rng = check_random_state(random_state)
     if not isinstance(kind, str):
         templates = np.asarray(kind, dtype=float)
         if templates.shape != (n_templates, n_features):
-            raise ValueError(
+            raise ParameterError(
                 f"templates must have shape (n_templates, n_features) = "
                 f"{(n_templates, n_features)}, got {templates.shape}"
             )
         squared = np.square(templates).sum(axis=1)
-        if not np.all(squared < 1 + epsilon):
-            worst = int(np.nan_to_num(squared, nan=np.inf).argmax())
-            raise ValueError(
+        if not np.all(squared < bound):
+            worst = int(squared.argmax())
+            raise ParameterError(
                 f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound "
-                f"|t|^2 < 1 + epsilon = {1 + epsilon:.4g}: scale the templates, raise epsilon, or "
+                f"|t|^2 < 1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or "
                 "set s explicitly"
             )
         return templates
     if kind == "sphere":
         templates = rng.standard_normal((n_templates, n_features))
         return templates / np.linalg.norm(templates, axis=1, keepdims=True)
-    if kind != "gaussian":
-        raise ValueError(
-            f"templates must be 'gaussian', 'sphere' or an array of templates, got {kind!r}"
-        )
-    kept = stats.chi2.cdf(n_features * (1 + epsilon), n_features)
+    kept = stats.chi2.cdf(n_features * bound, n_features)
     if kept < 1e-3:
-        raise ValueError(
+        raise ParameterError(
             f"epsilon = {epsilon} keeps only {kept:.1e} of the Gaussian templates in dimension "
             f"{n_features}; raise epsilon or use templates='sphere'"
         )
     templates = rng.standard_normal((n_templates, n_features)) / np.sqrt(n_features)
-    outside = np.square(templates).sum(axis=1) >= 1 + epsilon
+    outside = np.square(templates).sum(axis=1) >= bound
     if rejection == "zero":
         templates[outside] = np.nan
         return templates
     while outside.any():
         fresh = rng.standard_normal((int(outside.sum()), n_features)) / np.sqrt(n_features)
         templates[outside] = fresh
-        outside[outside] = np.square(fresh).sum(axis=1) >= 1 + epsilon
+        outside[outside] = np.square(fresh).sum(axis=1) >= bound
     return templates

@@ -7,12 +7,17 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from sklearn.utils import check_random_state
 
+from ..parameters import Number, ParameterError, Seed, Shape, Whole, check_values, short
+
 __all__ = ["draw_windowed_templates"]
+
+_KINDS = {"n_templates": Whole(1), "shape": Shape(2), "random_state": Seed()}
 
 
 def draw_windowed_templates(
     n_templates: int,
     shape: tuple[int, int],
+    *,
     width: float | tuple[float, float],
     blur: float = 0.0,
     random_state=None,
@@ -30,7 +35,8 @@ def draw_windowed_templates(
     width : float or pair of floats
         Standard deviation of the window in pixels (along each axis).
     blur : float
-        Standard deviation in pixels of the Gaussian filter applied before the window.
+        Standard deviation in pixels of the Gaussian filter applied before the window, at most the
+        image's longer side.
     random_state : int, RandomState or None
         Places are uniform over the image, one width away from its border where there is room.
 
@@ -41,7 +47,7 @@ def draw_windowed_templates(
     Raises
     ------
     ValueError
-        For a width that is not positive, a negative blur or no templates.
+        For a width that is not positive, a negative blur, no templates or a shape that is none.
 
     Examples
     --------
@@ -49,12 +55,10 @@ def draw_windowed_templates(
     >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
     ((5, 784), array([1., 1., 1., 1., 1.]))
     """
-    widths = np.broadcast_to(np.asarray(width, dtype=float), (2,))
-    if n_templates < 1 or not np.all(widths > 0) or not blur >= 0:
-        raise ValueError(
-            f"windowed templates need n_templates >= 1, width > 0 and blur >= 0, got "
-            f"n_templates={n_templates}, width={width!r}, blur={blur!r}"
-        )
+    given = {"n_templates": n_templates, "shape": shape, "random_state": random_state}
+    check_values("draw_windowed_templates", _KINDS, given)
+    check_values("draw_windowed_templates", {"blur": Number(0, max(shape))}, {"blur": blur})
+    widths = _widths(width)
     rng = check_random_state(random_state)
     templates = rng.standard_normal((n_templates, *shape))
     if blur:
@@ -68,3 +72,17 @@ def draw_windowed_templates(
         templates *= np.expand_dims(window, 2 - axis)
     templates = templates.reshape(n_templates, -1)
     return templates / np.linalg.norm(templates, axis=1, keepdims=True)
+
+
+def _widths(width: float | tuple[float, float]) -> NDArray[np.float64]:
+    """Along both axes; an infinite one, which is no window, will do."""
+    try:
+        widths = np.broadcast_to(np.asarray(width), (2,))
+    except ValueError:
+        widths = np.zeros(2)
+    if widths.dtype.kind not in "iuf" or not np.all(widths > 0):
+        raise ParameterError(
+            "draw_windowed_templates needs width > 0 to be a number or a pair of numbers, got "
+            f"{short(width)}"
+        )
+    return widths.astype(np.float64)

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from sklearn.utils import check_random_state
 
-from .densities import Density, own_density
+from ..deprecation import renamed_parameters
+from ..parameters import Array, Kind, ParameterError, check_values, short
+from .densities import DENSITY, Density
 from .resampled import ResampledWithJacobian
 
 __all__ = ["Affine", "affine_maps"]
 
 
+_NUMBERS: Kind = Array(empty=True)
+
+
 def affine_maps(
     degrees: ArrayLike = 0.0,
-    scale: ArrayLike = 1.0,
+    factor: ArrayLike = 1.0,
+    *,
     shear: ArrayLike = 0.0,
     shift: ArrayLike = (0.0, 0.0),
-) -> NDArray:
+) -> NDArray[Any]:
     """Elements of `Affine`: scale, then shear, then rotate about the centre, then shift.
 
     Parameters
     ----------
-    degrees, scale, shear : array-like, broadcast against each other
-        Angle (counter-clockwise), isotropic factor, and columns moved right per row up.
+    degrees, factor, shear : array-like, broadcast against each other
+        Angle in degrees (counter-clockwise), isotropic factor, and columns moved right per row up.
     shift : array-like of shape (..., 2)
         Pixels (down, right).
 
@@ -39,21 +45,33 @@ def affine_maps(
     >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
     (2, 2, 3)
     """
-    shift = np.asarray(shift, dtype=float)
-    if shift.shape[-1:] != (2,):
-        raise ValueError(f"shift must have shape (..., 2), got {shift.shape}")
-    parts = [np.asarray(p, dtype=float) for p in (degrees, scale, shear)]
-    degrees, scale, shear, down, right = (
-        np.ravel(p) for p in np.broadcast_arrays(*parts, shift[..., 0], shift[..., 1])
-    )
-    c, s = special.cosdg(degrees), special.sindg(degrees)
+    given = {"degrees": degrees, "factor": factor, "shear": shear, "shift": shift}
+    check_values("affine_maps", dict.fromkeys(given, _NUMBERS), given)
+    moves = np.asarray(shift, dtype=float)
+    if moves.shape[-1:] != (2,):
+        raise ParameterError(
+            f"affine_maps needs shift to have shape (..., 2), got {short(shift)} of shape "
+            f"{moves.shape}"
+        )
+    parts = [np.asarray(p, dtype=float) for p in (degrees, factor, shear)]
+    try:
+        angles, factors, shears, down, right = (
+            np.ravel(p) for p in np.broadcast_arrays(*parts, moves[..., 0], moves[..., 1])
+        )
+    except ValueError as error:
+        raise ParameterError(
+            "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, got "
+            f"{short(given)}"
+        ) from error
+    c, s = special.cosdg(angles), special.sindg(angles)
     turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
     lean = np.broadcast_to(np.eye(2), turn.shape).copy()
-    lean[:, 1, 0] = -shear
-    linear = turn @ lean * scale[:, None, None]
+    lean[:, 1, 0] = -shears
+    linear = turn @ lean * factors[:, None, None]
     return np.concatenate([linear, np.stack([down, right], -1)[..., None]], axis=2)
 
 
+@renamed_parameters(scale="scaling")
 class Affine(ResampledWithJacobian):
     r"""Affine maps of an image about its centre: :math:`T_g I = |J_g|^{-1/2} I(g^{-1} x)`.
 
@@ -68,7 +86,7 @@ class Affine(ResampledWithJacobian):
         (height, width) or (height, width, channels).
     rotation : Density or None
         Of the angle in radians; None does not rotate.
-    scale : Density or None
+    scaling : Density or None
         Of the isotropic factor; None does not scale.
     shear : Density or None
     translation : Density or None
@@ -82,17 +100,23 @@ class Affine(ResampledWithJacobian):
     Examples
     --------
     >>> from invariance.groups import LogNormal, Normal, VonMises
-    >>> moves = Affine((32, 32, 3), rotation=VonMises(9), scale=LogNormal(0.3),
+    >>> moves = Affine((32, 32, 3), rotation=VonMises(9), scaling=LogNormal(0.3),
     ...                translation=Normal(0.3))
     >>> moves.sample(5, random_state=0).shape, moves.symmetric
     ((5, 2, 3), False)
     """
 
+    _parameters = {
+        **dict.fromkeys(("rotation", "scaling", "shear", "translation"), DENSITY),
+        "maps": Array(3) | None,
+    }
+
     def __init__(
         self,
         shape: tuple[int, ...],
         rotation: Density | None = None,
-        scale: Density | None = None,
+        *,
+        scaling: Density | None = None,
         shear: Density | None = None,
         translation: Density | None = None,
         maps: ArrayLike | None = None,
@@ -101,82 +125,89 @@ class Affine(ResampledWithJacobian):
     ):
         self.shape = shape
         self.rotation = rotation
-        self.scale = scale
+        self.scaling = scaling
         self.shear = shear
         self.translation = translation
         self.maps = maps
         self.interpolation = interpolation
         self.jacobian = jacobian
 
+    def _check_together(self) -> None:
+        if self.maps is not None:
+            self._check_elements(np.asarray(self.maps, dtype=float), "maps")
+
+    def _densities(self) -> dict[str, Density]:
+        self._check()
+        names = ("rotation", "scaling", "shear", "translation")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
     @property
-    def symmetric(self) -> bool:
-        """Whether q(g) = q(g^-1): one symmetric density alone, or rotation and scale together."""
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether q(g) = q(g^-1): one symmetric density alone, or rotation and scaling together."""
+        used = self._densities()
         if self.maps is not None:
             mine, opposite = self.elements(), self.inverse(self.elements())
-            return all(np.isclose(mine, g).all(axis=(1, 2)).any() for g in opposite)
-        used = {
-            name: density
-            for name in ("rotation", "scale", "shear", "translation")
-            if (density := own_density(self, name)) is not None
-        }
+            return all(bool(np.isclose(mine, g).all(axis=(1, 2)).any()) for g in opposite)
         # Rotations and isotropic scalings commute; any other pair does not, so that the inverse
         # runs through the parts in the other order.
-        commute = len(used) <= 1 or set(used) == {"rotation", "scale"}
+        commute = len(used) <= 1 or set(used) == {"rotation", "scaling"}
         return commute and all(density.symmetric for density in used.values())
 
     @property
     def order(self) -> int | float:
-        return inf if self.maps is None else len(self._checked(self.maps))
+        self._check()
+        return inf if self.maps is None else len(np.asarray(self.maps))
 
-    def elements(self) -> NDArray:
-        return super().elements() if self.maps is None else self._checked(self.maps)
+    def elements(self) -> NDArray[Any]:
+        self._check()
+        return super().elements() if self.maps is None else np.asarray(self.maps, dtype=float)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.maps is not None:
             maps = self.elements()
             return maps[rng.randint(len(maps), size=n_samples)]
+        used = self._densities()
 
-        def draw(name: str, default: float, *more: int) -> NDArray:
-            density, size = own_density(self, name), (n_samples, *more)
-            return np.full(size, default) if density is None else density.sample(size, rng)
+        def draw(name: str, default: float, *more: int) -> NDArray[Any]:
+            size = (n_samples, *more)
+            return used[name].sample(size, rng) if name in used else np.full(size, default)
 
         return affine_maps(
             np.rad2deg(draw("rotation", 0.0)),
-            draw("scale", 1.0),
-            draw("shear", 0.0),
-            draw("translation", 0.0, 2),
+            draw("scaling", 1.0),
+            shear=draw("shear", 0.0),
+            shift=draw("translation", 0.0, 2),
         )
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         """Products of the maps, second first; broadcasts. On pixels exact up to interpolation."""
         first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
         linear = first[..., :2] @ second[..., :2]
         shift = first[..., :2] @ second[..., 2:] + first[..., 2:]
         return np.concatenate([linear, shift], axis=-1)
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Inverse maps; undone up to interpolation and what left the frame."""
-        elements = self._checked(elements)
-        linear = np.linalg.inv(elements[:, :, :2])
-        return np.concatenate([linear, -linear @ elements[:, :, 2:]], axis=2)
+        maps = self._check_elements(np.asarray(elements, dtype=float))
+        linear = np.linalg.inv(maps[:, :, :2])
+        return np.concatenate([linear, -linear @ maps[:, :, 2:]], axis=2)
 
-    @staticmethod
-    def _checked(maps: ArrayLike) -> NDArray:
-        maps = np.asarray(maps, dtype=float)
-        if maps.ndim != 3 or maps.shape[1:] != (2, 3) or not len(maps):
-            raise ValueError(
-                f"affine maps must have shape (r, 2, 3), at least one, got {maps.shape}: "
+    def _check_elements(self, elements: NDArray[Any], name: str = "elements") -> NDArray[Any]:
+        if elements.shape[1:] != (2, 3) or (name == "maps" and not len(elements)):
+            raise ParameterError(
+                f"affine {name} must have shape (r, 2, 3), at least one, got {elements.shape}: "
                 "affine_maps writes them, and maps=None draws from the densities"
             )
-        if not np.isfinite(maps).all():
-            raise ValueError(
-                f"affine maps must be finite numbers, got {maps[~np.isfinite(maps)][0]}"
+        if not np.isfinite(elements).all():
+            raise ParameterError(
+                f"affine {name} must be finite numbers, got {elements[~np.isfinite(elements)][0]}"
             )
-        if not np.all(np.abs(np.linalg.det(maps[:, :, :2])) > 1e-12):
-            raise ValueError("an affine map squeezes the plane into a line; it has no inverse")
-        return maps
+        if not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
+            raise ParameterError(
+                f"affine {name} must be invertible: one squeezes the plane into a line; it has no "
+                f"inverse; got {short(elements)}"
+            )
+        return elements.astype(float, copy=False)
 
-    def _maps(self, elements: NDArray) -> tuple[NDArray, NDArray]:
-        elements = self._checked(elements)
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         return np.linalg.inv(elements[:, :, :2]), elements[:, :, 2]

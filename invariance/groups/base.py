@@ -7,22 +7,46 @@ slicing, sampling and blocking read the same for permutations, angles and matric
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from math import prod
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from ..parameters import (
+    Has,
+    Kind,
+    ParameterError,
+    Seed,
+    Whole,
+    check_parameters,
+    check_values,
+    short,
+)
 from .abilities import Abilities
+from .known import Known
 
 __all__ = [
     "ENUMERATION_LIMIT",
+    "GROUP",
     "FiniteGroup",
     "Group",
     "Transformations",
     "check_transformations",
+    "whole_elements",
 ]
+
+#: What may be given for a parameter ``group``.
+GROUP = Has(
+    "a group or other Transformations, such as CyclicShifts(8)", "act", "sample", "quadrature"
+)
+#: What may be given to `Transformations.sample`.
+_DRAWS: dict[str, Kind] = {"n_samples": Whole(0), "random_state": Seed()}
+_WORDS: dict[str, Kind] = {"n_words": Whole(0), "length": Whole(0), "random_state": Seed()}
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
@@ -38,7 +62,8 @@ class Transformations(Abilities, BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
     Subclasses store their constructor's arguments unchanged, so that scikit-learn's ``clone``,
-    ``get_params`` and grid search reach inside a group.
+    ``get_params`` and grid search reach inside a group. They say in ``_parameters`` what these may
+    be, and provide `order`, ``_act`` and ``_sample``; what these three are handed has been checked.
 
     Attributes
     ----------
@@ -55,6 +80,10 @@ class Transformations(Abilities, BaseEstimator, ABC):
     unitary: bool = True
     is_group: bool = False
     symmetric: bool = False
+    #: Whether transformed points have the shape of points; where not, they are rows.
+    keeps_shape: bool = True
+    #: What the constructor's arguments may be.
+    _parameters: ClassVar[Mapping[str, Kind]] = {}
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -63,6 +92,7 @@ class Transformations(Abilities, BaseEstimator, ABC):
     @property
     def n_features(self) -> int | None:
         """Length of the vectors acted on, or ``None`` when any length is accepted."""
+        self._check()
         return None if self.shape is None else prod(self.shape)
 
     @property
@@ -70,8 +100,7 @@ class Transformations(Abilities, BaseEstimator, ABC):
     def order(self) -> int | float:
         """Number of elements, computed without listing them; ``math.inf`` when infinite."""
 
-    @abstractmethod
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> NDArray[Any]:
         """Draw independent elements from the measure.
 
         Parameters
@@ -83,50 +112,88 @@ class Transformations(Abilities, BaseEstimator, ABC):
         -------
         elements : ndarray of shape (n_samples, ...)
         """
+        self._check()
+        values = {"n_samples": n_samples, "random_state": random_state}
+        check_values(f"{type(self).__name__}.sample", _DRAWS, values)
+        return self._sample(int(n_samples), check_random_state(random_state))
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws from "
+            "its measure"
+        )
 
     @abstractmethod
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         """Apply r elements to X of shape (n, d); returns (r, n, d)."""
 
-    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
+    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray[Any]:
         """Apply each element to each point: ``act(g, X)[i, j] = g_i x_j``.
 
         Parameters
         ----------
         elements : array of shape (r, ...)
         X : array of shape (n, d) or (n, *shape)
+            Numbers; what is not finite is not looked for.
 
         Returns
         -------
         ndarray of shape (r, n, d) or (r, n, *shape), of X's floating type
         """
-        try:
-            X = np.asarray(X)
-        except ValueError as error:
-            raise ValueError(
-                f"{self!r} acts on points of one shape, put together in one array; "
-                f"these do not fit into one: {error}"
-            ) from error
-        elements = np.asarray(elements)
+        self._check()
+        X = _numbers(f"{type(self).__name__}.act", "X", X)
         flat = self._flatten(X)
-        moved = self._act(elements, flat)
-        if moved.shape != (len(elements), *flat.shape):
+        batch = self._batch(elements)
+        moved = self._act(batch, flat)
+        if not self.keeps_shape:
+            return moved
+        if moved.shape != (len(batch), *flat.shape):
             raise ValueError(
                 f"{self!r} turned points of length {flat.shape[1]} into an array of shape "
-                f"{moved.shape} where {(len(elements), *flat.shape)} is due: a transformation must "
+                f"{moved.shape} where {(len(batch), *flat.shape)} is due: a transformation must "
                 "keep the points' shape (crop or pad inside _act)"
             )
         return moved.reshape(len(moved), *X.shape)
 
-    def elements(self) -> NDArray:
+    def _batch(self, elements: ArrayLike) -> NDArray[Any]:
+        """Elements as an array, checked."""
+        batch = _numbers(f"{type(self).__name__}.act", "elements", elements)
+        if batch.ndim == 0:
+            self._refuse(elements, "a batch, an array of shape (r, ...)")
+        return self._check_elements(batch)
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        """Elements as ``_act`` takes them; refuses, cheaply, what is no element.
+
+        Subclasses call `_refuse` with what elements are.
+        """
+        return elements
+
+    def _refuse(self, elements: Any, due: str) -> None:
+        raise ParameterError(
+            f"{type(self).__name__}.act needs elements to be {due}, got {short(elements)}"
+        )
+
+    def _check(self) -> None:
+        """Refuse wrong parameters; values that were looked at are not looked at again."""
+        values, known = vars(self), _CHECKED.get(self)
+        if known is None or len(known) != len(values) or not _same(known, values):
+            check_parameters(self)
+            self._check_together()
+            _CHECKED[self] = dict(values)
+
+    def _check_together(self) -> None:
+        """What the parameters' kinds cannot say."""
+
+    def elements(self) -> NDArray[Any]:
         """List all elements, in a fixed order, the identity (if present) first."""
         raise TypeError(f"{self!r} has infinitely many elements and cannot be listed; {_DRAW}")
 
-    def weights(self) -> NDArray | None:
+    def weights(self) -> NDArray[Any] | None:
         """Probabilities of `elements()`, or ``None`` for equal ones."""
         return None
 
-    def quadrature(self) -> tuple[NDArray, NDArray]:
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Elements, and weights that sum to one, over which to average in place of the measure.
 
         All elements of a finite set. Rotations of the plane have the trapezoidal rule; another
@@ -149,27 +216,36 @@ class Transformations(Abilities, BaseEstimator, ABC):
         """The composition that applies ``self`` first and ``other`` second."""
         from .products import Composition
 
+        check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
         return Composition(self, other)
 
-    def _flatten(self, X: NDArray) -> NDArray:
+    def _flatten(self, X: NDArray[Any]) -> NDArray[Any]:
         """X as (n, d), checked against the group's own shape."""
         if X.ndim < 2:
-            raise ValueError(
-                f"expected points as rows of an array of shape (n, d), got an array of shape "
-                f"{X.shape}; use X[None] for a single point"
+            raise ParameterError(
+                f"{type(self).__name__} expected points X as rows of an array of shape (n, d), got "
+                f"{short(X)} of shape {X.shape}; use X[None] for a single point"
             )
-        accepted = {(self.n_features,), None if self.shape is None else tuple(self.shape)}
-        if self.shape is not None and X.shape[1:] not in accepted:
-            expected = " or ".join(str(("n", *s)).replace("'", "") for s in sorted(accepted))
-            raise ValueError(f"{self!r} acts on arrays of shape {expected}, got {X.shape}")
+        shape = self.shape
+        accepted = [] if shape is None else sorted({(prod(shape),), tuple(shape)})
+        if shape is not None and X.shape[1:] not in accepted:
+            expected = " or ".join(str(("n", *s)).replace("'", "") for s in accepted)
+            raise ParameterError(
+                f"{self!r} acts on arrays of shape {expected}, got X of shape {X.shape}"
+            )
         if not np.issubdtype(X.dtype, np.floating):
             X = X.astype(np.float64)
-        return X.reshape(len(X), -1)
+        return X.reshape(len(X), prod(X.shape[1:]))
+
+    def _at_least(self, n: int) -> int | float:
+        """A lower bound on the order, which may be cheaper; exact where it is n or less."""
+        return self.order
 
     def _check_listable(self) -> None:
-        if self.order > ENUMERATION_LIMIT:
+        order = self._at_least(ENUMERATION_LIMIT)
+        if order > ENUMERATION_LIMIT:
             raise ValueError(
-                f"{self!r} has {self.order} elements, more than the {ENUMERATION_LIMIT} that "
+                f"{self!r} has {_count(order)} elements, more than the {ENUMERATION_LIMIT} that "
                 f"elements() lists; {_DRAW}"
             )
 
@@ -181,15 +257,15 @@ class Group(Transformations):
     symmetric = True
 
     @abstractmethod
-    def identity(self) -> NDArray:
+    def identity(self) -> NDArray[Any]:
         """The identity as a batch of one element."""
 
     @abstractmethod
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         """Elementwise products, ``act(compose(a, b), x) = act(a, act(b, x))``; broadcasts."""
 
     @abstractmethod
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Elementwise inverses."""
 
 
@@ -197,10 +273,10 @@ class FiniteGroup(Group):
     """A finite group given by generators."""
 
     @abstractmethod
-    def generators(self) -> NDArray:
+    def generators(self) -> NDArray[Any]:
         """A small generating set as a batch of elements (empty for the trivial group)."""
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """List the whole group by closing the generators under products (breadth first).
 
         Raises
@@ -211,17 +287,26 @@ class FiniteGroup(Group):
         self._check_listable()
         generators = self.generators()
         listed = [self.identity()]
-        known = {self._key(e) for e in listed[0]}
+        # Whole numbers are the same or not; others are the same up to rounding.
+        exact: set[bytes] = set()
+        known = Known(1e-9 * max(1.0, float(np.abs(listed[0]).max(initial=0))))
+        floating = np.issubdtype(listed[0].dtype, np.floating)
+
+        def is_new(element: NDArray[Any]) -> bool:
+            before = len(known) if floating else len(exact)
+            if floating:
+                known.index(element)
+            else:
+                exact.add(element.tobytes())
+            return (len(known) if floating else len(exact)) > before
+
         frontier = listed[0]
+        is_new(frontier[0])
         while len(frontier):
-            fresh = []
+            fresh: list[NDArray[Any]] = []
             for g in generators:
-                for candidate in self.compose(g[None], frontier):
-                    key = self._key(candidate)
-                    if key not in known:
-                        known.add(key)
-                        fresh.append(candidate)
-            if len(known) > ENUMERATION_LIMIT:
+                fresh.extend(filter(is_new, self.compose(g[None], frontier)))
+            if max(len(known), len(exact)) > ENUMERATION_LIMIT:
                 raise ValueError(
                     f"closing the generators of {type(self).__name__} passed "
                     f"{ENUMERATION_LIMIT} elements: they may generate no finite group"
@@ -230,14 +315,17 @@ class FiniteGroup(Group):
             listed.append(frontier)
         return np.concatenate(listed).astype(listed[0].dtype, copy=False)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        """Draw elements from the Haar measure, independently and uniformly."""
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        """Draws from the Haar measure: every element is as likely."""
         listed = self.elements()
-        rng = check_random_state(random_state)
         return listed[rng.randint(len(listed), size=n_samples)]
 
-    def random_words(self, n_words: int, length: int = 20, random_state=None) -> NDArray:
+    def random_words(
+        self, n_words: int, length: int = 20, *, random_state: Any = None
+    ) -> NDArray[Any]:
         """Products of random generators and their inverses: reaches everywhere, lists nothing."""
+        given = {"n_words": n_words, "length": length, "random_state": random_state}
+        check_values(f"{type(self).__name__}.random_words", _WORDS, given)
         rng = check_random_state(random_state)
         letters = self.generators()
         words = np.repeat(self.identity(), n_words, axis=0)
@@ -248,23 +336,50 @@ class FiniteGroup(Group):
             words = self.compose(letters[rng.randint(len(letters), size=n_words)], words)
         return words
 
-    @staticmethod
-    def _key(element: NDArray) -> bytes:
-        """A hashable name of an element; floats are rounded, and -0 is made 0."""
-        if np.issubdtype(element.dtype, np.floating):
-            element = np.round(element, 6) + 0.0
-        return element.tobytes()
+
+#: By object, the values of its parameters when they were last found right.
+_CHECKED: WeakKeyDictionary[Transformations, dict[str, Any]] = WeakKeyDictionary()
+
+
+def _same(known: dict[str, Any], values: Mapping[str, Any]) -> bool:
+    return all(name in known and known[name] is value for name, value in values.items())
+
+
+def _count(order: int | float) -> str:
+    """A number for a message; Python does not print the longest ones."""
+    if isinstance(order, int) and order.bit_length() > 100:
+        return f"about 10^{order.bit_length() * 0.30103:.0f}"
+    return f"{order:,}" if isinstance(order, float) else str(order)
+
+
+def _numbers(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
+    """An array of real numbers of any kind."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ParameterError(
+            f"{owner} needs {name} of one shape, put together in one array; got {short(value)}: "
+            f"{error}"
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
+    return array
+
+
+def whole_elements(
+    group: Transformations, elements: NDArray[Any], width: int, what: str
+) -> NDArray[Any]:
+    """Elements that are rows of whole numbers: fractions are refused, not cut off."""
+    if elements.ndim != 2 or elements.shape[1] != width:
+        group._refuse(elements, f"{what} of shape (r, {width})")
+    if elements.dtype.kind not in "iu":
+        whole = np.isfinite(elements).all() and np.array_equal(elements, np.rint(elements))
+        if elements.dtype.kind == "b" or not whole or np.abs(elements).max(initial=0) > 2**53:
+            group._refuse(elements, f"{what}, whole numbers")
+        elements = elements.astype(np.int64)
+    return elements
 
 
 def check_transformations(owner: str, group: object) -> None:
     """Refuse what is no set of transformations, such as a class in place of its instance."""
-    if isinstance(group, type):
-        raise TypeError(
-            f"{owner}: group is the class {group.__name__}; make an instance of it, "
-            f"{group.__name__}(...)"
-        )
-    if not isinstance(group, Transformations):
-        raise TypeError(
-            f"{owner}: group must be a group or other Transformations, such as CyclicShifts(8), "
-            f"got {group!r}"
-        )
+    check_values(owner, {"group": GROUP}, {"group": group})

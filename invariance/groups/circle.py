@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from ..parameters import Array, ParameterError, Whole, short
 from .base import Group
-from .densities import Density, own_density
+from .densities import DENSITY, Density
 
 __all__ = ["CircleAction"]
 
@@ -43,81 +45,86 @@ class CircleAction(Group):
 
     unitary = True
     linear = True
+    _parameters = {
+        "frequencies": Array(whole=True, least=0),
+        "density": DENSITY,
+        "n_nodes": Whole(1) | None,
+    }
 
     def __init__(
         self,
         frequencies: ArrayLike,
         density: Density | None = None,
+        *,
         n_nodes: int | None = None,
     ):
         self.frequencies = frequencies
         self.density = density
         self.n_nodes = n_nodes
 
-    def frequency_array(self) -> NDArray:
+    def _check_together(self) -> None:
+        frequencies = np.atleast_1d(np.asarray(self.frequencies))
+        places = np.flatnonzero(frequencies > 0)
+        paired = frequencies.ravel()[places]
+        if (
+            frequencies.ndim != 1
+            or len(paired) % 2
+            or np.any(paired[::2] != paired[1::2])
+            or np.any(places[1::2] - places[::2] != 1)
+        ):
+            raise ParameterError(
+                "frequencies must be one row in which positive frequencies come in neighbouring "
+                f"pairs (cos, sin), got {short(self.frequencies)}"
+            )
+
+    def frequency_array(self) -> NDArray[Any]:
         """The frequencies as integers, checked.
 
         Raises
         ------
-        ValueError
+        ParameterError
             For a negative frequency or one that lacks its partner.
         """
-        frequencies = np.atleast_1d(np.asarray(self.frequencies))
-        whole = np.issubdtype(frequencies.dtype, np.integer) and frequencies.ndim == 1
-        if not whole or np.any(frequencies < 0):
-            raise ValueError(
-                f"frequencies must be integers >= 0 in one row, got {self.frequencies!r}"
-            )
-        paired = frequencies[frequencies > 0]
-        positions = np.flatnonzero(frequencies > 0)
-        if (
-            len(paired) % 2
-            or np.any(paired[::2] != paired[1::2])
-            or np.any(positions[1::2] - positions[::2] != 1)
-        ):
-            raise ValueError(
-                "positive frequencies must come in neighbouring pairs (cos, sin), got "
-                f"{self.frequencies!r}"
-            )
-        return frequencies
+        self._check()
+        return np.atleast_1d(np.asarray(self.frequencies))
 
     @property
-    def symmetric(self) -> bool:
-        density = own_density(self)
-        return density is None or density.symmetric
+    def symmetric(self) -> bool:  # type: ignore[override]
+        self._check()
+        return self.density is None or self.density.symmetric
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (len(np.atleast_1d(self.frequencies)),)
+        return (len(self.frequency_array()),)
 
     @property
     def order(self) -> int | float:
-        return np.inf if self.n_nodes is None else self._nodes()
+        self._check()
+        return np.inf if self.n_nodes is None else int(self.n_nodes)
 
-    def _nodes(self) -> int:
-        if int(self.n_nodes) != self.n_nodes or self.n_nodes < 1:
-            raise ValueError(f"CircleAction needs n_nodes >= 1 as an integer, got {self.n_nodes!r}")
-        return int(self.n_nodes)
-
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """The nodes 2 pi k / n_nodes of the quadrature rule, shape (n_nodes,)."""
+        self._check()
         if self.n_nodes is None:
             return super().elements()
-        return 2 * np.pi * np.arange(self._nodes()) / self._nodes()
+        self._check_listable()
+        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
 
-    def weights(self) -> NDArray | None:
+    def weights(self) -> NDArray[Any] | None:
         """The density at the nodes, normalised to sum to one; None when uniform."""
-        density = own_density(self)
-        if density is None or self.n_nodes is None:
+        self._check()
+        if self.density is None or self.n_nodes is None:
             return None
         # Densities on the line (a normal, say) see the angle of least size.
         angles = (self.elements() + np.pi) % (2 * np.pi) - np.pi
-        values = density.pdf(angles)
+        values = self.density.pdf(angles)
         if not values.sum() > 0:
-            raise ValueError(f"{density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes")
-        return values / values.sum()
+            raise ParameterError(
+                f"density {self.density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
+            )
+        return np.asarray(values / values.sum())
 
-    def quadrature(self) -> tuple[NDArray, NDArray]:
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
         whole = self.refined(1)
         return super().quadrature() if whole is None else whole.quadrature()
@@ -127,43 +134,45 @@ class CircleAction(Group):
         if self.n_nodes is not None:
             return None
         n = factor * (4 * int(self.frequency_array().max(initial=0)) + 1)
-        return CircleAction(self.frequencies, self.density, n)
+        return CircleAction(self.frequencies, self.density, n_nodes=n)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        """Angles in radians, shape (n_samples,): of the nodes where there are any."""
-        rng = check_random_state(random_state)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:
-            return rng.choice(self.elements(), size=n_samples, p=self.weights())
-        density = own_density(self)
-        if density is None:
+            return np.asarray(rng.choice(self.elements(), size=n_samples, p=self.weights()))
+        if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
-        return density.sample(n_samples, rng)
+        return self.density.sample(n_samples, rng)
 
     @property
     def one_sided(self) -> bool:
-        return own_density(self) is None
+        return self.density is None
 
-    def relative_rule(self) -> tuple[NDArray, NDArray]:
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The nodes, with the circular autocorrelation of the density's values at them."""
         nodes, q = self.quadrature()
         w = np.fft.irfft(np.abs(np.fft.rfft(q)) ** 2, len(q))
         # Exactly even in the angle, so that a Gram matrix is exactly symmetric in theory.
         return nodes, (w + np.roll(w[::-1], 1)) / 2
 
-    def as_circle(self) -> NDArray:
+    def as_circle(self) -> NDArray[Any]:
         """The frequencies."""
         return self.frequency_array()
 
-    def identity(self) -> NDArray:
+    def identity(self) -> NDArray[Any]:
         return np.zeros(1)
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
-        return np.asarray(first) + np.asarray(second)
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray(np.asarray(first) + np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         return -np.asarray(elements)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1 or not np.isfinite(elements).all():
+            self._refuse(elements, "finite angles in radians, of shape (r,)")
+        return elements
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         frequencies = self.frequency_array()
         moved = np.repeat(X[None], len(elements), axis=0)
         cosines = np.flatnonzero(frequencies)[::2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +12,27 @@ from scipy import special, stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from ..checks import check_number, check_positive
+from ..parameters import (
+    Array,
+    Has,
+    Kind,
+    Number,
+    ParameterError,
+    Positive,
+    Seed,
+    Whole,
+    check_parameters,
+    check_values,
+)
 
-__all__ = ["Density", "LogNormal", "Normal", "Uniform", "VonMises", "own_density"]
+__all__ = ["DENSITY", "Density", "LogNormal", "Normal", "Uniform", "VonMises", "normalised"]
+
+#: What may be given for a parameter ``density``.
+DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
+_SAMPLE: dict[str, Kind] = {
+    "size": Whole(0) | Array(1, whole=True, least=0),
+    "random_state": Seed(),
+}
 
 #: Concentrations above which a von Mises density is its normal limit to ten digits.
 _NORMAL_ABOVE = 1e9
@@ -29,20 +49,28 @@ class Density(BaseEstimator, ABC):
     """
 
     symmetric: bool = False
+    #: What the constructor's arguments may be.
+    _parameters: ClassVar[Mapping[str, Kind]] = {}
 
     @abstractmethod
-    def _distribution(self):
+    def _distribution(self) -> Any:
         """The frozen SciPy distribution behind this density."""
 
-    def sample(self, size: int | tuple[int, ...], random_state=None) -> NDArray:
-        """Independent draws, float64, of the given shape."""
-        return np.asarray(
-            self._distribution().rvs(size=size, random_state=check_random_state(random_state))
-        )
+    def _checked(self) -> Any:
+        check_parameters(self)
+        return self._distribution()
 
-    def pdf(self, x: ArrayLike) -> NDArray:
+    def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
+        """Independent draws, float64, of the given shape."""
+        given = {"size": size, "random_state": random_state}
+        check_values(f"{type(self).__name__}.sample", _SAMPLE, given)
+        rng = check_random_state(random_state)
+        return np.asarray(self._checked().rvs(size=size, random_state=rng))
+
+    def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each x."""
-        return self._distribution().pdf(x)
+        check_values(f"{type(self).__name__}.pdf", {"x": Array(empty=True)}, {"x": x})
+        return np.asarray(self._checked().pdf(x))
 
 
 class Uniform(Density):
@@ -52,18 +80,20 @@ class Uniform(Density):
     array([0.5, 0. ])
     """
 
+    _parameters = {"low": Number(), "high": Number()}
+
     def __init__(self, low: float = -np.pi, high: float = np.pi):
         self.low = low
         self.high = high
 
     @property
-    def symmetric(self) -> bool:
+    def symmetric(self) -> bool:  # type: ignore[override]
+        check_parameters(self)
         return bool(np.isclose(self.low, -self.high))
 
-    def _distribution(self):
-        check_number("Uniform", low=self.low, high=self.high)
+    def _distribution(self) -> Any:
         if not self.high > self.low:
-            raise ValueError(f"Uniform needs low < high, got low={self.low}, high={self.high}")
+            raise ParameterError(f"Uniform needs low < high, got low={self.low}, high={self.high}")
         return stats.uniform(self.low, self.high - self.low)
 
 
@@ -77,18 +107,18 @@ class VonMises(Density):
     0.1592
     """
 
+    _parameters = {"kappa": Number(0), "loc": Number()}
+
     def __init__(self, kappa: float = 1.0, loc: float = 0.0):
         self.kappa = kappa
         self.loc = loc
 
     @property
-    def symmetric(self) -> bool:
-        return self.loc == 0
+    def symmetric(self) -> bool:  # type: ignore[override]
+        check_parameters(self)
+        return bool(self.loc == 0)
 
-    def _distribution(self):
-        check_number("VonMises", kappa=self.kappa, loc=self.loc)
-        if not self.kappa >= 0:
-            raise ValueError(f"VonMises needs kappa >= 0, got {self.kappa}")
+    def _distribution(self) -> Any:
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
         if self.kappa > _NORMAL_ABOVE:
@@ -96,24 +126,27 @@ class VonMises(Density):
         return stats.vonmises(self.kappa, loc=self.loc)
 
     @staticmethod
-    def _wrapped(angle: ArrayLike) -> NDArray:
+    def _wrapped(angle: ArrayLike) -> NDArray[Any]:
         return (np.asarray(angle, dtype=float) + np.pi) % (2 * np.pi) - np.pi
 
-    def pdf(self, x: ArrayLike) -> NDArray:
+    def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each angle."""
-        distribution = self._distribution()
+        check_parameters(self)
         if self.kappa > _NORMAL_ABOVE:
+            check_values("VonMises.pdf", {"x": Array(empty=True)}, {"x": x})
             x = self._wrapped(self.loc) + self._wrapped(np.asarray(x, dtype=float) - self.loc)
-        return distribution.pdf(x)
+        return super().pdf(x)
 
-    def fourier_coefficients(self, orders: ArrayLike) -> NDArray:
+    def fourier_coefficients(self, orders: ArrayLike) -> NDArray[Any]:
         """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
+        check_parameters(self)
+        check_values("fourier_coefficients", {"orders": Array(whole=True)}, {"orders": orders})
         orders = np.asarray(orders)
         if self.kappa > _NORMAL_ABOVE:
             ratio = np.exp(-(orders**2) / (2 * self.kappa))
         else:
             ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
-        return ratio * np.exp(1j * orders * self.loc)
+        return np.asarray(ratio * np.exp(1j * orders * self.loc))
 
 
 class Normal(Density):
@@ -123,17 +156,18 @@ class Normal(Density):
     True
     """
 
+    _parameters = {"scale": Positive(), "loc": Number()}
+
     def __init__(self, scale: float = 1.0, loc: float = 0.0):
         self.scale = scale
         self.loc = loc
 
     @property
-    def symmetric(self) -> bool:
-        return self.loc == 0
+    def symmetric(self) -> bool:  # type: ignore[override]
+        check_parameters(self)
+        return bool(self.loc == 0)
 
-    def _distribution(self):
-        check_positive("Normal", scale=self.scale)
-        check_number("Normal", loc=self.loc)
+    def _distribution(self) -> Any:
         return stats.norm(self.loc, self.scale)
 
 
@@ -147,25 +181,26 @@ class LogNormal(Density):
     True
     """
 
+    # Draws beyond sigma = 50 leave the range of floating-point numbers.
+    _parameters = {"sigma": Number(above=0, most=50), "median": Positive()}
+
     def __init__(self, sigma: float = 1.0, median: float = 1.0):
         self.sigma = sigma
         self.median = median
 
     @property
-    def symmetric(self) -> bool:
-        return self.median == 1
+    def symmetric(self) -> bool:  # type: ignore[override]
+        check_parameters(self)
+        return bool(self.median == 1)
 
-    def _distribution(self):
-        check_positive("LogNormal", sigma=self.sigma, median=self.median)
+    def _distribution(self) -> Any:
         return stats.lognorm(self.sigma, scale=self.median)
 
 
-def own_density(group: BaseEstimator, name: str = "density") -> Density | None:
-    """A group's parameter that is a density or None, checked."""
-    density = getattr(group, name)
-    if density is not None and not isinstance(density, Density):
-        raise TypeError(
-            f"{type(group).__name__} needs a density for {name}, such as Normal(0.2), or None, got "
-            f"{density!r}"
+def normalised(weights: NDArray[Any], density: Density) -> NDArray[Any]:
+    """Weights of listed elements that add up to one."""
+    if not weights.sum() > 0:
+        raise ParameterError(
+            f"density {density!r} gives none of the listed elements a positive weight"
         )
-    return density
+    return np.asarray(weights / weights.sum())

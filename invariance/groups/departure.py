@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import check_count, check_finite
-from .base import Transformations
+from ..parameters import Array, Kind, ParameterError, Seed, Whole, check_values, short
+from .base import GROUP, Transformations
 
 __all__ = ["Departure", "departure_from_unitary"]
+
+
+_KINDS: dict[str, Kind] = {
+    "group": GROUP,
+    "X": Array(),
+    "n_samples": Whole(1),
+    "random_state": Seed(),
+}
 
 
 class Departure(NamedTuple):
@@ -25,13 +33,13 @@ class Departure(NamedTuple):
 
 
 def departure_from_unitary(
-    transformations: Transformations, X: ArrayLike, n_samples: int = 50, random_state=0
+    group: Transformations, X: ArrayLike, *, n_samples: int = 50, random_state: Any = 0
 ) -> Departure:
     r"""Measure how far an action is from unitary on given points.
 
     Parameters
     ----------
-    transformations : Transformations
+    group : Transformations
     X : array of shape (n, d) or (n, *shape)
     n_samples : int
         Elements drawn from the measure.
@@ -53,28 +61,32 @@ def departure_from_unitary(
     >>> departure_from_unitary(Rotations((8, 8)), X).norm > 0.1        # noise does not rotate
     True
     """
-    X = np.asarray(X, dtype=float)
-    check_count("departure_from_unitary", n_samples=n_samples)
-    check_finite("X", X)
-    flat = X.reshape(len(X), -1)
+    given = {"group": group, "X": X, "n_samples": n_samples, "random_state": random_state}
+    check_values("departure_from_unitary", _KINDS, given)
+    points = np.asarray(X, dtype=float)
+    if points.ndim < 2:
+        raise ParameterError(
+            f"departure_from_unitary needs X of shape (n, d), got {short(X)} of shape "
+            f"{points.shape}"
+        )
+    flat = points.reshape(len(points), -1)
     norms = np.linalg.norm(flat, axis=1)
     if not np.all(norms > 0):
-        raise ValueError(f"point {int(norms.argmin())} is zero: its departure is undefined")
-    elements = transformations.sample(n_samples, random_state)
-    moved = transformations.act(elements, flat)
+        raise ParameterError(
+            f"X: point {int(norms.argmin())} is zero: its departure is undefined; got {short(X)}"
+        )
+    elements = group.sample(n_samples, random_state)
+    moved = group.act(elements, points).reshape(len(elements), *flat.shape)
     gram = (moved @ moved.swapaxes(1, 2) - flat @ flat.T) / np.outer(norms, norms)
     stretch = np.linalg.norm(moved, axis=2) / norms - 1
     undone = None
-    if hasattr(transformations, "inverse"):
-        back = transformations.inverse(elements)
-        residue = [
-            transformations.act(back[i : i + 1], moved[i])[0] - flat for i in range(len(back))
-        ]
+    if hasattr(group, "inverse"):
+        back = group.inverse(elements)
+        residue = [group.act(back[i : i + 1], moved[i])[0] - flat for i in range(len(back))]
         undone = np.linalg.norm(residue, axis=2) / norms
 
-    def both(values) -> tuple[float | None, float | None]:
-        if values is None:
-            return None, None
+    def both(values: Any) -> tuple[float, float]:
         return float(np.abs(values).max()), float(np.sqrt(np.mean(np.square(values))))
 
-    return Departure(*both(stretch), *both(gram), *both(undone))
+    inverse = (None, None) if undone is None else both(undone)
+    return Departure(*both(stretch), *both(gram), *inverse)

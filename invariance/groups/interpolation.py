@@ -9,6 +9,8 @@ boundary treatment and hence results are those of `scipy.ndimage.affine_transfor
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
@@ -21,7 +23,7 @@ ORDERS = (1, 3)
 _COLUMNS, _BLOCK_BYTES = 512, 32 * 2**20
 
 
-def _weights(fraction: NDArray, order: int) -> NDArray:
+def _weights(fraction: NDArray[Any], order: int) -> NDArray[Any]:
     """B-spline weights of the order + 1 nearest samples, last axis; ``fraction`` in [0, 1)."""
     t, u = fraction, 1 - fraction
     if order == 1:
@@ -30,7 +32,7 @@ def _weights(fraction: NDArray, order: int) -> NDArray:
 
 
 def sampling_matrix(
-    matrices: NDArray, offsets: NDArray, shape: tuple[int, int], order: int
+    matrices: NDArray[Any], offsets: NDArray[Any], shape: tuple[int, int], order: int
 ) -> sparse.csr_array:
     """The operators that sample an image at ``matrix @ (row, column) + offset``, stacked.
 
@@ -76,12 +78,12 @@ def sampling_matrix(
 
 
 def resample(
-    matrices: NDArray,
-    offsets: NDArray,
-    factors: NDArray | None,
-    images: NDArray,
+    matrices: NDArray[Any],
+    offsets: NDArray[Any],
+    factors: NDArray[Any] | None,
+    images: NDArray[Any],
     order: int,
-) -> NDArray:
+) -> NDArray[Any]:
     """Sample every image by every affine map, zero outside the frame.
 
     Parameters

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from .base import Transformations
+from ..parameters import Array
+from .base import Transformations, whole_elements
 
 __all__ = ["LinearMaps"]
 
@@ -25,7 +27,7 @@ class LinearMaps(Transformations):
 
     Raises
     ------
-    ValueError
+    ParameterError
         For an array of another shape.
 
     Examples
@@ -39,18 +41,16 @@ class LinearMaps(Transformations):
     """
 
     unitary = False
+    keeps_shape = False
     linear = True
+    _parameters = {"matrices": Array(3)}
 
     def __init__(self, matrices: ArrayLike):
         self.matrices = matrices
 
-    def _array(self) -> NDArray:
-        matrices = np.asarray(self.matrices)
-        if matrices.ndim != 3 or not len(matrices):
-            raise ValueError(
-                f"matrices must have shape (r, k, d) with r >= 1, got {matrices.shape}"
-            )
-        return matrices
+    def _array(self) -> NDArray[Any]:
+        self._check()
+        return np.asarray(self.matrices)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,18 +60,24 @@ class LinearMaps(Transformations):
     def order(self) -> int:
         return len(self._array())
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """The indices 0, ..., r - 1."""
         return np.arange(self.order)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        return check_random_state(random_state).randint(self.order, size=n_samples)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return np.asarray(rng.randint(self.order, size=n_samples))
 
-    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
-        """Images of the points, shape (r, n, k)."""
-        return self._act(np.asarray(elements), self._flatten(np.asarray(X)))
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1:
+            self._refuse(elements, "indices of maps, of shape (r,)")
+        if elements.dtype.kind not in "iu":
+            elements = whole_elements(self, elements.reshape(-1, 1), 1, "indices of maps").ravel()
+        last = self.order - 1
+        if len(elements) and (elements.min() < 0 or elements.max() > last):
+            self._refuse(elements, f"indices of maps, from 0 to {last}")
+        return elements
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         matrices = self._array()
         moved = np.empty((len(elements), len(X), matrices.shape[1]), dtype=X.dtype)
         for i, element in enumerate(elements):

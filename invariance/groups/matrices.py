@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from ..parameters import Array, ParameterError, short
 from .base import FiniteGroup
-from .schreier_sims import permutation_group, sample_permutations
+from .known import Known
+from .schreier_sims import (
+    close_permutations,
+    order_at_least,
+    permutation_group,
+    sample_permutations,
+)
 
 __all__ = ["OrthogonalMatrices"]
 
@@ -29,9 +37,9 @@ class OrthogonalMatrices(FiniteGroup):
 
     Raises
     ------
-    ValueError
-        When a matrix is not square or not orthogonal, or when the orbit of the basis vectors
-        passes `ORBIT_LIMIT` points (a rotation by an irrational angle generates infinitely many).
+    ParameterError
+        When a matrix is complex, not square or not orthogonal, or when the orbit of the basis
+        vectors passes `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
 
     >>> quarter_turn = [[0.0, -1.0], [1.0, 0.0]]
     >>> OrthogonalMatrices([quarter_turn]).order
@@ -39,25 +47,28 @@ class OrthogonalMatrices(FiniteGroup):
     """
 
     linear = True
+    _parameters = {"matrices": Array(3)}
 
     def __init__(self, matrices: ArrayLike):
         self.matrices = matrices
 
-    def generators(self) -> NDArray:
-        matrices = np.atleast_3d(np.asarray(self.matrices, dtype=float))
-        if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not len(matrices):
-            raise ValueError(
-                f"matrices must have shape (k, d, d) with k >= 1, got {np.shape(self.matrices)}"
+    def _check_together(self) -> None:
+        matrices = np.asarray(self.matrices, dtype=float)
+        if matrices.shape[1] != matrices.shape[2]:
+            raise ParameterError(
+                f"matrices must have shape (k, d, d) with k >= 1, got {matrices.shape}"
             )
-        defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(matrices.shape[1]))
-        worst = defect.max(axis=(1, 2))
+        worst = _defects(matrices)
         if worst.max() > 1e-8:
             i = int(worst.argmax())
-            raise ValueError(
-                f"matrix {i} is not orthogonal: |A A^T - I| reaches {worst[i]:.2g}; "
-                "orthogonalise it (scipy.linalg.polar) or use another action"
+            raise ParameterError(
+                f"matrices: matrix {i} is not orthogonal: |A A^T - I| reaches {worst[i]:.2g} for "
+                f"{short(matrices[i])}; orthogonalise it (scipy.linalg.polar) or use another action"
             )
-        return matrices
+
+    def generators(self) -> NDArray[Any]:
+        self._check()
+        return np.asarray(self.matrices, dtype=float)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,43 +78,67 @@ class OrthogonalMatrices(FiniteGroup):
     def order(self) -> int:
         return int(permutation_group(self._orbit_of_the_basis()[1]).order())
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        """Draw matrices from the Haar measure, shape (n_samples, d, d)."""
-        rng = check_random_state(random_state)
+    def _at_least(self, n: int) -> int:
+        return order_at_least(self._orbit_of_the_basis()[1], n)
+
+    def elements(self) -> NDArray[Any]:
+        """All matrices, shape (order, d, d), listed by how they permute the orbit of the basis."""
+        self._check_listable()
+        points, lines = self._orbit_of_the_basis()
+        images = close_permutations(lines, self.shape[0])
+        return np.asarray(points[images].swapaxes(1, 2))
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         points, lines = self._orbit_of_the_basis()
         images = sample_permutations(permutation_group(lines), n_samples, rng)
         # The columns of a matrix are the images of the basis vectors, the first points listed.
-        return points[images[:, : points.shape[1]]].swapaxes(1, 2)
+        return np.asarray(points[images[:, : points.shape[1]]].swapaxes(1, 2))
 
-    def _orbit_of_the_basis(self) -> tuple[NDArray, NDArray]:
+    def _orbit_of_the_basis(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Orbit points (basis vectors first), and how each generator permutes them."""
         generators = self.generators()
-        points = list(np.eye(generators.shape[1]))
-        index = {self._key(p): i for i, p in enumerate(points)}
-        lines: list[list[int]] = [[] for _ in generators]
-        for point in points:
-            for matrix, line in zip(generators, lines, strict=True):
-                image = matrix @ point
-                key = self._key(image)
-                if key not in index:
-                    index[key] = len(points)
-                    points.append(image)
-                line.append(index[key])
-            if len(points) > ORBIT_LIMIT:
-                raise ValueError(
-                    f"the orbit of the basis vectors passes {ORBIT_LIMIT} points: the matrices "
-                    "seem to generate no finite group (a rotation by an irrational angle?)"
+        # Rounding adds up along words, and so does what a matrix lacks of being orthogonal.
+        known = Known(1e-11 + 100 * float(_defects(generators).max()))
+        for vector in np.eye(generators.shape[1]):
+            known.index(vector)
+        lines: list[list[int]] = []
+        while len(lines) < len(known):
+            images = generators @ known.vectors[len(lines)]
+            lines.append([known.index(image) for image in images])
+            if len(known) > ORBIT_LIMIT:
+                raise ParameterError(
+                    f"the orbit of the basis vectors passes {ORBIT_LIMIT} points: matrices "
+                    f"{short(self.matrices)} seem to generate no finite group (a rotation by an "
+                    "irrational angle?), or one too large for this basis"
                 )
-        return np.array(points), np.array(lines)
+        return np.array(known.vectors), np.array(lines).T
 
-    def identity(self) -> NDArray:
+    def identity(self) -> NDArray[Any]:
         return np.eye(self.generators().shape[1])[None]
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
-        return np.asarray(first) @ np.asarray(second)
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray(np.asarray(first) @ np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         return np.asarray(elements).swapaxes(-1, -2)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        return X @ elements.astype(X.dtype).swapaxes(1, 2)
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        d = self.generators().shape[1]
+        if elements.shape[1:] != (d, d):
+            self._refuse(elements, f"matrices, of shape (r, {d}, {d})")
+        # One vector in general position keeps its length under orthogonal matrices, and hardly
+        # under others: a check that costs less than the action on one point.
+        vector = np.sin(np.arange(1.0, d + 1))
+        lengths = np.linalg.norm(elements @ vector, axis=1)
+        if not np.allclose(lengths, np.linalg.norm(vector), rtol=1e-4):
+            self._refuse(elements, "orthogonal matrices")
+        return elements
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(X @ elements.astype(X.dtype).swapaxes(1, 2))
+
+
+def _defects(matrices: NDArray[Any]) -> NDArray[Any]:
+    """The largest entry of |A A^T - I| for each matrix."""
+    gaps = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(matrices.shape[1]))
+    return np.asarray(gaps.max(axis=(1, 2)))

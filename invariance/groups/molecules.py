@@ -7,13 +7,14 @@ Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from ..checks import check_number
+from ..parameters import Flag, Number, ParameterError, Whole, short
 from .base import Transformations
-from .signed import SymmetricGroup, at_least_one
+from .signed import SymmetricGroup
 
 __all__ = [
     "AtomPermutations",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def check_coulomb(matrices: ArrayLike) -> NDArray:
+def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     """Coulomb matrices as a floating array of shape (n, a, a).
 
     Parameters
@@ -34,7 +35,7 @@ def check_coulomb(matrices: ArrayLike) -> NDArray:
 
     Raises
     ------
-    ValueError
+    ParameterError
         When a matrix is not square, not finite or not symmetric; the first offender is named.
 
     Examples
@@ -42,51 +43,60 @@ def check_coulomb(matrices: ArrayLike) -> NDArray:
     >>> check_coulomb([[1.0, 2.0, 2.0, 3.0]]).shape
     (1, 2, 2)
     """
-    matrices = np.asarray(matrices)
-    if not np.issubdtype(matrices.dtype, np.floating):
-        matrices = matrices.astype(np.float64)
-    if matrices.ndim == 2 and matrices.shape[1]:
-        atoms = round(np.sqrt(matrices.shape[1]))
-        if atoms**2 != matrices.shape[1]:
-            single = matrices.shape[0] == matrices.shape[1]
-            raise ValueError(
-                f"Coulomb matrices must be square: rows of {matrices.shape[1]} entries are not "
-                "flattened a x a matrices" + ("; use C[None] for a single matrix" if single else "")
-            )
-        matrices = matrices.reshape(-1, atoms, atoms)
-    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or not matrices.shape[1]:
-        raise ValueError(
-            f"Coulomb matrices must be square: expected shape (n, a, a), got {matrices.shape}"
+    try:
+        given = np.asarray(matrices)
+    except (ValueError, TypeError):
+        given = np.array(None)
+    if given.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"check_coulomb needs matrices to be an array of numbers, got {short(matrices)}"
         )
-    n = len(matrices)
-    broken = ~np.isfinite(matrices).all(axis=(1, 2))
+    if given.dtype.kind != "f":
+        given = given.astype(np.float64)
+    if given.ndim == 2 and given.shape[1]:
+        atoms = round(np.sqrt(given.shape[1]))
+        if atoms**2 != given.shape[1]:
+            single = given.shape[0] == given.shape[1]
+            raise ParameterError(
+                f"Coulomb matrices must be square: rows of {given.shape[1]} entries are not "
+                f"flattened a x a matrices, got {short(matrices)}"
+                + ("; use C[None] for a single matrix" if single else "")
+            )
+        given = given.reshape(-1, atoms, atoms)
+    if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
+        raise ParameterError(
+            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape} of "
+            f"{short(matrices)}"
+        )
+    n = len(given)
+    broken = ~np.isfinite(given).all(axis=(1, 2))
     if broken.any():
         worst = int(broken.argmax())
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(matrices[worst]))[0])
-        raise ValueError(
-            f"Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
-            f"{matrices[worst, row, column]}"
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(given[worst]))[0])
+        raise ParameterError(
+            f"matrices: Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
+            f"{given[worst, row, column]}; got {short(matrices)}"
         )
-    gaps = np.abs(matrices - matrices.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-    sizes = np.abs(matrices).max(axis=(1, 2), initial=0)
+    gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+    sizes = np.abs(given).max(axis=(1, 2), initial=0)
     asymmetric = ~(gaps <= 1e-5 * sizes)
     if asymmetric.any():
         worst = int(asymmetric.argmax())
-        raise ValueError(
-            f"Coulomb matrix {worst} of {n} is not symmetric (largest difference "
+        raise ParameterError(
+            f"matrices: Coulomb matrix {worst} of {n} is not symmetric (largest difference "
             f"{gaps[worst]:.3g}); use (C + C.T) / 2 if that is rounding, else check the order of "
-            "the atoms"
+            f"the atoms; got {short(matrices)}"
         )
-    return matrices
+    return given
 
 
-def _conjugate(matrices: NDArray, orders: NDArray) -> NDArray:
+def _conjugate(matrices: NDArray[Any], orders: NDArray[Any]) -> NDArray[Any]:
     """Rows and columns of each matrix in the given order: shapes (..., a, a) and (..., a)."""
     rows = np.take_along_axis(matrices, orders[..., :, None], axis=-2)
     return np.take_along_axis(rows, orders[..., None, :], axis=-1)
 
 
-def sort_coulomb(matrices: ArrayLike) -> NDArray:
+def sort_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     """Atoms in the order of falling Euclidean row norm, shape (n, a, a).
 
     The sorted matrix is the same for every numbering of the atoms (up to tied norms), but it is
@@ -96,12 +106,12 @@ def sort_coulomb(matrices: ArrayLike) -> NDArray:
     array([[[5., 2.],
             [2., 1.]]])
     """
-    matrices = check_coulomb(matrices)
-    norms = np.linalg.norm(matrices, axis=2)
-    return _conjugate(matrices, np.argsort(-norms, axis=1, kind="stable"))
+    checked = check_coulomb(matrices)
+    norms = np.linalg.norm(checked, axis=2)
+    return _conjugate(checked, np.argsort(-norms, axis=1, kind="stable"))
 
 
-def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray:
+def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray[Any]:
     """Eigenvalues by falling absolute value, shape (n, a): invariant, but not injective.
 
     >>> coulomb_eigenvalues([[[1.0, 0.0], [0.0, -3.0]]])
@@ -111,7 +121,7 @@ def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray:
     return np.take_along_axis(values, np.argsort(-np.abs(values), axis=1), axis=1)
 
 
-def coulomb_triangle(matrices: ArrayLike) -> NDArray:
+def coulomb_triangle(matrices: ArrayLike) -> NDArray[Any]:
     """Upper triangles, shape (n, a (a + 1) / 2), with the inner products of the full matrices.
 
     Entries off the diagonal are scaled by sqrt(2): half the work of every product, the same
@@ -120,10 +130,10 @@ def coulomb_triangle(matrices: ArrayLike) -> NDArray:
     >>> coulomb_triangle([[[1.0, 2.0], [2.0, 5.0]]]).round(4)
     array([[1.    , 2.8284, 5.    ]])
     """
-    matrices = check_coulomb(matrices)
-    rows, columns = np.triu_indices(matrices.shape[1])
-    scale = np.where(rows == columns, 1, np.sqrt(2)).astype(matrices.dtype)
-    return matrices[:, rows, columns] * scale
+    checked = check_coulomb(matrices)
+    rows, columns = np.triu_indices(checked.shape[1])
+    scale = np.where(rows == columns, 1, np.sqrt(2)).astype(checked.dtype)
+    return np.asarray(checked[:, rows, columns] * scale)
 
 
 class AtomPermutations(SymmetricGroup):
@@ -136,17 +146,20 @@ class AtomPermutations(SymmetricGroup):
     array([[5., 2., 2., 1.]])
     """
 
+    _parameters = {"n_atoms": Whole(1, 10_000)}
+
     def __init__(self, n_atoms: int):
         self.n_atoms = n_atoms
 
     def _degree(self) -> int:
-        return at_least_one(self, "n_atoms")
+        self._check()
+        return int(self.n_atoms)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self._degree(), self._degree())
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Elements on the a^2 entries: entry (i, j) comes from entry (p_i, p_j)."""
         order = np.abs(np.atleast_2d(elements)) - 1
         n = self._degree()
@@ -182,53 +195,56 @@ class SortedNoise(Transformations):
     """
 
     unitary = False
+    _parameters = {"n_atoms": Whole(1, 10_000), "noise": Number(0), "triangle": Flag()}
 
-    def __init__(self, n_atoms: int, noise: float = 1.0, triangle: bool = False):
+    def __init__(self, n_atoms: int, noise: float = 1.0, *, triangle: bool = False):
         self.n_atoms = n_atoms
         self.noise = noise
         self.triangle = triangle
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (at_least_one(self, "n_atoms"),) * 2
+        self._check()
+        return (int(self.n_atoms),) * 2
+
+    @property
+    def keeps_shape(self) -> bool:  # type: ignore[override]
+        return not self.triangle
 
     @property
     def order(self) -> float:
         return np.inf
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        check_number("SortedNoise", noise=self.noise)
-        if self.noise < 0:
-            raise ValueError(f"SortedNoise needs noise >= 0, got {self.noise!r}")
-        rng = check_random_state(random_state)
-        return self.noise * rng.standard_normal((n_samples, self.shape[0]))
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return np.asarray(self.noise * rng.standard_normal((n_samples, self.shape[0])))
 
-    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
-        if not self.triangle:
-            return super().act(elements, X)
-        return self._act(np.asarray(elements), self._flatten(np.asarray(X)))
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        n = self.n_atoms
+        if elements.shape[1:] != (n,) or not np.isfinite(elements).all():
+            self._refuse(elements, f"finite noise on the row norms, of shape (r, {n})")
+        return elements
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         # Sorting first makes the noise meet the same atom in every numbering of the molecule.
         try:
             matrices = sort_coulomb(X)
         except ValueError as error:
-            raise ValueError(
-                f"{error}. Kernels and features hand over some points at a time: check_coulomb(X) "
-                "counts through all of X"
+            raise ParameterError(
+                f"X: {error}. Kernels and features hand over some points at a time: "
+                "check_coulomb(X) counts through all of X"
             ) from None
         norms = np.linalg.norm(matrices, axis=2)
-        entry = np.triu_indices(self.n_atoms) if self.triangle else None
-        scale = None if entry is None else np.where(entry[0] == entry[1], 1, np.sqrt(2))
-        width = self.n_atoms**2 if entry is None else len(entry[0])
+        row, column = np.triu_indices(self.n_atoms)
+        scale = np.where(row == column, 1, np.sqrt(2))
+        width = len(row) if self.triangle else self.n_atoms**2
         moved = np.empty((len(elements), len(X), width), dtype=X.dtype)
         for i, noise in enumerate(elements):
             order = np.argsort(-(norms + noise), axis=1, kind="stable")
-            if entry is None:
-                moved[i] = _conjugate(matrices, order).reshape(len(X), -1)
+            if not self.triangle:
+                moved[i] = _conjugate(matrices, order).reshape(len(X), self.n_atoms**2)
             else:
                 # Only the upper triangle is gathered: half the memory traffic.
-                flat = order[:, entry[0]] * self.n_atoms + order[:, entry[1]]
-                picked = np.take_along_axis(matrices.reshape(len(X), -1), flat, axis=1)
+                flat = order[:, row] * self.n_atoms + order[:, column]
+                picked = np.take_along_axis(matrices.reshape(len(X), self.n_atoms**2), flat, axis=1)
                 np.multiply(picked, scale, out=moved[i], casting="unsafe")
         return moved

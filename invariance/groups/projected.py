@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import Transformations
+from ..deprecation import renamed_parameters
+from ..parameters import Array, ParameterError, short
+from .base import GROUP, Transformations
 
 __all__ = ["Projected"]
 
 
+@renamed_parameters(transformations="group")
 class Projected(Transformations):
     """Transformations followed by a projection on the rows of a matrix.
 
@@ -20,7 +25,7 @@ class Projected(Transformations):
 
     Parameters
     ----------
-    transformations : Transformations
+    group : Transformations
     components : array of shape (k, d), orthonormal rows
 
     Examples
@@ -34,45 +39,59 @@ class Projected(Transformations):
     """
 
     unitary = False
+    keeps_shape = False
+    _parameters = {"group": GROUP, "components": Array(2)}
 
-    def __init__(self, transformations: Transformations, components: ArrayLike):
-        self.transformations = transformations
+    def __init__(self, group: Transformations, components: ArrayLike):
+        self.group = group
         self.components = components
+
+    def _check_together(self) -> None:
+        n, k = self.group.n_features, np.shape(self.components)[1]
+        if n not in (None, k):
+            raise ParameterError(
+                f"components must have shape (k, {n}) to project points of {n} features, got "
+                f" {short(self.components)} of shape {np.shape(self.components)}"
+            )
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        return self.transformations.shape
+        self._check()
+        return self.group.shape
 
     @property
     def order(self) -> int | float:
-        return self.transformations.order
+        self._check()
+        return self.group.order
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        return self.transformations.sample(n_samples, random_state)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return self.group.sample(n_samples, rng)
 
-    def elements(self) -> NDArray:
-        return self.transformations.elements()
+    def elements(self) -> NDArray[Any]:
+        self._check()
+        return self.group.elements()
 
-    def weights(self) -> NDArray | None:
-        return self.transformations.weights()
+    def weights(self) -> NDArray[Any] | None:
+        self._check()
+        return self.group.weights()
 
-    def quadrature(self) -> tuple[NDArray, NDArray]:
-        return self.transformations.quadrature()
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        self._check()
+        return self.group.quadrature()
 
-    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray:
-        """Coordinates of the transformed points, shape (r, n, k)."""
-        return self._act(np.asarray(elements), self._flatten(np.asarray(X)))
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return self.group._check_elements(elements)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         components = np.asarray(self.components, dtype=X.dtype)
-        if components.ndim != 2 or components.shape[1] != X.shape[1]:
-            raise ValueError(
+        if components.shape[1] != X.shape[1]:
+            raise ParameterError(
                 f"components must have shape (k, {X.shape[1]}) to project points of "
                 f"{X.shape[1]} features, got {components.shape}"
             )
         moved = np.empty((len(elements), len(X), len(components)), dtype=X.dtype)
         for i in range(len(elements)):
             # One element at a time: the transformed points never all exist in full.
-            whole = self.transformations.act(elements[i : i + 1], X)
-            np.matmul(whole.reshape(len(X), -1), components.T, out=moved[i])
+            whole = self.group.act(elements[i : i + 1], X)
+            np.matmul(whole[0], components.T, out=moved[i])
         return moved

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from ..parameters import Flag, OneOf
 from .base import Transformations
-from .densities import Density
 from .interpolation import ORDERS, resample
-from .translations import image_shape
+from .translations import IMAGE_SHAPE
 
-__all__ = ["Resampled", "ResampledWithJacobian", "listed", "normalised"]
+__all__ = ["Resampled", "ResampledWithJacobian"]
 
 
 class Resampled(Transformations):
@@ -20,24 +21,21 @@ class Resampled(Transformations):
 
     unitary = False
     linear = True
+    interpolation: int
+    _parameters = {"shape": IMAGE_SHAPE, "interpolation": OneOf(*ORDERS)}
 
     # `shape` is a constructor argument of the subclasses, where the base class computes it.
-    shape = None
+    shape: Any = None
 
     @abstractmethod
-    def _maps(self, elements: NDArray) -> tuple[NDArray, NDArray]:
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Inverse matrices (r, 2, 2) and shifts (r, 2) of x -> A x + b in (row, column)."""
 
-    def _factors(self, inverses: NDArray) -> NDArray | None:
+    def _factors(self, inverses: NDArray[Any]) -> NDArray[Any] | None:
         return None
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        shape = image_shape(self.shape)
-        if self.interpolation not in ORDERS:
-            raise ValueError(
-                f"interpolation must be of order 1 (bilinear) or 3 (cubic spline), got "
-                f"{self.interpolation!r}"
-            )
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        shape = tuple(self.shape)
         inverses, shifts = self._maps(elements)
         centre = (np.array(shape[:2]) - 1) / 2
         # Position A^-1 (y - centre - b) + centre of the image is seen at y.
@@ -55,20 +53,8 @@ class Resampled(Transformations):
 class ResampledWithJacobian(Resampled):
     """Intensities times |J_g|^(-1/2), so that the action is unitary but for interpolation."""
 
-    def _factors(self, inverses: NDArray) -> NDArray | None:
+    jacobian: bool
+    _parameters = {"jacobian": Flag()}
+
+    def _factors(self, inverses: NDArray[Any]) -> NDArray[Any] | None:
         return np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
-
-
-def listed(values: ArrayLike, name: str) -> NDArray:
-    """A parameter that lists the elements of a finite set, checked."""
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ValueError(f"{name} must be a sequence of finite numbers, at least one, got {values}")
-    return values
-
-
-def normalised(weights: NDArray, density: Density) -> NDArray:
-    """Weights of listed elements that add up to one."""
-    if not weights.sum() > 0:
-        raise ValueError(f"{density!r} gives none of the listed elements a positive weight")
-    return weights / weights.sum()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from .densities import Density, LogNormal, own_density
-from .resampled import ResampledWithJacobian, listed, normalised
+from ..deprecation import renamed_parameters
+from ..parameters import Array
+from .densities import DENSITY, Density, LogNormal, normalised
+from .resampled import ResampledWithJacobian
 
 __all__ = ["Scalings"]
 
 
+@renamed_parameters(scales="factors")
 class Scalings(ResampledWithJacobian):
     """Magnifications of an image about its centre, by interpolation, in a fixed frame.
 
@@ -23,10 +26,10 @@ class Scalings(ResampledWithJacobian):
     ----------
     shape : tuple
         (height, width) or (height, width, channels).
-    scales : sequence of float or None
+    factors : sequence of float or None
         A finite set of factors. None takes all positive ones.
     density : Density or None
-        On the factor. With ``scales`` it weighs them, as a density of log(factor), where 1/2 and 2
+        On the factor. With ``factors`` it weighs them, as a density of log(factor), where 1/2 and 2
         mirror each other; without, factors are drawn from it, and None is ``LogNormal(0.3)``.
     interpolation : {1, 3}
     jacobian : bool
@@ -35,68 +38,78 @@ class Scalings(ResampledWithJacobian):
 
     Examples
     --------
-    >>> zooms = Scalings((8, 8), scales=[0.5, 1, 2])
+    >>> zooms = Scalings((8, 8), factors=[0.5, 1, 2])
     >>> zooms.order, zooms.symmetric
     (3, True)
     """
 
+    _parameters = {"factors": Array(1, above=0) | None, "density": DENSITY}
+
     def __init__(
         self,
         shape: tuple[int, ...],
-        scales: ArrayLike | None = None,
+        factors: ArrayLike | None = None,
+        *,
         density: Density | None = None,
         interpolation: int = 3,
         jacobian: bool = True,
     ):
         self.shape = shape
-        self.scales = scales
+        self.factors = factors
         self.density = density
         self.interpolation = interpolation
         self.jacobian = jacobian
 
+    def _listed(self) -> NDArray[Any] | None:
+        """The factors as given; None for all positive ones."""
+        self._check()
+        return None if self.factors is None else np.asarray(self.factors, dtype=float)
+
     @property
-    def symmetric(self) -> bool:
-        density = own_density(self)
-        if self.scales is None:
-            return density is None or density.symmetric
-        if density is not None:
-            weights = dict(zip(self.elements(), self.weights(), strict=True))
-        else:
-            weights = dict.fromkeys(self.elements(), 1.0)
+    def symmetric(self) -> bool:  # type: ignore[override]
+        factors = self._listed()
+        if factors is None:
+            return self.density is None or self.density.symmetric
+        weights = self.weights()
+        known = list(
+            zip(factors, np.ones(len(factors)) if weights is None else weights, strict=True)
+        )
         return all(
-            any(np.isclose(1 / s, t) and np.isclose(w, v) for t, v in weights.items())
-            for s, w in weights.items()
+            any(np.isclose(1 / s, t) and np.isclose(w, v) for t, v in known) for s, w in known
         )
 
     @property
     def order(self) -> int | float:
-        return inf if self.scales is None else len(listed(self.scales, "scales"))
+        factors = self._listed()
+        return inf if factors is None else len(factors)
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """The factors, shape (r,), as given."""
-        return super().elements() if self.scales is None else listed(self.scales, "scales")
+        factors = self._listed()
+        return super().elements() if factors is None else factors
 
-    def weights(self) -> NDArray | None:
-        density = own_density(self)
-        if self.scales is None or density is None:
+    def weights(self) -> NDArray[Any] | None:
+        factors = self._listed()
+        if factors is None or self.density is None:
             return None
-        factors = self.elements()
-        return normalised(density.pdf(factors) * factors, density)
+        return normalised(self.density.pdf(factors) * factors, self.density)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
-        if self.scales is not None:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        if self.factors is not None:
             factors = self.elements()
             return factors[rng.choice(len(factors), size=n_samples, p=self.weights())]
-        density = own_density(self) or LogNormal(0.3)
-        return density.sample(n_samples, rng)
+        return (self.density or LogNormal(0.3)).sample(n_samples, rng)
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Reciprocal factors; undone up to interpolation and what left the frame."""
-        return 1 / np.asarray(elements)
+        return np.asarray(1 / np.asarray(elements))
 
-    def _maps(self, elements: NDArray) -> tuple[NDArray, NDArray]:
-        if elements.ndim != 1 or not np.all(elements > 0):
-            raise ValueError(f"scales must be positive numbers of shape (r,), got {elements}")
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        # Beyond these bounds the image or its background has vanished.
+        if elements.ndim != 1 or not np.all((elements > 1e-100) & (elements < 1e100)):
+            self._refuse(elements, "factors of shape (r,), positive numbers")
+        return elements
+
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         inverses = np.eye(2) / elements[:, None, None]
         return inverses, np.zeros((len(elements), 2))

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
-from ..checks import check_count
+from ..parameters import Array, ParameterError, Whole, short
 from .abilities import Grid
-from .base import FiniteGroup
-from .schreier_sims import permutation_group, sample_permutations
+from .base import FiniteGroup, whole_elements
+from .schreier_sims import order_at_least, permutation_group, sample_permutations
 
 __all__ = [
     "CyclicShifts",
@@ -27,6 +26,10 @@ __all__ = [
     "SignedPermutationGroup",
     "SignedPermutations",
 ]
+
+
+#: Coordinates whose permutations are counted; a factorial has to be computed for it.
+_MOST = 100_000
 
 
 class SignedPermutationGroup(FiniteGroup):
@@ -41,33 +44,34 @@ class SignedPermutationGroup(FiniteGroup):
     linear = True
     preserves_l1 = True
     #: Coordinates that move together.
-    block = 1
+    block: int = 1
+    n: int
 
     def _degree(self) -> int:
         """Number of coordinates (or blocks of coordinates) that are moved: ``n``, as a rule."""
-        at_least_one(self, "block")
-        return at_least_one(self, "n")
+        self._check()
+        return int(self.n)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self._degree() * self.block,)
 
-    def identity(self) -> NDArray:
+    def identity(self) -> NDArray[Any]:
         return np.arange(1, self._degree() + 1)[None]
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
         picked = np.take_along_axis(second, np.abs(first) - 1, axis=1)
-        return np.sign(first) * picked
+        return np.asarray(np.sign(first) * picked)
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         elements = np.atleast_2d(elements)
         result = np.empty_like(elements)
         target = np.sign(elements) * np.arange(1, elements.shape[1] + 1)
         np.put_along_axis(result, np.abs(elements) - 1, target, axis=1)
         return result
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """Elements on all coordinates: ``(g x)[i] = signs[i] * x[perm[i]]``.
 
         Returns
@@ -78,9 +82,22 @@ class SignedPermutationGroup(FiniteGroup):
         elements = np.atleast_2d(elements)
         perm = (np.abs(elements) - 1)[:, :, None] * self.block + np.arange(self.block)
         signs = np.repeat(np.sign(elements).astype(np.int8), self.block, axis=1)
-        return perm.reshape(len(elements), -1), signs
+        return perm.reshape(signs.shape), signs
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        n = self._degree()
+        elements = whole_elements(self, elements, n, "rows of 1 .. n in some order, with signs")
+        if len(elements) and not self._belong(elements, n):
+            self._refuse(
+                elements, f"elements of {self!r}, rows of 1 .. n in some order, with signs"
+            )
+        return elements
+
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        """Whether rows of n whole numbers, at least one row, are this group's elements."""
+        return _permute(np.abs(elements), n)
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         perm, signs = self.as_signed_permutations(elements)
         moved = np.take(X, perm, axis=1).swapaxes(0, 1)
         if np.any(signs < 0):
@@ -95,16 +112,18 @@ class SymmetricGroup(SignedPermutationGroup):
     def order(self) -> int:
         return factorial(self._degree())
 
-    def generators(self) -> NDArray:
+    def generators(self) -> NDArray[Any]:
         """The transposition (1 2) and the cycle (1 2 ... n)."""
         n, line = self._degree(), self.identity()[0]
         swap = line.copy()
         swap[:2] = line[:2][::-1]
         return np.stack([swap, np.roll(line, -1)])[: min(n - 1, 2)].reshape(-1, n)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
+
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return _permute(elements, n)
 
 
 class Permutations(SymmetricGroup):
@@ -114,6 +133,8 @@ class Permutations(SymmetricGroup):
     >>> group.order, group.n_features, len(group.generators())
     (120, 40, 2)
     """
+
+    _parameters = {"n": Whole(1, _MOST), "block": Whole(1)}
 
     def __init__(self, n: int, block: int = 1):
         self.n = n
@@ -132,6 +153,8 @@ class CyclicShifts(SignedPermutationGroup):
     array([[4., 1., 2., 3.]])
     """
 
+    _parameters = {"n": Whole(1), "block": Whole(1)}
+
     def __init__(self, n: int, block: int = 1):
         self.n = n
         self.block = block
@@ -140,14 +163,22 @@ class CyclicShifts(SignedPermutationGroup):
     def order(self) -> int:
         return self._degree()
 
-    def generators(self) -> NDArray:
+    def generators(self) -> NDArray[Any]:
         return np.roll(self.identity(), 1, axis=1)[: self._degree() - 1]
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         i = np.arange(self._degree())
-        return (i[None, :] - i[:, None]) % self._degree() + 1
+        return np.asarray((i[None, :] - i[:, None]) % self._degree() + 1)
 
-    def as_shifts(self, elements: NDArray) -> Grid:
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        first = elements[:, 0]
+        if first.min() < 1 or first.max() > n:
+            return False
+        twice = np.arange(2 * n) % n + 1
+        shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
+        return bool((shifted[first - 1] == elements).all())
+
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts to the right of a row of blocks."""
         n = self._degree()
         right = (1 - np.asarray(elements)[:, 0]) % n
@@ -161,30 +192,35 @@ class SignFlips(SignedPermutationGroup):
     1024
     """
 
+    _parameters = {"n": Whole(1, 10**6)}
+
     def __init__(self, n: int):
         self.n = n
 
     @property
     def order(self) -> int:
-        return 2 ** self._degree()
+        return 1 << self._degree()
 
-    def generators(self) -> NDArray:
-        return self.identity() * (1 - 2 * np.eye(self._degree(), dtype=int))
+    def generators(self) -> NDArray[Any]:
+        return np.asarray(self.identity() * (1 - 2 * np.eye(self._degree(), dtype=int)))
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         self._check_listable()
         bits = (np.arange(self.order)[:, None] >> np.arange(self._degree())) & 1
-        return self.identity() * (1 - 2 * bits)
+        return np.asarray(self.identity() * (1 - 2 * bits))
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
-        return self.identity() * (1 - 2 * rng.randint(2, size=(n_samples, self._degree())))
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        bits = rng.randint(2, size=(n_samples, self._degree()))
+        return np.asarray(self.identity() * (1 - 2 * bits))
+
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return bool((np.abs(elements) == np.arange(1, n + 1)).all())
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Absolute values."""
         return xp.abs(X)
 
-    def log_mean_exponential(self, A: NDArray, B: NDArray) -> NDArray:
+    def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Sums of log cosh a_i b_i."""
         total = np.zeros((len(A), len(B)), np.result_type(A, B))
         for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
@@ -204,22 +240,23 @@ class SignedPermutations(SignedPermutationGroup):
     48
     """
 
+    _parameters = {"n": Whole(1, _MOST)}
+
     def __init__(self, n: int):
         self.n = n
 
     @property
     def order(self) -> int:
-        return 2 ** self._degree() * factorial(self._degree())
+        return factorial(self._degree()) << self._degree()
 
-    def generators(self) -> NDArray:
+    def generators(self) -> NDArray[Any]:
         flip = self.identity()
         flip[0, 0] = -1
         return np.concatenate([Permutations(self._degree()).generators(), flip])
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         lines = Permutations(self._degree()).sample(n_samples, rng)
-        return lines * np.sign(SignFlips(self._degree()).sample(n_samples, rng))
+        return np.asarray(lines * np.sign(SignFlips(self._degree()).sample(n_samples, rng)))
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
@@ -243,34 +280,45 @@ class GeneratedPermutations(SignedPermutationGroup):
     12
     """
 
+    _parameters = {"permutations": Array(whole=True, least=0), "block": Whole(1)}
+
     def __init__(self, permutations: ArrayLike, block: int = 1):
         self.permutations = permutations
         self.block = block
 
-    def _lines(self) -> NDArray:
+    def _check_together(self) -> None:
         lines = np.atleast_2d(np.asarray(self.permutations))
         if lines.ndim != 2 or not np.array_equal(
             np.sort(lines, axis=1), np.broadcast_to(np.arange(lines.shape[1]), lines.shape)
         ):
-            raise ValueError(
-                "each row must be a permutation of 0 .. n-1 in one-line notation, got "
-                f"{self.permutations!r}"
+            raise ParameterError(
+                f"{type(self).__name__} needs permutations to be rows, each row must be a "
+                f"permutation of 0 .. n-1 in one-line notation, got {short(self.permutations)} of "
+                f"shape {lines.shape}"
             )
-        return lines
+
+    def _lines(self) -> NDArray[Any]:
+        self._check()
+        return np.atleast_2d(np.asarray(self.permutations))
 
     def _degree(self) -> int:
-        return self._lines().shape[1]
+        return int(self._lines().shape[1])
 
     @property
     def order(self) -> int:
         return int(permutation_group(self._lines()).order())
 
-    def generators(self) -> NDArray:
+    def generators(self) -> NDArray[Any]:
         return self._lines() + 1
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
-        rng = check_random_state(random_state)
+    def _at_least(self, n: int) -> int:
+        return order_at_least(self._lines(), n)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         return sample_permutations(permutation_group(self._lines()), n_samples, rng) + 1
+
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return _permute(elements, n)
 
 
 class Negation(FiniteGroup):
@@ -281,28 +329,38 @@ class Negation(FiniteGroup):
            [-1., -2.]])
     """
 
-    order = 2
     linear = True
     preserves_l1 = True
 
-    def generators(self) -> NDArray:
+    @property
+    def order(self) -> int:
+        return 2
+
+    def generators(self) -> NDArray[Any]:
         return np.array([-1])
 
-    def identity(self) -> NDArray:
+    def identity(self) -> NDArray[Any]:
         return np.array([1])
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray:
-        return np.asarray(first) * np.asarray(second)
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray(np.asarray(first) * np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         return np.asarray(elements)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        return elements.astype(X.dtype)[:, None, None] * X
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1 or not (np.abs(elements.astype(float)) == 1).all():
+            self._refuse(elements, "a row of 1 and -1")
+        return elements
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(elements.astype(X.dtype)[:, None, None] * X)
 
 
-def at_least_one(group: FiniteGroup, name: str) -> int:
-    """A parameter of a group, checked."""
-    value = getattr(group, name)
-    check_count(type(group).__name__, **{name: value})
-    return int(value)
+def _permute(lines: NDArray[Any], n: int) -> bool:
+    """Whether every row holds each of 1, ..., n."""
+    if lines.min() < 1 or lines.max() > n:
+        return False
+    seen = np.zeros(lines.size, dtype=bool)
+    seen[lines + np.arange(-1, lines.size - 1, n)[:, None]] = True
+    return bool(seen.all())

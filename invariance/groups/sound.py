@@ -10,79 +10,115 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import signal
-from sklearn.utils import check_random_state
 
+from ..parameters import (
+    Array,
+    Flag,
+    Kind,
+    Number,
+    ParameterError,
+    Positive,
+    Shape,
+    Whole,
+    check_values,
+    short,
+)
 from .base import Transformations
 
 __all__ = ["PitchSpeed", "SpectrogramPitchSpeed", "mel_frequencies"]
 
 
-def mel_frequencies(n_bands: int, low: float, high: float) -> NDArray[np.float64]:
+_BANDS: dict[str, Kind] = {"n_bands": Whole(1), "low": Number(0), "high": Positive()}
+
+
+def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:
     """Centres in Hz of ``n_bands`` bands between two frequencies, equally spaced in mel.
 
-    >>> mel_frequencies(3, 0.0, 1000.0).round(0)
+    >>> mel_frequencies(3, 0.0, high=1000.0).round(0)
     array([174., 391., 662.])
     """
+    check_values("mel_frequencies", _BANDS, {"n_bands": n_bands, "low": low, "high": high})
+    _check_range("mel_frequencies", low, high)
     edges = np.linspace(_mel(low), _mel(high), n_bands + 2)
-    return 700 * np.expm1(edges[1:-1] / 1127.01048)
+    return np.asarray(700 * np.expm1(edges[1:-1] / 1127.01048))
 
 
-def _mel(hertz: ArrayLike) -> NDArray:
-    return 1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700)
+def _check_range(owner: str, low: float, high: float) -> None:
+    if not low < high:
+        raise ParameterError(
+            f"{owner}: frequencies need 0 <= low < high, got low={low}, high={high}"
+        )
+
+
+def _mel(hertz: ArrayLike) -> NDArray[Any]:
+    return np.asarray(1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700))
 
 
 class _PitchSpeed(Transformations):
     """A finite set of pairs (cents, speed), equally likely."""
 
     unitary = False
+    cents: ArrayLike
+    speeds: ArrayLike
+    _parameters = {"cents": Array(), "speeds": Array(above=0)}
 
     # `shape` is a constructor argument of the subclasses, where the base class computes it.
-    shape = None
+    shape: Any = None
+
+    def _check_together(self) -> None:
+        for name in ("cents", "speeds"):
+            if np.ndim(getattr(self, name)) > 1:
+                raise ParameterError(
+                    f"{name} must be one sequence, got {short(getattr(self, name))}"
+                )
+        # Ten octaves: twice what anybody hears.
+        if np.abs(np.asarray(self.cents, dtype=float)).max() > 12_000:
+            raise ParameterError(f"cents must lie within 12000, got {short(self.cents)}")
 
     @property
-    def symmetric(self) -> bool:
+    def symmetric(self) -> bool:  # type: ignore[override]
         pairs = self.elements()
         mirrored = self.inverse(pairs)
-        return all(np.isclose(pairs, m).all(axis=1).any() for m in mirrored)
+        return all(bool(np.isclose(pairs, m).all(axis=1).any()) for m in mirrored)
 
     @property
     def order(self) -> int:
         return len(self.elements())
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """All pairs (cents, speed), shape (r, 2), the speed varying fastest."""
-        cents, speeds = (
-            np.atleast_1d(np.asarray(v, dtype=float)) for v in (self.cents, self.speeds)
-        )
-        if not (cents.size and speeds.size and np.isfinite(cents).all() and np.all(speeds > 0)):
-            raise ValueError(
-                f"cents must be finite and speeds positive, at least one of each; got cents="
-                f"{self.cents!r}, speeds={self.speeds!r}"
-            )
+        self._check()
+        cents, speeds = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
         return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         pairs = self.elements()
-        return pairs[check_random_state(random_state).randint(len(pairs), size=n_samples)]
+        return pairs[rng.randint(len(pairs), size=n_samples)]
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""
-        elements = np.atleast_2d(np.asarray(elements, dtype=float))
-        return np.stack([-elements[:, 0], 1 / elements[:, 1]], axis=1)
+        pairs = np.atleast_2d(np.asarray(elements, dtype=float))
+        return np.stack([-pairs[:, 0], 1 / pairs[:, 1]], axis=1)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        if elements.ndim != 2 or elements.shape[1] != 2 or not np.all(elements[:, 1] > 0):
-            raise ValueError(
-                f"elements are pairs (cents, speed > 0) of shape (r, 2), got {elements!r:.80}"
-            )
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if (
+            elements.shape[1:] != (2,)
+            or not (np.abs(elements[:, 0].astype(float)) <= 12_000).all()
+            or not ((elements[:, 1] > 0) & np.isfinite(elements[:, 1])).all()
+        ):
+            self._refuse(elements, "pairs (cents, speed > 0) of shape (r, 2)")
+        return elements
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         return self._moved(elements.astype(float), X)
 
     @abstractmethod
-    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         """Checked elements applied to X of shape (n, d)."""
 
 
@@ -116,10 +152,13 @@ class PitchSpeed(_PitchSpeed):
     (9, True)
     """
 
+    _parameters = {"shape": Shape(1), "sample_rate": Positive(), "high_quality": Flag()}
+
     def __init__(
         self,
         shape: tuple[int],
         cents: ArrayLike = (-400, 0, 400),
+        *,
         speeds: ArrayLike = (0.5, 1, 2),
         sample_rate: float = 8000,
         high_quality: bool = True,
@@ -130,7 +169,7 @@ class PitchSpeed(_PitchSpeed):
         self.sample_rate = sample_rate
         self.high_quality = high_quality
 
-    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         try:
             from pedalboard import time_stretch
         except ImportError as error:
@@ -189,10 +228,13 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     (27, 1440)
     """
 
+    _parameters = {"shape": Shape(2), "low": Number(0), "high": Positive()}
+
     def __init__(
         self,
         shape: tuple[int, int],
         cents: ArrayLike = (-400, 0, 400),
+        *,
         speeds: ArrayLike = (0.5, 1, 2),
         low: float = 100.0,
         high: float = 4000.0,
@@ -203,16 +245,14 @@ class SpectrogramPitchSpeed(_PitchSpeed):
         self.low = low
         self.high = high
 
-    def _moved(self, elements: NDArray, X: NDArray) -> NDArray:
-        if len(self.shape) != 2:
-            raise ValueError(f"a spectrogram's shape is (frames, bands), got {self.shape!r}")
+    def _check_together(self) -> None:
+        super()._check_together()
+        _check_range(type(self).__name__, self.low, self.high)
+
+    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         n_frames, n_bands = self.shape
-        if not 0 <= self.low < self.high:
-            raise ValueError(
-                f"frequencies need 0 <= low < high, got low={self.low}, high={self.high}"
-            )
         frames = np.arange(n_frames)
-        centres = mel_frequencies(n_bands, self.low, self.high)
+        centres = mel_frequencies(n_bands, self.low, high=self.high)
         spacing = (_mel(self.high) - _mel(self.low)) / (n_bands + 1)
         images = X.reshape(len(X), n_frames, n_bands)
         moved = np.empty((len(elements), *images.shape), dtype=X.dtype)
@@ -225,7 +265,7 @@ class SpectrogramPitchSpeed(_PitchSpeed):
         return moved.reshape(len(elements), *X.shape)
 
 
-def _linear(positions: NDArray, length: int) -> NDArray:
+def _linear(positions: NDArray[Any], length: int) -> NDArray[Any]:
     """Linear interpolation at these positions of a sequence that is zero outside, as a matrix."""
     distance = np.abs(positions[:, None] - np.arange(length))
-    return np.maximum(1 - distance, 0)
+    return np.asarray(np.maximum(1 - distance, 0))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..parameters import Array, ParameterError, Positive, short
 from .cyclic import CyclicProduct
 
 __all__ = ["TorusTranslations"]
@@ -31,23 +34,26 @@ class TorusTranslations(CyclicProduct):
     """
 
     unitary = False
+    _parameters = {"orders": Array(whole=True, least=1), "period": Positive()}
 
     def __init__(self, orders: ArrayLike, period: float = 2.0):
         self.orders = orders
         self.period = period
 
-    def _periods(self) -> NDArray:
+    def _periods(self) -> NDArray[Any]:
+        self._check()
         orders = np.atleast_1d(np.asarray(self.orders))
-        if orders.ndim != 1 or not np.issubdtype(orders.dtype, np.integer) or np.any(orders < 1):
-            raise ValueError(f"orders must be positive integers, got {self.orders!r}")
-        if not self.period > 0:
-            raise ValueError(f"period must be positive, got {self.period!r}")
+        if orders.ndim != 1:
+            raise ParameterError(
+                f"TorusTranslations needs orders to be one row, got {short(self.orders)} of shape "
+                f"{orders.shape}"
+            )
         return orders.astype(np.int64)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (len(self._periods()),)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         shifts = np.asarray(self.period * elements / self._periods(), dtype=X.dtype)
-        return X[None] + shifts[:, None]
+        return np.asarray(X[None] + shifts[:, None])

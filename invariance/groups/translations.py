@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
+from ..parameters import Array, OneOf, ParameterError, Shape, Whole, check_values, short
 from .abilities import Grid, differences
-from .base import Transformations
+from .base import Transformations, whole_elements
 from .cyclic import CyclicProduct
-from .densities import Density, own_density
+from .densities import DENSITY, Density, normalised
 
-__all__ = ["CyclicTranslations", "Translations", "image_shape"]
+__all__ = ["IMAGE_SHAPE", "CyclicTranslations", "Translations", "image_shape"]
 
 
-def image_shape(shape) -> tuple[int, ...]:
+class _ImageShape(Shape):
+    words = "(height, width) or (height, width, channels), whole numbers >= 1"
+
+
+#: What may be given for the shape of an image.
+IMAGE_SHAPE = _ImageShape(2, 3)
+
+
+def image_shape(shape: Any) -> tuple[int, ...]:
     """(height, width) or (height, width, channels) as a tuple of positive integers."""
-    sizes = np.atleast_1d(np.asarray(shape))
-    if sizes.ndim != 1 or len(sizes) not in (2, 3) or sizes.dtype.kind not in "iu":
-        raise ValueError(
-            f"an image's shape is (height, width) or (height, width, channels), got {shape!r}"
-        )
-    if np.any(sizes < 1):
-        raise ValueError(f"an image's sides must be positive, got shape {shape!r}")
-    return tuple(int(s) for s in sizes)
+    check_values("an image", {"shape": IMAGE_SHAPE}, {"shape": shape})
+    return tuple(int(side) for side in shape)
 
 
-def _roll(shifts: NDArray, X: NDArray, shape: tuple[int, ...]) -> NDArray:
+def _grid_shape(shape: Any) -> tuple[int, int, int]:
+    """(height, width, channels), one channel where none are given."""
+    height, width, channels = (*image_shape(shape), 1)[:3]
+    return height, width, channels
+
+
+def _roll(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     images = X.reshape(len(X), *shape)
     moved = np.empty((len(shifts), *images.shape), dtype=X.dtype)
     for shift, result in zip(shifts, moved, strict=True):
@@ -62,39 +72,43 @@ class CyclicTranslations(CyclicProduct):
     unitary = True
     linear = True
     preserves_l1 = True
+    _parameters = {"shape": IMAGE_SHAPE, "axes": Array(whole=True, least=0)}
+
+    # `shape` is a constructor argument here, where the base class computes it.
+    shape: Any = None
 
     def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...] = (0, 1)):
         self.shape = shape
         self.axes = axes
 
-    # `shape` is a constructor argument here, where the base class computes it.
-    shape = None
+    def _check_together(self) -> None:
+        axes = np.atleast_1d(self.axes).ravel().tolist()
+        if len(set(axes)) < len(axes) or not set(axes) <= {0, 1}:
+            raise ParameterError(f"axes must be (0,), (1,) or (0, 1), got {short(self.axes)}")
 
-    def _periods(self) -> NDArray:
-        sizes = image_shape(self.shape)
-        axes = tuple(np.atleast_1d(self.axes))
-        if not axes or len(set(axes)) < len(axes) or not set(axes) <= {0, 1}:
-            raise ValueError(f"axes must be (0,), (1,) or (0, 1), got {self.axes!r}")
-        return np.array([sizes[a] for a in axes])
+    def _periods(self) -> NDArray[Any]:
+        self._check()
+        return np.array([int(self.shape[a]) for a in np.atleast_1d(self.axes)])
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         periods = self._periods()
-        return np.indices(periods).reshape(len(periods), -1).T.astype(np.int64)
+        self._check_listable()
+        return np.indices(tuple(periods)).reshape(len(periods), -1).T.astype(np.int64)
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """As permutations of the pixels: ``(g x)[i] = signs[i] * x[perm[i]]``, all signs one."""
-        pixels = np.arange(self.n_features, dtype=float)[None]
+        pixels = np.arange(float(np.prod(self.shape)))[None]
         perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
         return perm, np.ones(perm.shape, dtype=np.int8)
 
-    def as_shifts(self, elements: NDArray) -> Grid:
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts along the axes."""
         pairs = np.zeros((len(elements), 2), dtype=np.int64)
-        pairs[:, list(self.axes)] = np.atleast_2d(elements)
-        return Grid((*image_shape(self.shape), 1)[:3], pairs)
+        pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
+        return Grid(_grid_shape(self.shape), pairs)
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        return _roll(self.as_shifts(elements).pairs, X, image_shape(self.shape))
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        return _roll(self.as_shifts(elements).pairs, X, tuple(self.shape))
 
 
 class Translations(Transformations):
@@ -121,7 +135,7 @@ class Translations(Transformations):
 
     Raises
     ------
-    ValueError
+    ParameterError
         When two cyclic shifts are the same, or a zero-filled one would empty the frame.
 
     Examples
@@ -132,14 +146,23 @@ class Translations(Transformations):
     """
 
     linear = True
+    _parameters = {
+        "shape": IMAGE_SHAPE,
+        "max_shift": Array(whole=True, least=0),
+        "step": Whole(1),
+        "shifts": Array(whole=True) | None,
+        "boundary": OneOf("cyclic", "zero"),
+        "density": DENSITY,
+    }
 
     # `shape` is a constructor argument here, where the base class computes it.
-    shape = None
+    shape: Any = None
 
     def __init__(
         self,
         shape: tuple[int, ...],
         max_shift: int | tuple[int, int] = 7,
+        *,
         step: int = 1,
         shifts: ArrayLike | None = None,
         boundary: str = "cyclic",
@@ -152,12 +175,41 @@ class Translations(Transformations):
         self.boundary = boundary
         self.density = density
 
+    def _check_together(self) -> None:
+        if self.shifts is None:
+            if np.shape(self.max_shift) not in ((), (2,)):
+                raise ParameterError(
+                    "max_shift must be a non-negative number of whole pixels, or two of them, "
+                    f"(down, right), got {short(self.max_shift)}; for fractions of a pixel use "
+                    "Affine"
+                )
+        elif np.ndim(self.shifts) != 1 and np.shape(self.shifts)[1:] != (2,):
+            raise ParameterError(
+                "shifts must be one sequence or pairs of shape (r, 2), got "
+                f"{short(self.shifts)} of shape {np.shape(self.shifts)}"
+            )
+
+    def _twice(self, n_shifts: int, distinct: int) -> None:
+        given = self.max_shift if self.shifts is None else self.shifts
+        raise ParameterError(
+            f"only {distinct} of {n_shifts} cyclic shifts of a {self.shape[0]} x {self.shape[1]} "
+            f"image differ: take a smaller max_shift or fewer shifts, got {short(given)}"
+        )
+
+    def _out_of_frame(self, shift: NDArray[Any]) -> None:
+        given = self.max_shift if self.shifts is None else self.shifts
+        raise ParameterError(
+            f"the shift {tuple(int(p) for p in shift)} moves a {self.shape[0]} x {self.shape[1]} "
+            "image out of its frame: with boundary='zero' max_shift and shifts must be smaller "
+            f"than the image, got {short(given)}"
+        )
+
     @property
-    def unitary(self) -> bool:
+    def unitary(self) -> bool:  # type: ignore[override]
         return self._cyclic() or not self._pairs().any()
 
     @property
-    def is_group(self) -> bool:
+    def is_group(self) -> bool:  # type: ignore[override]
         """Whether the shifts are cyclic and closed under addition."""
         if not self._cyclic():
             return False
@@ -165,9 +217,9 @@ class Translations(Transformations):
         return self._known(sums.reshape(-1, 2))
 
     @property
-    def symmetric(self) -> bool:
-        density = own_density(self)
-        if density is not None and not density.symmetric:
+    def symmetric(self) -> bool:  # type: ignore[override]
+        self._check()
+        if self.density is not None and not self.density.symmetric:
             return False
         return self._known(-self._pairs())
 
@@ -175,101 +227,91 @@ class Translations(Transformations):
     def order(self) -> int:
         return len(self._pairs())
 
-    def elements(self) -> NDArray:
+    def elements(self) -> NDArray[Any]:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
         return self._pairs()
 
-    def weights(self) -> NDArray | None:
-        density = own_density(self)
-        if density is None:
+    def weights(self) -> NDArray[Any] | None:
+        self._check()
+        if self.density is None:
             return None
-        weights = density.pdf(self._pairs()).prod(axis=1)
-        if not weights.sum() > 0:
-            raise ValueError(f"{density!r} gives none of the shifts a positive weight")
-        return weights / weights.sum()
+        weights = self.density.pdf(self._pairs()).prod(axis=1)
+        return normalised(weights, self.density)
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         pairs = self._pairs()
-        rng = check_random_state(random_state)
         return pairs[rng.choice(len(pairs), size=n_samples, p=self.weights())]
 
     @property
-    def preserves_l1(self) -> bool:
+    def preserves_l1(self) -> bool:  # type: ignore[override]
         return self.unitary
 
-    def as_shifts(self, elements: NDArray) -> Grid:
+    def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """The shifts themselves."""
-        return Grid((*image_shape(self.shape), 1)[:3], np.atleast_2d(elements), self._cyclic())
+        return Grid(_grid_shape(self.shape), np.atleast_2d(elements), self._cyclic())
 
-    def relative_rule(self) -> tuple[NDArray, NDArray] | None:
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Differences of cyclic shifts."""
         if not self._cyclic():
             return None
         pairs, weights = self.quadrature()
         return differences(pairs, weights, np.array(image_shape(self.shape)[:2]))
 
-    def inverse(self, elements: ArrayLike) -> NDArray:
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite shifts; with zero fill they bring back only what stayed in the frame."""
         return -np.atleast_2d(elements)
 
     def _cyclic(self) -> bool:
-        if self.boundary not in ("cyclic", "zero"):
-            raise ValueError(f"boundary must be 'cyclic' or 'zero', got {self.boundary!r}")
+        self._check()
         return self.boundary == "cyclic"
 
-    def _known(self, pairs: NDArray) -> bool:
+    def _known(self, pairs: NDArray[Any]) -> bool:
         """Whether all these shifts are among the elements."""
-        sizes = image_shape(self.shape)[:2]
-        reduce = (lambda p: p % sizes) if self._cyclic() else (lambda p: p)
-        mine = {tuple(p) for p in reduce(self._pairs())}
-        return all(tuple(p) in mine for p in reduce(pairs))
+        period = np.array(self.shape[:2]) if self._cyclic() else np.array([2**40, 2**40])
+        mine = {tuple(p) for p in self._pairs() % period}
+        return all(tuple(p) in mine for p in pairs % period)
 
-    def _pairs(self) -> NDArray:
-        sizes = np.array(image_shape(self.shape)[:2])
+    def _pairs(self) -> NDArray[Any]:
+        self._check()
+        sizes = np.array(self.shape[:2])
         if self.shifts is None:
-            largest = np.broadcast_to(np.asarray(self.max_shift), (2,))
-            if largest.dtype.kind not in "iu" or np.any(largest < 0):
-                raise ValueError(
-                    f"max_shift must be a non-negative number of whole pixels, got "
-                    f"{self.max_shift!r}; for fractions of a pixel use Affine"
-                )
-            if not isinstance(self.step, (int, np.integer)) or self.step < 1:
-                raise ValueError(f"step must be a positive integer, got {self.step!r}")
-            # Multiples of the step on both sides of zero, so that the set is symmetric.
-            sides = [self.step * np.arange(-(m // self.step), m // self.step + 1) for m in largest]
-            pairs = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
-        else:
-            pairs = np.asarray(self.shifts)
-            if pairs.dtype.kind not in "iu" or pairs.size == 0:
-                raise ValueError(
-                    f"shifts must be whole numbers of pixels, at least one, got {self.shifts!r}"
-                )
-            if pairs.ndim == 1:
-                pairs = np.stack(np.meshgrid(pairs, pairs, indexing="ij"), axis=-1).reshape(-1, 2)
-            if pairs.ndim != 2 or pairs.shape[1] != 2:
-                raise ValueError(
-                    f"shifts must be one sequence or pairs of shape (r, 2), got {pairs.shape}"
-                )
-        pairs = pairs.astype(np.int64)
-        if self._cyclic():
+            # Counted before they are listed: a large shift is refused at once.
+            reach = self._reach() // self.step * self.step
+            count = 2 * (reach // self.step) + 1
+            if self.boundary == "cyclic" and np.any(count > sizes):
+                self._twice(int(np.prod(count)), int(np.prod(np.minimum(count, sizes))))
+            if self.boundary == "zero" and np.any(reach >= sizes):
+                self._out_of_frame(reach)
+        pairs = self._list()
+        if self.boundary == "cyclic":
             distinct = len(np.unique(pairs % sizes, axis=0))
             if distinct < len(pairs):
-                raise ValueError(
-                    f"only {distinct} of {len(pairs)} cyclic shifts of a "
-                    f"{sizes[0]} x {sizes[1]} image differ: take smaller or fewer shifts"
-                )
+                self._twice(len(pairs), distinct)
         elif np.any(np.abs(pairs) >= sizes):
-            worst = pairs[np.any(np.abs(pairs) >= sizes, axis=1)][0]
-            raise ValueError(
-                f"the shift {tuple(int(p) for p in worst)} moves a {sizes[0]} x {sizes[1]} image "
-                "out of its frame: with boundary='zero' shifts must be smaller than the image"
-            )
+            self._out_of_frame(pairs[np.any(np.abs(pairs) >= sizes, axis=1)][0])
         return pairs
 
-    def _act(self, elements: NDArray, X: NDArray) -> NDArray:
-        shape = image_shape(self.shape)
-        if elements.ndim != 2 or elements.shape[1] != 2:
-            raise ValueError(f"shifts must have shape (r, 2), got {elements.shape}")
+    def _reach(self) -> NDArray[Any]:
+        return np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
+
+    def _list(self) -> NDArray[Any]:
+        if self.shifts is None:
+            # Multiples of the step on both sides of zero, so that the set is symmetric.
+            steps = self._reach() // self.step
+            sides = [self.step * np.arange(-n, n + 1) for n in steps]
+        else:
+            shifts = np.asarray(self.shifts)
+            if shifts.ndim == 2:
+                return shifts.astype(np.int64)
+            sides = [shifts, shifts]
+        pairs = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
+        return pairs.astype(np.int64)
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return whole_elements(self, elements, 2, "shifts (down, right)")
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        shape = tuple(self.shape)
         if self._cyclic():
             return _roll(elements, X, shape)
         images = X.reshape(len(X), *shape)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from .form import Form
 
@@ -214,6 +216,17 @@ def _over(ufunc: Any, values: Values) -> Values:
     return reduced
 
 
+@lru_cache(maxsize=2)
+def _ones(size: int, dtype: np.dtype[Any]) -> Values:
+    return np.ones(size, dtype)
+
+
+@lru_cache(maxsize=8)
+def _below(n_bins: int, dtype: np.dtype[Any]) -> Values:
+    """Sums of cells up to each threshold, as a matrix."""
+    return np.triu(np.ones((2 * n_bins + 2, 2 * n_bins + 1), dtype))
+
+
 class Histogram(Reduction):
     r"""Cumulative distribution: weights of the elements with value at most each threshold.
 
@@ -249,21 +262,30 @@ class Histogram(Reduction):
             values *= dtype.type(n / self.half_width)
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
-        _, p, _, q = values.shape
+        a, p, b, q = values.shape
         n_cells = 2 * n + 2
-        offsets = (np.arange(p * q) * n_cells + n).reshape(1, p, 1, q)
-        cells = np.empty(values.shape, dtype=np.intp)
-        np.add(values, offsets, out=cells, casting="unsafe")
+        # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
+        # or a single one where their entries do not lie together.
+        rows, together = (p, 1) if a == 1 else (1, p)
+        of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
+        cells = values.astype(np.int32).reshape(-1, together * b * q)
+        cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
         first = weights.flat[0]
         equal = bool((weights == first).all())
-        every = None if equal else np.broadcast_to(weights[:, None, :, None], values.shape).ravel()
-        counted = np.bincount(cells.ravel(), every, minlength=p * q * n_cells)
-        counted = counted.reshape(p, q, n_cells)[..., :-1]
-        if equal:
-            # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
-            counts = np.cumsum(counted, axis=2, dtype=np.int32)
-            return [np.multiply(counts, first, dtype=dtype, casting="unsafe")]
-        return [np.cumsum(counted, axis=2).astype(dtype, copy=False)]
+        # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
+        kind = np.dtype(np.float32) if equal else dtype
+        entries = _ones(cells.size, kind)
+        if not equal:
+            entries = np.empty((a, p, b, q), kind)
+            entries[...] = weights[:, None, :, None]
+        starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
+        counted = csr_array(
+            (entries.reshape(-1), cells.reshape(-1), starts),
+            shape=(rows, p * q * n_cells // rows),
+        ).toarray()
+        shares = counted.reshape(p * q, n_cells) @ _below(n, kind)
+        shares = shares.reshape(p, q, -1)
+        return [np.multiply(shares, first, dtype=dtype) if equal else shares]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
         return np.einsum("prqk,r->pqk", part, weights.astype(part.dtype, copy=False))
@@ -285,4 +307,3 @@ class Histogram(Reduction):
 
     def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
         return one + two
-

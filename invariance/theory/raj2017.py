@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import check_finite
-from .checks import finite, positive, probability
+from ..parameters import Array, Flag, Kind, Number, ParameterError, Positive, Whole, short
+from .quantities import AMOUNTS, PROBABILITY, SIZES, checked
 
 __all__ = [
     "approximation_error",
@@ -33,37 +33,60 @@ __all__ = [
     "uniform_failure",
 ]
 
+_KINDS: dict[str, Kind] = {
+    "s": SIZES,
+    "r": SIZES,
+    "n": SIZES,
+    "eps": AMOUNTS,
+    "d": Whole(1),
+    "diameter": Positive(),
+    "sigma": Positive(),
+    "delta": PROBABILITY,
+    "C": AMOUNTS,
+    "bound": AMOUNTS,
+    "lipschitz": Positive(),
+    "loss_at_zero": Number(),
+    "published": Flag(),
+    "matrix": Array(2),
+}
+
 #: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
 
 
+@checked(_KINDS)
 def gamma_of_bandwidth(sigma: float) -> float:
     """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
 
     >>> gamma_of_bandwidth(1.0)
     0.5
     """
-    positive(sigma=sigma)
-    finite(sigma=sigma)
     return 1 / (2 * sigma**2)
 
 
+@checked(_KINDS)
 def jacobian_factor(matrix: ArrayLike) -> float:
     r"""The factor :math:`|J_g|^{-1/2}` that makes x -> A x + b unitary on images (lemma 2.1).
 
     >>> jacobian_factor([[2.0, 0.0], [0.0, 2.0]])
     0.5
     """
-    matrix = np.asarray(matrix, dtype=float)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"expected the square matrix A of x -> A x + b, got shape {matrix.shape}")
-    check_finite("the matrix", matrix)
-    determinant = abs(float(np.linalg.det(matrix)))
+    linear = np.asarray(matrix, dtype=float)
+    if linear.shape[0] != linear.shape[1]:
+        raise ParameterError(
+            "expected the square matrix A of x -> A x + b, got shape "
+            f"{linear.shape} of {short(matrix)}"
+        )
+    determinant = abs(float(np.linalg.det(linear)))
     if not determinant > 0:
-        raise ValueError("an affine map that squeezes the plane into a line has no inverse")
+        raise ParameterError(
+            "matrix: an affine map that squeezes the plane into a line has no inverse, got "
+            f"{short(matrix)}"
+        )
     return determinant**-0.5
 
 
+@checked(_KINDS)
 def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
     r"""P(\|<psi(x), psi(z)> - V\| >= eps) <= 2 exp(-s eps^2 / 8) for one pair, over templates.
 
@@ -73,10 +96,10 @@ def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_templates(800, 0.4).round(6))
     0.0
     """
-    positive(s=s, eps=eps)
     return np.minimum(1, 2 * np.exp(-np.asarray(s) * np.asarray(eps) ** 2 / 8))
 
 
+@checked(_KINDS)
 def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
     r"""P(\|U - k_q,G\| >= eps) <= 2 exp(-r eps^2 / 2) for one pair, over group samples.
 
@@ -86,23 +109,22 @@ def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_group(100, 0.5).round(6))
     7e-06
     """
-    positive(r=r, eps=eps)
     return np.minimum(1, 2 * np.exp(-np.asarray(r) * np.asarray(eps) ** 2 / 2))
 
 
+@checked(_KINDS, r=Positive())
 def statistics_gap(r: int) -> float:
     """Largest difference 1/r of U- and V-statistics for a base kernel in [0, 1] (term C).
 
     >>> statistics_gap(50)
     0.02
     """
-    positive(r=r)
-    finite(r=r)
     return 1 / r
 
 
+@checked(_KINDS, s=Positive(), r=Positive(), eps=Positive())
 def uniform_failure(
-    s: float, r: float, eps: float, d: int, diameter: float, sigma: float, published: bool = True
+    s: float, r: float, *, eps: float, d: int, diameter: float, sigma: float, published: bool = True
 ) -> float:
     r"""Bound on P(sup \|<psi(x), psi(z)> - k_q,G(x, z)\| > eps + 1/r) (theorem 3.1).
 
@@ -114,13 +136,11 @@ def uniform_failure(
 
     Examples
     --------
-    >>> uniform_failure(1e3, 1e3, 0.1, d=2, diameter=2.0, sigma=1.0)     # says nothing yet
+    >>> uniform_failure(1e3, 1e3, eps=0.1, d=2, diameter=2.0, sigma=1.0)     # says nothing yet
     1.0
-    >>> bool(uniform_failure(1e6, 1e5, 0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
+    >>> bool(uniform_failure(1e6, 1e5, eps=0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
     True
     """
-    positive(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
-    finite(s=s, r=r, eps=eps, d=d, diameter=diameter, sigma=sigma)
     group = _GROUP_PUBLISHED if published else _GROUP
     log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
     log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
@@ -134,45 +154,43 @@ def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> f
     return max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2))
 
 
-def templates(eps: float, d: int, diameter: float, delta: float) -> int:
+@checked(_KINDS, eps=Positive())
+def templates(eps: float, d: int, *, diameter: float, delta: float) -> int:
     """Templates s >= C_2 (d / eps^2) log(diam / delta_2) of theorem 3.1, with its constant.
 
     >>> templates(0.2, d=2, diameter=1.0, delta=0.1)
     40564
     """
-    positive(eps=eps, d=d, diameter=diameter)
-    finite(eps=eps, d=d, diameter=diameter)
-    probability(delta=delta)
     return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
 
 
-def group_samples(eps: float, d: int, diameter: float, delta: float, published: bool = True) -> int:
+@checked(_KINDS, eps=Positive())
+def group_samples(
+    eps: float, d: int, *, diameter: float, delta: float, published: bool = True
+) -> int:
     """Group samples r >= C_1 (d / eps^2) log(diam / delta_1) of theorem 3.1, with its constant.
 
     >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)
     634
     """
-    positive(eps=eps, d=d, diameter=diameter)
-    finite(eps=eps, d=d, diameter=diameter)
-    probability(delta=delta)
     rate = _GROUP_PUBLISHED if published else _GROUP
     return int(np.ceil(_enough(rate, eps, d, diameter, delta)))
 
 
-def hilbert_average_bound(n: ArrayLike, bound: float, delta: float) -> NDArray:
+@checked(_KINDS)
+def hilbert_average_bound(n: ArrayLike, bound: float, *, delta: float) -> NDArray:
     r"""Distance of a mean of n vectors of norm <= M from its expectation (lemma A.1).
 
     :math:`\frac{M}{\sqrt n} (1 + \sqrt{2 \log(1/\delta)})`, with probability 1 - delta.
 
-    >>> float(hilbert_average_bound(100, 1.0, 0.1).round(3))
+    >>> float(hilbert_average_bound(100, 1.0, delta=0.1).round(3))
     0.315
     """
-    positive(n=n, bound=bound)
-    probability(delta=delta)
-    return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
+    return bound / np.sqrt(np.asarray(n, dtype=float)) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
-def approximation_error(s: ArrayLike, r: ArrayLike, C: float, delta: float) -> NDArray:
+@checked(_KINDS)
+def approximation_error(s: ArrayLike, r: ArrayLike, *, C: float, delta: float) -> NDArray:
     r"""L2 distance of some f^ in the random class from f* (lemma A.2), probability 1 - 2 delta.
 
     :math:`C (1/\sqrt s + 1/\sqrt r) (1 + \sqrt{2 \log(1/\delta)})`.
@@ -180,13 +198,14 @@ def approximation_error(s: ArrayLike, r: ArrayLike, C: float, delta: float) -> N
     >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
     0.472
     """
-    positive(s=s, r=r, C=C)
-    return hilbert_average_bound(s, C, delta) + hilbert_average_bound(r, C, delta)
+    return hilbert_average_bound(s, C, delta=delta) + hilbert_average_bound(r, C, delta=delta)
 
 
+@checked(_KINDS)
 def excess_risk_bound(
     n: ArrayLike,
     s: ArrayLike,
+    *,
     r: ArrayLike,
     C: float,
     delta: float,
@@ -208,14 +227,11 @@ def excess_risk_bound(
     lipschitz, loss_at_zero : float
         Of the loss V; 1 and 1 for the hinge loss.
 
-    >>> float(excess_risk_bound(1e6, 1e4, 1e4, C=1.0, delta=0.1).round(3))
+    >>> float(excess_risk_bound(1e6, 1e4, r=1e4, C=1.0, delta=0.1).round(3))
     0.077
     """
-    positive(n=n, s=s, r=r, C=C, lipschitz=lipschitz)
-    probability(delta=delta)
-    finite(lipschitz=lipschitz, loss_at_zero=loss_at_zero)
     n = np.asarray(n, dtype=float)
     LC = lipschitz * np.asarray(C, dtype=float)
     estimation = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n)
     estimation = estimation + LC * np.sqrt(np.log(1 / delta) / (2 * n))
-    return 2 * estimation + lipschitz * approximation_error(s, r, C, delta)
+    return 2 * estimation + lipschitz * approximation_error(s, r, C=C, delta=delta)

@@ -42,14 +42,11 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import (
-    best_by_leave_one_out,
-    best_with_copies,
-    share_of_changes,
-    trial,
-)
+from invariance.companion.notebook.comparison import show
 from invariance.datasets import balanced_sample, load_mnist
+from invariance.evaluation.discrepancy import share_of_changes
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import (
     GroupCDF,
     OrbitFourier,
@@ -87,7 +84,7 @@ print(f"{group.order} transformations" + (f"; {stand_in} stand in for MNIST" if 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
     train, test = np.flatnonzero(pool), rng.permutation(np.flatnonzero(~pool))[:TEST]
-    train = train[balanced_sample(labels[train], n // 10, rng)]
+    train = train[balanced_sample(labels[train], n // 10, random_state=rng)]
     return images[train], labels[train], images[test], labels[test]
 
 
@@ -126,7 +123,7 @@ def bases(X):
 def candidates(method, X, repetition):
     how = dict(random_state=repetition)
     if method == "cdf":
-        templates = draw_windowed_templates(FEATURES // 2, shape, shape[0] / 9, **how)
+        templates = draw_windowed_templates(FEATURES // 2, shape, width=shape[0] / 9, **how)
         return [
             GroupCDF(group, FEATURES // 2, n_bins=b, templates=templates, s="data", **how)
             for b in (10, 25)
@@ -134,12 +131,12 @@ def candidates(method, X, repetition):
     gammas = [base.gamma for base in bases(X)[:2]]
     if method == "lgika-rff":
         return [
-            OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", side="points", **how)
+            OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", side="first", **how)
             for g in gammas
         ]
     if method == "lgika-nystrom":
         return [
-            OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="points", **how)
+            OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="first", **how)
             for g in gammas
         ]
     local = Locality(shape, window, powers=(2, 4))
@@ -166,7 +163,7 @@ def fit(method, X, y, repetition):
         moved = group.act(group.sample(4, repetition), X)
         return best_with_copies(bases(X), X, y, moved, learner)
     if method == "scattering":
-        wavelets = Scattering(shape, scales=2).fit(X)
+        wavelets = Scattering(shape, n_scales=2).fit(X)
         S = wavelets.transform(X)
         f = best_by_leave_one_out(bases(S)[:2], S, y, learner)
         return lambda Z: f(wavelets.transform(Z))

@@ -39,9 +39,10 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.notebook.comparison import show
 from invariance.datasets import load_qm7
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
 from invariance.groups import (
     AtomPermutations,
@@ -155,7 +156,9 @@ def candidates(method, X, repetition):
     if method == "cdf":
         noise = noisy.sample(NUMBERINGS, repetition)
         first = noisy.act(noise[:1], X)[0]
-        templates = draw_templates("gaussian", FEATURES // 10, first.shape[1], 0.2, **how)
+        templates = draw_templates(
+            "gaussian", FEATURES // 10, n_features=first.shape[1], epsilon=0.2, **how
+        )
         settings = dict(
             templates=templates,
             half_width=np.quantile(np.abs(first @ templates.T), 0.999),
@@ -171,13 +174,16 @@ def candidates(method, X, repetition):
             ("laplacian", BASES[2].gamma),
         ]
         return [
-            OrbitFourier(noisy, FEATURES, NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how)
+            OrbitFourier(
+                noisy, FEATURES, n_transforms=NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how
+            )
             for k, g in named
         ]
     if method == "lgika-nystrom":
         few = min(FEATURES // 2, len(X))
         return [
-            OrbitNystroem(noisy, few, NUMBERINGS, kernel=k, from_orbit=True, **how) for k in BASES
+            OrbitNystroem(noisy, few, n_transforms=NUMBERINGS, kernel=k, from_orbit=True, **how)
+            for k in BASES
         ]
     if method == "local":
         return [Average(k, noisy, n_transforms=5, **how) for k in BASES]

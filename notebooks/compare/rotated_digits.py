@@ -36,14 +36,11 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import (
-    best_by_leave_one_out,
-    best_with_copies,
-    share_of_changes,
-    trial,
-)
+from invariance.companion.notebook.comparison import show
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
+from invariance.evaluation.discrepancy import share_of_changes
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.features.scattering import Scattering
 from invariance.groups import VonMises
@@ -82,7 +79,7 @@ print(
 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
-    train = balanced_sample(labels[: data.n_train], n // 10, rng)
+    train = balanced_sample(labels[: data.n_train], n // 10, random_state=rng)
     test = data.n_train + rng.permutation(len(points) - data.n_train)[:TEST]
     return points[train], labels[train], points[test], labels[test]
 
@@ -165,7 +162,7 @@ def on_pixels(method, X, y):
     if method == "l":
         f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], P, y, learner)
         return lambda Z: f(pixels(Z))
-    wavelets = Scattering(shape, scales=2).fit(P)
+    wavelets = Scattering(shape, n_scales=2).fit(P)
     S = wavelets.transform(P)
     f = best_by_leave_one_out(gaussians(S), S, y, learner)
     return lambda Z: f(wavelets.transform(pixels(Z)))

@@ -393,7 +393,7 @@ def sobolev(n):
 def scattering(n):
     """Second-order scattering, two scales and eight orientations."""
     X = images[:n]
-    model = Scattering((28, 28), scales=2).fit(X)
+    model = Scattering((28, 28), n_scales=2).fit(X)
     ways = {"ours": lambda: model.transform(X)}
     if kymatio is not None:
         other = kymatio.Scattering2D(J=2, shape=(28, 28), L=8)

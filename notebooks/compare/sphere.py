@@ -38,8 +38,9 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.notebook.comparison import show
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import Permutations
 from invariance.kernels import Average, BestFit, Gaussian, Linear
@@ -187,7 +188,8 @@ print(error[["krr", "best-fit", "spec-avg-ridge"]].rename(columns=NAMES).round(4
 def with_half_the_landmarks(n, repetition):
     X, y, Z = draw(n, repetition)
     options = [
-        OrbitNystroem(group, n // 2, SAMPLED, gamma=g, random_state=repetition) for g in GAMMAS
+        OrbitNystroem(group, n // 2, n_transforms=SAMPLED, gamma=g, random_state=repetition)
+        for g in GAMMAS
     ]
     predicted = best_by_leave_one_out(options, X, y, learner)(Z)
     return np.mean((predicted - target(Z)) ** 2)

@@ -42,8 +42,9 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.comparison import show
-from invariance.companion.protocol import best_by_leave_one_out, best_with_copies, trial
+from invariance.companion.notebook.comparison import show
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import SignedPermutationGroup, SignFlips, check_group
 from invariance.kernels import Average, BestFit, Gaussian

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run
-from invariance.companion.comparison import saved
+from invariance.companion.notebook.comparison import saved
 
 run = Run("compare/which_one_when", profile=profile, seed=seed)
 TASKS = {

@@ -71,7 +71,7 @@ turns = Rotations((side, side))
 def orbit(digit=5, degrees=30.0, right=2):
     image = images[digit]
     steps = np.linspace(-degrees, degrees, 7)
-    moved = turns.act(steps, image[None])[:, 0]
+    moved = turns.act(np.deg2rad(steps), image[None])[:, 0]
     shifted = Translations((side, side), max_shift=6).act([[0, right]], moved)[0]
     figure, panels = plt.subplots(1, 7, figsize=(9, 1.7))
     for axes, picture, angle in zip(panels, shifted, steps, strict=True):

@@ -50,14 +50,16 @@ from joblib import parallel_config
 
 from invariance.companion import Run, colour
 from invariance.companion.paths import Paths
-from invariance.companion.places import ClusterError, connect
 from invariance.companion.provenance import peak_memory_mb
+from invariance.companion.runner.places import ClusterError, connect
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Gaussian
 from invariance.parallel import by_rows
 
-run = Run("guides/many_machines", profile=profile, seed=seed)
+run = Run(
+    "guides/many_machines", profile=profile, seed=seed, n_workers=n_workers, memory_mb=memory_mb
+)
 
 # %% [markdown]
 # ## A cluster

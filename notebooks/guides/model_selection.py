@@ -36,7 +36,7 @@ from invariance.groups import CyclicTranslations, Translations
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
-run = Run("guides/model_selection", profile=profile, seed=seed)
+run = Run("guides/model_selection", profile=profile, seed=seed, n_train=n_train)
 
 # %% [markdown]
 # ## The task
@@ -110,7 +110,7 @@ candidates = {
                 "features__n_transforms": [25, None],
             },
             {
-                "features": [GroupCDF(n_templates=60, n_bins=5, s="data", random_state=seed)],
+                "features": [GroupCDF(n_components=60, n_bins=5, s="data", random_state=seed)],
                 "features__group": list(groups.values())[1:],
                 "features__n_transforms": [25, None],
             },
@@ -185,7 +185,7 @@ for name in ("up to 2 pixels", "all, cyclic"):
     for n_transforms in (25, None):
         for n_components in run.choose(quick=(100, 400), full=(100, 400, 1600)):
             features = OrbitFourier(
-                groups[name], n_components, n_transforms, gamma=0.3, random_state=seed
+                groups[name], n_components, n_transforms=n_transforms, gamma=0.3, random_state=seed
             )
             model = make_pipeline(features, RLSClassifier()).fit(X[train], y[train])
             rows.append(

@@ -47,7 +47,7 @@ from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
-run = Run("guides/own_data", profile=profile, seed=seed)
+run = Run("guides/own_data", profile=profile, seed=seed, n_train=n_train)
 
 # %% [markdown]
 # ## 1. Rows, and what moves them
@@ -134,14 +134,14 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 # them. All of them are drop-in replacements:
 
 # %%
-gamma = median_gamma(X, seed)
+gamma = median_gamma(X, random_state=seed)
 base = Gaussian(gamma)
 models = {
     "raw": SVC(C=1e3, kernel=base),
     "average-fit": SVC(C=1e3, kernel=Average(base, group)),
     "best-fit": SVC(C=1e3, kernel=BestFit(base, group)),
     "cdf": make_pipeline(
-        GroupCDF(group, n_templates=100, n_bins=10, s="data", random_state=seed), RLSClassifier()
+        GroupCDF(group, n_components=100, n_bins=10, s="data", random_state=seed), RLSClassifier()
     ),
     "lgika-rff": make_pipeline(
         OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed), RLSClassifier()

@@ -37,7 +37,7 @@ from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, FiniteGroup, check_group
 from invariance.kernels import Average, Gaussian
 
-run = Run("guides/own_group", profile=profile, seed=seed)
+run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
 
 # %% [markdown]
 # ## The class

@@ -38,7 +38,7 @@ from invariance.features import AngularBasis
 from invariance.groups import CircleAction, Uniform
 from invariance.kernels import Average, Gaussian
 
-run = Run("guides/when_invariance_hurts", profile=profile, seed=seed)
+run = Run("guides/when_invariance_hurts", profile=profile, seed=seed, n_train=n_train)
 data = run.choose(quick=load_digits_images, full=load_mnist)()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)

@@ -40,7 +40,7 @@ from invariance.features.scattering import Scattering
 from invariance.groups import Affine, Translations, affine_maps
 from invariance.kernels import BestFit, Gaussian, Polynomial
 
-run = Run("liu2022/beyond", profile=profile, seed=seed)
+run = Run("liu2022/beyond", profile=profile, seed=seed, jobs=jobs, splits=splits, n_test=n_test)
 sizes = run.choose(quick=(20, 50), full=(10, 20, 50, 100, 200, 500, 1000))
 split_list = run.choose(quick=(0, 1, 2), full=tuple(range(splits + 1)))
 shape = (28, 28)
@@ -87,8 +87,9 @@ if not run.quick:
 TURNS = (-16, -8, 0, 8, 16)
 
 
-def maps(degrees, scales, shears):
-    return affine_maps(*(g.ravel() for g in np.meshgrid(degrees, scales, shears, indexing="ij")))
+def maps(degrees, factors, shears):
+    turns, factors, shears = np.meshgrid(degrees, factors, shears, indexing="ij")
+    return affine_maps(turns, factors, shear=shears)
 
 
 #: What each set adds to the one before.

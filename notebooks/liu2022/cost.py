@@ -56,7 +56,7 @@ from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
 from invariance.orbits.correlation import shift_correlation
 
-run = Run("liu2022/cost", profile=profile, seed=seed)
+run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
 data = load_digits_images() if run.quick else load_mnist()
 for file, sha256 in data.sources.items():
     run.uses_data(file, sha256)

@@ -51,7 +51,9 @@ from invariance.datasets import load_emnist_letters, load_mnist
 from invariance.groups import Rotations, Translations
 from invariance.kernels import Average, BestFit, Locality, Polynomial, TangentDistance
 
-run = Run("liu2022/few_samples", profile=profile, seed=seed)
+run = Run(
+    "liu2022/few_samples", profile=profile, seed=seed, jobs=jobs, splits=splits, n_test=n_test
+)
 SIZES = (100, 200, 500)
 further_splits = run.choose(quick=range(1, 3), full=range(1, splits + 1))
 further_test = run.choose(quick=200, full=n_test)

@@ -47,7 +47,13 @@ from invariance.kernels import (
     largest_definite,
 )
 
-run = Run("liu2022/positive_definite_samples", profile=profile, seed=seed)
+run = Run(
+    "liu2022/positive_definite_samples",
+    profile=profile,
+    seed=seed,
+    jobs=jobs,
+    n_translated=n_translated,
+)
 draws = run.choose(quick=5, full=20)
 n_most = run.choose(quick=250, full=1000)
 

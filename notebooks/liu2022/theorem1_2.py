@@ -88,7 +88,7 @@ blobs = np.array(
 )
 rotation_kernel = BestFit(Polynomial(8, gamma=1 / 784), turns)
 gram = rotation_kernel(blobs)
-turned = turns.act([7.0], blobs)[0]
+turned = turns.act(np.deg2rad([7.0]), blobs)[0]
 asymmetry = gram_report(gram).asymmetry
 noninvariance = np.abs(rotation_kernel(turned, turned) / gram - 1).max()
 departure = departure_from_unitary(turns, blobs, random_state=seed)

@@ -35,7 +35,7 @@ from invariance.datasets import load_mnist, make_rotated_mnist, make_translated_
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
 
-run = Run("liu2022/transformed_mnist", profile=profile, seed=seed)
+run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, n_test=n_test)
 sizes = run.choose(quick=(50, 100, 200), full=(100, 300, 500, 700, 1000))
 repetitions = run.choose(quick=3, full=5)
 test_size = run.choose(quick=150, full=n_test)

@@ -57,11 +57,11 @@ print(f"{digits.description}; {group.order} transformations")
 # %%
 def fitted(n_templates, n_transforms, n_bins=n_bins):
     """Templates drawn, transformed and kept; thresholds fixed."""
-    templates = draw_windowed_templates(n_templates, (28, 28), 3.0, random_state=seed)
+    templates = draw_windowed_templates(n_templates, (28, 28), width=3.0, random_state=seed)
     features = GroupCDF(
         group,
         n_templates,
-        n_bins,
+        n_bins=n_bins,
         n_transforms=n_transforms,
         templates=templates,
         s="data",

@@ -67,7 +67,7 @@ degrees = np.arange(-20, 21, 5)
 rotations = Rotations((28, 28), degrees=degrees)
 shifts = Translations((28, 28), max_shift=3, boundary="cyclic")
 group = rotations.then(shifts)
-white = draw_windowed_templates(200, (28, 28), np.inf, random_state=seed)
+white = draw_windowed_templates(200, (28, 28), width=np.inf, random_state=seed)
 run.table(
     [
         {
@@ -107,9 +107,9 @@ run.table(
 # %%
 def feature_map(width, n_templates, n_bins, draw):
     """CDF pooling on windowed templates, fitted to the scale of some training images."""
-    templates = draw_windowed_templates(n_templates, (28, 28), width, random_state=draw)
+    templates = draw_windowed_templates(n_templates, (28, 28), width=width, random_state=draw)
     features = GroupCDF(
-        group, n_templates, n_bins, templates=templates, s="data", block_bytes=2**30
+        group, n_templates, n_bins=n_bins, templates=templates, s="data", block_bytes=2**30
     )
     return features.fit(images(profile)[0][:1000])
 

@@ -100,7 +100,7 @@ def splits(name, draw):
         masks["speaker"] = (~held_out, held_out)
         man, woman, child = (data.group[rows] == g for g in ("man", "woman", "child"))
         masks |= {"gender": (man, woman), "age (women)": (woman, child), "age (men)": (man, child)}
-    return {split: split_rows(target, *mask) for split, mask in masks.items()}
+    return {split: split_rows(target, train=a, test=b) for split, (a, b) in masks.items()}
 
 
 sets = run.choose(quick=["vowels"], full=["real", "synthetic"])
@@ -210,14 +210,16 @@ window = (5.0, 3.0)  # standard deviation in frames and bands
 def feature_map(representation, n_templates, n_bins, draw, s):
     draw_seed = 1000 * seed + draw
     if representation == "log-mel":
-        templates = draw_windowed_templates(n_templates, mel.shape_, window, random_state=draw_seed)
+        templates = draw_windowed_templates(
+            n_templates, mel.shape_, width=window, random_state=draw_seed
+        )
         group = sounds
     else:
         templates = np.zeros((n_templates, 8000))
         noise = np.random.default_rng(draw_seed).standard_normal((n_templates, 4000))
         templates[:, 2000:6000] = noise / np.linalg.norm(noise, axis=1, keepdims=True)
         group = waves
-    return GroupCDF(group, n_templates, n_bins, templates=templates, s=s, block_bytes=2**30)
+    return GroupCDF(group, n_templates, n_bins=n_bins, templates=templates, s=s, block_bytes=2**30)
 
 
 def accuracies_of(gram, name, draw):

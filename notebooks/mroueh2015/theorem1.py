@@ -346,7 +346,7 @@ some_rho = np.linspace(-0.9, 0.9, 7)
 u, v = run.rng.standard_normal((2, 7, n_draws))
 maxima = np.maximum(u, some_rho[:, None] * u + np.sqrt(1 - some_rho**2)[:, None] * v)
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
-curves = theory.clark_max_moments(0, 0, 1, 1, rho)
+curves = theory.clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=rho)
 measured = mean_se(maxima.T), mean_se((maxima - maxima.mean(axis=1, keepdims=True)).T ** 2)
 for axis, curve, (mean, error), what in zip(
     axes, curves, measured, ("mean", "variance"), strict=True
@@ -431,7 +431,7 @@ eps = slacks[shown]
 ends = np.array([0, 2 / np.sqrt(2 * np.pi * d)])
 axes[0].plot(
     1 - ends,
-    1 - ends + theory.theorem1_deviation(ends, d, eps),
+    1 - ends + theory.theorem1_deviation(ends, d, eps=eps),
     color=colour("exact-kernel"),
     label="closed form",
 )
@@ -490,7 +490,7 @@ all_d = np.unique(np.r_[1:200, np.geomspace(200, 1e5, 100).astype(int)])[:, None
 all_eps = np.linspace(0.005, 0.995, 199)
 low, high = theory.theorem1_sandwich(all_d, all_eps)
 extremes = [
-    theory.theorem1_deviation(end, all_d, all_eps)
+    theory.theorem1_deviation(end, all_d, eps=all_eps)
     for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d))
 ]
 
@@ -513,7 +513,7 @@ run.claim(
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.7), sharey=True)
 d = np.arange(1, 400)
 for eps, shade in zip(slacks, shades("dimension", len(slacks)), strict=True):
-    ends = [theory.theorem1_gap(end, d, eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
+    ends = [theory.theorem1_gap(end, d, eps=eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
     axes[0].fill_between(d, *ends, color=shade, alpha=0.8, lw=0.8, label=f"ε = {eps}")
     axes[1].plot(d, theory.theorem1_delta1(d, eps), color=shade, label=f"$\\delta_1$, ε = {eps}")
     axes[1].plot(d, -theory.theorem1_delta2(d, eps), color=shade, ls="--")
@@ -554,7 +554,7 @@ rates, expected = {}, {}
 fig, axis = plt.subplots(figsize=(6.8, 4))
 for eps, shade in zip((0.3, 0.6, 0.9), shades("dimension", 3), strict=True):
     d = np.unique(np.geomspace(100, 480 / eps**2, 12).astype(int))
-    ends = [theory.theorem1_gap(end, d, eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
+    ends = [theory.theorem1_gap(end, d, eps=eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
     quantities = {
         "δ1": theory.theorem1_delta1(d, eps),
         "δ2": theory.theorem1_delta2(d, eps),
@@ -711,7 +711,7 @@ for _ in range(run.choose(quick=10, full=40)):
     features = GroupCDF(
         uneven,
         4000,
-        50,
+        n_bins=50,
         epsilon=0.9,
         rejection="zero",
         s=1.9,
@@ -784,7 +784,7 @@ for R in (0.5, 2.0, 10.0):
             X = sphere(10, d, run.rng) * R * np.r_[1.0, run.rng.uniform(0, 1, 9)][:, None]
             D = theory.orbit_distance(group.act(group.elements(), X))
             for eps in slacks:
-                low, high = theory.theorem1_sandwich(d, eps, R)
+                low, high = theory.theorem1_sandwich(d, eps, R=R)
                 deviation = Average(CDF(epsilon=eps, radius=R), group)(X) - (R - D)
                 lhs += [np.full(D.size, low), deviation.ravel()]
                 rhs += [deviation.ravel(), np.full(D.size, high)]
@@ -815,8 +815,8 @@ for i in range(len(draws)):
         features = GroupCDF(
             circle,
             200,
-            200,
-            r,
+            n_bins=200,
+            n_transforms=r,
             epsilon=eps,
             rejection="zero",
             s=1 + eps,
@@ -830,7 +830,7 @@ fig, axis = plt.subplots(figsize=(6.2, 3.6))
 r = np.geomspace(1, 32, 100)
 axis.plot(
     r,
-    theory.expected_inner_product(K, plain_K, r),
+    theory.expected_inner_product(K, plain_K, n_elements=r),
     color=colour("exact-kernel"),
     label="with the 1/|G| term",
 )

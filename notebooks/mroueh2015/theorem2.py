@@ -105,7 +105,7 @@ def binning_error(name, bins, n_templates, seed):
     rows = []
     for n in bins:
         model = GroupCDF(
-            group, n_templates, n, epsilon=eps, s=s, rejection="zero", random_state=seed
+            group, n_templates, n_bins=n, epsilon=eps, s=s, rejection="zero", random_state=seed
         )
         Z = model.fit_transform(X)
         kept = model.templates_[~model.rejected_]
@@ -205,7 +205,10 @@ by_templates = {
 }
 template_rates = {name: fit_rate(sizes, values) for name, values in by_templates.items()}
 delta = 0.05
-template_bound = [theory.theorem2_errors(np.inf, m, np.inf, N, delta, s)[1] for m in sizes]
+template_bound = [
+    theory.theorem2_errors(np.inf, m, n_elements=np.inf, n_points=N, delta=delta, s=s)[1]
+    for m in sizes
+]
 
 # %% [markdown]
 # ## Group elements alone
@@ -244,7 +247,8 @@ by_group = {
 }
 group_rates = {name: fit_rate(group_sizes, values) for name, values in by_group.items()}
 group_bound = [
-    theory.theorem2_errors(np.inf, n_fixed, size, N, delta, s)[2] for size in group_sizes
+    theory.theorem2_errors(np.inf, n_fixed, n_elements=size, n_points=N, delta=delta, s=s)[2]
+    for size in group_sizes
 ]
 
 # %%
@@ -315,8 +319,8 @@ def joint_error(name, scales, repetitions, seed):
             model = GroupCDF(
                 groups[name],
                 k * k,
-                k,
-                k * k,
+                n_bins=k,
+                n_transforms=k * k,
                 epsilon=eps,
                 rejection="zero",
                 s=s,
@@ -343,7 +347,10 @@ for (name, y), shade in zip(joint.items(), shades("cdf", 4), strict=True):
     )
 axis.plot(
     scales,
-    [sum(theory.theorem2_errors(k, k * k, k * k, N, delta, s)) for k in scales.tolist()],
+    [
+        sum(theory.theorem2_errors(k, k * k, n_elements=k * k, n_points=N, delta=delta, s=s))
+        for k in scales.tolist()
+    ],
     color=colour("bound"),
     label="theorem 2 (10 % failure)",
 )
@@ -429,7 +436,14 @@ def features_at(name, sizes, seed):
     """Gram matrix of features with given numbers of bins, templates and elements."""
     n, m, size = sizes
     model = GroupCDF(
-        groups[name], m, n, size, epsilon=eps, rejection="zero", s=s, random_state=seed
+        groups[name],
+        m,
+        n_bins=n,
+        n_transforms=size,
+        epsilon=eps,
+        rejection="zero",
+        s=s,
+        random_state=seed,
     )
     Z = model.fit_transform(X)
     return Z @ Z.T
@@ -440,8 +454,8 @@ trials = run.choose(quick=5, full=20)
 errors, allowed_errors, low_sides, high_sides, middles = [], [], [], [], []
 rows = []
 for budget in budgets:
-    asked = theory.corollary1_sizes(budget, N, delta, s)
-    low, high = theory.corollary1_sandwich(d, eps, budget)
+    asked = theory.corollary1_sizes(budget, N, delta=delta, s=s)
+    low, high = theory.corollary1_sandwich(d, eps, eps0=budget)
     for name, group in groups.items():
         distance = theory.orbit_distance(group.act(group.elements(), X))
         found = []

@@ -153,7 +153,14 @@ pd.DataFrame(
 def features(X, m, n, elements, seed):
     """Features (s / n) psi-hat of section 4, shape (points, m (2n + 1)), and the map itself."""
     model = GroupCDF(
-        group, m, n, elements, epsilon=eps, rejection="zero", s=s, random_state=seed
+        group,
+        m,
+        n_bins=n,
+        n_transforms=elements,
+        epsilon=eps,
+        rejection="zero",
+        s=s,
+        random_state=seed,
     ).fit(X)
     return model.transform(X) * np.sqrt(s * m / n), model
 
@@ -249,7 +256,9 @@ def ticks(axis, values):
 
 def bound(problem, N, printed=True):
     L, V0 = theory.loss_constants(problem.loss, (2 + 1 / n) * s * problem.C)
-    return theory.theorem3_bound(N, m, np.inf, n, L, problem.C, s, V0, delta, printed)
+    return theory.theorem3_bound(
+        N, m, G=np.inf, n=n, L=L, C=problem.C, s=s, V0=V0, delta=delta, printed=printed
+    )
 
 
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=False)
@@ -324,7 +333,10 @@ for loss, problem in problems.items():
     L, V0 = theory.loss_constants(loss, (2 + 1 / n) * s * problem.C)
     trivial = float(margin_loss(loss, 0.0)) - problem.best_risk
     needed = (
-        theory.theorem3_bound(1, np.inf, np.inf, np.inf, L, problem.C, s, V0, delta) / trivial
+        theory.theorem3_bound(
+            1, np.inf, G=np.inf, n=np.inf, L=L, C=problem.C, s=s, V0=V0, delta=delta
+        )
+        / trivial
     ) ** 2
     reached = curves.query("loss == @loss").groupby("N")["excess"].mean()
     below = reached.index[reached < trivial]
@@ -462,7 +474,13 @@ def lemma4_distances(which, sizes, m_fixed, draw, seed):
             )
         else:
             model = GroupCDF(
-                group, int(kept.sum()), size, None, templates=templates[kept], epsilon=eps, s=s
+                group,
+                int(kept.sum()),
+                n_bins=size,
+                n_transforms=None,
+                templates=templates[kept],
+                epsilon=eps,
+                s=s,
             )
             Z = model.fit_transform(points) * np.sqrt(kept.sum() / m_fixed)
             error = problem.C * Z[:-2] @ (Z[-2] - Z[-1]) - exact.mean(axis=0)
@@ -531,12 +549,14 @@ axes[0, 1].set_ylabel("risk above the whole group's, on $GX_0$")
 axes[0, 2].set_ylabel(f"risk above that of {many_bins} bins")
 bounds = {
     "templates": [
-        theory.lemma4_error(k, np.inf, np.inf, square.C, s, delta, delta)
+        theory.lemma4_error(k, np.inf, n=np.inf, C=square.C, s=s, delta1=delta, delta2=delta)
         for k in lemma_sizes["templates"]
     ],
     "elements": [
-        theory.lemma4_error(m_lemma, k, np.inf, square.C, s, delta, delta)
-        - theory.lemma4_error(m_lemma, np.inf, np.inf, square.C, s, delta, delta)
+        theory.lemma4_error(m_lemma, k, n=np.inf, C=square.C, s=s, delta1=delta, delta2=delta)
+        - theory.lemma4_error(
+            m_lemma, np.inf, n=np.inf, C=square.C, s=s, delta1=delta, delta2=delta
+        )
         for k in lemma_sizes["elements"]
     ],
     "bins": [2 * s * square.C / k for k in lemma_sizes["bins"]],

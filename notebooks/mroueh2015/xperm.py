@@ -95,7 +95,7 @@ def isometric(gram):
 
 # %%
 def cdf_table(n_bins, n_templates, draw):
-    features = GroupCDF(group, n_templates=n_templates, n_bins=n_bins, random_state=draw)
+    features = GroupCDF(group, n_components=n_templates, n_bins=n_bins, random_state=draw)
     table = features.fit(X[:1]).transform(representatives)
     return isometric(table.astype(float) @ table.T)
 
@@ -283,7 +283,7 @@ def element_scores(element_counts, repetitions, per_class, n_test, seed):
         train, test = training_sample(per_class, draw)
         test = np.random.default_rng([seed, draw]).permutation(np.flatnonzero(test))[:n_test]
         for i, n_transforms in enumerate(element_counts):
-            features = GroupCDF(group, 25, 25, n_transforms=n_transforms, random_state=draw)
+            features = GroupCDF(group, 25, n_bins=25, n_transforms=n_transforms, random_state=draw)
             Z = features.fit(X[:1]).transform(X[train])
             model = RLSClassifier().fit(Z, y[train])
             scores[draw, i] = model.score(features.transform(X[test]), y[test])

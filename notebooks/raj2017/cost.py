@@ -84,7 +84,11 @@ some, few = Z[:200].astype(float), 50
 
 def pooled(n_nodes, n_transforms=None, draw=0):
     model = OrbitFourier(
-        basis.rotations(density, n_nodes=n_nodes), few, n_transforms, gamma=gamma, random_state=draw
+        basis.rotations(density, n_nodes=n_nodes),
+        few,
+        n_transforms=n_transforms,
+        gamma=gamma,
+        random_state=draw,
     )
     return model.fit(some).transform(some)
 
@@ -146,9 +150,9 @@ with warnings.catch_warnings():
     turned = OrbitFourier(
         Rotations((28, 28), density=density),
         s,
-        r,
+        n_transforms=r,
         gamma=gamma,
-        side="templates",
+        side="second",
         block_bytes=2**30,
         random_state=seed,
     ).fit(pixels)
@@ -174,7 +178,7 @@ def projections(model):
 
 angular = {
     f"{r} random angles": OrbitFourier(
-        basis.rotations(density, n_nodes=None), s, r, gamma=gamma, random_state=seed
+        basis.rotations(density, n_nodes=None), s, n_transforms=r, gamma=gamma, random_state=seed
     )
 }
 angular |= {
@@ -262,9 +266,9 @@ with warnings.catch_warnings():
     large = OrbitFourier(
         Rotations((28, 28), density=density),
         s_table,
-        r,
+        n_transforms=r,
         gamma=gamma,
-        side="templates",
+        side="second",
         random_state=seed,
     )
     tracemalloc.start()

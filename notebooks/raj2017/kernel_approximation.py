@@ -72,7 +72,7 @@ repetitions = run.choose(quick=5, full=10)
 def relative_errors(s, r, repetition):
     draw = 1000 * (seed + 1) + repetition
     Z = (
-        OrbitFourier(group, s, r, gamma=base.gamma, random_state=draw)
+        OrbitFourier(group, s, n_transforms=r, gamma=base.gamma, random_state=draw)
         .fit_transform(flat)
         .astype(float)
     )

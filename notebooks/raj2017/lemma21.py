@@ -91,7 +91,10 @@ for trial in range(run.choose(quick=20, full=200)):
     rng = np.random.default_rng([seed, trial])
     one, two = blobs(rng), blobs(rng)
     element = affine_maps(
-        rng.uniform(-180, 180), rng.lognormal(0, 0.3), rng.normal(0, 0.2), rng.normal(0, 0.5, 2)
+        rng.uniform(-180, 180),
+        rng.lognormal(0, 0.3),
+        shear=rng.normal(0, 0.2),
+        shift=rng.normal(0, 0.5, 2),
     )[0]
     values = [image(plane) for image in (one, two)]
     size = np.sqrt(np.prod([cell * np.sum(v**2) for v in values]))
@@ -137,7 +140,7 @@ actions = {
     "scaling, cubic, with |J|^(-1/2)": Scalings(frame, density=LogNormal(0.3)),
     "scaling, cubic, without": Scalings(frame, density=LogNormal(0.3), jacobian=False),
     "affine of Table 3, cubic": Affine(
-        frame, rotation=VonMises(9), scale=LogNormal(0.3), translation=Normal(0.3)
+        frame, rotation=VonMises(9), scaling=LogNormal(0.3), translation=Normal(0.3)
     ),
 }
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
@@ -220,7 +223,9 @@ for trial in range(run.choose(quick=10, full=100)):
         CircleAction([0, 0, 1, 1, 2, 2], VonMises(1.5, loc=0.6)),
     ):
         sides = [
-            OrbitFourier(group, 20, 30, gamma=0.2, side=side, random_state=trial).fit_transform(X)
+            OrbitFourier(
+                group, 20, n_transforms=30, gamma=0.2, side=side, random_state=trial
+            ).fit_transform(X)
             for side in ("templates", "points")
         ]
         transfers.append(np.abs(sides[0] - sides[1]).max())
@@ -229,9 +234,9 @@ for trial in range(run.choose(quick=10, full=100)):
         group = CircleAction([0, 0, 1, 1, 2, 2], density, n_nodes=64)
         model = OrbitFourier(group, 20, gamma=0.2, random_state=trial).fit(X)
         model.elements_ = group.elements()  # undo the inverse
-        points = OrbitFourier(
-            group, 20, gamma=0.2, side="points", random_state=trial
-        ).fit_transform(X)
+        points = OrbitFourier(group, 20, gamma=0.2, side="first", random_state=trial).fit_transform(
+            X
+        )
         found.append(np.abs(model.transform(X) - points).max())
 run.claim(
     "raj2017/template-transfer",

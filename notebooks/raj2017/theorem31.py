@@ -169,23 +169,25 @@ trials = run.choose(quick=10, full=30)
 plan = []
 for eps in run.choose(quick=[0.5], full=[0.3, 0.5]):
     s, r = (
-        raj2017.templates(eps, d, diameter, delta),
-        raj2017.group_samples(eps, d, diameter, delta),
+        raj2017.templates(eps, d, diameter=diameter, delta=delta),
+        raj2017.group_samples(eps, d, diameter=diameter, delta=delta),
     )
-    failure = raj2017.uniform_failure(s, r, eps, d, diameter, sigma)
+    failure = raj2017.uniform_failure(s, r, eps=eps, d=d, diameter=diameter, sigma=sigma)
     plan.append(
         {
             "eps": eps,
             "s": s,
             "r": r,
-            "r, repaired": raj2017.group_samples(eps, d, diameter, delta, published=False),
+            "r, repaired": raj2017.group_samples(
+                eps, d, diameter=diameter, delta=delta, published=False
+            ),
             "may fail in": failure,
         }
     )
 
 
 def bound_trial(s, r, repetition):
-    model = OrbitFourier(circle, s, r, gamma=gamma, random_state=repetition)
+    model = OrbitFourier(circle, s, n_transforms=r, gamma=gamma, random_state=repetition)
     Z = model.fit_transform(single).astype(float)
     return sup_error(Z @ Z.T)
 

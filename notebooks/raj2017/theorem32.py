@@ -62,7 +62,9 @@ nodes, circle = CircleAction([1, 1], density, n_nodes=48), CircleAction([1, 1], 
 def features(s, r, draw):
     """Templates of F_p without normalisation: real and imaginary parts, |alpha_k| <= C / s each."""
     group, n_transforms = (nodes, None) if r is None else (circle, r)
-    model = OrbitFourier(group, s, n_transforms, gamma=gamma, form="cos_sin", random_state=draw)
+    model = OrbitFourier(
+        group, s, n_transforms=n_transforms, gamma=gamma, form="cos_sin", random_state=draw
+    )
     return model.fit_transform(X) * np.sqrt(s)
 
 
@@ -144,7 +146,9 @@ def sign_of(omega):
 def random_function(s, r, draw):
     """f^(x) = (C / s) sum_k sign_k (1/r) sum_i cos<g_i x, omega_k>."""
     group, n_transforms = (nodes, None) if r is None else (circle, r)
-    model = OrbitFourier(group, s, n_transforms, gamma=gamma, form="cos_sin", random_state=draw)
+    model = OrbitFourier(
+        group, s, n_transforms=n_transforms, gamma=gamma, form="cos_sin", random_state=draw
+    )
     cosines = model.fit_transform(X.astype(np.float32))[:, :s].astype(float) * np.sqrt(s)
     return C / s * cosines @ sign_of(model.templates_)
 
@@ -221,7 +225,7 @@ rows = [
         "N": n,
         "s": n,
         "r": n,
-        "bound on the excess": float(raj2017.excess_risk_bound(n, n, n, C, 0.05)),
+        "bound on the excess": float(raj2017.excess_risk_bound(n, n, r=n, C=C, delta=0.05)),
     }
     for n in (10**2, 10**4, 10**6, 10**8)
 ]

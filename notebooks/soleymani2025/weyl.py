@@ -86,7 +86,7 @@ for (name, basis), style in zip(MANIFOLDS.items(), STYLES, strict=False):
     d = basis.manifold_dimension
     values = np.logspace(2.5, np.log10(LARGEST[name] / SHRINK), 200)
     counted = basis.counting(values).astype(float)
-    law = theory.weyl_law(values, d, basis.volume)
+    law = theory.weyl_law(values, d, volume=basis.volume)
     left.loglog(values, counted, label=name, **style)
     left.loglog(values[::20], law[::20], "x", color=colour("bound"))
     remainder = np.abs(counted / law - 1)
@@ -161,7 +161,7 @@ for (name, (basis, group)), style in zip(CASES.items(), STYLES, strict=True):
     share = counts / basis.counts_
     late = values >= values[-1] / 10
     picked = np.unique(np.geomspace(np.argmax(late), len(values) - 1, 200).astype(int))
-    law = theory.invariant_weyl_law(values, d, basis.volume, group.order)
+    law = theory.invariant_weyl_law(values, d, volume=basis.volume, order=group.order)
     slope = fit_rate(values[picked], counts[picked]).slope
     axis.loglog(values[1:], (share * group.order)[1:], label=name, **style)
     rows.append(

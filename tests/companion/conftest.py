@@ -1,5 +1,6 @@
 """A small project of its own: a ledger, tiny notebooks, and nothing of the real one."""
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -50,7 +51,8 @@ class Project(Paths):
         path = self.source(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         start = "from invariance.companion import Run\n"
-        start += f'run = Run("{name}", profile=profile, seed=seed)'
+        names = ", ".join(f"{n}={n}" for n in re.findall(r"(?m)^(\w+):", parameters))
+        start += f'run = Run("{name}", {names})'
         code = [start, *map(textwrap.dedent, cells)] if parameters else cells
         path.write_text(HEADER + parameters + "".join(f"\n# %%\n{cell.strip()}\n" for cell in code))
         return name

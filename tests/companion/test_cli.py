@@ -1,14 +1,17 @@
 """The commands that start no kernel, and the consistency check behind ``invariance check``."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from invariance import datasets
-from invariance.companion import Run, consistency
+from invariance.companion import Run, paths
 from invariance.companion.cli import main
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.claims import load_ledger
 
 
 @pytest.fixture
@@ -41,10 +44,18 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
     [
         (["run", "p/aa"], "unknown notebook or paper 'p/aa'"),
         (["run", "-p", "wdth", "3"], "Did you mean 'width'"),
-        (["run", "-p", "seed", "0.5"], "'seed'|seed: 0.5 is not of type int"),
+        (["run", "-p", "seed", "0.5"], "seed: '0.5' is not of type int"),
         (["run", "--profile", "fast"], "unknown profile 'fast'"),
         (["run", "--jobs", "0"], "jobs=0"),
         (["list", "q"], "unknown notebook"),
+        (["run", "-p", "width", ".nan"], "parameter width: '.nan' is not of type float"),
+        (["run", "-p", "width", "1e400"], "parameter width: inf is not finite"),
+        (["run", "-p", "seed", "2024-13-45"], "parameter seed: '2024-13-45' is not of type int"),
+        (["run", "-p", "seed", "7" * 5000], "parameter seed: '7777"),
+        (["run", "--deadline", "nan"], "deadline=nan: seconds above 0"),
+        (["run", "--deadline", "-1"], "deadline=-1.0: seconds above 0"),
+        (["run", "--deadline", "0"], "deadline=0.0: seconds above 0"),
+        (["run", "--cell-timeout", "inf"], "cell_timeout=inf: seconds above 0"),
         (["report", "--profile", "fast"], "'fast' is not one of"),
     ],
 )
@@ -95,11 +106,25 @@ def test_check_finds_malformed_notebooks(project):
     assert "kept.ipynb: notebooks are kept as text" in found
 
 
+def test_check_says_what_run_is_to_be_given(project):
+    name = project.write("p/a")
+    source = project.source(name)
+    assert consistency.problems(project) == []
+    for given in ("profile=profile, seed=seed", "profile=profile, seed=seed, width=2.0"):
+        source.write_text(
+            source.read_text().replace("profile=profile, seed=seed, width=width", given)
+        )
+        (found,) = consistency.problems(project)
+        assert "p/a: Run is not given width" in found
+        assert 'run = Run("p/a", profile=profile, seed=seed, width=width)' in found
+        source = project.source(project.write("p/a"))
+
+
 def test_check_recomputes_stored_verdicts(project, monkeypatch):
     project.write("p/a")
     folder = project.published("p/a")
     monkeypatch.setenv("INVARIANCE_RUN_DIR", str(folder))
-    run = Run("p/a")
+    run = Run("p/a", width=1.5)
     run.claim("demo/number", value=98.0)
     run.table([{"x": 1}], "numbers")
     assert consistency.problems(project) == []
@@ -165,3 +190,25 @@ def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets["digits"].checksum_ok = False
     damaged = invoke("data")
     assert damaged.exit_code == 1 and "WRONG CHECKSUM" in damaged.output
+
+
+def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, monkeypatch):
+    monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    # as installed: nothing around the package
+    monkeypatch.setattr(paths, "__file__", str(tmp_path / "site/invariance/companion/paths.py"))
+    for command in ("list", "check", "scoreboard", "run"):
+        result = invoke(command)
+        assert result.exit_code == 2
+        assert "do not come with the installed package" in result.output
+        assert "INVARIANCE_ROOT" in result.output
+    # the ledger does come with it: a notebook of one's own can record claims anywhere
+    run = Run("mine/first")
+    assert run.folder == tmp_path / "build/interactive/quick/mine/first"
+    assert len(load_ledger(paths.Paths(tmp_path).ledger)) > 100
+
+
+def test_the_ledger_of_the_package_is_that_of_the_notebooks():
+    root = Path(__file__).parents[2]
+    packaged = root / "invariance/companion/ledger/claims.yml"
+    assert packaged.read_bytes() == (root / "notebooks/claims.yml").read_bytes()

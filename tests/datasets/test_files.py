@@ -89,7 +89,7 @@ def test_a_missing_file_says_where_to_get_it(offline, name):
 def test_a_download_is_checked_and_used_again(offline, monkeypatch):
     calls = []
 
-    def retrieve(url, known_hash, fname, path):
+    def retrieve(url, known_hash, fname, path, downloader):
         calls.append((url, known_hash))
         return put(Path(path), fname, CONTENT)
 
@@ -111,7 +111,7 @@ def test_available_reads_the_folder(offline):
     infos = {info.name: info for info in available()}
     assert infos["qm7"].present and not infos["qm7"].checksum_ok
     assert infos["mnist"].files[0] == "train-images-idx3-ubyte.gz"
-    with pytest.raises(ValueError, match="unknown data set 'nist'"):
+    with pytest.raises(ValueError, match="download needs name to be 'mnist'.*got 'nist'"):
         download("nist")
 
 
@@ -218,9 +218,14 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
 
     content, digest = archive_of(["0_ann_0.wav", "7_bob_3.wav"])
     put(offline, "fsdd/fsdd.tar.gz", content)
-    with pytest.raises(DataError, match="content checksum"):
+    with pytest.raises(
+        DataError, match=f"expected checksum .*content:6b1a.*found content:{digest}"
+    ):
         speech_loaders.load_fsdd()
-    monkeypatch.setattr(speech_loaders, "FSDD_CONTENT", digest)
+    entry = CATALOGUE["fsdd"]
+    official = replace(entry.files[0].sources[-1], checksum=f"content:{digest}")
+    known = replace(entry, files=(DataFile("fsdd", (official,)),))
+    monkeypatch.setitem(catalogue.CATALOGUE, "fsdd", known)
     dataset = speech_loaders.load_fsdd()
     assert dataset.target.tolist() == [0, 7] and dataset.speaker.tolist() == ["ann", "bob"]
     assert [len(w) for w in dataset.data] == [5, 5]

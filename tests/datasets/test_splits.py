@@ -8,7 +8,9 @@ from invariance.datasets import balanced_sample, fixed_length, make_vowels, spli
 
 def test_a_split_by_group():
     vowels = make_vowels(n_speakers=3, repetitions=1, random_state=0)
-    train, test = split_rows(vowels.target, vowels.group == "man", vowels.group == "woman")
+    train, test = split_rows(
+        vowels.target, train=vowels.group == "man", test=vowels.group == "woman"
+    )
     assert set(vowels.group[train]) == {"man"} and set(vowels.group[test]) == {"woman"}
 
 
@@ -25,7 +27,7 @@ def test_a_split_by_group():
 )
 def test_splits_that_leave_something_out(train, test, message):
     with pytest.raises(ValueError, match=message):
-        split_rows([0, 1, 1, 2], train, test)
+        split_rows([0, 1, 1, 2], train=train, test=test)
 
 
 def test_balanced_samples():

@@ -28,7 +28,9 @@ def test_the_seed_draws_the_targets():
     assert np.array_equal(y[0], y[1]) and not np.array_equal(y[0], y[2])
 
 
-@pytest.mark.parametrize(("length", "alphabet"), [(0, 8), (5, 1), (20, 8)])
-def test_sizes_that_make_no_sense(length, alphabet):
-    with pytest.raises(ValueError, match="length"):
+@pytest.mark.parametrize(
+    ("length", "alphabet", "named"), [(0, 8, "length"), (5, 1, "alphabet"), (20, 8, "length")]
+)
+def test_sizes_that_make_no_sense(length, alphabet, named):
+    with pytest.raises(ValueError, match=named):
         make_xperm(length, alphabet)

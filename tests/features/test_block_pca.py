@@ -15,7 +15,7 @@ def test_scikit_learn_contract(estimator, check):
 
 def curves(n=80, seed=0):
     X = np.random.default_rng(seed).standard_normal((n, 12))
-    features = GroupCDF(CyclicShifts(12), n_templates=7, n_bins=10, s="data", random_state=0)
+    features = GroupCDF(CyclicShifts(12), n_components=7, n_bins=10, s="data", random_state=0)
     return features.fit_transform(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 

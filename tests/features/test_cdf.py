@@ -17,8 +17,8 @@ from invariance.kernels import CDF, Average
 
 @parametrize_with_checks(
     [
-        GroupCDF(n_templates=5, n_bins=3, random_state=0),
-        GroupCDF(Negation(), n_templates=5, n_bins=3, s="data", random_state=0),
+        GroupCDF(n_components=5, n_bins=3, random_state=0),
+        GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
@@ -26,15 +26,20 @@ def test_scikit_learn_contract(estimator, check):
 
 
 def definition(model, X):
-    """phi_jk(x) = sqrt(s / (n m)) / |G| sum_i 1[<g_i t_j, x> <= s k / n], loop by loop."""
-    n, m = model.n_bins, model.n_templates
+    """phi_jk(x) = sqrt(s / (n m)) / |G| sum_i 1[<g_i t_j, x> <= s k / n], loop by loop.
+
+    With null templates the outermost thresholds count half, for the trapezoidal rule.
+    """
+    n, m = model.n_bins, model.n_components
     elements = model.elements_
     columns = []
     for t in model.templates_:
         orbit = t[None, None] if elements is None else model.group.act(elements, t[None])
         for k in range(-n, n + 1):
-            below = [X @ gt[0] <= model.s_ * k / n for gt in orbit]
-            columns.append(np.mean(below, axis=0))
+            below = np.mean([X @ gt[0] <= model.s_ * k / n for gt in orbit], axis=0)
+            if model.rejection == "zero" and abs(k) == n:
+                below = np.sqrt(1 / 2) * below
+            columns.append(below if np.isfinite(t[0]) else 0 * below)
     return np.sqrt(model.s_ / (n * m)) * np.array(columns).T
 
 
@@ -46,13 +51,23 @@ def definition(model, X):
     st.sampled_from([None, 1, 4]),
     st.sampled_from(["gaussian", "sphere"]),
     st.sampled_from(["bound", "data", 0.3]),
+    st.sampled_from(["redraw", "zero"]),
     st.sampled_from([2000, 10**8]),
     st.integers(0, 10**6),
 )
-def test_agrees_with_the_definition(group, m, n, transforms, templates, s, block, seed):
+def test_agrees_with_the_definition(group, m, n, transforms, templates, s, rejection, block, seed):
     X = np.random.default_rng(seed).standard_normal((7, 6))
     model = GroupCDF(
-        group, m, n, transforms, templates, epsilon=0.9, s=s, block_bytes=block, random_state=seed
+        group,
+        m,
+        n_bins=n,
+        n_transforms=transforms,
+        templates=templates,
+        epsilon=0.9,
+        s=s,
+        rejection=rejection,
+        block_bytes=block,
+        random_state=seed,
     )
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
 
@@ -63,7 +78,7 @@ def test_agrees_with_the_definition(group, m, n, transforms, templates, s, block
 def test_features_are_invariant(group):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((5, group.n_features))
-    model = GroupCDF(group, n_templates=8, n_bins=10, random_state=0).fit(X)
+    model = GroupCDF(group, n_components=8, n_bins=10, random_state=0).fit(X)
     for moved in group.act(group.sample(5, 1), X):
         # A projection within rounding of a threshold may change sides: none does here.
         assert_allclose(model.transform(moved), model.transform(X), atol=1e-12)
@@ -71,39 +86,42 @@ def test_features_are_invariant(group):
 
 def test_float32_stays_and_agrees():
     X = np.random.default_rng(0).standard_normal((50, 12))
-    model = GroupCDF(CyclicShifts(12), n_templates=20, n_bins=10, random_state=0).fit(X)
-    single = GroupCDF(CyclicShifts(12), n_templates=20, n_bins=10, random_state=0)
+    model = GroupCDF(CyclicShifts(12), n_components=20, n_bins=10, random_state=0).fit(X)
+    single = GroupCDF(CyclicShifts(12), n_components=20, n_bins=10, random_state=0)
     Z = single.fit_transform(X.astype(np.float32))
     assert Z.dtype == np.float32
     # Only projections within rounding of a threshold may be counted on its other side.
     assert np.mean(np.abs(Z - model.transform(X)) > 1e-6) < 1e-4
 
 
-def test_expected_inner_product_is_the_closed_form():
-    """E <Phi(x), Phi(z)> = K_s(x, z), truncation included, within five standard errors."""
+@pytest.mark.parametrize("n_bins", [5, 25, 100])
+def test_expected_inner_product_is_the_closed_form(n_bins):
+    """E <Phi(x), Phi(z)> = K_s(x, z), truncation included, within five standard errors.
+
+    Whole weights at the outermost thresholds would add s P / (2 n): 0.09, 0.018 and 0.0045.
+    """
     rng = np.random.default_rng(1)
     group = CyclicShifts(5)
     X = rng.standard_normal((4, 5))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     exact = Average(CDF(epsilon=0.3), group)(X)
     draws = []
-    for seed in range(40):
+    for seed in range(200):
         model = GroupCDF(
-            group, n_templates=200, n_bins=400, epsilon=0.3, rejection="zero", random_state=seed
+            group, 200, n_bins=n_bins, epsilon=0.3, rejection="zero", random_state=seed
         )
         Z = model.fit(X).transform(X)
         draws.append(Z @ Z.T)
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
-    # The right-hand Riemann sum overshoots the integral of a product of CDFs by at most s / n.
-    assert np.all(mean - exact < 5 * error + 1.3 / 400)
-    assert np.all(exact - mean < 5 * error)
+    # A jump of the product of two distribution functions falls anywhere in its bin.
+    assert np.all(np.abs(mean - exact) < 5 * error)
 
 
 def test_memory_stays_within_the_block():
     X = np.random.default_rng(0).standard_normal((200, 64)).astype(np.float32)
     model = GroupCDF(
         Permutations(64),
-        n_templates=16,
+        n_components=16,
         n_bins=4,
         n_transforms=3000,
         block_bytes=2**20,
@@ -120,21 +138,25 @@ def test_memory_stays_within_the_block():
 
 def test_seeds_and_pickles():
     X = np.random.default_rng(0).standard_normal((6, 8))
-    model = GroupCDF(CyclicShifts(8), 3, 4, random_state=5).fit(X)
-    again = GroupCDF(CyclicShifts(8), 3, 4, random_state=5).fit(X)
+    model = GroupCDF(CyclicShifts(8), 3, n_bins=4, random_state=5).fit(X)
+    again = GroupCDF(CyclicShifts(8), 3, n_bins=4, random_state=5).fit(X)
     assert_array_equal(model.transform(X), again.transform(X))
     assert_array_equal(model.transform(X), pickle.loads(pickle.dumps(model)).transform(X))
 
 
 def test_rejected_templates():
-    zero = draw_templates("gaussian", 4000, 10, 0.1, "zero", 0)
-    redrawn = draw_templates("gaussian", 4000, 10, 0.1, "redraw", 0)
+    zero = draw_templates(
+        "gaussian", 4000, n_features=10, epsilon=0.1, rejection="zero", random_state=0
+    )
+    redrawn = draw_templates(
+        "gaussian", 4000, n_features=10, epsilon=0.1, rejection="redraw", random_state=0
+    )
     assert np.all(np.square(redrawn).sum(axis=1) < 1.1)
     kept = ~np.isnan(zero[:, 0])
     # P(chi2_10 < 11) = 0.642; five standard errors.
     assert abs(kept.mean() - 0.6425) < 5 * np.sqrt(0.64 * 0.36 / 4000)
     X = np.random.default_rng(0).standard_normal((3, 10))
-    model = GroupCDF(None, 50, 4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
+    model = GroupCDF(None, 50, n_bins=4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
     Z = model.transform(X).reshape(3, 50, 9)
     assert not Z[:, np.isnan(model.templates_[:, 0])].any()
 
@@ -142,15 +164,20 @@ def test_rejected_templates():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_bins": 0}, "n_bins >= 1"),
-        ({"n_templates": 0}, "n_templates >= 1"),
-        ({"n_templates": 2.5}, "n_templates >= 1"),
-        ({"n_transforms": 0, "group": Negation()}, "n_transforms >= 1"),
-        ({"epsilon": 0}, "epsilon > 0"),
-        ({"s": -1.0}, "positive number"),
-        ({"s": "wide"}, "'bound', 'data'"),
-        ({"templates": "cube"}, "'gaussian', 'sphere'"),
-        ({"rejection": "keep"}, "'redraw' or 'zero'"),
+        ({"n_bins": 0}, "n_bins to be a whole number >= 1, got 0"),
+        ({"n_components": 0}, "n_components to be a whole number >= 1, got 0"),
+        ({"n_components": 2.5}, "n_components to be a whole number >= 1, got 2.5"),
+        (
+            {"n_transforms": 0, "group": Negation()},
+            "n_transforms to be a whole number >= 1 or None, got 0",
+        ),
+        ({"epsilon": 0}, "epsilon to be a finite number > 0, got 0"),
+        ({"epsilon": np.inf}, "epsilon to be a finite number > 0, got inf"),
+        ({"s": -1.0}, "s to be 'bound' or 'data' or a finite number > 0, got -1.0"),
+        ({"s": np.inf}, "s to be .* got inf"),
+        ({"s": "wide"}, "s to be 'bound' or 'data' or a finite number > 0, got 'wide'"),
+        ({"templates": "cube"}, "templates to be 'gaussian' or 'sphere' or .* got 'cube'"),
+        ({"rejection": "keep"}, "rejection to be 'redraw' or 'zero', got 'keep'"),
         ({"templates": np.full((100, 4), 3.0)}, "squared norm 36"),
         ({"templates": np.ones((3, 4))}, "shape"),
         ({"group": CyclicShifts(5)}, "acts on arrays of shape"),
@@ -164,7 +191,7 @@ def test_clear_errors(params, message):
 
 def test_norm_bound_that_keeps_nothing():
     with pytest.raises(ValueError, match="raise epsilon"):
-        draw_templates("gaussian", 3, 10_000, epsilon=1e-9 - 0.2, random_state=0)
+        draw_templates("gaussian", 3, n_features=10_000, epsilon=1e-9 - 0.2, random_state=0)
 
 
 @pytest.mark.parametrize("X", [np.full((3, 4), np.nan), np.empty((0, 4)), np.ones(4)])

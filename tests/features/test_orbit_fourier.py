@@ -31,7 +31,7 @@ from invariance.kernels import Average, Gaussian, Laplacian
     [
         OrbitFourier(n_components=7, random_state=0),
         OrbitFourier(Negation(), n_components=5, form="cos_sin", gamma=0.1, random_state=0),
-        OrbitFourier(Negation(), n_components=5, n_transforms=3, side="points", random_state=0),
+        OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
         OrbitFourier(n_components=5, sampling="orthogonal", random_state=0),
         OrbitFourier(n_components=5, sampling="quasi", kernel="laplacian", random_state=0),
     ]
@@ -69,7 +69,7 @@ def definition(model, X):
         elements = [None] if model.elements_ is None else model.elements_
         for g, w in zip(elements, model.weights_, strict=True):
             moved, template = X, omega
-            if g is not None and model.side_ == "points":
+            if g is not None and model.side_ == "first":
                 moved = model.group.act(g[None], X)[0]
             elif g is not None:
                 template = model.group.act(g[None], omega[None])[0, 0]
@@ -99,7 +99,7 @@ def definition(model, X):
     st.integers(1, 9),
     st.sampled_from([1, 4, 3000]),
     st.sampled_from(["phase", "cos_sin"]),
-    st.sampled_from(["auto", "points"]),
+    st.sampled_from(["auto", "first"]),
     st.sampled_from(["gaussian", "laplacian"]),
     st.sampled_from([1000, 10**8]),
     st.sampled_from([None, 2]),
@@ -112,8 +112,8 @@ def test_agrees_with_the_definition(group, s, r, form, side, kernel, block, jobs
     model = OrbitFourier(
         group,
         s,
-        r,
-        kernel,
+        n_transforms=r,
+        kernel=kernel,
         form=form,
         side=side,
         block_bytes=block,
@@ -136,10 +136,12 @@ def test_many_rows_and_templates_cross_every_tile(rows):
 def test_either_side_gives_the_same_features_for_a_unitary_group(group, n_transforms):
     X = np.random.default_rng(0).standard_normal((9, 5))
     one, two = (
-        OrbitFourier(group, 20, n_transforms, gamma=0.3, side=side, random_state=2).fit(X)
-        for side in ("templates", "points")
+        OrbitFourier(
+            group, 20, n_transforms=n_transforms, gamma=0.3, side=side, random_state=2
+        ).fit(X)
+        for side in ("second", "first")
     )
-    assert (one.side_, two.side_) == ("templates", "points")
+    assert (one.side_, two.side_) == ("second", "first")
     assert_allclose(one.transform(X), two.transform(X), atol=1e-12)
 
 
@@ -148,8 +150,10 @@ def test_templates_take_a_density_that_is_not_symmetric_where_inverses_are_known
     assert not action.symmetric
     X = np.random.default_rng(0).standard_normal((9, 4))
     one, two = (
-        OrbitFourier(action, 20, 30, gamma=0.3, side=side, random_state=2).fit_transform(X)
-        for side in ("auto", "points")
+        OrbitFourier(
+            action, 20, n_transforms=30, gamma=0.3, side=side, random_state=2
+        ).fit_transform(X)
+        for side in ("auto", "first")
     )
     assert_allclose(one, two, atol=1e-12)
 
@@ -209,7 +213,9 @@ def test_better_samplings_have_smaller_errors():
 
 @pytest.mark.parametrize("sampling", ["monte_carlo", "quasi", "orthogonal"])
 def test_templates_follow_the_spectral_law(sampling):
-    W = draw_frequencies("gaussian", 0.5, 2000, 4, sampling, random_state=0)
+    W = draw_frequencies(
+        "gaussian", 0.5, n_components=2000, n_features=4, sampling=sampling, random_state=0
+    )
     assert_allclose(W.mean(axis=0), 0, atol=0.1)
     assert_allclose(np.cov(W.T), np.eye(4), atol=0.12)
     if sampling != "orthogonal":  # whose draws within a block depend on each other
@@ -217,7 +223,9 @@ def test_templates_follow_the_spectral_law(sampling):
 
 
 def test_orthogonal_blocks_are_orthogonal():
-    W = draw_frequencies("gaussian", 0.5, 10, 4, "orthogonal", random_state=0)
+    W = draw_frequencies(
+        "gaussian", 0.5, n_components=10, n_features=4, sampling="orthogonal", random_state=0
+    )
     for block in (W[:4], W[4:8], W[8:]):
         gram = block @ block.T
         assert_allclose(gram - np.diag(np.diag(gram)), 0, atol=1e-12)
@@ -241,10 +249,12 @@ def test_median_heuristic():
 @pytest.mark.parametrize("sampling", ["monte_carlo", "quasi", "orthogonal"])
 def test_frequencies_of_nothing_are_refused(sampling):
     for n_components, n_features in [(0, 3), (2.0, 3), (True, 3), (2, 0)]:
-        with pytest.raises(ValueError, match=">= 1 as an integer"):
-            draw_frequencies("gaussian", 1.0, n_components, n_features, sampling)
-    with pytest.raises(ValueError, match="a finite gamma > 0, got inf"):
-        draw_frequencies("gaussian", np.inf, 2, 3, sampling)
+        with pytest.raises(ValueError, match="to be a whole number >= 1, got"):
+            draw_frequencies(
+                "gaussian", 1.0, n_components=n_components, n_features=n_features, sampling=sampling
+            )
+    with pytest.raises(ValueError, match="gamma to be a finite number > 0, got inf"):
+        draw_frequencies("gaussian", np.inf, n_components=2, n_features=3, sampling=sampling)
 
 
 def test_a_second_layer_is_a_pipeline_step():
@@ -262,10 +272,12 @@ def test_point_dependent_actions_act_on_points():
     rng = np.random.default_rng(0)
     C = rng.standard_normal((5, 4, 4))
     X = (C + C.swapaxes(1, 2)).reshape(5, -1)
-    full = OrbitFourier(SortedNoise(4, 0.5), 300, 8, gamma=0.01, random_state=0).fit(X)
-    assert full.side_ == "points"
+    full = OrbitFourier(SortedNoise(4, 0.5), 300, n_transforms=8, gamma=0.01, random_state=0).fit(X)
+    assert full.side_ == "first"
     # The triangle keeps distances, so the same kernel is approximated with fewer coordinates.
-    triangle = OrbitFourier(SortedNoise(4, 0.5, True), 300, 8, gamma=0.01, random_state=0).fit(X)
+    triangle = OrbitFourier(
+        SortedNoise(4, 0.5, triangle=True), 300, n_transforms=8, gamma=0.01, random_state=0
+    ).fit(X)
     assert triangle.templates_.shape == (300, 10)
     grams = [m.transform(X) @ m.transform(X).T for m in (full, triangle)]
     assert_allclose(*grams, atol=6 / np.sqrt(300))
@@ -273,30 +285,30 @@ def test_point_dependent_actions_act_on_points():
 
 def test_the_unfit_side_is_refused_or_measured():
     X = np.random.default_rng(0).standard_normal((9, 5))
-    with pytest.raises(ValueError, match=r"density .* is not symmetric .* side='points'"):
-        OrbitFourier(Scalings(mean=0.5), 4, 10, side="templates", random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"density .* is not symmetric .* side='first'"):
+        OrbitFourier(Scalings(mean=0.5), 4, n_transforms=10, side="second", random_state=0).fit(X)
     with pytest.warns(UserWarning, match=r"not unitary \(it changes the norm of a template by \d"):
-        OrbitFourier(Scalings(), 4, 10, side="templates", random_state=0).fit(X)
-    assert OrbitFourier(Scalings(), 4, 10, random_state=0).fit(X).side_ == "points"
+        OrbitFourier(Scalings(), 4, n_transforms=10, side="second", random_state=0).fit(X)
+    assert OrbitFourier(Scalings(), 4, n_transforms=10, random_state=0).fit(X).side_ == "first"
 
 
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"n_components": 0}, "n_components >= 1"),
-        ({"n_components": 2.5}, "n_components >= 1"),
-        ({"n_components": True}, "n_components >= 1 as an integer, got True"),
-        ({"n_transforms": 0}, "n_transforms >= 1"),
-        ({"n_transforms": -3}, "n_transforms >= 1"),
-        ({"gamma": 0.0}, "gamma must be a finite number > 0 or 'median', got 0.0"),
-        ({"gamma": "mean"}, "gamma must be a finite number > 0 or 'median', got 'mean'"),
-        ({"gamma": np.inf}, "gamma must be a finite number > 0 or 'median', got inf"),
-        ({"gamma": np.nan}, "gamma must be a finite number > 0 or 'median', got nan"),
-        ({"gamma": None}, "gamma must be a finite number > 0 or 'median', got None"),
-        ({"form": "sine"}, "form must be 'phase' or 'cos_sin', got 'sine'"),
-        ({"side": "left"}, "side must be"),
-        ({"kernel": "cosine"}, "kernel must be"),
-        ({"sampling": "grid"}, "sampling must be"),
+        ({"n_components": 0}, "n_components to be a whole number >= 1, got "),
+        ({"n_components": 2.5}, "n_components to be a whole number >= 1, got "),
+        ({"n_components": True}, "n_components to be a whole number >= 1, got True"),
+        ({"n_transforms": 0}, "n_transforms to be a whole number >= 1 or None, got "),
+        ({"n_transforms": -3}, "n_transforms to be a whole number >= 1 or None, got "),
+        ({"gamma": 0.0}, "gamma to be a finite number > 0 or 'median', got 0.0"),
+        ({"gamma": "mean"}, "gamma to be a finite number > 0 or 'median', got 'mean'"),
+        ({"gamma": np.inf}, "gamma to be a finite number > 0 or 'median', got inf"),
+        ({"gamma": np.nan}, "gamma to be a finite number > 0 or 'median', got nan"),
+        ({"gamma": None}, "gamma to be a finite number > 0 or 'median', got None"),
+        ({"form": "sine"}, "form to be 'phase' or 'cos_sin', got 'sine'"),
+        ({"side": "left"}, "side to be 'auto', 'first' or 'second', got 'left'"),
+        ({"kernel": "cosine"}, "kernel to be 'gaussian' or 'laplacian', got 'cosine'"),
+        ({"sampling": "grid"}, "sampling to be 'monte_carlo', 'quasi' or 'orthogonal', got 'grid'"),
         ({"sampling": "orthogonal", "kernel": "laplacian"}, "isotropic"),
     ],
 )

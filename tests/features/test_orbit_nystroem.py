@@ -30,7 +30,7 @@ from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polyno
     [
         OrbitNystroem(n_components=7, random_state=0),
         OrbitNystroem(Negation(), 5, kernel="laplacian", landmarks="leverage", random_state=0),
-        OrbitNystroem(Negation(), 5, side="points", landmarks="kmeans", random_state=0),
+        OrbitNystroem(Negation(), 5, side="first", landmarks="kmeans", random_state=0),
         OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
     ]
 )
@@ -44,7 +44,7 @@ def definition(model, X):
     elements = [None] if model.elements_ is None else model.elements_
     for g, w in zip(elements, model.weights_, strict=True):
         points, landmarks = X, model.landmarks_
-        if g is not None and model.side_ == "points":
+        if g is not None and model.side_ == "first":
             points = model.group.act(g[None], X)[0]
         elif g is not None:
             landmarks = model.group.act(g[None], landmarks)[0]
@@ -69,7 +69,7 @@ def definition(model, X):
     st.sampled_from(["gaussian", "laplacian", Polynomial(2), CDF(0.2)]),
     st.sampled_from(["random", "kmeans", "leverage"]),
     st.booleans(),
-    st.sampled_from(["auto", "points"]),
+    st.sampled_from(["auto", "first"]),
     st.sampled_from([1000, 10**8]),
     st.integers(0, 10**6),
 )
@@ -78,8 +78,8 @@ def test_agrees_with_the_definition(group, s, r, kernel, landmarks, orbit, side,
     model = OrbitNystroem(
         group,
         s,
-        r,
-        kernel,
+        n_transforms=r,
+        kernel=kernel,
         landmarks=landmarks,
         from_orbit=orbit,
         side=side,
@@ -119,12 +119,18 @@ def test_either_side_and_invariance():
     X = np.random.default_rng(0).standard_normal((9, 5))
     for kernel in ("gaussian", "laplacian", Polynomial(2)):
         one, two = (
-            OrbitNystroem(Permutations(5), 6, 7, kernel, gamma=0.1, side=side, random_state=2).fit(
-                X
-            )
-            for side in ("templates", "points")
+            OrbitNystroem(
+                Permutations(5),
+                6,
+                n_transforms=7,
+                kernel=kernel,
+                gamma=0.1,
+                side=side,
+                random_state=2,
+            ).fit(X)
+            for side in ("second", "first")
         )
-        assert (one.side_, two.side_) == ("templates", "points")
+        assert (one.side_, two.side_) == ("second", "first")
         assert_allclose(one.transform(X), two.transform(X), atol=1e-8)
     group = SignFlips(5)
     model = OrbitNystroem(group, 6, random_state=0).fit(X)
@@ -135,19 +141,23 @@ def test_either_side_and_invariance():
 def test_the_laplacian_kernel_is_not_moved_through_rotations():
     X = np.random.default_rng(0).standard_normal((9, 4))
     action = CircleAction([1, 1, 2, 2], n_nodes=8)
-    assert OrbitNystroem(action, 3, kernel="laplacian", random_state=0).fit(X).side_ == "points"
-    assert OrbitNystroem(action, 3, random_state=0).fit(X).side_ == "templates"
+    assert OrbitNystroem(action, 3, kernel="laplacian", random_state=0).fit(X).side_ == "first"
+    assert OrbitNystroem(action, 3, random_state=0).fit(X).side_ == "second"
     with pytest.warns(UserWarning, match="not unitary|only approximates"):
-        OrbitNystroem(action, 3, kernel="laplacian", side="templates", random_state=0).fit(X)
+        OrbitNystroem(action, 3, kernel="laplacian", side="second", random_state=0).fit(X)
 
 
 def test_leverage_scores():
     X = np.random.default_rng(0).standard_normal((200, 2))
     gram = Gaussian(0.5)(X)
     exact = np.diag(gram @ np.linalg.inv(gram + 0.7 * np.eye(200)))
-    assert_allclose(leverage_scores(X, Gaussian(0.5), 0.7, 200, 0), exact, atol=1e-8)
+    assert_allclose(
+        leverage_scores(X, Gaussian(0.5), alpha=0.7 / 200, n_landmarks=200, random_state=0),
+        exact,
+        atol=1e-8,
+    )
     # From two thirds of the points: the order is right, and what S does not explain ranks high.
-    near = leverage_scores(X, Gaussian(0.5), 0.7, 130, 0)
+    near = leverage_scores(X, Gaussian(0.5), alpha=0.7 / 200, n_landmarks=130, random_state=0)
     assert stats.spearmanr(near, exact).statistic > 0.9
 
 
@@ -184,28 +194,28 @@ def test_molecules_take_their_landmarks_from_the_orbits():
     X = (C + C.swapaxes(1, 2)).reshape(8, -1)
     density = SortedNoise(4, 0.5, triangle=True)
     with pytest.raises(ValueError, match="use from_orbit=True"):
-        OrbitNystroem(density, 4, 3, random_state=0).fit(X)
-    model = OrbitNystroem(density, 4, 3, from_orbit=True, random_state=0).fit(X)
-    assert model.side_ == "points" and model.landmarks_.shape == (4, 10)
+        OrbitNystroem(density, 4, n_transforms=3, random_state=0).fit(X)
+    model = OrbitNystroem(density, 4, n_transforms=3, from_orbit=True, random_state=0).fit(X)
+    assert model.side_ == "first" and model.landmarks_.shape == (4, 10)
     assert_allclose(model.transform(X), definition(model, X), atol=1e-9)
 
 
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"n_components": 0}, "n_components >= 1"),
-        ({"n_transforms": 0}, "n_transforms >= 1"),
-        ({"gamma": "mean"}, "gamma must be a finite number > 0 or 'median'"),
-        ({"gamma": -1.0}, "gamma must be a finite number > 0 or 'median', got -1.0"),
-        ({"gamma": np.inf}, "gamma must be a finite number > 0 or 'median', got inf"),
-        ({"gamma": None}, "gamma must be a finite number > 0 or 'median', got None"),
-        ({"landmarks": "corners"}, "landmarks must be"),
+        ({"n_components": 0}, "n_components to be a whole number >= 1, got 0"),
+        ({"n_transforms": 0}, "n_transforms to be a whole number >= 1 or None, got 0"),
+        ({"gamma": "mean"}, "gamma to be a finite number > 0 or 'median'"),
+        ({"gamma": -1.0}, "gamma to be a finite number > 0 or 'median', got -1.0"),
+        ({"gamma": np.inf}, "gamma to be a finite number > 0 or 'median', got inf"),
+        ({"gamma": None}, "gamma to be a finite number > 0 or 'median', got None"),
+        ({"landmarks": "corners"}, "landmarks to be .*'leverage' or .* got 'corners'"),
         ({"landmarks": np.ones((2, 2))}, r"landmarks must have shape .* = \(3, 6\), got \(2, 2\)"),
-        ({"kernel": "cosine"}, "kernel must be a Kernel"),
-        ({"rcond": 1}, "0 <= rcond < 1 or None, got 1"),
-        ({"rcond": np.nan}, "0 <= rcond < 1 or None, got nan"),
+        ({"kernel": "cosine"}, "kernel to be .* got 'cosine'"),
+        ({"rcond": 1}, "rcond to be a finite number >= 0 and < 1 or None, got 1"),
+        ({"rcond": np.nan}, "rcond to be a finite number >= 0 and < 1 or None, got nan"),
         ({"kernel": Linear(), "landmarks": np.zeros((3, 6))}, "no positive eigenvalue"),
-        ({"side": "left"}, "side must be"),
+        ({"side": "left"}, "side to be 'auto', 'first' or 'second', got 'left'"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
@@ -236,16 +246,18 @@ def test_leverage_fills_up_with_points_that_score_nothing():
         OrbitNystroem(**options).fit(np.zeros((30, 3)))
 
 
-def test_leverage_scores_of_lists_and_of_bad_ridges():
-    points = [[0.0], [0.0], [9.0]]
-    expected = leverage_scores(np.array(points), Gaussian(1.0), 1.0, 3, 0)
-    assert_allclose(leverage_scores(points, Gaussian(1.0), 1.0, 3, 0), expected)
-    assert_allclose(leverage_scores(pd.DataFrame(points), Gaussian(1.0), 1.0, 3, 0), expected)
-    for ridge in (0, -1.0, np.nan):
-        with pytest.raises(ValueError, match=f"needs a finite ridge > 0, got {ridge}"):
-            leverage_scores(points, Gaussian(1.0), ridge, 3)
-    with pytest.raises(ValueError, match="n_landmarks >= 1 as an integer, got 0"):
-        leverage_scores(points, Gaussian(1.0), 1.0, 0)
+def test_leverage_scores_of_lists_and_of_bad_parameters():
+    points, how = [[0.0], [0.0], [9.0]], {"alpha": 1 / 3, "n_landmarks": 3, "random_state": 0}
+    expected = leverage_scores(np.array(points), Gaussian(1.0), **how)
+    assert_allclose(leverage_scores(points, Gaussian(1.0), **how), expected)
+    assert_allclose(leverage_scores(pd.DataFrame(points), Gaussian(1.0), **how), expected)
+    for alpha in (0, -1.0, np.nan):
+        with pytest.raises(ValueError, match=f"needs alpha to be a finite number > 0, got {alpha}"):
+            leverage_scores(points, Gaussian(1.0), alpha=alpha, n_landmarks=3)
+    with pytest.raises(ValueError, match="n_landmarks to be a whole number >= 1, got 0"):
+        leverage_scores(points, Gaussian(1.0), alpha=1.0, n_landmarks=0)
+    with pytest.raises(TypeError, match="kernel to be a kernel, such as .*, got -1"):
+        leverage_scores(points, -1, alpha=1.0, n_landmarks=3)
 
 
 def test_single_precision_keeps_most_of_the_rank():

@@ -53,9 +53,9 @@ def test_agrees_with_a_loop_over_patches(height, width, channels, size, stride, 
     model = PatchPooling(
         FunctionTransformer(np.cos),
         (height, width, channels),
-        size,
-        stride,
-        grid,
+        size=size,
+        stride=stride,
+        grid=grid,
         block_bytes=block,
         random_state=0,
     )
@@ -86,11 +86,14 @@ def test_the_map_is_fitted_to_patches_of_the_images_given():
     ("bad", "message"),
     [
         ({"shape": (3, 5)}, r"images of shape \(3, 5\) have 15 entries, but X has 12 features"),
-        ({"shape": (2, 3, 1, 2)}, "have 12 entries"),
-        ({"size": 0}, "size >= 1 as an integer, got 0"),
-        ({"stride": 0}, "stride >= 1 as an integer, got 0"),
-        ({"grid": 1.5}, "grid >= 1 as an integer, got 1.5"),
-        ({"n_patches": -1}, "n_patches >= 1 as an integer, got -1"),
+        (
+            {"shape": (2, 3, 1, 2)},
+            "shape to be a tuple of 2 or 3 whole numbers >= 1 or None, got \\(2, 3, 1, 2\\)",
+        ),
+        ({"size": 0}, "size to be a whole number >= 1 or None, got 0"),
+        ({"stride": 0}, "stride to be a whole number >= 1, got 0"),
+        ({"grid": 1.5}, "grid to be a whole number >= 1, got 1.5"),
+        ({"n_patches": -1}, "n_patches to be a whole number >= 1, got -1"),
     ],
 )
 def test_bad_input(bad, message):

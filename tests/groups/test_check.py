@@ -53,13 +53,13 @@ CORRECT = [
     SignFlips(100),
     SignedPermutations(8),
     Affine((8, 8)),                                  # only ever draws the identity
-    Affine((8, 8), rotation=VonMises(9), scale=LogNormal(0.3)),
+    Affine((8, 8), rotation=VonMises(9), scaling=LogNormal(0.3)),
     Affine((8, 8), maps=affine_maps(degrees=[0, 20, 50])),
     Rotations((8, 8), density=VonMises(2.0)),
     Rotations((8, 8), degrees=range(-10, 10), density=VonMises(2.0)),
     Rotations((8, 8), degrees=[0, 90, 360]),         # one of them twice
     Scalings((8, 8)),
-    Scalings((8, 8), scales=[0.5, 1, 2], density=LogNormal(0.3)),
+    Scalings((8, 8), factors=[0.5, 1, 2], density=LogNormal(0.3)),
     SpectrogramPitchSpeed((10, 6)),
     Translations((8, 8), 2, boundary="zero"),
     Translations((9, 9), 3, density=Normal(0.5)),

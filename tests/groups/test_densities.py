@@ -21,20 +21,20 @@ from invariance.groups import (
     "density, message",
     [
         (Uniform(1.0, 1.0), "low < high, got low=1.0, high=1.0"),
-        (Uniform(0.0, np.inf), "Uniform needs a finite number for high, got inf"),
-        (Uniform(np.nan, 1.0), "Uniform needs a finite number for low, got nan"),
-        (VonMises(-1.0), "VonMises needs kappa >= 0, got -1.0"),
-        (VonMises(np.inf), "VonMises needs a finite number for kappa, got inf"),
-        (VonMises(np.nan), "VonMises needs a finite number for kappa, got nan"),
-        (VonMises("1"), "VonMises needs a finite number for kappa, got '1'"),
-        (VonMises(1.0, loc=np.nan), "VonMises needs a finite number for loc, got nan"),
-        (Normal(0.0), "Normal needs a finite scale > 0, got 0.0"),
-        (Normal(np.inf), "Normal needs a finite scale > 0, got inf"),
-        (Normal(None), "Normal needs a finite scale > 0, got None"),
-        (Normal(1.0, loc=np.inf), "Normal needs a finite number for loc, got inf"),
-        (LogNormal(0.0), "LogNormal needs a finite sigma > 0, got 0.0"),
-        (LogNormal(np.inf), "LogNormal needs a finite sigma > 0, got inf"),
-        (LogNormal(1.0, median=-1.0), "LogNormal needs a finite median > 0, got -1.0"),
+        (Uniform(0.0, np.inf), "Uniform needs high to be a finite number, got inf"),
+        (Uniform(np.nan, 1.0), "Uniform needs low to be a finite number, got nan"),
+        (VonMises(-1.0), "VonMises needs kappa to be a finite number >= 0, got -1.0"),
+        (VonMises(np.inf), "VonMises needs kappa to be a finite number >= 0, got inf"),
+        (VonMises(np.nan), "VonMises needs kappa to be a finite number >= 0, got nan"),
+        (VonMises("1"), "VonMises needs kappa to be a finite number >= 0, got '1'"),
+        (VonMises(1.0, loc=np.nan), "VonMises needs loc to be a finite number, got nan"),
+        (Normal(0.0), "Normal needs scale to be a finite number > 0, got 0.0"),
+        (Normal(np.inf), "Normal needs scale to be a finite number > 0, got inf"),
+        (Normal(None), "Normal needs scale to be a finite number > 0, got None"),
+        (Normal(1.0, loc=np.inf), "Normal needs loc to be a finite number, got inf"),
+        (LogNormal(0.0), "LogNormal needs sigma to be a finite number > 0 and <= 50, got 0.0"),
+        (LogNormal(np.inf), "LogNormal needs sigma to be a finite number > 0 and <= 50, got inf"),
+        (LogNormal(1.0, median=-1.0), "LogNormal needs median to be a finite number > 0, got -1.0"),
     ],
 )
 def test_bad_parameters_are_named(density, message):
@@ -63,7 +63,7 @@ def test_large_concentrations_are_normal_around_the_circle(kappa):
     "group, name",
     [
         (Rotations((4, 4), density=0.2), "density"),
-        (Rotations((4, 4), [0, 90], 0.2), "density"),
+        (Rotations((4, 4), [0, 90], density=0.2), "density"),
         (Scalings((4, 4), density=0.2), "density"),
         (Translations((4, 4), 1, density=0.2), "density"),
         (CircleAction([0, 1, 1], 0.2), "density"),
@@ -72,7 +72,7 @@ def test_large_concentrations_are_normal_around_the_circle(kappa):
     ],
 )
 def test_a_number_is_no_density(group, name):
-    message = f"needs a density for {name}, such as Normal.* got 0.2"
+    message = f"needs {name} to be a density, such as Normal.* got 0.2"
     with pytest.raises(TypeError, match=message):
         group.sample(2, 0)
     with pytest.raises(TypeError, match=message):

@@ -45,7 +45,7 @@ def smooth(size=28, n=4, seed=0):
 )
 def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
     X = images(shape, seed=seed)
-    turned = Rotations(shape, degrees=degrees, interpolation=order).act(degrees, X)
+    turned = Rotations(shape, degrees=degrees, interpolation=order).act(np.deg2rad(degrees), X)
     for i, angle in enumerate(degrees):
         for j, x in enumerate(X):
             expected = ndimage.rotate(x, angle, reshape=False, order=order)
@@ -57,7 +57,7 @@ def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
 def test_whole_degrees_are_those_of_scipy(size, order):
     x = images((size, size), n=1)
     degrees = np.arange(-180, 181, 5.0)
-    turned = Rotations((size, size), interpolation=order).act(degrees, x)[:, 0]
+    turned = Rotations((size, size), interpolation=order).act(np.deg2rad(degrees), x)[:, 0]
     for angle, result in zip(degrees, turned, strict=True):
         expected = ndimage.rotate(x[0], angle, reshape=False, order=order)
         np.testing.assert_allclose(result, expected, atol=1e-10)
@@ -85,12 +85,12 @@ def test_rotations_scalings_and_affine_maps_agree_with_each_other():
     X = images((9, 11))
     for left, right in [
         (
-            Rotations((9, 11)).act([30.0, -50.0], X),
+            Rotations((9, 11)).act(np.deg2rad([30, -50]), X),
             Affine((9, 11)).act(affine_maps(degrees=[30, -50]), X),
         ),
         (
             Scalings((9, 11)).act([0.7, 1.6], X),
-            Affine((9, 11)).act(affine_maps(scale=[0.7, 1.6]), X),
+            Affine((9, 11)).act(affine_maps(factor=[0.7, 1.6]), X),
         ),
         (
             Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
@@ -196,12 +196,12 @@ def test_densities_weigh_and_are_sampled():
     assert np.all(np.abs(share - weights) < 5 * np.sqrt(weights * (1 - weights) / len(drawn)))
     free = Rotations((8, 8), density=VonMises(9.0)).sample(20000, 0)
     kappa = VonMises(9.0).fourier_coefficients(1).real
-    assert abs(np.cos(np.deg2rad(free)).mean() - kappa) < 0.005
+    assert abs(np.cos(free).mean() - kappa) < 0.005
     assert Rotations((8, 8)).weights() is None
     again = Rotations((8, 8), density=VonMises(9.0)).sample(20000, 0)
     np.testing.assert_array_equal(free, again)
     # The density of 1/s is that of s on a logarithmic scale.
-    zooms = Scalings((8, 8), scales=[0.5, 1, 2], density=LogNormal(0.3))
+    zooms = Scalings((8, 8), factors=[0.5, 1, 2], density=LogNormal(0.3))
     assert zooms.symmetric and np.isclose(*zooms.weights()[[0, 2]])
     near = Translations((8, 8), 1, density=Normal(1.0))
     assert np.isclose(near.weights().sum(), 1) and near.weights().argmax() == 4
@@ -217,9 +217,9 @@ def test_densities_weigh_and_are_sampled():
         (Rotations((8, 8), degrees=range(-10, 10)), False),
         (Rotations((8, 8), degrees=[90, 180, 270, 360]), True),
         (Rotations((8, 8), density=VonMises(1.0, loc=0.3)), False),
-        (Scalings((8, 8), scales=[0.5, 1, 2]), True),
-        (Scalings((8, 8), scales=[1, 2]), False),
-        (Affine((8, 8), rotation=VonMises(9.0), scale=LogNormal(0.3)), True),
+        (Scalings((8, 8), factors=[0.5, 1, 2]), True),
+        (Scalings((8, 8), factors=[1, 2]), False),
+        (Affine((8, 8), rotation=VonMises(9.0), scaling=LogNormal(0.3)), True),
         (Affine((8, 8), rotation=VonMises(9.0), translation=Normal(0.3)), False),
         (Affine((8, 8), maps=affine_maps(shear=[-0.1, 0, 0.1])), True),
     ],
@@ -232,7 +232,7 @@ def test_affine_maps_compose_and_invert():
     moves = Affine(
         (8, 8),
         rotation=VonMises(1.0),
-        scale=LogNormal(0.3),
+        scaling=LogNormal(0.3),
         shear=Normal(0.2),
         translation=Normal(1.0),
     )
@@ -249,7 +249,7 @@ def test_affine_maps_compose_and_invert():
 def test_lemma_2_1_energy_is_kept_on_smooth_images():
     X = smooth()
     # What stays inside the frame keeps its energy thanks to the factor, and not without it.
-    zooms = Scalings((28, 28), scales=[0.7, 1.3])
+    zooms = Scalings((28, 28), factors=[0.7, 1.3])
     assert departure_from_unitary(zooms, X).norm < 0.01
     assert departure_from_unitary(zooms.set_params(jacobian=False), X).norm > 0.2
     turns = departure_from_unitary(Rotations((28, 28)), X)
@@ -266,7 +266,9 @@ def test_quarter_turns_are_unitary():
     check_group(turns)
     x = images((6, 6), n=1)
     for k in range(4):
-        np.testing.assert_allclose(turns.act([90.0 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12)
+        np.testing.assert_allclose(
+            turns.act([np.pi / 2 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12
+        )
 
 
 def test_compositions_run_in_order():
@@ -275,7 +277,7 @@ def test_compositions_run_in_order():
     both = turns.then(shifts)
     assert both.order == 18
     moved = both.act(both.elements(), x)
-    expected = shifts.act(shifts.elements(), turns.act([20.0], x)[0])
+    expected = shifts.act(shifts.elements(), turns.act([np.deg2rad(20)], x)[0])
     np.testing.assert_allclose(moved[9:], expected)
 
 
@@ -298,8 +300,11 @@ class Cropping(Transformations):
         (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
         (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
         (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
-        (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "must be positive"),
-        (lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))), "order 1"),
+        (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "whole numbers >= 1"),
+        (
+            lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))),
+            "interpolation to be 1 or 3",
+        ),
         (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
         (lambda: Rotations((8, 8)).elements(), "infinitely many"),
         (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
@@ -308,17 +313,17 @@ class Cropping(Transformations):
         (lambda: affine_maps(shift=3.0), "shift"),
         (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
         (lambda: Translations((8, 8), 4).elements(), "differ"),
-        (lambda: Translations((8, 8), 1.5).elements(), "Affine"),
+        (lambda: Translations((8, 8), 1.5).elements(), "max_shift to be .* whole numbers"),
         (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
         (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
         (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
         (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
         (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
         (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
-        (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "is nan"),
+        (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "finite"),
         (
-            lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), 0),
-            "n_samples >= 1",
+            lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), n_samples=0),
+            "n_samples to be a whole number >= 1",
         ),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_projection_that_loses_nothing_keeps_the_kernel():
     features = OrbitFourier(
         Projected(group, span), 4000, gamma=0.2, form="cos_sin", random_state=0
     ).fit(X)
-    assert features.side_ == "points" and features.templates_.shape == (4000, 4)
+    assert features.side_ == "first" and features.templates_.shape == (4000, 4)
     Z = features.transform(X)
     assert_allclose(Z @ Z.T, exact, atol=5 / np.sqrt(4000))
 

@@ -53,10 +53,10 @@ def test_angular_frequencies_are_integrated_exactly(height, width, kappa, data):
     """sum_k w_k exp(i m theta_k) = E exp(i m theta), for what an image of this size holds."""
     density = VonMises(kappa, loc=data.draw(st.floats(-3, 3)))
     m = data.draw(st.integers(0, max(height, width)))
-    degrees, weights = Rotations((height, width), density=density).quadrature()
-    sums = weights @ np.exp(1j * m * np.deg2rad(degrees))
+    angles, weights = Rotations((height, width), density=density).quadrature()
+    sums = weights @ np.exp(1j * m * angles)
     # Von Mises coefficients fall faster than any power: aliases of m are below rounding or small.
-    aliases = density.fourier_coefficients(np.array([len(degrees) - m, len(degrees) + m]))
+    aliases = density.fourier_coefficients(np.array([len(angles) - m, len(angles) + m]))
     tolerance = 1e-9 + 4 * np.abs(aliases).sum()
     assert abs(sums - density.fourier_coefficients([m])[0]) <= tolerance
 

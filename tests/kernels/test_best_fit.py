@@ -26,7 +26,7 @@ from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Lo
 SHAPE = (7, 6)
 CYCLIC = Translations(SHAPE, max_shift=2)
 TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
-SCALES = Affine(SHAPE, maps=affine_maps(scale=[0.9, 1.1]))
+SCALES = Affine(SHAPE, maps=affine_maps(factor=[0.9, 1.1]))
 SETS = {
     "cyclic": CYCLIC,
     "zero": Translations(SHAPE, max_shift=(1, 2), boundary="zero"),

@@ -72,7 +72,7 @@ def test_tangents_are_derivatives(name):
 def test_a_small_rotation_is_nearly_free():
     y, x = np.indices((32, 32)) - 15.5
     bar = np.exp(-(y**2) / 8 - x**2 / 40).reshape(1, -1)
-    turned = Rotations((32, 32)).act([5.0], bar)[0]
+    turned = Rotations((32, 32)).act([np.deg2rad(5)], bar)[0]
     plain = np.linalg.norm(bar - turned)
     assert TangentDistance((32, 32), ("rotation",), smoothing=0)(bar, turned)[0, 0] < 0.2 * plain
 

@@ -45,11 +45,11 @@ def test_tails_bound_simulated_frequencies(side):
 
 
 def test_clear_errors():
-    with pytest.raises(ValueError, match="epsilon must lie"):
+    with pytest.raises(ValueError, match="epsilon to be a finite number > 0 and <= 1"):
         liu2022.theorem1_samples(np.ones(10), epsilon=0)
-    with pytest.raises(ValueError, match="eigenvalues must be"):
+    with pytest.raises(ValueError, match="eigenvalues to be"):
         liu2022.theorem1_samples([-1.0, 1.0])
-    with pytest.raises(ValueError, match="at least 2"):
+    with pytest.raises(ValueError, match="m to be a whole number >= 2"):
         liu2022.offdiagonal_tail(1)
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="n to be a finite number >= 1"):
         liu2022.theorem1_probability(0, np.ones(10))

@@ -49,9 +49,9 @@ def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, 
     X = unit_points(rng, 5, d) * R * rng.uniform(0.1, 1, size=(5, 1))
     distance = theory.orbit_distance(group.act(group.elements(), X))
     kernel = Average(CDF(epsilon=eps, radius=R), group)(X)
-    deviation = theory.theorem1_deviation(distance, d, eps, R)
+    deviation = theory.theorem1_deviation(distance, d, eps=eps, R=R)
     assert_allclose(kernel - (R - distance), deviation, atol=1e-7)
-    low, high = theory.theorem1_sandwich(d, eps, R)
+    low, high = theory.theorem1_sandwich(d, eps, R=R)
     assert np.all(low <= deviation) and np.all(deviation <= high)
 
 
@@ -61,7 +61,7 @@ def test_the_sandwich_holds_for_every_dimension_and_slack():
     eps = np.linspace(1e-3, 0.999, 400)
     low, high = theory.theorem1_sandwich(d, eps)
     for distance in (np.zeros_like(d, dtype=float), 2 / np.sqrt(2 * np.pi * d)):
-        deviation = theory.theorem1_deviation(distance, d, eps)
+        deviation = theory.theorem1_deviation(distance, d, eps=eps)
         assert np.all(low <= deviation) and np.all(deviation <= high)
 
 
@@ -74,7 +74,7 @@ def test_deviation_against_direct_integration():
     radial = integrate.quad(lambda r: r * 2 * r * np.exp(-(r**2)), 0, np.sqrt(1 + eps))[0]
     kernel = (1 + eps) * (1 - np.exp(-(1 + eps))) - radial * mean_max
     distance = 2 * np.sin(angle / 2) / np.sqrt(4 * np.pi)
-    expected = theory.theorem1_deviation(distance, 2, eps)
+    expected = theory.theorem1_deviation(distance, 2, eps=eps)
     assert_allclose(kernel - (1 - distance), expected, atol=1e-6)
 
 
@@ -112,25 +112,25 @@ def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
 
     z = np.linspace(-40, 40, 80_001)
     weights = density(z) * (z[1] - z[0])
-    mean, variance = theory.clark_max_moments(mean_x, mean_y, sd_x, sd_y, rho)
+    mean, variance = theory.clark_max_moments(mean_x, mean_y, sd_x=sd_x, sd_y=sd_y, rho=rho)
     assert_allclose(weights.sum(), 1, atol=1e-10)
     assert_allclose(mean, weights @ z, atol=1e-9)
     assert_allclose(variance, weights @ (z - mean) ** 2, atol=1e-8)
 
 
 def test_clark_at_the_edges():
-    mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], 1.0, 1.0, 1.0)
+    mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], sd_x=1.0, sd_y=1.0, rho=1.0)
     assert_allclose(mean, [1.0, 2.0])
     assert_allclose(variance, [1.0, 1.0])
     with pytest.raises(ValueError, match="rho"):
-        theory.clark_max_moments(0, 0, 1, 1, 1.5)
+        theory.clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=1.5)
 
 
 def test_eq_11_is_clarks_mean():
     rng = np.random.default_rng(0)
     d = 7
     x, z = unit_points(rng, 2, d)
-    mean, _ = theory.clark_max_moments(0, 0, d**-0.5, d**-0.5, x @ z)
+    mean, _ = theory.clark_max_moments(0, 0, sd_x=d**-0.5, sd_y=d**-0.5, rho=x @ z)
     assert_allclose(theory.orbit_distance(x[None, None], z[None, None]), mean, rtol=1e-12)
 
 
@@ -154,7 +154,7 @@ def test_bins_overshoot_by_at_most_s_over_n():
     group, eps = CyclicShifts(6), 0.4
     X = unit_points(rng, 6, 6)
     for n in (1, 3, 10, 50):
-        model = GroupCDF(group, 30, n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
+        model = GroupCDF(group, 30, n_bins=n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
         Z = model.transform(X)
         orbits = group.act(model.elements_, model.templates_)
         exact = np.mean(
@@ -172,14 +172,21 @@ def test_sampled_elements_bias_the_inner_product():
     draws = []
     for seed in range(300):
         model = GroupCDF(
-            group, 20, n, r, epsilon=eps, rejection="zero", s=1 + eps, random_state=seed
+            group,
+            20,
+            n_bins=n,
+            n_transforms=r,
+            epsilon=eps,
+            rejection="zero",
+            s=1 + eps,
+            random_state=seed,
         )
         Z = model.fit_transform(X)
         draws.append(Z @ Z.T)
     mean = np.mean(draws, axis=0)
     error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     kernel, plain = Average(CDF(eps), group)(X), CDF(eps)(X)
-    expected = theory.expected_inner_product(kernel, plain, r)
+    expected = theory.expected_inner_product(kernel, plain, n_elements=r)
     assert np.all(np.abs(mean - expected) < 5 * error + (1 + eps) / n)
     # The statement of section 2 is rejected by the same data.
     assert np.abs((mean - kernel) / error).max() > 10
@@ -189,15 +196,15 @@ def test_sampled_elements_bias_the_inner_product():
 @given(st.floats(0.01, 0.9), st.integers(2, 10**6), st.floats(1e-6, 0.5), st.floats(1.01, 2))
 def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     C1, C2 = theory.theorem2_constants(s)
-    m = theory.theorem2_templates(eps, n_points, delta, s)
+    m = theory.theorem2_templates(eps, n_points, delta=delta, s=s)
     assert m - 1 <= C1 / eps**2 * np.log(n_points / delta)
-    G = theory.theorem2_elements(eps, n_points, m, delta, s)
+    G = theory.theorem2_elements(eps, n_points, n_templates=m, delta=delta, s=s)
     assert G - 1 <= C2 / eps**2 * np.log(n_points * m / delta)
     # And sizes and errors are inverse to each other.
     n = theory.theorem2_bins(eps, s)
-    for part in theory.theorem2_errors(n, m, G, n_points, delta, s):
+    for part in theory.theorem2_errors(n, m, n_elements=G, n_points=n_points, delta=delta, s=s):
         assert part <= eps * (1 + 1e-9)
-    fewer = theory.theorem2_errors(n, m - 1, G - 1, n_points, delta, s)
+    fewer = theory.theorem2_errors(n, m - 1, n_elements=G - 1, n_points=n_points, delta=delta, s=s)
     assert fewer[1] > eps
 
 
@@ -208,14 +215,14 @@ def test_theorem_2_holds_in_simulation():
     X = unit_points(rng, N, 16)
     kernel = Average(CDF(eps), group)(X)
     distance = theory.orbit_distance(group.act(group.elements(), X))
-    m = theory.theorem2_templates(part, N, delta, s)
-    r = theory.theorem2_elements(part, N, m, delta, s)
+    m = theory.theorem2_templates(part, N, delta=delta, s=s)
+    r = theory.theorem2_elements(part, N, n_templates=m, delta=delta, s=s)
     for seed in range(5):
         model = GroupCDF(
             group,
             m,
-            theory.theorem2_bins(part, s),
-            r,
+            n_bins=theory.theorem2_bins(part, s),
+            n_transforms=r,
             epsilon=eps,
             rejection="zero",
             s=s,
@@ -223,15 +230,17 @@ def test_theorem_2_holds_in_simulation():
         )
         Z = model.fit_transform(X)
         assert np.abs(Z @ Z.T - kernel).max() <= 3 * part
-        low, high = theory.corollary1_sandwich(16, eps, 3 * part)
+        low, high = theory.corollary1_sandwich(16, eps, eps0=3 * part)
         assert np.all(low <= Z @ Z.T - (1 - distance)) and np.all(Z @ Z.T - 1 + distance <= high)
 
 
 def test_corollary_1_sizes():
     sizes = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
     assert sizes.bins == 5
-    assert sizes.templates == theory.theorem2_templates(0.2, 50, 0.05, 1.2)
-    assert sizes.elements == theory.theorem2_elements(0.2, 50, sizes.templates, 0.05, 1.2)
+    assert sizes.templates == theory.theorem2_templates(0.2, 50, delta=0.05, s=1.2)
+    assert sizes.elements == theory.theorem2_elements(
+        0.2, 50, n_templates=sizes.templates, delta=0.05, s=1.2
+    )
 
 
 # ---------------------------------------------------------------- Theorem 3
@@ -246,11 +255,11 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
     signs = rng.choice([-1, 1], size=(4000, N))
     # sup over the box is the one-norm of the correlations.
     complexity = np.abs(signs @ psi).sum(axis=1).mean() * s / n * C / m / N
-    assert complexity <= theory.rademacher_bound(N, C, s, n)
+    assert complexity <= theory.rademacher_bound(N, C, s=s, n=n)
     ones = np.ones((N, m * (2 * n + 1)))
     assert_allclose(s / n * C / m * ones.sum(axis=1), (2 + 1 / n) * s * C)
     attained = np.abs(signs @ ones).sum(axis=1).mean() * s / n * C / m / N
-    assert theory.rademacher_bound(N, C, s) < attained <= theory.rademacher_bound(N, C, s, n)
+    assert theory.rademacher_bound(N, C, s=s) < attained <= theory.rademacher_bound(N, C, s=s, n=n)
 
 
 def test_lemma_4_approximant():
@@ -262,26 +271,40 @@ def test_lemma_4_approximant():
     alpha = np.array([1.0, -2.0, 1.5])
     C = np.abs(alpha).sum()
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
-    bound = theory.lemma4_error(m, 30, n, C, s, delta, delta)
+    bound = theory.lemma4_error(m, 30, n=n, C=C, s=s, delta1=delta, delta2=delta)
     for seed in range(10):
-        model = GroupCDF(group, m, n, 30, epsilon=eps, rejection="zero", s=s, random_state=seed)
+        model = GroupCDF(
+            group,
+            m,
+            n_bins=n,
+            n_transforms=30,
+            epsilon=eps,
+            rejection="zero",
+            s=s,
+            random_state=seed,
+        )
         Z = model.fit_transform(X)
         assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound
 
 
 def test_theorem_3_is_the_sum_of_its_lemmas():
     sizes = dict(L=3.0, C=2.0, s=1.2)
-    total = theory.theorem3_bound(500, 100, 50, 20, V0=1.0, delta=0.05, **sizes)
+    total = theory.theorem3_bound(500, 100, G=50, n=20, V0=1.0, delta=0.05, **sizes)
     parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
-    parts += theory.lemma5_risk(100, 50, 20, delta1=0.05, delta2=0.05, **sizes)
+    parts += theory.lemma5_risk(100, 50, n=20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
-    derived = theory.theorem3_bound(500, 100, 50, 20, V0=1.0, delta=0.05, printed=False, **sizes)
+    derived = theory.theorem3_bound(
+        500, 100, G=50, n=20, V0=1.0, delta=0.05, printed=False, **sizes
+    )
     assert derived > total
     # Each size by itself: four times the samples halve the first term, and so on.
     inf = float("inf")
     only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
     assert_allclose(only_N[0] / only_N[1], 2)
-    only_n = [theory.lemma4_error(1e30, inf, n, 2.0, 1.2, 0.05, 0.05) for n in (10, 20)]
+    only_n = [
+        theory.lemma4_error(1e30, inf, n=n, C=2.0, s=1.2, delta1=0.05, delta2=0.05)
+        for n in (10, 20)
+    ]
     assert_allclose(only_n[0] / only_n[1], 2)
 
 
@@ -300,14 +323,23 @@ def test_lipschitz_constants(loss):
     ("call", "message"),
     [
         (lambda: theory.theorem1_sandwich(50, 1.5), "0 < eps < 1"),
-        (lambda: theory.theorem1_delta1(0, 0.5), "d >= 1"),
-        (lambda: theory.theorem2_templates(0.1, 10, 1.5), "delta is a probability"),
-        (lambda: theory.theorem2_templates(-0.1, 10, 0.5), "eps must be positive, got -0.1"),
-        (lambda: theory.theorem2_errors(1, 0, 1, 10, 0.1, 1.2), "n_templates must be positive"),
+        (lambda: theory.theorem1_delta1(0, 0.5), "d to be .* >= 1"),
+        (
+            lambda: theory.theorem2_templates(0.1, 10, delta=1.5),
+            "delta to be a finite number > 0 and < 1",
+        ),
+        (
+            lambda: theory.theorem2_templates(-0.1, 10, delta=0.5),
+            "eps to be a finite number > 0, got -0.1",
+        ),
+        (
+            lambda: theory.theorem2_errors(1, 0, n_elements=1, n_points=10, delta=0.1, s=1.2),
+            "n_templates to be a finite number > 0",
+        ),
         (lambda: theory.loss_constants("absolute", 1.0), "got 'absolute'"),
-        (lambda: theory.orbit_distance(np.zeros((2, 3))), "shape"),
+        (lambda: theory.orbit_distance(np.zeros((2, 3))), "3 axes"),
         (lambda: theory.cdf_products([[3.0]], s=1.0), "within"),
-        (lambda: theory.rademacher_bound(0, 1.0, 1.0), "N must be positive"),
+        (lambda: theory.rademacher_bound(0, 1.0, s=1.0), "N to be a finite number >= 1"),
     ],
 )
 def test_clear_errors(call, message):

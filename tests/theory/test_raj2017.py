@@ -79,7 +79,9 @@ def test_uniform_failure_is_the_best_cover(published):
         return kappa * np.exp(-2 * d * log_eta) + lipschitz * np.exp(2 * log_eta)
 
     best = minimize_scalar(failure, bounds=(-40, 10), method="bounded").fun
-    closed = raj2017.uniform_failure(s, r, eps, d, diameter, sigma, published)
+    closed = raj2017.uniform_failure(
+        s, r, eps=eps, d=d, diameter=diameter, sigma=sigma, published=published
+    )
     assert best <= closed * (1 + 1e-9) and closed < 1
     # The radius that makes both terms equal is within a factor two of the best one.
     assert closed <= 2 * best
@@ -89,9 +91,11 @@ def test_uniform_failure_is_the_best_cover(published):
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_sample_sizes_give_the_stated_probability(d, published):
     eps, diameter, sigma, one, two = 0.2, 1.5, 2.0, 1e-3, 2e-3
-    r = raj2017.group_samples(eps, d, diameter, one, published)
-    s = raj2017.templates(eps, d, diameter, two)
-    failure = raj2017.uniform_failure(s, r, eps, d, diameter, sigma, published)
+    r = raj2017.group_samples(eps, d, diameter=diameter, delta=one, published=published)
+    s = raj2017.templates(eps, d, diameter=diameter, delta=two)
+    failure = raj2017.uniform_failure(
+        s, r, eps=eps, d=d, diameter=diameter, sigma=sigma, published=published
+    )
     stated = (64 * (d + 1) / (eps * sigma) ** 2) ** (d / (d + 1)) * (one + two) ** (2 * d / (d + 1))
     # The statement loses the factor 2 of its own proof.
     assert failure <= 2 * stated * (1 + 1e-9)
@@ -106,7 +110,7 @@ def test_rates_in_templates_samples_and_points():
             sizes[name] = size
             values.append(float(raj2017.excess_risk_bound(**sizes, **fixed)))
         assert values[0] / values[1] == pytest.approx(2, rel=0.01)
-    error = raj2017.approximation_error(np.array([100, 400]), np.inf, 1.0, 0.1)
+    error = raj2017.approximation_error(np.array([100, 400]), np.inf, C=1.0, delta=0.1)
     assert error[0] == pytest.approx(2 * error[1])
 
 
@@ -116,7 +120,7 @@ def test_hilbert_average_bound_holds():
         vectors = rng.choice([-1.0, 1.0], size=(3000, n, 5)) / np.sqrt(5)
         distance = np.linalg.norm(vectors.mean(axis=1), axis=1)
         for delta in (0.5, 0.1, 0.01):
-            allowed = raj2017.hilbert_average_bound(n, 1.0, delta)
+            allowed = raj2017.hilbert_average_bound(n, 1.0, delta=delta)
             assert np.mean(distance > allowed) <= delta
 
 
@@ -129,21 +133,47 @@ def test_jacobian_factor_and_bandwidth():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: raj2017.templates(0.0, 2, 1.0, 0.1), "eps must be positive"),
-        (lambda: raj2017.templates(0.1, 2, 1.0, 1.0), r"delta is a probability .* in \(0, 1\)"),
-        (lambda: raj2017.uniform_failure(1, 0, 1, 1, 1, 1), "r must be positive"),
-        (lambda: raj2017.statistics_gap(0), "r must be positive"),
+        (lambda: raj2017.templates(0.0, 2, diameter=1.0, delta=0.1), "eps to be .* > 0"),
+        (
+            lambda: raj2017.templates(0.1, 2, diameter=1.0, delta=1.0),
+            "delta to be a finite number > 0 and < 1",
+        ),
+        (
+            lambda: raj2017.uniform_failure(1, 0, eps=1, d=1, diameter=1, sigma=1),
+            "r to be a finite number > 0",
+        ),
+        (lambda: raj2017.statistics_gap(0), "r to be a finite number > 0"),
         (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
-        (lambda: raj2017.jacobian_factor(2.0), r"square matrix A .* got shape \(\)"),
-        (lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)), "matrix must be finite"),
-        (lambda: raj2017.gamma_of_bandwidth("1"), "sigma must be positive, got '1'"),
-        (lambda: raj2017.templates(0.1, np.inf, 1.0, 0.1), "d must be one finite number, got inf"),
-        (lambda: raj2017.templates([0.1], 2, 1.0, 0.1), r"eps must be one finite .* got \[0.1\]"),
-        (lambda: raj2017.group_samples(0.1, 2, 1.0, None), "delta is a probability"),
-        (lambda: raj2017.approximation_error(1, 0, 1.0, 0.1), "r must be positive, got 0"),
-        (lambda: raj2017.excess_risk_bound(1, 1, 1, 1.0, 0), "delta is a probability"),
-        (lambda: raj2017.excess_risk_bound(1, 1, 1, 1, 0.1, 1, np.nan), "loss_at_zero must be one"),
-        (lambda: raj2017.excess_risk_bound(1, 1, 1, -1.0, 0.1), "C must be positive"),
+        (lambda: raj2017.jacobian_factor(2.0), "matrix to be an array of 2 axes"),
+        (
+            lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)),
+            "matrix to be .* finite numbers",
+        ),
+        (lambda: raj2017.gamma_of_bandwidth("1"), "sigma to be a finite number > 0, got '1'"),
+        (
+            lambda: raj2017.templates(0.1, np.inf, diameter=1.0, delta=0.1),
+            "d to be a whole number >= 1, got inf",
+        ),
+        (
+            lambda: raj2017.templates([0.1], 2, diameter=1.0, delta=0.1),
+            r"eps to be a finite number > 0, got \[0.1\]",
+        ),
+        (
+            lambda: raj2017.group_samples(0.1, 2, diameter=1.0, delta=None),
+            "delta to be a finite number",
+        ),
+        (lambda: raj2017.approximation_error(1, 0, C=1.0, delta=0.1), "r to be .* > 0, .* got 0"),
+        (
+            lambda: raj2017.excess_risk_bound(1, 1, r=1, C=1.0, delta=0),
+            "delta to be a finite number",
+        ),
+        (
+            lambda: raj2017.excess_risk_bound(
+                1, 1, r=1, C=1, delta=0.1, lipschitz=1, loss_at_zero=np.nan
+            ),
+            "loss_at_zero to be a finite number, got nan",
+        ),
+        (lambda: raj2017.excess_risk_bound(1, 1, r=1, C=-1.0, delta=0.1), "C to be .* > 0"),
     ],
 )
 def test_impossible_parameters_are_named(call, message):
@@ -152,8 +182,15 @@ def test_impossible_parameters_are_named(call, message):
 
 
 def test_small_sets_need_one_sample_and_losses_count_by_size():
-    assert raj2017.templates(0.9, 2, 1e-9, 0.5) == raj2017.group_samples(0.9, 2, 1e-9, 0.5) == 1
-    one, other = (raj2017.excess_risk_bound(9, 9, 9, 1.0, 0.1, 1.0, v) for v in (-1.0, 1.0))
+    assert (
+        raj2017.templates(0.9, 2, diameter=1e-9, delta=0.5)
+        == raj2017.group_samples(0.9, 2, diameter=1e-9, delta=0.5)
+        == 1
+    )
+    one, other = (
+        raj2017.excess_risk_bound(9, 9, r=9, C=1.0, delta=0.1, lipschitz=1.0, loss_at_zero=v)
+        for v in (-1.0, 1.0)
+    )
     assert one == other
 
 

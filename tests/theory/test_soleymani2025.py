@@ -28,21 +28,21 @@ smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)
 @given(smoothness, dimension)
 def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
     n = 10_000
-    D = theory.cutoff(n, s, d)
+    D = theory.cutoff(n, s, d=d)
     variance = theory.estimation_error(n, D, noise=0.6, sup_norm=0.8)
-    bias = theory.approximation_error(D, s, d, sobolev=1.0)
+    bias = theory.approximation_error(D, s, d=d, sobolev=1.0)
     assert variance == pytest.approx(bias)
-    total = theory.risk_bound(n, D, s, d, noise=0.6, sup_norm=0.8, sobolev=1.0)
+    total = theory.risk_bound(n, D, s=s, d=d, noise=0.6, sup_norm=0.8, sobolev=1.0)
     assert total == pytest.approx(2 * n ** theory.risk_exponent(s, d))
 
 
 @given(smoothness, dimension)
 def test_costs_in_terms_of_the_cutoff(s, d):
     n, rho = 5000, 3
-    D = theory.cutoff(n, s, d)
-    assert theory.oracle_calls(n, s, d, rho) == pytest.approx(rho * D**2 + n * D)
-    assert theory.time_bound(n, s, d, rho) == pytest.approx(rho**3 * D**3 + n * D)
-    assert theory.prediction_cost(n, s, d) == D
+    D = theory.cutoff(n, s, d=d)
+    assert theory.oracle_calls(n, s, d=d, generators=rho) == pytest.approx(rho * D**2 + n * D)
+    assert theory.time_bound(n, s, d=d, generators=rho) == pytest.approx(rho**3 * D**3 + n * D)
+    assert theory.prediction_cost(n, s, d=d) == D
     assert theory.group_averaging_time(n, 7) == 7 * n**2
 
 
@@ -69,10 +69,10 @@ def test_sobolev_norm_of_the_truncation_bounds_the_bias():
     basis, s = Torus(2, degree=20), 2.0
     counts = np.repeat(basis.counts_, basis.dimensions_)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_) / counts**2
-    norm = theory.sobolev_norm(f, counts, s, 2)
+    norm = theory.sobolev_norm(f, counts, s=s, d=2)
     for D in basis.counts_[:-1]:
         tail = np.sum(f[D:] ** 2)
-        assert tail <= theory.approximation_error(D, s, 2, norm)
+        assert tail <= theory.approximation_error(D, s, d=2, sobolev=norm)
 
 
 def test_the_risk_bound_holds_on_average():
@@ -83,7 +83,7 @@ def test_the_risk_bound_holds_on_average():
     truth = project(rng.standard_normal(len(counts)) / counts**2, basis, group)
     target = Expansion(basis, truth)
     sup = np.abs(target.predict(basis.sample(5000, rng))).max()
-    norm = theory.sobolev_norm(truth, counts, s, 2)
+    norm = theory.sobolev_norm(truth, counts, s=s, d=2)
     for n in (50, 400):
         risks = []
         for _ in range(60):
@@ -92,7 +92,7 @@ def test_the_risk_bound_holds_on_average():
             model = SpectralAveraging(Torus(2), group, smoothness=s).fit(X, y)
             D = model.basis_.n_functions_
             risks.append(np.sum((model.coef_ - truth[:D]) ** 2) + np.sum(truth[D:] ** 2))
-        bound = theory.risk_bound(n, D, s, 2, noise, sup, norm)
+        bound = theory.risk_bound(n, D, s=s, d=2, noise=noise, sup_norm=sup, sobolev=norm)
         assert np.mean(risks) + 3 * np.std(risks) / np.sqrt(60) <= bound
 
 
@@ -109,9 +109,11 @@ def test_the_risk_bound_holds_on_average():
 )
 def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):
     counted = basis.counting(np.array([eigenvalue]))[0]
-    law = theory.weyl_law(eigenvalue, basis.manifold_dimension, basis.volume)
+    law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
     assert counted == pytest.approx(law, rel=close)
-    share = theory.invariant_weyl_law(eigenvalue, basis.manifold_dimension, basis.volume, 6)
+    share = theory.invariant_weyl_law(
+        eigenvalue, basis.manifold_dimension, volume=basis.volume, order=6
+    )
     assert share == pytest.approx(law / 6)
 
 
@@ -133,9 +135,9 @@ def test_sphere_dimensions_fill_the_polynomials():
 
 
 def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="must be positive"):
+    with pytest.raises(ValueError, match="s to be a finite number > 0"):
         theory.alpha(-1.0, 2)
-    with pytest.raises(ValueError, match="at least 1"):
-        theory.cutoff(0, 1.0, 1)
-    with pytest.raises(ValueError, match="at least one element"):
+    with pytest.raises(ValueError, match="n to be a finite number >= 1"):
+        theory.cutoff(0, 1.0, d=1)
+    with pytest.raises(ValueError, match="order to be a whole number >= 1"):
         theory.generators_bound(0)

@@ -7,6 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
+from ...parameters import Array, Kind, ParameterError, Positive, short
+from ..quantities import checked
+
 __all__ = [
     "chi2_lower_tail_bound",
     "chi2_upper_tail_bound",
@@ -19,14 +22,32 @@ __all__ = [
     "theorem1_sandwich",
 ]
 
+_KINDS: dict[str, Kind] = {
+    "orbit_x": Array(3),
+    "orbit_z": Array(3) | None,
+    "d": Array(least=1),
+    "k": Array(least=1),
+    "eps": Array(above=0),
+    "R": Positive(),
+    "distance": Array(),
+    "mean_x": Array(),
+    "mean_y": Array(),
+    "sd_x": Array(least=0),
+    "sd_y": Array(least=0),
+    "rho": Array(least=-1, most=1),
+}
+
 
 def _check_dimension(d: ArrayLike, eps: ArrayLike) -> tuple[NDArray, NDArray]:
-    d, eps = np.asarray(d, dtype=float), np.asarray(eps, dtype=float)
-    if not (np.all(d >= 1) and np.all((eps > 0) & (eps < 1))):
-        raise ValueError(f"theorem 1 needs d >= 1 and 0 < eps < 1, got d={d!r} and eps={eps!r}")
-    return d, eps
+    one, two = np.asarray(d, dtype=float), np.asarray(eps, dtype=float)
+    if not (np.all(one >= 1) and np.all((two > 0) & (two < 1))):
+        raise ParameterError(
+            f"theorem 1 needs d >= 1 and 0 < eps < 1, got d={short(d)} and eps={short(eps)}"
+        )
+    return one, two
 
 
+@checked(_KINDS)
 def orbit_distance(orbit_x: ArrayLike, orbit_z: ArrayLike | None = None) -> NDArray:
     r"""Mean distance between orbits (theorem 1),
 
@@ -50,20 +71,22 @@ def orbit_distance(orbit_x: ArrayLike, orbit_z: ArrayLike | None = None) -> NDAr
     >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
     array([[0.3989]])
     """
-    orbit_x = np.asarray(orbit_x, dtype=float)
-    orbit_z = orbit_x if orbit_z is None else np.asarray(orbit_z, dtype=float)
-    if orbit_x.ndim != 3 or orbit_z.ndim != 3 or orbit_x.shape[2] != orbit_z.shape[2]:
-        raise ValueError(
-            f"orbits have shape (elements, points, d), got {orbit_x.shape} and {orbit_z.shape}"
+    one = np.asarray(orbit_x, dtype=float)
+    two = one if orbit_z is None else np.asarray(orbit_z, dtype=float)
+    if one.shape[2] != two.shape[2]:
+        raise ParameterError(
+            "orbits orbit_x and orbit_z have shape (elements, points, d), got "
+            f"{one.shape} and {two.shape}"
         )
-    total = np.zeros((orbit_x.shape[1], orbit_z.shape[1]))
-    for gx in orbit_x:
-        for gz in orbit_z:
+    total = np.zeros((one.shape[1], two.shape[1]))
+    for gx in one:
+        for gz in two:
             total += cdist(gx, gz)
-    return total / (len(orbit_x) * len(orbit_z) * np.sqrt(2 * np.pi * orbit_x.shape[2]))
+    return total / (len(one) * len(two) * np.sqrt(2 * np.pi * one.shape[2]))
 
 
-def theorem1_delta1(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> NDArray:
+@checked(_KINDS)
+def theorem1_delta1(d: ArrayLike, eps: ArrayLike, *, R: float = 1.0) -> NDArray:
     r"""Upper slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
     .. math:: \delta_1 = R\,\frac{e^{-d\varepsilon^2/16}}{\sqrt d}
@@ -77,7 +100,8 @@ def theorem1_delta1(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> NDArray:
     return R * (cauchy - 0.5 * np.exp(d / 2 * (np.log1p(eps) - eps))) / np.sqrt(d)
 
 
-def theorem1_delta2(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> NDArray:
+@checked(_KINDS)
+def theorem1_delta2(d: ArrayLike, eps: ArrayLike, *, R: float = 1.0) -> NDArray:
     r"""Lower slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
     .. math:: \delta_2 = R\,\frac{e^{-d\varepsilon^2/16}}{\sqrt d}
@@ -90,7 +114,8 @@ def theorem1_delta2(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> NDArray:
     return R * (np.exp(-d * eps**2 / 16) / np.sqrt(d) + (1 + eps) * np.exp(-d * eps**2 / 8))
 
 
-def theorem1_sandwich(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> tuple[NDArray, NDArray]:
+@checked(_KINDS)
+def theorem1_sandwich(d: ArrayLike, eps: ArrayLike, *, R: float = 1.0) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`K_s - (R - d_G)` (theorem 1, eq. 3; remark 3, eq. 4),
 
     .. math:: R \varepsilon - \delta_2 \le K_s(x, z) - (R - d_G(x, z))
@@ -106,11 +131,12 @@ def theorem1_sandwich(d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> tuple[NDA
     >>> round(float(low), 4), round(float(high), 4)
     (0.1208, 0.5581)
     """
-    low = R * np.asarray(eps, dtype=float) - theorem1_delta2(d, eps, R)
-    return low, R * np.asarray(eps, dtype=float) + theorem1_delta1(d, eps, R)
+    low = R * np.asarray(eps, dtype=float) - theorem1_delta2(d, eps, R=R)
+    return low, R * np.asarray(eps, dtype=float) + theorem1_delta1(d, eps, R=R)
 
 
-def theorem1_gap(distance: ArrayLike, d: ArrayLike, eps: ArrayLike, R: float = 1.0) -> NDArray:
+@checked(_KINDS)
+def theorem1_gap(distance: ArrayLike, d: ArrayLike, *, eps: ArrayLike, R: float = 1.0) -> NDArray:
     r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
 
     The proof bounds two quantities of eq. (8) that chi-square distributions give in closed form.
@@ -139,8 +165,9 @@ def theorem1_gap(distance: ArrayLike, d: ArrayLike, eps: ArrayLike, R: float = 1
     return kept_out - R * (1 + eps) * stats.chi2.sf(bound, d)
 
 
+@checked(_KINDS)
 def theorem1_deviation(
-    distance: ArrayLike, d: ArrayLike, eps: ArrayLike, R: float = 1.0
+    distance: ArrayLike, d: ArrayLike, *, eps: ArrayLike, R: float = 1.0
 ) -> NDArray:
     r"""What the sandwich encloses, exactly: :math:`K_s - (R - d_G)`.
 
@@ -149,15 +176,17 @@ def theorem1_deviation(
     >>> float(theorem1_deviation(0.1, d=50, eps=0.5).round(4))
     0.4827
     """
-    return R * np.asarray(eps, dtype=float) + theorem1_gap(distance, d, eps, R)
+    return R * np.asarray(eps, dtype=float) + theorem1_gap(distance, d, eps=eps, R=R)
 
 
+@checked(_KINDS)
 def chi2_upper_tail_bound(k: ArrayLike, eps: ArrayLike) -> NDArray:
     r"""Lemma 3: :math:`P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k \varepsilon^2 / 8}`."""
     k, eps = _check_dimension(k, eps)
     return np.exp(-k * eps**2 / 8)
 
 
+@checked(_KINDS)
 def chi2_lower_tail_bound(k: ArrayLike, eps: ArrayLike) -> NDArray:
     r"""Lemma 3, for k >= 2:
 
@@ -173,8 +202,9 @@ def chi2_lower_tail_bound(k: ArrayLike, eps: ArrayLike) -> NDArray:
     return 1 - 0.5 * np.exp(-eps * k / 2 + (k - 2) / 2 * np.log1p(eps)) / np.sqrt(k)
 
 
+@checked(_KINDS)
 def clark_max_moments(
-    mean_x: ArrayLike, mean_y: ArrayLike, sd_x: ArrayLike, sd_y: ArrayLike, rho: ArrayLike
+    mean_x: ArrayLike, mean_y: ArrayLike, *, sd_x: ArrayLike, sd_y: ArrayLike, rho: ArrayLike
 ) -> tuple[NDArray, NDArray]:
     r"""Mean and variance of max(X, Y) for jointly Gaussian X, Y (lemma 2, eqs 9 and 10).
 
@@ -187,15 +217,13 @@ def clark_max_moments(
 
     Examples
     --------
-    >>> mean, variance = clark_max_moments(0, 0, 1, 1, 0)  # 1 / sqrt(pi) and 1 - 1 / pi
+    >>> mean, variance = clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=0)  # 1/sqrt(pi), 1 - 1/pi
     >>> float(mean.round(4)), float(variance.round(4))
     (0.5642, 0.6817)
     """
     mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(
         *(np.asarray(v, dtype=float) for v in (mean_x, mean_y, sd_x, sd_y, rho))
     )
-    if np.any(sd_x < 0) or np.any(sd_y < 0) or np.any(np.abs(rho) > 1):
-        raise ValueError("clark_max_moments needs standard deviations >= 0 and |rho| <= 1")
     a = np.sqrt(np.maximum(sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y, 0))
     with np.errstate(divide="ignore", invalid="ignore"):
         alpha = np.where(a > 0, (mean_x - mean_y) / a, np.where(mean_x >= mean_y, np.inf, -np.inf))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import positive, probability
+from ...parameters import Array, Kind, Number, ParameterError, Positive, short
+from ..quantities import PROBABILITY, SIZE, checked
 from .theorem1 import theorem1_sandwich
 
 __all__ = [
@@ -25,7 +26,23 @@ __all__ = [
     "theorem2_templates",
 ]
 
+_KINDS: dict[str, Kind] = {
+    "projections": Array(2),
+    "others": Array(1),
+    "s": Positive(),
+    "kernel": Array(),
+    "plain": Array(),
+    "eps": Positive(),
+    "eps0": Positive(),
+    "delta": PROBABILITY,
+    "n_points": Number(1),
+    "n_bins": SIZE,
+    "n_templates": SIZE,
+    "n_elements": SIZE,
+}
 
+
+@checked(_KINDS)
 def cdf_products(projections: ArrayLike, s: float) -> NDArray:
     r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
 
@@ -52,22 +69,23 @@ def cdf_products(projections: ArrayLike, s: float) -> NDArray:
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    projections = np.asarray(projections, dtype=float)
-    if projections.ndim != 2 or np.abs(projections).max(initial=0) > s:
-        raise ValueError(
+    values = np.asarray(projections, dtype=float)
+    if np.abs(values).max() > s:
+        raise ParameterError(
             f"projections must have shape (n_points, |G|) and lie within [-s, s] = [{-s:g}, "
-            f"{s:g}], got shape {projections.shape} and values up to "
-            f"{np.abs(projections).max(initial=0):.4g}"
+            f"{s:g}], got shape {values.shape} and values up to {np.abs(values).max():.4g}: "
+            f"{short(projections)}"
         )
-    n_points, n_elements = projections.shape
-    order = np.argsort(projections, axis=None)
-    steps = np.append(projections.ravel()[order], s)
+    n_points, n_elements = values.shape
+    order = np.argsort(values, axis=None)
+    steps = np.append(values.ravel()[order], float(s))
     cdf = np.zeros((n_points, len(order)))
     cdf[order // n_elements, np.arange(len(order))] = 1 / n_elements
     np.cumsum(cdf, axis=1, out=cdf)
     return (cdf * np.diff(steps)) @ cdf.T
 
 
+@checked(_KINDS)
 def mean_maximum(projections: ArrayLike, others: ArrayLike) -> NDArray:
     r"""Mean over all pairs of :math:`\max(a_i, b_k)`, for many lists a against one list b.
 
@@ -88,13 +106,14 @@ def mean_maximum(projections: ArrayLike, others: ArrayLike) -> NDArray:
     >>> mean_maximum([[0.0, 1.0]], [0.5, 2.0])            # mean of 0.5, 2, 1 and 2
     array([1.375])
     """
-    values, others = np.asarray(projections, dtype=float), np.sort(np.asarray(others, dtype=float))
-    above = np.append(np.cumsum(others[::-1])[::-1], 0)
-    below = np.searchsorted(others, values)
-    return ((below * values + above[below]) / len(others)).mean(axis=1)
+    values, listed = np.asarray(projections, dtype=float), np.sort(np.asarray(others, dtype=float))
+    above = np.append(np.cumsum(listed[::-1])[::-1], 0)
+    below = np.searchsorted(listed, values)
+    return np.asarray(((below * values + above[below]) / len(listed)).mean(axis=1))
 
 
-def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, n_elements: int) -> NDArray:
+@checked(_KINDS, n_elements=Number(1))
+def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, *, n_elements: int) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
     Section 2 states :math:`\lim_n E_{t,g} \langle\Phi(x),\Phi(z)\rangle = K_s(x, z)`. Both feature
@@ -112,8 +131,12 @@ def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, n_elements: int)
     kernel, plain : arrays of equal shape
         K_s of the group and of the trivial group.
     """
-    positive(n_elements=n_elements)
     share = 1 / n_elements
+    if np.shape(kernel) != np.shape(plain):
+        raise ParameterError(
+            f"kernel and plain must be of equal shape, got {short(kernel)} of shape "
+            f"{np.shape(kernel)} and {short(plain)} of shape {np.shape(plain)}"
+        )
     return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
 
 
@@ -125,6 +148,7 @@ class Sizes(NamedTuple):
     elements: int
 
 
+@checked(_KINDS)
 def theorem2_bins(eps: float, s: float = 1.0) -> int:
     r"""Bins for a binning error of at most eps, :math:`n \ge s / \varepsilon_0`.
 
@@ -135,11 +159,11 @@ def theorem2_bins(eps: float, s: float = 1.0) -> int:
     >>> theorem2_bins(0.1), theorem2_bins(0.1, s=1.2)
     (10, 12)
     """
-    positive(eps=eps, s=s)
     return ceil(s / eps - 1e-12)
 
 
-def theorem2_templates(eps: float, n_points: int, delta: float, s: float = 2.0) -> int:
+@checked(_KINDS)
+def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
     r"""Templates for a template error of at most eps on all pairs of N points,
 
     .. math:: m \ge \frac{2 s^2}{\varepsilon_1^2} \log \frac{2 N^2}{\delta_1} ,
@@ -150,13 +174,12 @@ def theorem2_templates(eps: float, n_points: int, delta: float, s: float = 2.0) 
     >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
     61165
     """
-    positive(eps=eps, n_points=n_points, s=s)
-    probability(delta=delta)
     return ceil(2 * s**2 / eps**2 * log(2 * n_points**2 / delta))
 
 
+@checked(_KINDS, n_templates=Positive())
 def theorem2_elements(
-    eps: float, n_points: int, n_templates: int, delta: float, s: float = 2.0
+    eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:
     r"""Group elements for a group error of at most eps on all pairs of N points,
 
@@ -169,11 +192,10 @@ def theorem2_elements(
     >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
     5042
     """
-    positive(eps=eps, n_points=n_points, n_templates=n_templates, s=s)
-    probability(delta=delta)
     return ceil(18 * s**2 / eps**2 * log(4 * n_templates * n_points**2 / delta))
 
 
+@checked(_KINDS)
 def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     r"""Universal constants C1 and C2 that make theorem 2 true as printed.
 
@@ -183,13 +205,14 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     >>> theorem2_constants()
     (24.0, 288.0)
     """
-    positive(s=s)
     return 6 * s**2, 72 * s**2
 
 
+@checked(_KINDS)
 def theorem2_errors(
     n_bins: float,
     n_templates: float,
+    *,
     n_elements: float,
     n_points: int,
     delta: float,
@@ -202,12 +225,10 @@ def theorem2_errors(
     :math:`|\langle\Phi(x_i),\Phi(x_j)\rangle - K_s(x_i,x_j)|` on all pairs with probability at
     least 1 - 2 delta (eq. 5).
 
-    >>> parts = theorem2_errors(10, 10_000, float("inf"), n_points=20, delta=0.05, s=1.2)
+    >>> parts = theorem2_errors(10, 10_000, n_elements=np.inf, n_points=20, delta=0.05, s=1.2)
     >>> [round(p, 3) for p in parts]
     [0.12, 0.053, 0.0]
     """
-    positive(n_bins=n_bins, n_templates=n_templates, n_elements=n_elements, s=s)
-    probability(delta=delta)
     templates = s * sqrt(2 / n_templates * log(2 * n_points**2 / delta))
     elements = 0.0
     if np.isfinite(n_elements):
@@ -216,7 +237,8 @@ def theorem2_errors(
     return s / n_bins, templates, elements
 
 
-def corollary1_sizes(eps0: float, n_points: int, delta: float, s: float = 2.0) -> Sizes:
+@checked(_KINDS)
+def corollary1_sizes(eps0: float, n_points: int, *, delta: float, s: float = 2.0) -> Sizes:
     r"""Sizes for corollary 1: theorem 2 with each of the three errors at eps0 / 3.
 
     The bins are the printed :math:`3/\varepsilon_0`.
@@ -225,12 +247,13 @@ def corollary1_sizes(eps0: float, n_points: int, delta: float, s: float = 2.0) -
     Sizes(bins=4, templates=244, elements=3972)
     """
     part = eps0 / 3
-    templates = theorem2_templates(part, n_points, delta, s)
-    elements = theorem2_elements(part, n_points, templates, delta, s)
+    templates = theorem2_templates(part, n_points, delta=delta, s=s)
+    elements = theorem2_elements(part, n_points, n_templates=templates, delta=delta, s=s)
     return Sizes(theorem2_bins(part), templates, elements)
 
 
-def corollary1_sandwich(d: ArrayLike, eps: ArrayLike, eps0: float) -> tuple[NDArray, NDArray]:
+@checked(_KINDS, d=Array(least=1), eps=Array(above=0))
+def corollary1_sandwich(d: ArrayLike, eps: ArrayLike, *, eps0: float) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`\langle\Phi(x_i),\Phi(x_j)\rangle - (1 - d_G)` (corollary 1, eq. 6).
 
     >>> low, high = corollary1_sandwich(d=1000, eps=0.5, eps0=0.1)

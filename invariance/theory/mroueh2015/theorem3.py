@@ -6,7 +6,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from ..checks import positive, probability
+from ...parameters import Flag, Kind, Number, OneOf, Positive
+from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 
 __all__ = [
     "lemma4_error",
@@ -17,7 +18,25 @@ __all__ = [
     "theorem3_bound",
 ]
 
+_KINDS: dict[str, Kind] = {
+    "loss": OneOf("hinge", "logistic", "square"),
+    "largest": Number(0),
+    "N": Number(1),
+    "m": LOGGED,
+    "G": SIZE,
+    "n": SIZE | None,
+    "L": Positive(),
+    "C": Positive(),
+    "s": Positive(),
+    "V0": Number(),
+    "delta": PROBABILITY,
+    "delta1": PROBABILITY,
+    "delta2": PROBABILITY,
+    "printed": Flag(),
+}
 
+
+@checked(_KINDS)
 def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     r"""Lipschitz constant L on [-largest, largest] and V(0) of a margin loss V(y f(x)).
 
@@ -31,12 +50,11 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
         return 1.0, 1.0
     if loss == "logistic":
         return 1 / (1 + np.exp(-largest)), log(2)
-    if loss == "square":
-        return 2 * (1 + largest), 1.0
-    raise ValueError(f"loss must be 'hinge', 'logistic' or 'square', got {loss!r}")
+    return 2 * (1 + largest), 1.0
 
 
-def rademacher_bound(N: int, C: float, s: float, n: float | None = None) -> float:
+@checked(_KINDS)
+def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> float:
     r"""Rademacher complexity of the class F~ of theorem 3.
 
     The paper prints :math:`C s / \sqrt N` (``n=None``). Its sum over 2n + 1 thresholds divided by
@@ -45,12 +63,12 @@ def rademacher_bound(N: int, C: float, s: float, n: float | None = None) -> floa
     >>> rademacher_bound(100, C=1.0, s=1.2), rademacher_bound(100, C=1.0, s=1.2, n=10)
     (0.12, 0.252)
     """
-    positive(N=N, C=C, s=s)
     return (1.0 if n is None else 2 + 1 / n) * C * s / sqrt(N)
 
 
+@checked(_KINDS, n=SIZE)
 def lemma4_error(
-    m: float, G: float, n: float, C: float, s: float, delta1: float, delta2: float
+    m: float, G: float, *, n: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
     r"""Distance in L2 from any f in F_p to the class F~ (lemma 4),
 
@@ -61,25 +79,25 @@ def lemma4_error(
     An infinite size removes its term. The last term needs no regularity of w in tau when the
     approximation takes averages of w over each bin; then sC/n is enough.
 
-    >>> round(lemma4_error(100, float("inf"), 10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
+    >>> round(lemma4_error(100, np.inf, n=10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
     1.0675
     """
-    positive(m=m, G=G, n=n, C=C, s=s)
-    probability(delta1=delta1, delta2=delta2)
     templates = (1 + sqrt(2 * log(1 / delta1))) / sqrt(m)
     elements = (1 + sqrt(2 * log(m / delta2))) / sqrt(G) if np.isfinite(G) else 0.0
     return 2 * s * C * (templates + elements + 1 / n)
 
 
+@checked(_KINDS, n=SIZE)
 def lemma5_risk(
-    m: float, G: float, n: float, L: float, C: float, s: float, delta1: float, delta2: float
+    m: float, G: float, *, n: float, L: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
     """Excess expected risk of the best function of F~ over F_p: L times `lemma4_error`."""
-    return L * lemma4_error(m, G, n, C, s, delta1, delta2)
+    return L * lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2)
 
 
+@checked(_KINDS)
 def lemma6_deviation(
-    N: int, L: float, C: float, s: float, V0: float, delta: float, n: float | None = None
+    N: int, L: float, *, C: float, s: float, V0: float, delta: float, n: float | None = None
 ) -> float:
     r"""Uniform deviation of empirical from expected risk over F~ (lemma 6),
 
@@ -94,15 +112,16 @@ def lemma6_deviation(
     >>> round(lemma6_deviation(10_000, L=1.0, C=1.0, s=1.2, V0=1.0, delta=0.05), 4)
     0.0802
     """
-    probability(delta=delta)
     largest = C if n is None else (2 + 1 / n) * s * C
-    complexity = 4 * L * rademacher_bound(N, C, s, n)
+    complexity = 4 * L * rademacher_bound(N, C, s=s, n=n)
     return complexity + (2 * V0 + L * largest * sqrt(0.5 * log(1 / delta))) / sqrt(N)
 
 
+@checked(_KINDS, n=SIZE)
 def theorem3_bound(
     N: int,
     m: float,
+    *,
     G: float,
     n: float,
     L: float,
@@ -142,5 +161,5 @@ def theorem3_bound(
     >>> round(theorem3_bound(**sizes, delta=0.05, printed=False), 3)
     0.399
     """
-    deviation = lemma6_deviation(N, L, C, s, V0, delta, n=None if printed else n)
-    return 2 * deviation + lemma5_risk(m, G, n, L, C, s, delta, delta)
+    deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=None if printed else n)
+    return 2 * deviation + lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)

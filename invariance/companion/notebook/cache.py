@@ -1,0 +1,208 @@
+"""Results of expensive functions kept on disk, keyed on everything that they depend on.
+
+A function of a notebook cell depends on its arguments and its source, on helpers and constants of
+other cells, on the modules of the package that the notebook computes with, on the data files that
+the run has named so far and on the versions of what computes. The machinery that runs a notebook
+and records its results is no part of the key.
+"""
+
+import dis
+import hashlib
+import inspect
+import json
+import sys
+import textwrap
+import time
+import types
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from math import nan
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+
+from invariance.companion.errors import CompanionError
+from invariance.companion.imports import closure, digest
+from invariance.companion.notebook.store import load, save
+from invariance.companion.provenance import package_versions
+
+__all__ = ["CacheError", "cached", "code_digest"]
+
+
+T = TypeVar("T")
+_LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME")
+
+
+class CacheError(CompanionError, TypeError):
+    """A function cannot be cached: something that it uses has no key."""
+
+
+# what runs a notebook and records its results
+_MACHINERY = "invariance.companion"
+
+
+def _computes(module: str) -> bool:
+    return not f"{module}.".startswith(f"{_MACHINERY}.")
+
+
+def _leads_on(module: str) -> bool:
+    """Whether what a module imports counts: the companion's front door hands on what computes."""
+    return _computes(module) or module == _MACHINERY
+
+
+def code_digest(source: str | None) -> str:
+    """Key of the package modules that a notebook computes with, and of package versions.
+
+    The companion is left out, and what is reached through it alone: redrawing a figure in another
+    colour does not change a number.
+
+    Parameters
+    ----------
+    source : str or None
+        Source of the notebook; None takes the modules loaded so far.
+    """
+    if source is not None:
+        files = closure(source, through=_leads_on)
+    else:
+        files = {
+            name: Path(file)
+            for name, module in list(sys.modules.items())
+            if name.split(".")[0] == "invariance" and (file := getattr(module, "__file__", None))
+        }
+    kept = {name: path for name, path in files.items() if _computes(name)}
+    return digest(kept) + json.dumps(package_versions(), sort_keys=True)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names that a code object and the functions inside it look up."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in _LOOKUPS}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+def _dependencies(function: Callable, seen: dict[str, str]) -> None:
+    """Digest of a function's source, its closure, defaults and the globals that it uses."""
+    label = f"{function.__module__}.{function.__qualname__}"
+    if label in seen:
+        return
+    try:
+        source = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError) as error:
+        raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
+    seen[label] = source
+    values = {
+        name: function.__globals__[name]
+        for name in sorted(_names(function.__code__))
+        if name in function.__globals__
+    }
+    values |= inspect.getclosurevars(function).nonlocals
+    values |= {"default arguments": (function.__defaults__, function.__kwdefaults__)}
+    for name, value in values.items():
+        _add(f"{label}: {name}", name, value, seen, function)
+
+
+def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
+    if isinstance(value, types.ModuleType):
+        seen[label] = value.__name__
+    elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
+        _dependencies(value, seen)
+    elif isinstance(value, type) and _in_notebook(value, user):
+        seen[label] = inspect.getsource(value)
+        for member in vars(value).values():
+            if isinstance(member, types.FunctionType):
+                _dependencies(member, seen)
+    elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
+        seen[label] = f"{getattr(value, '__module__', '')}.{value.__name__}"
+    elif hasattr(value, "__wrapped__") and isinstance(value.__wrapped__, types.FunctionType):
+        _add(label, name, value.__wrapped__, seen, user)
+    else:
+        _refuse_state(name, value, user)
+        try:
+            seen[label] = joblib.hash(value)
+        except Exception as error:
+            raise CacheError(
+                f"{user.__name__} uses {name!r} ({type(value).__name__}), which has no key: "
+                "pass what it needs from there as arguments"
+            ) from error
+
+
+def _in_notebook(value: Any, user: Callable) -> bool:
+    return value.__module__ == user.__module__ and not value.__module__.startswith("invariance.")
+
+
+def _refuse_state(name: str, value: Any, user: Callable) -> None:
+    if isinstance(value, np.random.Generator | np.random.RandomState) or getattr(
+        value, "changes_with_use", False
+    ):
+        raise CacheError(
+            f"{user.__name__} takes or uses {name!r} ({type(value).__name__}), whose state a "
+            "cached result could not advance: pass a seed, or the plain values that it needs"
+        )
+
+
+def cached(
+    function: Callable[..., T],
+    folder: Path,
+    code: Callable[[], str],
+    reused: Callable[[str, float], None],
+) -> Callable[..., T]:
+    """`function`, with results kept under `folder`.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a notebook cell or a module; pure, and seeded by an argument.
+    folder : Path
+    code : callable
+        Called at each call for the key of the code and the data that it runs on, which starts
+        with `code_digest`.
+    reused : callable
+        Called with the key of every result that was on disk already and the seconds it had taken,
+        and with the key and NaN for one that was computed now.
+
+    Raises
+    ------
+    CacheError
+        When wrapping or calling: a generator, a ``Run`` or something without a key is used.
+    """
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> T:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
+            _refuse_state(name, value, function)
+        bound.apply_defaults()
+        # globals are read at the call: a cell above may have changed them since the definition
+        seen: dict[str, str] = {}
+        _dependencies(function, seen)
+        try:
+            arguments = joblib.hash(dict(bound.arguments))
+        except Exception as error:
+            raise CacheError(
+                f"an argument of {function.__name__} has no key ({error}): pass plain values"
+            ) from error
+        everything = json.dumps([code(), seen, arguments], sort_keys=True)
+        key = hashlib.sha256(everything.encode()).hexdigest()
+        path = folder / f"{function.__name__}-{key[:24]}.pkl"
+        stored = load(path, key)
+        if stored is not None:
+            reused(key, stored.seconds)
+            return stored.value
+        start = time.perf_counter()
+        value = function(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        if not save(path, key, value, seconds):
+            warnings.warn(
+                f"the result of {function.__name__} is not kept: no room in {folder}, or it has "
+                "no pickle",
+                stacklevel=2,
+            )
+        reused(key, nan)
+        return value
+
+    return wrapper

@@ -1,0 +1,389 @@
+"""`Run`: what a notebook uses to emit figures, tables, claims and timings with provenance."""
+
+import base64
+import html
+import os
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import isnan
+from pathlib import Path
+from typing import Any, TypeVar
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from invariance.companion.errors import NotebookError, RecordError
+from invariance.companion.files import write_bytes, write_json
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.results import RESULTS_SCHEMA
+from invariance.companion.ledger.verdicts import Verdict, judge
+from invariance.companion.notebook import style
+from invariance.companion.notebook.cache import cached, code_digest
+from invariance.companion.notebook.figures import to_png, to_svg
+from invariance.companion.notebook.recording import record
+from invariance.companion.paths import PROFILES, Paths
+from invariance.companion.provenance import (
+    code_version,
+    hardware,
+    package_versions,
+    peak_memory_mb,
+)
+from invariance.companion.source import notebook_code
+from invariance.parameters import ParameterError
+
+__all__ = ["Run"]
+
+T = TypeVar("T")
+
+
+class Run:
+    """One execution of a notebook: everything that it emits goes through here.
+
+    Results are on disk after every call, written whole. In a batch run they go to the runner's
+    folder; in Jupyter, plain papermill or a script to
+    ``build/interactive/<profile>/<paper>/<name>/``.
+
+    Parameters
+    ----------
+    notebook : str
+        ``<paper>/<name>``.
+    profile : {"quick", "full"}
+    seed : int
+        Seed of `rng`.
+    **parameters
+        The further names of the notebook's parameters cell, to be recorded with the results:
+        ``width=width``. ``invariance check`` and the runner say which are missing.
+
+    Attributes
+    ----------
+    seed : int
+    profile : str
+    quick : bool
+        Whether the profile is ``"quick"``.
+    batch : bool
+        Whether the runner executes the notebook, with nobody there to move a slider.
+    rng : numpy.random.Generator
+        ``np.random.default_rng(seed)``.
+    folder : Path
+        Where results go.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown profile or a seed that is not a whole number >= 0.
+    NotebookError
+        For a malformed name.
+
+    Examples
+    --------
+    A notebook starts with::
+
+        run = Run("mroueh2015/xperm", profile=profile, seed=seed)
+
+    and with a parameter more::
+
+        run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
+    """
+
+    # a cached function must not use one
+    changes_with_use = True
+
+    def __init__(self, notebook: str, *, profile: str = "quick", seed: int = 0, **parameters: Any):
+        if not re.fullmatch(r"[\w.-]+/[\w.-]+", notebook):
+            raise NotebookError(f"notebook name {notebook!r}: expected '<paper>/<name>'")
+        if profile not in PROFILES:
+            raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ParameterError(f"seed={seed!r}: expected a whole number >= 0")
+        self.notebook, self.profile, self.seed = notebook, profile, int(seed)
+        self.quick = profile == "quick"
+        self.rng = np.random.default_rng(self.seed)
+        self._paths = Paths.find(alone=True)
+        self._ledger = load_ledger(self._paths.ledger)
+        batch = os.environ.get("INVARIANCE_RUN_DIR")
+        self.batch = batch is not None
+        self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
+        self._source = self._paths.source(notebook)
+        self._parameters = {
+            name: _plain(value, name)
+            for name, value in {"profile": profile, "seed": self.seed, **parameters}.items()
+        }
+        self._code = code_version(self._paths.root)
+        self._started = datetime.now(UTC)
+        self._clock = time.perf_counter()
+        self._claims: dict[str, dict] = {}
+        self._figures: dict[str, dict] = {}
+        self._tables: dict[str, dict] = {}
+        self._data: dict[str, str] = {}
+        self._timings: dict[str, float] = {}
+        self._spared: dict[str, float] = {}
+        self._code_digest: str | None = None
+        if _shell() is None:
+            matplotlib.use("Agg")
+        style.use()
+        self._write()
+
+    def __repr__(self) -> str:
+        return f"Run({self.notebook!r}, profile={self.profile!r}, seed={self.seed})"
+
+    def choose(self, *, quick: T, full: T) -> T:
+        """`quick` or `full`, by the profile."""
+        return quick if self.quick else full
+
+    def figure(self, figure: Figure, name: str, *, alt: str, caption: str = "") -> None:
+        """Save a figure as SVG and PNG, show it with its alternative text, and close it.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure
+        name : str
+            File name without ending: letters, digits, ``-`` and ``_``.
+        alt : str
+            What the figure shows, for those who do not see it.
+        caption : str, optional
+            Markdown; formulas between dollar signs.
+
+        Raises
+        ------
+        RecordError
+            For an empty `alt`, a bad name or, in a batch run, a name used before.
+        """
+        self._new_name("figure", name, self._figures)
+        if not isinstance(figure, Figure):
+            raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
+        if not isinstance(alt, str) or not alt.strip():
+            raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
+        alt = " ".join(alt.split())
+        png = to_png(figure)
+        files = {f"{name}.svg": to_svg(figure, alt), f"{name}.png": png}
+        plt.close(figure)
+        for file, content in files.items():
+            write_bytes(self.folder / file, content)
+        self._figures[name] = {"name": name, "files": [*files], "alt": alt, "caption": caption}
+        self._write()
+        _display(
+            {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"},
+            {"image/png": {"alt": alt}, "invariance": {"figure": name}},
+        )
+        if caption:
+            _display({"text/markdown": caption, "text/plain": caption})
+
+    def table(
+        self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
+    ) -> None:
+        """Save a table as CSV and show it.
+
+        Parameters
+        ----------
+        table : DataFrame or list of dicts
+        name : str
+        caption : str, optional
+
+        Raises
+        ------
+        RecordError
+        """
+        self._new_name("table", name, self._tables)
+        if not isinstance(table, pd.DataFrame):
+            try:
+                table = pd.DataFrame(list(table))
+            except (TypeError, ValueError) as error:
+                raise RecordError(
+                    f"table {name!r}: expected a DataFrame or a list of dicts: {error}"
+                ) from error
+        if table.empty:
+            raise RecordError(f"table {name!r} is empty")
+        # a default index is a row number, any other one says something
+        named = not isinstance(table.index, pd.RangeIndex)
+        write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
+        self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
+        self._write()
+        if caption:
+            _display({"text/markdown": caption, "text/plain": caption})
+        _display(
+            {
+                "text/html": table.to_html(index=named, border=0, na_rep=""),
+                "text/plain": table.to_string(index=named),
+            },
+            {"invariance": {"table": name}},
+        )
+
+    def claim(
+        self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
+    ) -> Verdict:
+        """Record what was measured for a claim of the ledger; the verdict is computed from it.
+
+        Parameters
+        ----------
+        claim_id : str
+        note : str, optional
+            Text beside the verdict: why a result falls short, as measured.
+        data : str, optional
+            Label of the data when something stood in for the paper's.
+        **numbers
+            By the claim's kind:
+
+            - value: ``value=`` and ``se=``, or ``samples=`` (axis 0 = repetitions);
+            - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
+              ``paired=True`` when sample `i` of every name is the same repetition;
+            - bound: ``lhs=``, ``rhs=``, ``allowed=`` (fraction of trials);
+            - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``, optionally
+              ``tolerance=``, ``two_sided=``;
+            - identity: ``difference=``, ``tolerance=``.
+
+        Returns
+        -------
+        Verdict
+            Named tuple ``(verdict, reason, ours)``.
+
+        Raises
+        ------
+        LedgerError
+            If the id is not in the ledger.
+        RecordError
+            If the numbers do not suit the kind or are not finite, or, in a batch run, if the
+            claim was recorded before.
+        """
+        claim = self._ledger[claim_id]
+        if claim_id in self._claims:
+            self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
+        recorded = record(claim, numbers)
+        verdict = judge(claim, recorded)
+        self._claims[claim_id] = {
+            "kind": claim.kind,
+            "recorded": recorded,
+            **verdict._asdict(),
+            "data": data,
+            "note": note,
+        }
+        self._write()
+        line = f"{claim_id}: {verdict.verdict}. {verdict.reason}"
+        remarks = [f"data: {data}"] if data else []
+        remarks += [note] if note else []
+        line += "".join(f" ({remark})" for remark in remarks)
+        shown = html.escape("; ".join([verdict.reason, *remarks]))
+        _display(
+            {
+                "text/html": (
+                    f'<p class="claim claim-{verdict.verdict}"><strong>{verdict.verdict}</strong> '
+                    f"<code>{html.escape(claim_id)}</code>: {shown}</p>"
+                ),
+                "text/plain": line,
+            },
+            {"invariance": {"claim": claim_id}},
+        )
+        return verdict
+
+    def timing(self, name: str, seconds: float) -> None:
+        """Record measured seconds; kept apart from the results that equal seeds reproduce."""
+        seconds = float(seconds)
+        if not np.isfinite(seconds) or seconds < 0:
+            raise RecordError(f"timing {name!r} is {seconds}: expected seconds >= 0")
+        self._timings[name] = seconds
+        self._write()
+
+    def uses_data(self, name: str, sha256: str) -> None:
+        """Record the checksum of a data file that the results rest on."""
+        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
+            raise RecordError(f"data {name!r}: {sha256!r} is not a SHA-256 in hexadecimal")
+        self._data[name] = sha256
+        self._write()
+
+    def cache(self, function: Callable[..., T]) -> Callable[..., T]:
+        """`function` with its results kept on disk between executions; also a decorator.
+
+        A result is used again when the arguments, the function's source, the helpers and
+        constants of the notebook that it uses, the modules of `invariance` that the notebook
+        imports (those of the companion apart), the data files named to `uses_data` so far and the
+        versions of the computing packages are all the same, and the file is what was written.
+        Pass seeds, not generators. Do not share the cache with strangers: it holds pickles.
+        """
+        if self._code_digest is None:
+            source = notebook_code(self._source) if self._source.is_file() else None
+            self._code_digest = code_digest(source)
+        folder = self._paths.build / "cache" / self.notebook
+        return cached(function, folder, self._cache_key, self._note_reuse)
+
+    def _cache_key(self) -> str:
+        return f"{self._code_digest} {sorted(self._data.items())}"
+
+    def _note_reuse(self, key: str, seconds: float) -> None:
+        """Count a result that an earlier run computed, once; NaN seconds: computed by this one."""
+        self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
+
+    def _again(self, message: str) -> None:
+        if self.batch:
+            raise RecordError(message)
+        warnings.warn(f"{message}; the later one replaces the earlier", stacklevel=3)
+
+    def _new_name(self, what: str, name: str, taken: Mapping[str, Any]) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
+            raise RecordError(f"{what} name {name!r}: letters, digits, '-' and '_' only, no ending")
+        if name in taken:
+            self._again(f"{what} {name!r} is saved twice: give the second another name")
+
+    def _write(self) -> None:
+        finished = datetime.now(UTC)
+        results = {
+            "schema": RESULTS_SCHEMA,
+            "notebook": self.notebook,
+            "profile": self.profile,
+            "parameters": self._parameters,
+            "seed": self.seed,
+            "claims": self._claims,
+            "figures": list(self._figures.values()),
+            "tables": list(self._tables.values()),
+            "provenance": {
+                "code": self._code,
+                "packages": package_versions(),
+                "seed": self.seed,
+                "parameters": self._parameters,
+                "data": self._data,
+            },
+            "volatile": {
+                "started": self._started.isoformat(timespec="seconds"),
+                "finished": finished.isoformat(timespec="seconds"),
+                "wall_s": round(time.perf_counter() - self._clock, 3),
+                "cached_s": round(sum(self._spared.values()), 3),
+                **peak_memory_mb(),
+                "hardware": hardware(),
+                "timings": self._timings,
+            },
+        }
+        write_json(self.folder / "results.json", results)
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A parameter as JSON has it."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return value.item()
+        case list() | tuple():
+            return [_plain(v, name) for v in value]
+        case dict():
+            return {str(k): _plain(v, f"{name}[{k!r}]") for k, v in value.items()}
+    raise ParameterError(f"{name} is {value!r:.60}: parameters are numbers, text and lists")
+
+
+def _shell() -> Any | None:
+    """The running IPython shell, if any."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module else None
+
+
+def _display(bundle: dict[str, str], metadata: dict[str, Any] | None = None) -> None:
+    if _shell() is None:
+        print(bundle["text/plain"])
+        return
+    from IPython.display import display
+
+    display(bundle, raw=True, metadata=metadata or {})

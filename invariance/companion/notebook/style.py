@@ -1,0 +1,226 @@
+"""How figures look: one style sheet, one colour and one marker for each method in every notebook.
+
+A method that is not in the table is an error, never a colour made up on the spot: otherwise the
+same method would sooner or later have two colours. Add new methods to `METHODS`.
+
+Hues are those of Okabe and Ito and of Tol's "muted" scheme, told apart by readers with any colour
+vision; a marker tells methods apart in print without colour. Families share a hue: ``cdf`` is
+blue from light (one bin) to dark, best-fit kernels are greens, spectral methods are purples.
+"""
+
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
+
+from invariance.companion.errors import hint
+
+__all__ = ["METHODS", "RC", "Look", "colour", "look", "marker", "shades", "use"]
+
+
+class Look(NamedTuple):
+    """Colour (hex) and marker of a method; ``**look(name)._asdict()`` goes into ``plot``."""
+
+    color: str
+    marker: str
+
+
+_BLACK, _GREY, _BROWN = "#000000", "#767676", "#8c510a"
+_ORANGE, _SKY, _GREEN, _BLUE = "#e69f00", "#56b4e9", "#009e73", "#0072b2"
+_VERMILION, _PINK, _OLIVE, _WINE = "#d55e00", "#cc79a7", "#999933", "#882255"
+_INDIGO, _TEAL, _SAND, _PURPLE = "#332288", "#44aa99", "#c4a94d", "#7b3294"
+
+METHODS: dict[str, Look] = {
+    # what invariance is compared with
+    "raw": Look(_GREY, "o"),
+    "bag-of-words": Look(_ORANGE, "s"),
+    "augmentation": Look(_SAND, "P"),
+    "published": Look(_BROWN, "*"),
+    "bound": Look(_BLACK, ""),
+    "definition": Look(_BLACK, "x"),
+    "gemm": Look(_BLACK, "+"),
+    "fast": Look(_TEAL, "o"),
+    # averages over a group
+    "haar": Look(_VERMILION, "D"),
+    "local": Look(_WINE, "d"),
+    "average-fit": Look(_PINK, "v"),
+    # distributions of projections (Mroueh et al. 2015; "group-invariant CDF" in Raj et al. 2017)
+    "cdf": Look(_BLUE, "^"),
+    "cdf25x1": Look("#9ecae1", "v"),
+    "cdf25x10": Look(_SKY, ">"),
+    "cdf25x25": Look(_BLUE, "^"),
+    # orbit embeddings (Raj et al. 2017)
+    "rff": Look(_SAND, "s"),
+    "nystrom": Look(_OLIVE, "p"),
+    "gp": Look(_BROWN, "h"),
+    "sorted": Look(_ORANGE, "<"),
+    "random-coulomb": Look(_PINK, ">"),
+    "lgika": Look(_INDIGO, "D"),
+    "lgika-rff": Look(_INDIGO, "D"),
+    "lgika-nystrom": Look("#6a5acd", "d"),
+    "exact-kernel": Look(_BLACK, "X"),
+    # best-fit and locality kernels (Liu et al. 2022)
+    "svm": Look(_GREY, "o"),
+    "ti": Look(_SKY, "<"),
+    "ri": Look(_ORANGE, ">"),
+    "ti-ri": Look(_VERMILION, "X"),
+    "l": Look(_SAND, "s"),
+    "l-ti": Look(_BLUE, "^"),
+    "l-ri": Look(_BROWN, "v"),
+    "l-ti-ri": Look(_GREEN, "D"),
+    "tangent-distance": Look(_WINE, "p"),
+    "linear": Look(_GREY, "o"),
+    "polynomial": Look(_GREEN, "D"),
+    "rbf": Look(_PURPLE, "^"),
+    "cnn": Look(_BROWN, "*"),
+    "scattering": Look(_OLIVE, "h"),
+    # exact invariance by spectral averaging (Soleymani et al. 2025)
+    "krr": Look(_GREY, "o"),
+    "krr-average": Look(_VERMILION, "D"),
+    "spec-avg": Look(_PURPLE, "^"),
+    "spec-avg-centred": Look(_PINK, "v"),
+    "spec-avg-least-squares": Look(_INDIGO, "s"),
+    "spec-avg-ridge": Look(_BLUE, "d"),
+    "closed-form": Look(_TEAL, "s"),
+    "components": Look(_GREEN, "^"),
+    "null-space": Look(_BLUE, "v"),
+    "qp": Look(_PURPLE, "o"),
+    # solvers
+    "rls": Look(_BLUE, "o"),
+    "1-nn": Look(_ORANGE, "s"),
+    "erm": Look(_VERMILION, "^"),
+    # variables of a sweep
+    "templates": Look(_BLUE, "o"),
+    "bins": Look(_ORANGE, "s"),
+    "group": Look(_GREEN, "D"),
+    "samples": Look(_PURPLE, "^"),
+    "dimension": Look(_WINE, "v"),
+}
+
+_ALIASES = {
+    "bow": "bag-of-words",
+    "original": "raw",
+    "plain": "raw",
+    "pixels": "raw",
+    "gicdf": "cdf",
+    "rf": "rff",
+    "lgika-rf": "lgika-rff",
+    "nys": "nystrom",
+    "lgika-nys": "lgika-nystrom",
+    "knn": "1-nn",
+    "spec-avg-centered": "spec-avg-centred",
+    "paper": "published",
+    "best-fit": "l-ti-ri",
+    "poly": "polynomial",
+    "gaussian": "rbf",
+    "group-average": "haar",
+    "bare-product": "gemm",
+    "spectral-averaging": "spec-avg",
+    "theory": "bound",
+}
+
+RC = {
+    "figure.figsize": (6.4, 4.0),
+    "figure.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 110,
+    "savefig.facecolor": "white",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e2e2e2",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "errorbar.capsize": 2.5,
+    "image.cmap": "viridis",
+    "image.interpolation": "nearest",
+    # the same figure must give the same bytes
+    "svg.hashsalt": "invariance",
+    "svg.fonttype": "path",
+    "path.simplify": True,
+}
+
+
+def use() -> None:
+    """Make the style sheet matplotlib's current one."""
+    sheet: Any = RC
+    mpl.rcParams.update(sheet)
+
+
+def look(method: str) -> Look:
+    """Colour and marker of a method.
+
+    Case, spaces and underscores do not matter: ``"L-TI RI"`` is ``"l-ti-ri"``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown method, with the close or all known ones.
+
+    Examples
+    --------
+    >>> look("haar")
+    Look(color='#d55e00', marker='D')
+    >>> look("Bag of words") == look("bag-of-words")
+    True
+    """
+    key = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
+    key = _ALIASES.get(key, key)
+    if key not in METHODS:
+        raise ValueError(
+            f"no colour is set for the method {method!r}. "
+            + hint(key, [*METHODS, *_ALIASES], "methods")
+            + " A new one is added to METHODS in invariance/companion/notebook/style.py, or takes "
+            "one of shades(family, count)"
+        )
+    return METHODS[key]
+
+
+def colour(method: str) -> str:
+    """The one colour (hex) of a method; see `look`.
+
+    >>> colour("haar")
+    '#d55e00'
+    """
+    return look(method).color
+
+
+def marker(method: str) -> str:
+    """The one marker of a method; see `look`.
+
+    >>> marker("haar")
+    'D'
+    """
+    return look(method).marker
+
+
+def shades(method: str, count: int) -> list[str]:
+    """`count` shades of a method's colour, light to dark, for the values of a parameter.
+
+    >>> len(set(shades("cdf", 3)))
+    3
+    """
+    if count < 1:
+        raise ValueError(f"count={count}: expected at least one shade")
+    full = to_rgb(colour(method))
+    if count == 1:
+        return [to_hex(full)]
+    tints = []
+    for i in range(count):
+        # from 60 % towards white to 35 % towards black, through the colour itself
+        t = i / (count - 1)
+        target, share = ((1, 1, 1), 0.6 * (1 - t / 0.6)) if t < 0.6 else ((0, 0, 0), t - 0.6)
+        red, green, blue = (
+            (1 - share) * c + share * goal for c, goal in zip(full, target, strict=True)
+        )
+        tints.append(to_hex((red, green, blue)))
+    return tints

@@ -1,0 +1,398 @@
+"""Run notebooks: each in its own process, several at a time, nothing half-written (`attempt`)."""
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf, isinf
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from invariance.companion.errors import NotebookError
+from invariance.companion.files import ensure_writable, read_json, repair_folder, write_json
+from invariance.companion.ledger.claims import Ledger, load_ledger
+from invariance.companion.ledger.results import read_results, read_status
+from invariance.companion.ledger.verdicts import judge_again
+from invariance.companion.paths import PROFILES, Paths
+from invariance.companion.runner.attempt import (
+    Job,
+    Outcome,
+    describe_failure,
+    ending,
+    finish,
+    publish_again,
+    remove_leftovers,
+    start,
+)
+from invariance.companion.runner.lock import RunnerLock
+from invariance.companion.runner.order import reads, runs_alone
+from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
+from invariance.companion.runner.places import Here, Place
+from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
+from invariance.parameters import ParameterError
+
+__all__ = ["DEADLINES", "Outcome", "Summary", "run_notebooks", "status_of"]
+
+# seconds after which a notebook counts as hanging, unless --deadline says otherwise
+DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
+
+# seconds between two looks at the notebooks that run, and for a signal to all to arrive here too
+_GLANCE, _TOGETHER = 0.05, 0.5
+_STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Outcomes of all notebooks, and whether the run was cut short."""
+
+    outcomes: list[Outcome]
+    interrupted: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return 130
+        return int(any(outcome.status != "ok" for outcome in self.outcomes))
+
+
+def status_of(paths: Paths, notebook: str, profile: str) -> dict[str, Any] | None:
+    """Content of a notebook's ``status.json``, or None if it was never run."""
+    return read_status(paths.output(notebook, profile), notebook)[0]
+
+
+def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
+    """Seconds of the last run, and of those before it that filled its cache.
+
+    A notebook never run comes first: it may be the longest.
+    """
+    folders = [paths.output(notebook, profile)]
+    if profile == "full":
+        folders.append(paths.published(notebook))
+    for folder in folders:
+        results, _ = read_results(folder, notebook)
+        if results is not None and results["volatile"]["wall_s"]:
+            return results["volatile"]["wall_s"] + results["volatile"]["cached_s"]
+    return inf
+
+
+def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
+    """Judge stored numbers again where the ledger has changed since."""
+    results, problems = read_results(folder, notebook)
+    content: Any = read_json(folder / "results.json")
+    if results is None or problems:
+        return
+    for claim_id, entry in content["claims"].items():
+        if claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
+            verdict = judge_again(ledger[claim_id], entry["recorded"])
+            entry.update(verdict._asdict() if verdict else {})
+    if content != read_json(folder / "results.json"):
+        write_json(folder / "results.json", content)
+
+
+@dataclass
+class _Stop:
+    requested: bool = False
+
+
+@contextmanager
+def _signals_noted() -> Iterator[_Stop]:
+    """Note Ctrl-C, termination and hang-up instead of obeying: nothing is cut in the middle."""
+    noted = _Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
+        numbers.append(signal.SIGHUP)
+
+    def note(*_: object) -> None:
+        noted.requested = True
+
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _prepare(
+    paths: Paths,
+    notebook: str,
+    parameters: Mapping[str, Parameter],
+    values: dict[str, Any],
+    threads: int,
+    runner: str,
+) -> Job:
+    profile = values["profile"]
+    source = paths.source(notebook)
+    defaults = {name: p.default for name, p in parameters.items()} | {"profile": profile}
+    return Job(
+        notebook=notebook,
+        source=source,
+        final=paths.output(notebook, profile),
+        parameters=values,
+        default_parameters=values == defaults,
+        fingerprint=fingerprint(source, values, threads),
+        runner=runner,
+        expected_s=_expected_duration(paths, notebook, profile),
+        reads=reads(paths, notebook),
+        alone=runs_alone(paths, notebook),
+    )
+
+
+def _reasons(jobs: Sequence[Job], paths: Paths, profile: str) -> dict[str, str | None]:
+    """Why each job has to run again; None where its last success is what a run would give.
+
+    An attempt that was interrupted takes nothing away from the success before it.
+    """
+    by_name = {job.notebook: job for job in jobs}
+
+    @cache
+    def reason(notebook: str) -> str | None:
+        job = by_name[notebook]
+        inputs = inputs_of(paths, job.reads, profile)
+        try:
+            own = reason_to_run(job.final, notebook, job.fingerprint, inputs)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+            own = f"its results cannot be checked ({type(error).__name__}: {error})"
+        for name in job.reads:
+            if own is None and name in by_name and reason(name):
+                own = f"it reads {name}, which runs again"
+        return own
+
+    return {name: reason(name) for name in by_name}
+
+
+def _next(waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
+    """The first job that reads nothing of one which is yet to end; those to run alone come last."""
+    if any(job.alone for job in running):
+        return None
+    to_end = {job.notebook for job in (*waiting, *running)}
+    ready = [job for job in waiting if to_end.isdisjoint(job.reads)]
+    beside = next((job for job in ready if not job.alone), None)
+    return beside or (ready[0] if ready and not running else None)
+
+
+def run_notebooks(
+    paths: Paths,
+    notebooks: Sequence[str],
+    *,
+    profile: str = "quick",
+    parameters: Mapping[str, Any] | None = None,
+    place: Place | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    deadline: float | None = None,
+    cell_timeout: float | None = None,
+    tell: Callable[[Outcome], None] | None = None,
+) -> Summary:
+    """Run notebooks, several at a time, longest first, each after those whose results it reads.
+
+    Notebooks that say so (see `order`) run at the end, one by one. So does, once more, one whose
+    process was killed while others were running, as a system does that is out of memory.
+
+    Parameters
+    ----------
+    paths : Paths
+    notebooks : sequence of str
+        ``<paper>/<name>``; see ``Paths.select``.
+    profile : {"quick", "full"}
+    parameters : mapping, optional
+        Values for parameters that every one of the notebooks has; str as on a command line.
+    place : Place, optional
+        Where they run, and how many at a time; default: here, one a core.
+    resume : bool
+        Skip notebooks whose last run succeeded with the same key, unless what they read is newer.
+    threads : int
+        BLAS threads of each notebook; fixed, so that results do not depend on `place`.
+    deadline : float, optional
+        Seconds after which a notebook is killed; default: `DEADLINES`.
+    cell_timeout : float, optional
+        Seconds after which a cell is given up.
+    tell : callable, optional
+        Called with each outcome as it arrives.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ParameterError, LedgerError, OutputError
+        Before anything is run: unknown parameter or profile, wrong type, malformed ledger, an
+        output folder that cannot be written to.
+    """
+    if profile not in PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
+    place = place or Here()
+    for name, number in {"jobs": place.slots, "threads": threads}.items():
+        if number < 1:
+            raise ParameterError(f"{name}={number}: at least 1")
+    for name, seconds in {"deadline": deadline, "cell_timeout": cell_timeout}.items():
+        if seconds is not None and not 0 < seconds < inf:
+            raise ParameterError(f"{name}={seconds}: seconds above 0, and finite")
+    deadline = DEADLINES[profile] if deadline is None else deadline
+    ledger = load_ledger(paths.ledger)
+    given = {**(parameters or {}), "profile": profile}
+
+    resolved: dict[str, tuple[dict[str, Parameter], dict[str, Any]]] = {}
+    malformed: dict[str, str] = {}
+    for notebook in notebooks:
+        try:
+            own = read_parameters(paths.source(notebook))
+            resolved[notebook] = own, resolve(notebook, own, given)
+        except NotebookError as error:
+            malformed[notebook] = str(error)
+    ensure_writable(paths.build / profile)
+    with (
+        _signals_noted() as stop,
+        RunnerLock(paths.build) as lock,
+        tqdm(total=len(notebooks), unit="notebook", disable=None) as bar,
+    ):
+        waiting: list[Job] = []
+        for notebook, (own, values) in resolved.items():
+            try:
+                waiting.append(_prepare(paths, notebook, own, values, threads, lock.name))
+            except NotebookError as error:
+                malformed[notebook] = str(error)
+        batch = _Batch(paths, place, threads, deadline, cell_timeout, stop, bar, tell)
+        for notebook, message in malformed.items():
+            job = Job(
+                notebook,
+                paths.source(notebook),
+                paths.output(notebook, profile),
+                {"profile": profile},
+                default_parameters=False,
+                fingerprint={},
+                runner=lock.name,
+                expected_s=0.0,
+                reads=[],
+            )
+            batch.end(job, "failed", describe_failure("notebook", message))
+        for job in waiting:
+            repair_folder(job.final)
+        if resume:
+            waiting = batch.keep(waiting, profile, ledger)
+        batch.run(sorted(waiting, key=lambda job: -job.expected_s))
+    return Summary(batch.outcomes, interrupted=stop.requested)
+
+
+@dataclass
+class _Batch:
+    """The jobs of one run on their way: waiting, running, ended."""
+
+    paths: Paths
+    place: Place
+    threads: int
+    deadline: float
+    cell_timeout: float | None
+    stop: _Stop
+    bar: Any
+    tell: Callable[[Outcome], None] | None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def done(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self.bar.update()
+        if self.tell:
+            with self.bar.external_write_mode():
+                self.tell(outcome)
+
+    def end(self, job: Job, status: str, failure: dict[str, Any] | None) -> None:
+        self.done(finish(job, self.paths, self.place, status, failure))
+
+    def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
+        """Keep what is valid, and say of the rest why it runs again."""
+        reasons = _reasons(jobs, self.paths, profile)
+        again = []
+        for job in jobs:
+            reason = reasons[job.notebook]
+            if reason is None:
+                try:
+                    self._keep(job, profile, ledger)
+                    continue
+                except OSError as error:
+                    reason = str(error)
+            if reason != NEW:
+                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reason}")
+            again.append(job)
+        return again
+
+    def _keep(self, job: Job, profile: str, ledger: Ledger) -> None:
+        if publish_again(job, self.paths):
+            self.bar.write(f"{'repaired':<11}  {job.notebook:<40}  its published copy was damaged")
+        _refresh_verdicts(job.final, job.notebook, ledger)
+        if profile == "full" and job.default_parameters:
+            _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
+        status = status_of(self.paths, job.notebook, profile)
+        spent = status["duration_s"] if status and isinf(job.expected_s) else job.expected_s
+        self.done(Outcome(job.notebook, "ok", spent, resumed=True))
+
+    def run(self, waiting: list[Job]) -> None:
+        running: list[Job] = []
+        while (waiting or running) and not self.stop.requested:
+            while len(running) < self.place.slots and (job := _next(waiting, running)):
+                waiting.remove(job)
+                if self._start(job):
+                    running.append(job)
+                    self.bar.set_postfix_str(", ".join(j.notebook for j in running))
+            for job in list(running):
+                ended = self._look(job)
+                if ended is None:
+                    continue
+                running.remove(job)
+                status, failure = ended
+                if status == "killed" and running and not job.alone and not self.stop.requested:
+                    self._once_more(job, running)
+                    waiting.append(job)
+                else:
+                    self.end(job, status, failure)
+            time.sleep(_GLANCE)
+        for job in running:
+            # one that has ended well by itself meanwhile is not thrown away
+            ended = self._look(job)
+            failure = describe_failure("interrupted", "stopped before it was finished", job)
+            self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
+
+    def _start(self, job: Job) -> bool:
+        try:
+            remove_leftovers(job.final, self.paths.build)
+            remove_leftovers(self.paths.published(job.notebook), self.paths.build)
+            start(job, self.paths, self.place, self.threads, self.cell_timeout)
+        except OSError as error:
+            self.end(job, "failed", describe_failure("output", str(error)))
+            return False
+        return True
+
+    def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
+        """How a job has ended, if it has."""
+        assert job.process is not None
+        if job.process.poll() is None:
+            if job.elapsed <= self.deadline:
+                return None
+            message = f"killed after {self.deadline:g} s (--deadline)"
+            return "timeout", describe_failure("deadline", message, job)
+        status, failure = ending(job)
+        if status != "ok" and (job.process.returncode or 0) in _STOPPED:
+            # whoever ends everything at once, as a shutdown does, may reach the worker first
+            end = time.monotonic() + _TOGETHER
+            while not self.stop.requested and time.monotonic() < end:
+                time.sleep(_GLANCE)
+        if status != "ok" and self.stop.requested:
+            message = "stopped before it was finished"
+            return "interrupted", describe_failure("interrupted", message, job)
+        return status, failure
+
+    def _once_more(self, job: Job, beside: Sequence[Job]) -> None:
+        self.place.end(job.process, job.folder)
+        shutil.rmtree(job.folder, ignore_errors=True)
+        job.alone, job.process = True, None
+        others = ", ".join(other.notebook for other in beside)
+        self.bar.write(f"{job.notebook} was killed beside {others}: once more, alone")

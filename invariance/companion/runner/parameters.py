@@ -1,0 +1,302 @@
+"""The parameters cell of a text notebook: names, types, defaults; strict values for them.
+
+papermill only warns about an unknown parameter and takes a value of any type; everything here
+raises instead.
+"""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from invariance.companion.errors import NotebookError, hint
+from invariance.companion.paths import PROFILES
+from invariance.companion.source import parse_code, read_notebook
+from invariance.parameters import ParameterError, short
+
+__all__ = ["Parameter", "read_parameters", "resolve"]
+
+_PLAIN = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One annotated name of a parameters cell.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        The annotation as written: ``int``, ``list[float]``, ``int | None`` ...
+    default : object
+    help : str
+        The comment at the end of its line.
+    """
+
+    name: str
+    type: str
+    default: Any
+    help: str = ""
+
+    def check(self, value: Any) -> Any:
+        """The value, as the annotated type.
+
+        An int is taken for a float; nothing else is converted.
+
+        Raises
+        ------
+        ParameterError
+        """
+        try:
+            value = _conform(ast.parse(self.type, mode="eval").body, value)
+        except (TypeError, OverflowError):
+            raise ParameterError(
+                f"parameter {self.name}: {short(value)} is not of type {self.type} "
+                f"(default: {self.default!r})"
+            ) from None
+        if not _finite(value):
+            raise ParameterError(
+                f"parameter {self.name}: {short(value)} is not finite; results are kept as JSON, "
+                "which has no such numbers"
+            )
+        if self.name == "profile" and value not in PROFILES:
+            raise ParameterError(f"unknown profile {value!r}: {' or '.join(PROFILES)}")
+        return value
+
+    def parse(self, text: str) -> Any:
+        """The value written on a command line as `text`.
+
+        >>> Parameter("window", "int", 7).parse("9")
+        9
+        >>> Parameter("sizes", "list[float]", [1.0]).parse("[1, 1e-3]")
+        [1.0, 0.001]
+        """
+        if self.type == "str":
+            return self.check(text)
+        try:
+            # BaseLoader makes a string of every scalar: the type reads it, not YAML
+            node = yaml.compose(text, Loader=yaml.BaseLoader)
+            value = _read(ast.parse(self.type, mode="eval").body, node)
+        except (TypeError, yaml.YAMLError, RecursionError) as error:
+            raise ParameterError(
+                f"parameter {self.name}: {short(text)} is not of type {self.type} "
+                f"(default: {self.default!r})"
+            ) from error
+        return self.check(value)
+
+
+_NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def _scalar(name: str, text: str) -> Any:
+    """A plain word as a value of a type; TypeError if it is none.
+
+    Types decide, not the looks: ``010`` is ten for an int, and ``1:30`` is no number at all, as
+    it would be in YAML.
+    """
+    low = text.strip().lower()
+    match name:
+        case "int" if _INT.fullmatch(low):
+            try:
+                return int(low)
+            except ValueError:  # more digits than Python reads
+                pass
+        case "float" if _FLOAT.fullmatch(low):
+            return float(low)
+        case "bool" if low in _TRUE | _FALSE:
+            return low in _TRUE
+        case "None" if low in _NONE:
+            return None
+        case "str":
+            return text
+    raise TypeError
+
+
+def _read(annotation: ast.expr, node: yaml.Node) -> Any:
+    """The value of a node of YAML's flow style, by the declared type."""
+    match annotation, node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right), _:
+            try:
+                return _read(left, node)
+            except TypeError:
+                return _read(right, node)
+        case ast.Constant(value=None), yaml.ScalarNode(style=None):
+            return _scalar("None", node.value)
+        case ast.Name(id="str"), yaml.ScalarNode():
+            return node.value
+        case ast.Name(id=("int" | "float" | "bool") as name), yaml.ScalarNode(style=None):
+            return _scalar(name, node.value)
+        case ast.Subscript(value=ast.Name(id="list"), slice=item), yaml.SequenceNode():
+            return [_read(item, child) for child in node.value]
+        case ast.Name(id="list"), yaml.SequenceNode():
+            return [_read(_ANY, child) for child in node.value]
+        case ast.Name(id="dict"), yaml.MappingNode():
+            return {_read(_TEXT, key): _read(_ANY, value) for key, value in node.value}
+    raise TypeError
+
+
+# what stands in a list or dict without declared items
+_TEXT = ast.parse("str", mode="eval").body
+_ANY = ast.parse("None | bool | int | float | list | dict | str", mode="eval").body
+
+
+def _finite(value: Any) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case list():
+            return all(map(_finite, value))
+        case dict():
+            return all(map(_finite, value.values()))
+    return True
+
+
+def _conform(annotation: ast.expr, value: Any) -> Any:
+    match annotation:
+        case ast.Constant(value=None):
+            if value is None:
+                return None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            for option in (left, right):
+                try:
+                    return _conform(option, value)
+                except TypeError:
+                    continue
+        case ast.Name(id="float"):
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return float(value)
+        case ast.Name(id="int"):
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+        case ast.Name(id=name):
+            if isinstance(value, _PLAIN[name]):
+                return value
+        case ast.Subscript(value=ast.Name(id="list"), slice=item):
+            if isinstance(value, list):
+                return [_conform(item, v) for v in value]
+    raise TypeError
+
+
+def _known_annotation(annotation: ast.expr) -> bool:
+    match annotation:
+        case ast.Constant(value=None):
+            return True
+        case ast.Name(id=name):
+            return name in _PLAIN
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _known_annotation(left) and _known_annotation(right)
+        case ast.Subscript(value=ast.Name(id="list"), slice=item):
+            return _known_annotation(item)
+    return False
+
+
+def read_parameters(path: Path) -> dict[str, Parameter]:
+    """Parameters of a text notebook, in their order.
+
+    Raises
+    ------
+    NotebookError
+        Naming the line: no cell or several cells tagged ``parameters``, a name without
+        annotation, a default that is not a literal of that type, a second equals sign on a line
+        (papermill then drops the parameter), or a first parameter that is not ``profile``.
+    """
+    cells = [
+        cell.source
+        for cell in read_notebook(path).cells
+        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
+    ]
+    name = f"{path.parent.name}/{path.stem}"
+    if len(cells) != 1:
+        raise NotebookError(
+            f"notebook {name} has {len(cells)} parameters cells, needs one. Start it with\n"
+            '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full\n'
+            "seed: int = 0"
+        )
+    source = cells[0]
+    statements = parse_code(source, f"the parameters cell of notebook {name}").body
+    comments = {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    lines = source.splitlines()
+    parameters: dict[str, Parameter] = {}
+    for statement in statements:
+        line = lines[statement.lineno - 1]
+        where = f"notebook {name}, parameters cell, line {line.strip()!r}"
+        if not (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and statement.value is not None
+        ):
+            raise NotebookError(f"{where}: expected 'name: type = value'")
+        if statement.end_lineno != statement.lineno or line.count("=") > 1:
+            raise NotebookError(
+                f"{where}: papermill loses a parameter whose line holds a second equals sign or "
+                "that runs over several lines; write it on one line, without '=' in the comment"
+            )
+        if not _known_annotation(statement.annotation):
+            raise NotebookError(
+                f"{where}: the type is not one of {', '.join(_PLAIN)}, list[...] or '... | None'"
+            )
+        try:
+            default = ast.literal_eval(statement.value)
+        except (ValueError, TypeError, RecursionError, MemoryError):
+            raise NotebookError(f"{where}: the default is not a literal") from None
+        key = statement.target.id
+        annotation = ast.unparse(statement.annotation)
+        parameter = Parameter(key, annotation, default, comments.get(statement.lineno, ""))
+        try:
+            parameters[key] = Parameter(key, annotation, parameter.check(default), parameter.help)
+        except ParameterError as error:
+            raise NotebookError(f"{where}: {error}") from None
+    if next(iter(parameters), None) != "profile" or parameters["profile"].default != "quick":
+        raise NotebookError(
+            f"notebook {name}: the first parameter must be 'profile: str = \"quick\"'"
+        )
+    return parameters
+
+
+def resolve(
+    notebook: str, parameters: Mapping[str, Parameter], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every parameter of a notebook with its value: the given one or the default.
+
+    Parameters
+    ----------
+    notebook : str
+        For the message.
+    parameters : mapping
+        From `read_parameters`.
+    given : mapping
+        Values; a str is parsed by the parameter's type, as from a command line.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, with the valid ones, or a value of the wrong type.
+    """
+    for name in given:
+        if name not in parameters:
+            described = ", ".join(f"{p.name} ({p.type})" for p in parameters.values())
+            close = hint(name, parameters, "parameters")
+            close = f" {close}" if close.startswith("Did") else ""
+            raise ParameterError(
+                f"notebook {notebook} has no parameter {name!r}.{close} It has: {described}"
+            )
+    values = {}
+    for name, parameter in parameters.items():
+        value = given.get(name, parameter.default)
+        if name in given:
+            value = parameter.parse(value) if isinstance(value, str) else parameter.check(value)
+        values[name] = value
+    return values

@@ -1,0 +1,94 @@
+"""Text notebooks: read from disk, their code, and the syntax tree of that code.
+
+Whatever is wrong with a file is a `NotebookError` that names it, so that one bad notebook never
+takes the others down.
+"""
+
+import ast
+import codecs
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from invariance.companion.errors import NotebookError
+from invariance.companion.lean import skip_iri_grammar
+
+if TYPE_CHECKING:
+    import nbformat
+
+__all__ = ["notebook_code", "parse_code", "read_notebook", "read_text"]
+
+
+def read_text(path: Path) -> str:
+    """The text of a notebook's file.
+
+    Raises
+    ------
+    NotebookError
+        If it cannot be read, is not UTF-8, or starts with a byte-order mark (after which the
+        header would not be recognised).
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise NotebookError(f"cannot read the notebook {path}: {error.strerror}") from error
+    for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if content.startswith(mark):
+            raise NotebookError(
+                f"the notebook {path} starts with a byte-order mark: save it as UTF-8 without one"
+            )
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotebookError(
+            f"the notebook {path} is not UTF-8 text (byte {error.start} is "
+            f"0x{content[error.start]:02x}): save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise NotebookError(
+            f"the notebook {path} holds null bytes: it is damaged, restore it from version control"
+        )
+    return text
+
+
+def read_notebook(path: Path) -> "nbformat.NotebookNode":
+    """Read a text notebook.
+
+    Raises
+    ------
+    NotebookError
+        If it does not exist, is not UTF-8 or jupytext cannot read it.
+    """
+    text = read_text(path)
+    skip_iri_grammar()
+    import jupytext
+
+    try:
+        return jupytext.reads(text, fmt="py:percent")
+    except Exception as error:
+        raise NotebookError(f"cannot read the notebook {path}: {error}") from error
+
+
+def notebook_code(path: Path) -> str:
+    """All code of a text notebook as one Python source, IPython's magic lines left out."""
+    code = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
+    return "\n".join(re.sub(r"(?m)^\s*[%!].*$", "", source) for source in code)
+
+
+def parse_code(code: str, what: str) -> ast.Module:
+    """The syntax tree of `code`; `what` says whose it is.
+
+    Raises
+    ------
+    NotebookError
+        If it is not Python, or nested too deeply to be read.
+    """
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError) as error:
+        raise NotebookError(f"{what} is not Python: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise NotebookError(
+            f"{what} is nested too deeply for Python to read it "
+            f"({type(error).__name__}): write the longest expression in parts"
+        ) from error

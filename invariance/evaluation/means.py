@@ -1,0 +1,60 @@
+"""Means over repetitions with their standard errors."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Score", "mean_se"]
+
+
+class Score(NamedTuple):
+    """A mean and its standard error, in the units of the measurement.
+
+    >>> Score(97.3, 0.05)
+    Score(mean=97.3, se=0.05)
+    """
+
+    mean: float
+    se: float = 0.0
+
+
+def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
+    """Mean over repetitions (axis 0) and its standard error ``std / sqrt(repetitions)``.
+
+    Parameters
+    ----------
+    samples : array-like, shape (repetitions, ...)
+        At least two repetitions.
+
+    Returns
+    -------
+    Score
+        For one-dimensional `samples`; otherwise a pair of arrays ``(mean, se)``.
+
+    Raises
+    ------
+    ValueError
+        With fewer than two repetitions (one repetition has no standard error) or a value that
+        is not finite.
+
+    Examples
+    --------
+    >>> mean_se([1.0, 2.0, 3.0])
+    Score(mean=2.0, se=0.5773502691896258)
+    """
+    samples = np.asarray(samples, dtype=float)
+    if samples.ndim == 0 or samples.shape[0] < 2:
+        count = 1 if samples.ndim == 0 else samples.shape[0]
+        raise ValueError(
+            f"a standard error needs at least two repetitions along axis 0, got {count}; "
+            "repeat the experiment with other seeds, or pass a plain number if it is deterministic"
+        )
+    if not np.isfinite(samples).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
+        raise ValueError(f"samples{list(where)} is {samples[where]}: every sample must be finite")
+    mean = samples.mean(axis=0)
+    se = samples.std(axis=0, ddof=1) / np.sqrt(samples.shape[0])
+    if samples.ndim == 1:
+        return Score(float(mean), float(se))
+    return mean, se

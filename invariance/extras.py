@@ -1,0 +1,59 @@
+"""`need`: an optional package, imported where it is used, or an error that names its extra."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+__all__ = ["need"]
+
+#: What pip calls a package, where that is not what Python imports.
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "array_api_compat": "array-api-compat",
+    "bs4": "beautifulsoup4",
+    "dateutil": "python-dateutil",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+def need(package: str, extra: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it.
+
+    Parameters
+    ----------
+    package : str
+        What is imported, such as "cvxpy" or "sympy.combinatorics".
+    extra : str
+        The extra of this package that brings it, such as "qp".
+
+    Returns
+    -------
+    module
+        The module itself (``sympy.combinatorics``, not ``sympy``).
+
+    Raises
+    ------
+    ImportError
+        Where the package is not installed; its message is the command that installs it.
+
+    Examples
+    --------
+    >>> need("json", "qp").dumps([1])
+    '[1]'
+    >>> need("no_such_package", "qp")
+    Traceback (most recent call last):
+    ImportError: this needs no_such_package, which is not installed: pip install "invariance[qp]"
+    """
+    top = package.partition(".")[0]
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != top:  # it is there, and something that it needs itself is not
+            raise
+        name = _DISTRIBUTIONS.get(top, top)
+        raise ImportError(
+            f'this needs {name}, which is not installed: pip install "invariance[{extra}]"',
+            name=top,
+        ) from None

@@ -1,0 +1,113 @@
+"""Landmarks of Nystrom features: how they are chosen, and the root of their Gram matrix."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+from sklearn.utils import check_array, check_random_state
+
+from ..checks import check_finite
+from ..kernels import Kernel
+from ..parameters import Has, ParameterError, Positive, Seed, Whole, check_values
+
+__all__ = ["choose_landmarks", "leverage_scores", "whitener"]
+
+KERNEL = Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
+_KINDS = {
+    "kernel": KERNEL,
+    "alpha": Positive(),
+    "n_landmarks": Whole(1),
+    "random_state": Seed(),
+}
+
+
+def leverage_scores(
+    X: ArrayLike, kernel: Kernel, *, alpha: float, n_landmarks: int, random_state=None
+) -> NDArray:
+    r"""Ridge leverage scores diag(K (K + n alpha I)^-1), shape (n,).
+
+    With m = ``n_landmarks`` random points S estimated as (k_ii - K_iS (K_SS + m alpha I)^-1 K_Si) /
+    (n alpha), which gives points unlike any in S a high score; exact when S holds all points.
+    ``alpha`` is on the scale of `invariance.linear`.
+
+    >>> from invariance.kernels import Gaussian
+    >>> X = np.array([[0.0], [0.0], [9.0]])            # the lonely point matters most
+    >>> leverage_scores(X, Gaussian(1.0), alpha=1 / 3, n_landmarks=3).round(3)
+    array([0.333, 0.333, 0.5  ])
+    """
+    given = {"kernel": kernel, "alpha": alpha, "n_landmarks": n_landmarks}
+    check_values("leverage_scores", _KINDS, given | {"random_state": random_state})
+    X = check_array(X, dtype=(np.float64, np.float32))
+    rng = check_random_state(random_state)
+    chosen = rng.choice(len(X), min(n_landmarks, len(X)), replace=False)
+    gram = kernel(X[chosen])
+    gram.flat[:: len(gram) + 1] += alpha * len(chosen)
+    cross = kernel(X, X[chosen])
+    explained = np.einsum("ij,ij->i", cross, np.linalg.solve(gram, cross.T).T)
+    return np.clip((kernel.diag(X) - explained) / (alpha * len(X)), 0, 1)
+
+
+def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
+    """L of shape (rank, s) with L^T L the pseudo-inverse of the Gram matrix, for points of a type.
+
+    Computed in the Gram matrix's precision, which is to be double: the small eigenvalues are lost
+    to rounding in single.
+    """
+    if rcond is None:
+        rcond = len(gram) * np.finfo(dtype).eps
+    check_finite("the landmarks' Gram matrix", gram)
+    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
+    if not keep.any():
+        raise ValueError(
+            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue, so there are no "
+            "features; is the kernel zero at all landmarks?"
+        )
+    return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
+
+
+def choose_landmarks(
+    candidates: NDArray, how: str | ArrayLike, n_components: int, kernel: Kernel, rng
+) -> NDArray:
+    """Landmarks (s, d) among candidate points (n, d), or those given; see `OrbitNystroem`."""
+    n, s = len(candidates), n_components
+    if not isinstance(how, str):
+        landmarks = np.asarray(how, dtype=candidates.dtype)
+        if landmarks.shape != (s, candidates.shape[1]):
+            raise ParameterError(
+                f"landmarks must have shape (n_components, n_features) = "
+                f"{(s, candidates.shape[1])}, got {landmarks.shape}"
+            )
+        return landmarks
+    if s > n:
+        warnings.warn(
+            f"OrbitNystroem: n_components={s} landmarks were asked for but there are only {n} "
+            "points; all of them are used",
+            UserWarning,
+            stacklevel=4,
+        )
+    if s >= n:
+        return candidates.copy()
+    if how == "kmeans":
+        means = KMeans(s, n_init=1, random_state=rng.randint(2**31)).fit(candidates)
+        return means.cluster_centers_.astype(candidates.dtype)
+    if how == "random":
+        chosen = rng.choice(n, s, replace=False)
+    else:
+        # The alpha at which s landmarks can do justice to the kernel's effective dimension.
+        alpha = float(np.mean(kernel.diag(candidates))) / s
+        scores = np.zeros(n)
+        if alpha > 0:
+            scores = leverage_scores(
+                candidates, kernel, alpha=alpha, n_landmarks=2 * s, random_state=rng
+            )
+        useful = np.flatnonzero(scores)
+        if len(useful) < s:
+            rest = rng.choice(np.flatnonzero(scores == 0), s - len(useful), replace=False)
+            chosen = np.concatenate([useful, rest])
+        else:
+            chosen = rng.choice(n, s, replace=False, p=scores / scores.sum())
+    return candidates[chosen]

@@ -1,0 +1,68 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from invariance.companion.errors import LedgerError
+from invariance.companion.ledger.claims import KINDS, load_ledger
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_ledger_of_the_four_papers_loads():
+    ledger = load_ledger(ROOT / "notebooks" / "claims.yml")
+    papers = Counter(claim.paper_key for claim in ledger.values())
+    assert set(papers) == {"mroueh2015", "raj2017", "liu2022", "soleymani2025"}
+    assert {claim.kind for claim in ledger.values()} == set(KINDS)
+    svm = [claim for claim in ledger.values() if claim.id.startswith("liu2022/table2-mnist")]
+    assert {claim.tolerance for claim in svm} == {0.02, 1.0}
+
+
+def test_printed_digits_survive(project):
+    ledger = load_ledger(project.ledger)
+    assert ledger["demo/number"].printed == "98.90"
+    assert ledger["demo/number"].decimals == (2,)
+    assert ledger["demo/pair"].decimals == (2, 1)
+    assert ledger["demo/number"].scalar and not ledger["demo/pair"].scalar
+
+
+def test_unknown_id_suggests_close_ones(project):
+    with pytest.raises(LedgerError, match=r"demo/numbr.*Did you mean 'demo/number'"):
+        load_ledger(project.ledger)["demo/numbr"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{id: demo/a, kind: value, source: s, data: full}", "demo/a.*'paper' and 'better'"),
+        ("{id: demo/a, kind: valu, source: s, data: full}", "demo/a.*kind: 'valu'"),
+        ("{id: demo/a, kind: order, source: s}", "demo/a.*no field 'data'"),
+        ("{id: a, kind: order, source: s, data: full}", "<paper>/<claim>"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerence: 1}", "mean 'tolerance'"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerance: -1}", "negative"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerance: inf}", "'inf' is not a fin"),
+        ("{id: demo/a, kind: order, source: s, data: full, tolerance: nan}", "'nan' is not a fin"),
+        ("{id: demo/a, kind: value, source: s, data: full, better: up, paper: 1}", "better: 'up'"),
+        ("{id: demo/a, kind: value, source: s, data: full, better: lower, paper: x}", "'x' is not"),
+        ("just text", "claim 1"),
+        (
+            "{id: demo/a, kind: order, source: s, data: full}\n"
+            "  - {id: demo/a, kind: order, source: s, data: full}",
+            "stands twice",
+        ),
+    ],
+)
+def test_a_malformed_entry_is_named(tmp_path, entry, message):
+    path = tmp_path / "claims.yml"
+    path.write_text(f"claims:\n  - {entry}\n")
+    with pytest.raises(LedgerError, match=message):
+        load_ledger(path)
+
+
+def test_unreadable_ledgers(tmp_path):
+    with pytest.raises(LedgerError, match="cannot read"):
+        load_ledger(tmp_path / "none.yml")
+    for text, message in {"claims: [": "not YAML", "other: []": "one list named 'claims'"}.items():
+        (tmp_path / "bad.yml").write_text(text)
+        with pytest.raises(LedgerError, match=message):
+            load_ledger(tmp_path / "bad.yml")

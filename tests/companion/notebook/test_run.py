@@ -1,0 +1,328 @@
+"""`Run` in a plain script and, through its environment variable, as in a batch."""
+
+import csv
+import json
+import math
+import pickle
+import shutil
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from invariance.companion import Run, Score
+from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
+from invariance.companion.imports import closure, package_folder
+from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
+from invariance.parameters import ParameterError
+
+
+def results(run):
+    return json.loads((run.folder / "results.json").read_text())
+
+
+@pytest.fixture
+def batch(project, monkeypatch):
+    folder = project.build / "batch"
+    monkeypatch.setenv("INVARIANCE_RUN_DIR", str(folder))
+    return Run("p/a", seed=3)
+
+
+def test_everything_emitted_is_on_disk_at_once(project, capsys):
+    run = Run("p/a", profile="full", seed=3, width=2.0)
+    assert run.folder == project.interactive("p/a", "full")
+    assert not run.quick and run.choose(quick=1, full=2) == 2
+    assert run.rng.normal() == np.random.default_rng(3).normal()
+
+    figure, axes = plt.subplots()
+    axes.plot([1, 2])
+    run.figure(figure, "line", alt="A line\nthat rises", caption="It rises: $y = x$")
+    assert not plt.fignum_exists(figure.number)
+    assert results(run)["figures"] == [
+        {
+            "name": "line",
+            "files": ["line.svg", "line.png"],
+            "alt": "A line that rises",
+            "caption": "It rises: $y = x$",
+        }
+    ]
+    assert (run.folder / "line.png").read_bytes().startswith(b"\x89PNG")
+
+    run.table([{"n": 1, "error": 0.1}, {"n": 2, "error": 1 / 3}], "errors", caption="Errors")
+    rows = list(csv.DictReader((run.folder / "errors.csv").open()))
+    assert [float(row["error"]) for row in rows] == [0.1, 1 / 3]
+    run.table(pd.DataFrame({"x": [1]}, index=["raw"]), "named")
+    assert (run.folder / "named.csv").read_text().startswith(",x\nraw,1")
+
+    verdict = run.claim("demo/number", value=98.8, se=0.1, note="measured", data="digits")
+    assert verdict.verdict == "matched"
+    assert results(run)["claims"]["demo/number"] == {
+        "kind": "value",
+        "verdict": "matched",
+        "reason": verdict.reason,
+        "ours": "98.80 ± 0.10",
+        "recorded": {"value": [98.8], "se": [0.1], "repetitions": None},
+        "note": "measured",
+        "data": "digits",
+    }
+    assert "demo/number: matched" in capsys.readouterr().out
+
+    run.timing("product", 0.25)
+    run.uses_data("x.gz", "0" * 64)
+    content = results(run)
+    assert content["volatile"]["timings"] == {"product": 0.25}
+    assert content["provenance"]["data"] == {"x.gz": "0" * 64}
+    assert content["parameters"] == {"profile": "full", "seed": 3, "width": 2.0}
+    assert content["volatile"]["peak_memory_mb"] > 10
+    assert content["provenance"]["packages"]["numpy"] == np.__version__
+
+
+def test_equal_runs_differ_in_nothing_but_the_volatile(project):
+    contents = []
+    for _ in range(2):
+        run = Run("p/a")
+        run.claim("demo/order", order="a > b", scores={"b": run.rng.normal(size=5), "a": 9})
+        contents.append(results(run))
+        assert contents[-1].pop("volatile")
+    assert contents[0] == contents[1]
+    assert math.isfinite(contents[0]["claims"]["demo/order"]["recorded"]["pairs"][0]["gap"])
+
+
+def test_parameters_are_recorded_as_they_are_passed(project):
+    scope = {"Run": Run, "profile": "quick", "seed": 1, "width": np.float64(2.5), "other": 1}
+    exec('run = Run("p/a", profile=profile, seed=seed, width=width)', scope)
+    assert results(scope["run"])["parameters"] == {"profile": "quick", "seed": 1, "width": 2.5}
+
+
+def test_recorded_twice(batch, project, monkeypatch):
+    batch.claim("demo/same", difference=0.0)
+    with pytest.raises(RecordError, match="'demo/same' is recorded twice"):
+        batch.claim("demo/same", difference=1.0)
+    figure = plt.figure()
+    batch.figure(figure, "a", alt="x")
+    with pytest.raises(RecordError, match="figure 'a' is saved twice"):
+        batch.figure(figure, "a", alt="x")
+    assert results(batch)["claims"]["demo/same"]["verdict"] == "matched"
+
+    # by hand a cell is run again and again: the last one counts
+    monkeypatch.delenv("INVARIANCE_RUN_DIR")
+    run = Run("p/a")
+    run.claim("demo/same", difference=0.0)
+    with pytest.warns(UserWarning, match="the later one replaces the earlier"):
+        run.claim("demo/same", difference=1.0)
+    assert results(run)["claims"]["demo/same"]["verdict"] == "violated"
+
+
+def test_bad_results_are_refused_and_leave_the_good_ones(batch):
+    batch.claim("demo/same", difference=0.0)
+    before = (batch.folder / "results.json").read_text()
+    with pytest.raises(LedgerError, match="Did you mean 'demo/number'"):
+        batch.claim("demo/nmber", value=1)
+    with pytest.raises(RecordError, match=r"demo/number: value is nan"):
+        batch.claim("demo/number", value=np.nan)
+    with pytest.raises(RecordError, match="alt is empty"):
+        batch.figure(plt.figure(), "a", alt=" ")
+    with pytest.raises(RecordError, match="no ending"):
+        batch.figure(plt.figure(), "a.svg", alt="x")
+    with pytest.raises(RecordError, match="expected a matplotlib Figure"):
+        batch.figure(plt, "a", alt="x")
+    with pytest.raises(RecordError, match="table 'a' is empty"):
+        batch.table([], "a")
+    with pytest.raises(RecordError, match="DataFrame or a list of dicts"):
+        batch.table(3, "a")
+    with pytest.raises(RecordError, match="timing 'a' is nan"):
+        batch.timing("a", np.nan)
+    with pytest.raises(RecordError, match="SHA-256"):
+        batch.uses_data("a", "123")
+    plt.close("all")
+    assert (batch.folder / "results.json").read_text() == before
+
+
+def test_a_full_or_unwritable_folder_is_a_clear_error(project, monkeypatch):
+    (project.root / "file").write_text("")
+    monkeypatch.setenv("INVARIANCE_RUN_DIR", str(project.root / "file" / "out"))
+    with pytest.raises(OutputError, match="cannot write"):
+        Run("p/a")
+
+
+def test_bad_starts(project):
+    with pytest.raises(ParameterError, match="unknown profile 'fast'"):
+        Run("p/a", profile="fast")
+    with pytest.raises(NotebookError, match="<paper>/<name>"):
+        Run("xperm")
+    for seed in (-1, 0.5, True, "1"):
+        with pytest.raises(ParameterError, match="seed="):
+            Run("p/a", seed=seed)
+    with pytest.raises(ParameterError, match="model is <object"):
+        Run("p/a", model=object())
+
+
+COUNTS: list[int] = []
+FACTOR = 2
+
+
+def _helper(x):
+    return FACTOR * x
+
+
+def _slow(x, seed=0):
+    COUNTS.append(x)
+    return _helper(x) + seed
+
+
+def _uses_state(run, x):
+    return x
+
+
+def test_cache_follows_arguments_helpers_and_constants(project, monkeypatch):
+    # the list of calls is no part of the code
+    calls = []
+    run = Run("p/a")
+
+    def slow(x, seed=0):
+        (project.root / "calls").open("a").write("x")
+        return _helper(x) + seed
+
+    def computed():
+        calls.append((project.root / "calls").read_text())
+        return len(calls[-1])
+
+    cached = run.cache(slow)
+    assert (cached(3), cached(3), cached(x=3), cached(3, seed=0)) == (6, 6, 6, 6)
+    assert computed() == 1
+    assert Run("p/a").cache(slow)(3) == 6 and computed() == 1
+    assert cached(4) == 8 and computed() == 2
+    assert cached(3, seed=1) == 7 and computed() == 3
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    assert cached(3) == 15 and computed() == 4
+    monkeypatch.setitem(globals(), "FACTOR", 2)
+    assert cached(3) == 6 and computed() == 4
+
+
+def test_results_tell_what_earlier_runs_computed(project):
+    """Seconds of kept results count once, and only where an earlier run computed them."""
+
+    def slow(x):
+        time.sleep(0.2)
+        return x
+
+    def cached_s(run):
+        run.timing("any", 0.0)
+        return results(run)["volatile"]["cached_s"]
+
+    first = Run("p/a")
+    for x in (1, 1, 2):
+        first.cache(slow)(x)
+    assert cached_s(first) == 0
+    second = Run("p/a")
+    second.cache(slow)(1)
+    one = cached_s(second)
+    assert one >= 0.2
+    second.cache(slow)(1)
+    second.cache(slow)(3)
+    assert cached_s(second) == one
+    second.cache(slow)(2)
+    assert cached_s(second) >= one + 0.2
+
+
+def _kept(project) -> list[Path]:
+    return sorted((project.build / "cache" / "p/a").iterdir())
+
+
+def test_the_cache_believes_nothing_that_it_cannot_verify(project):
+    run = Run("p/a")
+
+    def slow(x):
+        (project.root / "calls").open("a").write("x")
+        return {"x": x, "array": np.arange(1000.0)}
+
+    def calls():
+        return len((project.root / "calls").read_text())
+
+    cached = run.cache(slow)
+    cached(1), cached(2)
+    one, two = (path.read_bytes() for path in _kept(project))
+    assert calls() == 2
+    harm = project.root / "harm"
+    evil = pickle.dumps(Harm(str(harm)))
+    damaged = [
+        b"", one[:100], one[:-1], one[:600] + b"\0" * (len(one) - 600), bytes(len(one)), two,
+        evil, one[:512] + evil, b"[1]".ljust(512) + evil, b"{" * 9999,
+    ]  # fmt: skip
+    for done, content in enumerate(damaged, start=1):
+        _kept(project)[0].write_bytes(content)
+        values = cached(1), cached(2)
+        assert [value["x"] for value in values] == [1, 2]
+        assert calls() == 2 + done
+        assert {path.read_bytes()[512:] for path in _kept(project)} == {one[512:], two[512:]}
+    assert not harm.exists()
+
+
+class Harm:
+    """What a stranger would leave in a cache."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_the_cache_is_keyed_on_data(project):
+    def slow(x):
+        (project.root / "calls").open("a").write("x")
+        return x
+
+    def calls():
+        return len((project.root / "calls").read_text())
+
+    run = Run("p/a")
+    run.cache(slow)(1)
+    run.uses_data("a.gz", "0" * 64)
+    run.cache(slow)(1)
+    assert calls() == 2
+    run.cache(slow)(1)
+    assert calls() == 2
+
+
+def test_the_key_of_the_code_leaves_the_machinery_out(tmp_path):
+    package = tmp_path / "invariance"
+    shutil.copytree(package_folder(), package, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (
+        "from invariance.companion import Run, fit_rate\nfrom invariance.groups import SignFlips"
+    )
+    files = closure(source, package, _leads_on)
+    assert {"invariance", "invariance.groups"} <= set(files)
+    machinery = {name for name in files if not _computes(name)}
+    assert "invariance.companion.notebook.run" in machinery
+    reached = closure(f"import {', '.join(files)}", package)
+    assert "invariance.companion.notebook.figures" in set(reached) - set(files)
+
+
+def test_what_cannot_be_kept_is_computed(project):
+    def unkept(x):
+        return lambda: x
+
+    with pytest.warns(UserWarning, match="the result of unkept is not kept"):
+        assert Run("p/a").cache(unkept)(1)() == 1
+
+
+def test_cache_refuses_what_has_state(project):
+    run = Run("p/a")
+    with pytest.raises(CacheError, match="pass a seed"):
+        run.cache(_slow)(1, np.random.default_rng(0))
+
+    def hidden(x):
+        return x + run.seed
+
+    with pytest.raises(CacheError, match=r"'run' \(Run\)"):
+        run.cache(hidden)(1)
+    with pytest.raises(CacheError, match="Run"):
+        run.cache(_uses_state)(run, 1)
+
+
+def test_score_is_exported():
+    assert Score(1.0).se == 0.0

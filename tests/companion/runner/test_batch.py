@@ -1,0 +1,427 @@
+"""The runner against good, failing, hanging, dying and malformed notebooks.
+
+Each kernel costs seconds, hence few runs with many notebooks in each.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from invariance.companion.errors import OutputError
+from invariance.companion.files import write_json
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.paths import Paths
+from invariance.companion.runner._worker import start_again
+from invariance.companion.runner.attempt import remove_leftovers
+from invariance.companion.runner.batch import Summary, run_notebooks, status_of
+from invariance.companion.runner.lock import RunnerLock, is_alive
+from invariance.companion.runner.places import Here
+from invariance.companion.runner.processes import MARK
+from invariance.parameters import ParameterError
+
+pytestmark = pytest.mark.notebooks
+
+GOOD = """
+import matplotlib.pyplot as plt
+figure, axes = plt.subplots()
+axes.plot(run.rng.normal(size=3))
+run.figure(figure, "walk", alt="A random walk")
+run.table([{"x": float(run.rng.normal())}], "numbers")
+"""
+CLAIM = """
+run.claim("demo/order", order="b > a", scores={"a": run.rng.normal(size=9), "b": 4 + width})
+"""
+CACHED = (
+    """
+OFFSET = 1
+
+def helper(x):
+    return x + OFFSET
+""",
+    """
+import os, pathlib
+
+@run.cache
+def slow(x):
+    with open(os.environ["INVARIANCE_ROOT"] + "/computed", "a") as file:
+        file.write("x")
+    return helper(x)
+
+assert slow(2) == 3
+run.claim("demo/same", difference=slow(2) - 3.0)
+""",
+)
+SLEEP = """
+import os, pathlib, time
+pathlib.Path(os.environ["INVARIANCE_ROOT"], "asleep").touch()
+while pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").exists():
+    time.sleep(0.1)
+"""
+
+
+def results(paths: Paths, notebook: str, profile: str = "quick") -> dict:
+    content = json.loads((paths.output(notebook, profile) / "results.json").read_text())
+    del content["volatile"]
+    return content
+
+
+def left_over(paths: Paths) -> list[psutil.Process]:
+    """Processes of runs in this project, whoever their parent is."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK, "").startswith(str(paths.root)):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def hidden(paths: Paths) -> list[str]:
+    """Attempts under way or left behind."""
+    return [path.name for path in paths.build.glob("*/*/.*")]
+
+
+def statuses(summary: Summary) -> dict[str, str]:
+    return {outcome.notebook: outcome.status for outcome in summary.outcomes}
+
+
+SCARCE = """
+import os, pathlib, time
+root = pathlib.Path(os.environ["INVARIANCE_ROOT"])
+with open(root / "attempts", "a") as file:
+    file.write("x")
+while not (root / "asleep").exists():
+    time.sleep(0.05)
+if (root / "sleep").exists():
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
+    """As when two notebooks together want more memory than there is."""
+    (project.root / "sleep").touch()
+    project.write("p/scarce", SCARCE)
+    project.write(
+        "p/beside",
+        SLEEP.replace(
+            "while",
+            """
+while not pathlib.Path(os.environ["INVARIANCE_ROOT"], "attempts").exists():
+    time.sleep(0.1)
+time.sleep(3)
+pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").unlink()
+while""",
+            1,
+        ),
+    )
+    project.write("p/third", "x = 1")
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2))
+    assert statuses(summary) == {"p/scarce": "ok", "p/beside": "ok", "p/third": "ok"}
+    assert (project.root / "attempts").read_text() == "xx"
+    assert [o.notebook for o in summary.outcomes][-1] == "p/scarce"
+    assert "p/scarce was killed beside p/beside: once more, alone" in capfd.readouterr().out
+    assert left_over(project) == [] and hidden(project) == []
+
+
+def test_one_failure_never_stops_the_rest(project):
+    project.write("p/good", GOOD, CLAIM)
+    project.write("p/cached", *CACHED)
+    project.write("p/fails", GOOD, "answer = 1 / 0", "raise AssertionError('not reached')")
+    project.write("p/dies", "import os\nos.kill(os.getpid(), 9)")
+    project.write("p/orphan", "import os\nos.kill(os.getppid(), 9)\nwhile True: pass")
+    project.write("p/slow", "import time\ntime.sleep(1000)")
+    project.write("p/shapeless", "x = 1", parameters="")
+    project.write("p/garbled", "x = (")
+    project.write("p/exits", "import sys\nsys.exit(0)", "raise AssertionError('not reached')")
+    project.write("p/half", "(run.folder / 'results.json').write_text('{')")
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=12)
+    assert statuses(summary) == {
+        "p/good": "ok",
+        "p/cached": "ok",
+        "p/fails": "failed",
+        "p/dies": "killed",
+        "p/orphan": "killed",
+        "p/slow": "timeout",
+        "p/shapeless": "failed",
+        "p/garbled": "failed",
+        "p/exits": "failed",
+        "p/half": "failed",
+    }
+    assert summary.exit_code == 1 and not summary.interrupted
+    assert left_over(project) == [] and hidden(project) == []
+    failures = {o.notebook: o.failure for o in summary.outcomes if o.failure}
+
+    assert failures["p/fails"]["cell_source"] == "answer = 1 / 0"
+    assert failures["p/fails"]["exception"] == "ZeroDivisionError"
+    assert "answer = 1 / 0" in failures["p/fails"]["traceback"]
+    assert "\x1b" not in failures["p/fails"]["traceback"]
+    status = status_of(project, "p/fails", "quick")
+    assert status["failure"] == failures["p/fails"] and status["results"] is None
+    executed = nbformat.read(project.output("p/fails", "quick") / status["executed"], as_version=4)
+    assert any("ZeroDivisionError" in str(cell.get("outputs")) for cell in executed.cells)
+
+    assert "os.kill" in failures["p/dies"]["cell_source"]
+    assert "kernel died" in failures["p/dies"]["message"]
+    assert "os.kill" in failures["p/orphan"]["cell_source"]
+    assert "SIGKILL" in failures["p/orphan"]["message"]
+    assert "longer than 12" in failures["p/slow"]["message"]
+    assert "sleep(1000)" in failures["p/slow"]["cell_source"]
+    assert 'Start it with\n# %% tags=["parameters"]' in failures["p/shapeless"]["message"]
+    assert "not Python" in failures["p/garbled"]["message"]
+    assert "ended the notebook early: SystemExit(0)" in failures["p/exits"]["message"]
+    assert "sys.exit(0)" in failures["p/exits"]["cell_source"]
+    assert "results.json: not readable as results" in failures["p/half"]["message"]
+
+    good = project.output("p/good", "quick")
+    assert {p.name for p in good.iterdir()} == {
+        "executed.ipynb",
+        "results.json",
+        "status.json",
+        "walk.svg",
+        "walk.png",
+        "numbers.csv",
+    }
+    assert results(project, "p/good")["claims"]["demo/order"]["verdict"] == "matched"
+    executed = nbformat.read(good / "executed.ipynb", as_version=4)
+    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
+    assert [o.metadata["invariance"] for o in outputs if "invariance" in o.get("metadata", {})] == [
+        {"figure": "walk"},
+        {"table": "numbers"},
+        {"claim": "demo/order"},
+    ]
+    # each is shown once: the value of a call that ends a cell is not shown beside it
+    assert not [output for output in outputs if output.output_type == "execute_result"]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert [p.metadata["image/png"]["alt"] for p in pictures] == ["A random walk"]
+
+    # the same seed alone and one at a time; the cached function is not computed again
+    first = {name: results(project, name) for name in ("p/good", "p/cached")}
+    svg = (good / "walk.svg").read_bytes()
+    again = run_notebooks(project, list(first), place=Here(1))
+    assert again.exit_code == 0
+    assert {name: results(project, name) for name in first} == first
+    assert (good / "walk.svg").read_bytes() == svg
+    assert (project.root / "computed").read_text() == "x"
+
+
+def test_resume_publication_and_a_later_failure(project):
+    name = project.write("p/good", GOOD, CLAIM)
+    options = {"profile": "full", "resume": True}
+    summary = run_notebooks(project, [name], **options)
+    assert statuses(summary) == {name: "ok"}
+    published = project.published(name)
+    assert sorted(p.name for p in published.iterdir()) == [
+        "numbers.csv",
+        "results.json",
+        "walk.png",
+        "walk.svg",
+    ]
+    assert consistency.problems(project) == []
+
+    summary = run_notebooks(project, [name], **options)
+    assert summary.outcomes[0].resumed and summary.outcomes[0].status == "ok"
+    # a ledger that changes is followed without running anything
+    ledger = project.ledger.read_text()
+    project.ledger.write_text(ledger.replace("demo/order, kind: order", "demo/order, kind: bound"))
+    assert any("of kind bound" in problem for problem in consistency.problems(project))
+    project.ledger.write_text(ledger)
+
+    # other parameters and other text are another key; the last good results survive a failure
+    good = {path: path.read_bytes() for path in published.iterdir()}
+    project.write("p/good", GOOD, CLAIM, "assert width == 1.5, 'too wide'")
+    summary = run_notebooks(project, [name], parameters={"width": "2.5"}, **options)
+    assert statuses(summary) == {name: "failed"}
+    status = status_of(project, name, "full")
+    assert (status["results"], status["executed"]) == ("earlier attempt", "failed/executed.ipynb")
+    assert status["parameters"]["width"] == 2.5 and not status["default_parameters"]
+    assert results(project, name, "full")["parameters"]["width"] == 1.5
+    assert {path: path.read_bytes() for path in published.iterdir()} == good
+    failed = json.loads((project.output(name, "full") / "failed" / "results.json").read_text())
+    assert failed["parameters"]["width"] == 2.5
+
+
+def test_what_does_not_exist_is_refused_before_anything_runs(project, monkeypatch):
+    project.write("p/good", GOOD)
+    for options, message in (
+        ({"parameters": {"wdth": 1}}, "Did you mean 'width'"),
+        ({"parameters": {"width": "wide"}}, "not of type float"),
+        ({"profile": "fast"}, "unknown profile 'fast'"),
+        ({"place": Here(0)}, "jobs=0"),
+        ({"threads": 0}, "threads=0"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            run_notebooks(project, ["p/good"], **options)
+    assert not project.build.exists()
+    project.build.write_text("a file where a folder should be")
+    with pytest.raises(OutputError, match="cannot write"):
+        run_notebooks(project, ["p/good"])
+
+
+def test_a_full_disk_loses_nothing(project, tmp_path):
+    project.write("p/good", GOOD)
+    project.build.mkdir()
+    size = "size=1m"
+    mount = ["mount", "-t", "tmpfs", "-o", size, "none", str(project.build)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting a small file system needs more rights")
+    try:
+        before = project.output("p/good", "quick")
+        before.mkdir(parents=True)
+        (before / "results.json").write_text("precious")
+        free = shutil.disk_usage(project.build).free
+        (project.build / "filler").write_bytes(b"x" * (free - 65536))
+        summary = run_notebooks(project, ["p/good"])
+        assert statuses(summary) == {"p/good": "failed"}
+        assert "No space left" in str(summary.outcomes[0].failure) or (
+            "no space left" in str(summary.outcomes[0].failure)
+        )
+        assert (before / "results.json").read_text() == "precious"
+        assert hidden(project) == [] and left_over(project) == []
+    finally:
+        subprocess.run(["umount", str(project.build)], check=True)
+
+
+def command(project, *arguments: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "invariance.companion", *arguments],
+        cwd=project.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(condition, seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
+    project.write("p/sleeps", SLEEP, GOOD)
+    project.write("p/good", GOOD)
+    sleep, asleep = project.root / "sleep", project.root / "asleep"
+    sleep.touch()
+    process = command(project, "run", "--jobs", "2")
+    wait_for(lambda: asleep.exists() and status_of(project, "p/good", "quick"))
+    assert len(left_over(project)) >= 2  # worker and kernel
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=30)[0]
+    assert process.returncode == 130, output
+    assert left_over(project) == [] and hidden(project) == []
+    assert "1 of 2 notebooks succeeded" in output and "--resume" in output
+    assert status_of(project, "p/sleeps", "quick")["status"] == "interrupted"
+    assert not (project.output("p/sleeps", "quick") / "results.json").exists()
+
+    # a runner that is killed outright takes its kernels along ...
+    asleep.unlink()
+    process = command(project, "run", "--resume")
+    wait_for(asleep.exists)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: left_over(project) == [], 10)
+    assert [name[: len(".sleeps.")] for name in hidden(project)] == [".sleeps."]
+
+    # ... and what it left is swept up
+    sleep.unlink()
+    process = command(project, "run", "--resume")
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    assert "kept         p/good" in output
+    assert hidden(project) == []
+    assert status_of(project, "p/sleeps", "quick")["status"] == "ok"
+
+
+def test_a_hanging_notebook_meets_its_deadline(project):
+    project.write("p/hangs", "import subprocess\nsubprocess.run(['sleep', '1000'])")
+    start = time.monotonic()
+    summary = run_notebooks(project, ["p/hangs"], deadline=6)
+    assert time.monotonic() - start < 30
+    assert statuses(summary) == {"p/hangs": "timeout"}
+    assert "--deadline" in summary.outcomes[0].failure["message"]
+    assert left_over(project) == []
+
+
+def test_plain_papermill_gives_the_same_claims(project):
+    name = project.write("p/good", GOOD, CLAIM)
+    assert run_notebooks(project, [name], parameters={"seed": 4}).exit_code == 0
+    scripts = os.path.dirname(sys.executable)
+    notebook = project.root / "good.ipynb"
+    environment = {**os.environ, "INVARIANCE_ROOT": str(project.root)}
+    for line in (
+        ["jupytext", "--to", "ipynb", str(project.source(name)), "-o", str(notebook)],
+        ["papermill", str(notebook), str(project.root / "out.ipynb"), "-p", "seed", "4"],
+    ):
+        done = subprocess.run(
+            [f"{scripts}/{line[0]}", *line[1:]],
+            cwd=project.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    by_hand = json.loads((project.interactive(name, "quick") / "results.json").read_text())
+    del by_hand["volatile"]
+    assert by_hand == results(project, name)
+    assert set(by_hand["claims"]) <= set(load_ledger(project.ledger))
+
+
+def test_a_kernel_that_dies_before_the_first_cell_is_started_again(tmp_path):
+    progress, deaths = tmp_path / "progress.json", [1, 2]
+
+    def run() -> None:
+        if deaths:
+            deaths.pop()
+            raise RuntimeError("Kernel died before replying to kernel_info")
+
+    start_again(run, progress)
+    assert deaths == []
+    deaths[:] = [1, 2, 3, 4]
+    with pytest.raises(RuntimeError):
+        start_again(run, progress)
+    assert deaths == [1]
+    # a cell has run: what it did must not be done twice
+    progress.touch()
+    with pytest.raises(RuntimeError):
+        start_again(run, progress)
+    assert deaths == []
+
+
+def test_what_a_notebook_emits_obeys_the_umask(project):
+    before = os.umask(0o077)
+    try:
+        write_json(project.root / "a.json", {})
+    finally:
+        os.umask(before)
+    assert (project.root / "a.json").stat().st_mode & 0o777 == 0o600
+    write_json(project.root / "b.json", {})
+    assert (project.root / "b.json").stat().st_mode & 0o777 == 0o666 & ~before
+
+
+def test_runners_that_share_a_folder_never_collide(project):
+    build = project.build
+    with RunnerLock(build) as one, RunnerLock(build) as other:
+        assert one.name != other.name
+        assert is_alive(build, one.name) and is_alive(build, other.name)
+        leftover = build / "quick" / "p" / ".a.0123456789abcdef"
+        mine = leftover.with_name(f".a.{one.name}")
+        for folder in (leftover, mine):
+            folder.mkdir(parents=True)
+        remove_leftovers(build / "quick" / "p" / "a", build)
+        assert mine.is_dir() and not leftover.exists()
+    assert not is_alive(build, one.name)
+    remove_leftovers(build / "quick" / "p" / "a", build)
+    assert not mine.exists()

@@ -1,0 +1,241 @@
+"""A notebook runs after those whose results it reads, and alone if it says so."""
+
+import json
+import os
+import re
+import signal
+from itertools import count
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from invariance.companion.cli import main
+from invariance.companion.errors import NotebookError
+from invariance.companion.files import write_json
+from invariance.companion.ledger import consistency
+from invariance.companion.paths import Paths
+from invariance.companion.runner.batch import run_notebooks, status_of
+from invariance.companion.runner.order import reads
+
+REAL = Paths(Path(__file__).parents[3])
+
+
+DRAWS = count()
+
+
+def results(description, **volatile):
+    return {
+        "schema": 1,
+        "notebook": description["notebook"],
+        "profile": description["parameters"]["profile"],
+        "parameters": description["parameters"],
+        "claims": {},
+        "volatile": volatile,
+    }
+
+
+class Script:
+    """A place that runs no kernel: a notebook takes some glances and notes its start and end."""
+
+    def __init__(self, slots: int, failing: tuple[str, ...] = ()) -> None:
+        self.slots, self.failing, self.events = slots, failing, []
+
+    def start(self, description, environment):
+        folder, notebook = Path(description["folder"]), description["notebook"]
+        failure = {"kind": "cell", "message": "as asked", "cell_source": None}
+        failed = notebook in self.failing
+        outcome = {"status": "failed" if failed else "ok", "failure": failure if failed else None}
+        write_json(folder / ".work" / "outcome.json", outcome)
+        write_json(folder / "executed.ipynb", {"nbformat": 4, "nbformat_minor": 5, "cells": []})
+        # every run measures something else
+        write_json(folder / "results.json", results(description, draw=next(DRAWS)))
+        self.events.append(("start", notebook))
+        return Glanced(notebook, glances=5)
+
+    def end(self, process, folder):
+        if process is not None:
+            self.events.append(("end", process.notebook))
+
+    @property
+    def started(self) -> list[str]:
+        return [notebook for what, notebook in self.events if what == "start"]
+
+
+class Glanced:
+    returncode = None
+
+    def __init__(self, notebook: str, glances: int) -> None:
+        self.notebook, self.glances = notebook, glances
+
+    def poll(self):
+        self.glances -= 1
+        if self.glances <= 0:
+            self.returncode = 0
+        return self.returncode
+
+
+def write(project, notebook: str, header: str = "", cell: str = "x = 1") -> str:
+    path = project.source(project.write(notebook, cell))
+    path.write_text(path.read_text().replace("# jupyter:\n", f"# jupyter:\n{header}", 1))
+    return notebook
+
+
+def header(*names: str) -> str:
+    return f"#   invariance:\n#     reads: [{', '.join(names)}]\n"
+
+
+def statuses(summary) -> dict[str, str]:
+    return {o.notebook: "kept" if o.resumed else o.status for o in summary.outcomes}
+
+
+@pytest.mark.parametrize("slots", [1, 2, 4])
+def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
+    write(project, "p/a_last", header("p/b_middle"))
+    write(project, "p/b_middle", header("p/c_fails", "p/d_first"))
+    write(project, "p/c_fails")
+    write(project, "p/d_first")
+    write(project, "p/e_other")
+    place = Script(slots, failing=("p/c_fails",))
+    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    assert statuses(summary) == dict.fromkeys(project.all_notebooks(), "ok") | {
+        "p/c_fails": "failed"
+    }
+    order = {event: number for number, event in enumerate(place.events)}
+    assert order["end", "p/c_fails"] < order["start", "p/b_middle"]
+    assert order["end", "p/d_first"] < order["start", "p/b_middle"]
+    assert order["end", "p/b_middle"] < order["start", "p/a_last"]
+    if slots > 2:  # as soon as there is room
+        assert order["start", "p/e_other"] < order["end", "p/c_fails"]
+
+
+def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
+    spent = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": ()}
+    for name, seconds in spent.items():
+        write(project, name)
+        if seconds:
+            volatile = dict(zip(("wall_s", "cached_s"), seconds, strict=True))
+            path = project.published(name) / "results.json"
+            path.parent.mkdir(parents=True)
+            description = {"notebook": name, "parameters": {"profile": "full"}}
+            write_json(path, results(description, **volatile))
+    place = Script(1)
+    run_notebooks(project, project.all_notebooks(), profile="full", place=place)
+    assert place.started == ["p/d_new", "p/c_mostly_kept", "p/b_long", "p/a_short"]
+
+
+def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
+    name = write(project, "p/a")
+    text = project.source(name).read_text()
+    run_notebooks(project, [name], place=Script(1))
+
+    class Stopped(Script):
+        """Control-C arrives as soon as something runs."""
+
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            signal.raise_signal(signal.SIGINT)
+            return process
+
+    project.source(name).write_text(text + "# changed")
+    assert statuses(run_notebooks(project, [name], place=Stopped(1))) == {name: "interrupted"}
+    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "ok"}
+    project.source(name).write_text(text)
+    run_notebooks(project, [name], place=Script(1))
+    run_notebooks(project, [name], place=Stopped(1))
+    assert status_of(project, name, "quick")["status"] == "interrupted"
+    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "kept"}
+
+
+ALONE = "#   invariance:\n#     alone: true\n"
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project, slots):
+    for name in ("p/a_timed", "p/b_timed"):
+        write(project, name, ALONE)
+    write(project, "p/c_reader", header("p/a_timed"))
+    others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
+    place = Script(slots)
+    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    assert set(statuses(summary).values()) == {"ok"}
+    for timed in ("p/a_timed", "p/b_timed"):
+        start = place.events.index(("start", timed))
+        assert place.events[start + 1] == ("end", timed)
+    assert sorted(place.started[:4]) == others
+    assert place.started.index("p/a_timed") < place.started.index("p/c_reader")
+
+
+def test_what_is_not_run_is_not_waited_for(project):
+    write(project, "p/a")
+    write(project, "p/broken", header("p/nothing"))
+    write(project, "p/reader", header("p/a", "p/broken"))
+    assert statuses(run_notebooks(project, ["p/reader"], place=Script(1))) == {"p/reader": "ok"}
+    # nor is what cannot run
+    summary = run_notebooks(project, ["p/reader", "p/broken"], place=Script(1))
+    assert statuses(summary) == {"p/reader": "ok", "p/broken": "failed"}
+
+
+def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project):
+    names = [write(project, "p/a"), write(project, "p/b")]
+    names.append(write(project, "p/reader", header("p/a")))
+
+    def resumed() -> list[str]:
+        place = Script(2)
+        run_notebooks(project, names, place=place, resume=True)
+        return place.started
+
+    assert sorted(resumed()) == names
+    assert resumed() == []
+    # run again by itself: there may be other numbers in it
+    run_notebooks(project, ["p/a"], place=Script(1))
+    assert resumed() == ["p/reader"]
+    assert resumed() == []
+    # changed, hence run again, and the reader after it
+    write(project, "p/a", cell="x = 2")
+    assert resumed() == ["p/a", "p/reader"]
+    # results at full scale, which a reader prefers, have come from elsewhere
+    assert resumed() == []
+    published = project.published("p/a") / "results.json"
+    write_json(published, {"claims": {}})
+    os.utime(published, (0, 0))  # whatever the clock says
+    assert resumed() == ["p/reader"]
+    # the same again, written later
+    write_json(published, {"claims": {}})
+    assert resumed() == []
+    # one that failed is tried again
+    run_notebooks(project, ["p/a"], place=Script(1, failing=("p/a",)))
+    assert resumed() == ["p/a", "p/reader"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (header("p/god"), "p/wrong reads 'p/god', which is no notebook. Did you mean 'p/good'"),
+        (header("p/wrong"), "in a circle, .*: p/wrong reads p/wrong"),
+        (header("p/good", "p/there"), "in a circle, .*: p/wrong reads p/there reads p/wrong"),
+        ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
+        ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
+        ("#   invariance:\n#     alone: often\n", r"'alone': 'often'\}; expected .*'alone: true'"),
+        ("#   invariance:\n#     red: [p/good]\n", r"'red': \['p/good'\]\}; expected 'reads"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, message):
+    write(project, "p/good")
+    write(project, "p/wrong", wrong)
+    write(project, "p/there", header("p/wrong"))
+    with pytest.raises(NotebookError, match=message):
+        reads(project, "p/wrong")
+    assert any("p/wrong: " in problem for problem in consistency.problems(project))
+    summary = run_notebooks(project, ["p/wrong", "p/good"], place=Script(1))
+    assert statuses(summary) == {"p/wrong": "failed", "p/good": "ok"}
+    status = json.loads((project.output("p/wrong", "quick") / "status.json").read_text())
+    assert re.search(message, status["failure"]["message"])
+    assert "p/wrong" in CliRunner().invoke(main, ["check"]).output
+
+
+def test_the_comparison_reads_what_it_compares():
+    tasks = reads(REAL, "compare/which_one_when")
+    source = REAL.source("compare/which_one_when").read_text()
+    own = source.partition("TASKS = {")[2].partition("\n}")[0]
+    assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]

@@ -1,0 +1,133 @@
+import pytest
+
+from invariance.companion.errors import NotebookError
+from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
+from invariance.companion.source import notebook_code
+from invariance.parameters import ParameterError
+
+CELL = """\
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+sizes: list[int] = [1, 2]
+ridge: float | None = None
+"""
+
+
+def test_names_types_defaults_and_comments(project):
+    source = project.source(project.write("p/a", parameters=CELL))
+    parameters = read_parameters(source)
+    assert list(parameters) == ["profile", "seed", "sizes", "ridge"]
+    assert parameters["profile"] == Parameter("profile", "str", "quick", "quick or full")
+    assert parameters["sizes"].type == "list[int]" and parameters["ridge"].default is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        ("int", "3", 3),
+        ("float", "3", 3.0),
+        ("float", "1e-3", 1e-3),
+        ("bool", "true", True),
+        ("str", "12", "12"),
+        ("list", "[a, 1]", ["a", 1]),
+        ("list[float]", "[1, 2.5]", [1.0, 2.5]),
+        ("int | None", "null", None),
+        ("int | None", "4", 4),
+        ("dict", "{a: 1}", {"a": 1}),
+        ("list[str]", '["x"]', ["x"]),
+        ("float", "-2E5", -2e5),
+        # a type decides, not what YAML 1.1 takes a word for
+        ("int", "010", 10),
+        ("float", "010.5", 10.5),
+        ("list[int]", "[010, 1]", [10, 1]),
+        ("list[str]", "[yes, 2024-01-01]", ["yes", "2024-01-01"]),
+        ("str | None", "1:30", "1:30"),
+        ("list", "[null, 1e3, '1', {b: no}]", [None, 1000.0, "1", {"b": False}]),
+    ],
+)
+def test_values_from_the_command_line(annotation, text, value):
+    parsed = Parameter("p", annotation, None).parse(text)
+    assert parsed == value and type(parsed) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        ("int", "3.5"),
+        ("int", "true"),
+        ("float", "wide"),
+        ("bool", "1"),
+        ("list", "3"),
+        ("list[int]", "[1, x]"),
+        ("int | None", "x"),
+        ("dict", "[1]"),
+        ("list", "[1"),
+        ("int", "1:30"),
+        ("float", "1:30"),
+        ("int", "2024-13-45"),
+        ("int", "0x10"),
+        ("int", "1_000"),
+        ("int", "7" * 5000),
+        ("float", "7" * 5000),
+        ("float", ".nan"),
+        ("float", "nan"),
+        ("float", "inf"),
+        ("float", "-.inf"),
+        ("float", "1e400"),
+        ("list[float]", "[1, 1e400]"),
+        ("list", "[1e400]"),
+        ("list", "[" * 20000),
+        ("list[int]", "&a [*a]"),
+        ("int", ""),
+    ],
+)
+def test_values_of_the_wrong_type_are_refused(annotation, text):
+    with pytest.raises(ParameterError, match="parameter p: ") as caught:
+        Parameter("p", annotation, None).parse(text)
+    assert len(str(caught.value)) < 300
+
+
+def test_unknown_names_and_profiles_are_refused(project):
+    parameters = read_parameters(project.source(project.write("p/a", parameters=CELL)))
+    with pytest.raises(ParameterError, match=r"p/a has no parameter 'sed'. Did you mean 'seed'"):
+        resolve("p/a", parameters, {"sed": 1})
+    with pytest.raises(ParameterError, match=r"It has: profile \(str\), seed \(int\), sizes"):
+        resolve("p/a", parameters, {"zzz": 1})
+    with pytest.raises(ParameterError, match="unknown profile 'fast': quick or full"):
+        resolve("p/a", parameters, {"profile": "fast"})
+    values = resolve("p/a", parameters, {"seed": "7", "ridge": 1})
+    assert values == {"profile": "quick", "seed": 7, "sizes": [1, 2], "ridge": 1.0}
+
+
+TAGGED = '# %% tags=["parameters"]\n'
+QUICK = TAGGED + 'profile: str = "quick"\n'
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("", "p/a has 0 parameters cells"),
+        (CELL + "\n" + CELL, "has 2 parameters cells"),
+        (QUICK + "seed: int = 0  # default = 0", "second equals"),
+        (QUICK + "seed = 0", "expected 'name: type = value'"),
+        (QUICK + "seed: int = f(0)", "not a literal"),
+        (QUICK + "seed: int = 0.5", "0.5 is not of type int"),
+        (QUICK + "seed: tuple = 0", "type is not one of"),
+        (TAGGED + "seed: int = 0", "first parameter must be 'profile"),
+        (TAGGED + 'profile: str = "full"', "first parameter must be 'profile"),
+        (TAGGED + "profile: str = ", "invalid syntax"),
+    ],
+)
+def test_malformed_parameters_cells_are_named(project, cell, message):
+    source = project.source("p/a")
+    source.parent.mkdir(parents=True)
+    source.write_text(f"# %%\n1\n\n{cell}\n")
+    with pytest.raises(NotebookError, match=message):
+        read_parameters(source)
+
+
+def test_code_is_python_without_magics(project):
+    name = project.write("p/a", "%matplotlib inline\n!ls\nx = 1")
+    code = notebook_code(project.source(name))
+    assert "matplotlib" not in code and "ls" not in code.split("\n") and "x = 1" in code

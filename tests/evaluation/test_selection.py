@@ -1,0 +1,85 @@
+"""The right candidate is taken."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import linalg
+from sklearn.preprocessing import FunctionTransformer
+
+from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
+from invariance.groups import Negation, Translations
+from invariance.kernels import BestFit, Gaussian, Linear
+from invariance.linear import RLSClassifier, RLSRegressor
+
+X = np.random.default_rng(0).standard_normal((40, 3))
+Z = np.random.default_rng(1).standard_normal((15, 3))
+y = np.sin(2 * X[:, 0]) + X[:, 1]
+
+
+def leave_one_out(kernel):
+    """Least leave-one-out error over the path, by leaving out."""
+    alphas = RLSRegressor(kernel=kernel).fit(X, y).alphas_
+    errors = []
+    for alpha in alphas:
+        residuals = []
+        for i in range(len(X)):
+            rest = np.arange(len(X)) != i
+            # the penalty is a sum over points, the same when one of them is left out
+            model = RLSRegressor([alpha * len(X) / (len(X) - 1)], kernel=kernel).fit(
+                X[rest], y[rest]
+            )
+            residuals.append(model.predict(X[i : i + 1])[0] - y[i])
+        errors.append(np.mean(np.square(residuals)))
+    return min(errors)
+
+
+def test_the_candidate_with_the_least_leave_one_out_error_is_taken():
+    kernels = [Gaussian(gamma) for gamma in (1e-3, 0.3, 50.0)]
+    best = min(kernels, key=leave_one_out)
+    for order in (kernels, kernels[::-1]):
+        predict = best_by_leave_one_out(order, X, y, RLSRegressor())
+        assert_allclose(predict(Z), RLSRegressor(kernel=best).fit(X, y).predict(Z), rtol=1e-8)
+
+
+def test_feature_maps_are_candidates_like_kernels():
+    maps = [FunctionTransformer(np.tanh), FunctionTransformer(np.sin)]
+    predict = best_by_leave_one_out(maps, X, np.sin(X).sum(axis=1), RLSRegressor())
+    assert_allclose(predict(Z), np.sin(Z).sum(axis=1), atol=1e-4)
+    assert not hasattr(maps[1], "n_features_in_")  # candidates are cloned, not fitted
+
+
+def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
+    images = np.random.default_rng(2).standard_normal((30, 16))
+    others = np.random.default_rng(3).standard_normal((5, 16))
+    labels = np.arange(30) % 3
+    kernel = BestFit(Linear(), Translations((4, 4), shifts=[[0, 0], [0, 1], [1, 0]]))
+    gram = kernel(images)
+    gram = (gram + gram.T) / 2
+    values, vectors = linalg.eigh(gram)
+    assert values[0] < -0.1
+    kept = vectors[:, values > 0] @ vectors[:, values > 0].T
+    learner = RLSClassifier(kernel="precomputed").fit(kept @ gram @ kept, labels)
+    predict = best_by_leave_one_out([kernel], images, labels, RLSClassifier(), repair=True)
+    assert_array_equal(predict(others), learner.predict(kernel(others, images) @ kept))
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
+    learner = RLSRegressor() if task == "regression" else RLSClassifier()
+    values = y if task == "regression" else np.array(["a", "b", "c"])[np.arange(40) % 3]
+    group = Negation()
+    moved = group.act(np.array([-1]), X)
+    predicted = best_with_copies([Gaussian(0.5)], X, values, moved, learner)(Z)
+
+    alpha = type(learner)(kernel=Gaussian(0.5)).fit(X, values).alpha_
+    points = np.concatenate([X, -X])
+    targets = np.tile(values, 2)
+    if task == "classification":
+        targets = np.where(targets[:, None] == ["a", "b", "c"], 1.0, -1.0)
+    gram = Gaussian(0.5)(points) + alpha * 80 * np.eye(80)
+    mean = targets.mean(axis=0)
+    decided = Gaussian(0.5)(Z, points) @ np.linalg.solve(gram, targets - mean) + mean
+    if task == "regression":
+        assert_allclose(predicted, decided, rtol=1e-6)
+    else:
+        assert_array_equal(predicted, np.array(["a", "b", "c"])[decided.argmax(axis=1)])

@@ -1,0 +1,38 @@
+"""What is measured is what happened."""
+
+import numpy as np
+import pytest
+
+from invariance.evaluation.trials import trial
+
+X = np.random.default_rng(0).standard_normal((40, 3))
+
+
+def test_a_trial_measures_score_discrepancy_and_peak_memory():
+    def fit():
+        large = np.ones(2**20)  # 8 MiB, gone before the prediction
+        offset = large.mean()
+        return lambda points: points[:, 0] + offset
+
+    done = trial(fit, X, score=np.mean, discrepancy=lambda f: f(X[:1])[0], memory=True)
+    assert done.score == pytest.approx(X[:, 0].mean() + 1)
+    assert done.discrepancy == pytest.approx(X[0, 0] + 1)
+    assert 8 <= done.peak_mb < 8.5
+    assert done.fit_s >= 0 and done.predict_s >= 0
+    assert np.isnan(trial(fit, X, np.mean, lambda f: 0.0).peak_mb)
+
+
+def test_fit_and_prediction_are_timed_apart():
+    def spin(seconds):
+        import time
+
+        start = time.process_time()
+        while time.process_time() - start < seconds:
+            pass
+
+    def fit():
+        spin(0.2)
+        return lambda points: (spin(0.05), points[:, 0])[1]
+
+    done = trial(fit, X, np.mean, lambda f: 0.0)
+    assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2

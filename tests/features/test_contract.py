@@ -1,0 +1,320 @@
+"""What every feature map keeps to: fitted copies, finite features, old names, one memory bound."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+
+from invariance import config_context
+from invariance.features import (
+    AngularBasis,
+    BlockPCA,
+    GroupCDF,
+    LogMel,
+    MaxFilter,
+    OrbitFourier,
+    OrbitNystroem,
+    PatchPooling,
+    Scattering,
+    draw_frequencies,
+    draw_templates,
+    draw_windowed_templates,
+    median_gamma,
+)
+from invariance.groups import CircleAction, CyclicShifts, Negation, Permutations, VonMises
+from invariance.kernels import Gaussian, Laplacian, Linear
+from invariance.parameters import ParameterError
+
+X = np.random.default_rng(0).standard_normal((20, 16))
+SHIFTS = CyclicShifts(16)
+ORBITS = [GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem]
+
+#: An estimator, and parameters that would change its features.
+CHANGES = {
+    "GroupCDF": (
+        GroupCDF(SHIFTS, 5, n_bins=4, random_state=0),
+        {"n_bins": 9, "rejection": "zero", "n_components": 3, "s": 0.1, "group": None},
+    ),
+    "OrbitFourier": (
+        OrbitFourier(SHIFTS, 5, random_state=0),
+        {"form": "cos_sin", "n_components": 3, "gamma": 9.0, "side": "first", "group": None},
+    ),
+    "OrbitFourier, points": (
+        OrbitFourier(SHIFTS, 5, side="first", random_state=0),
+        {"form": "cos_sin", "n_components": 3, "gamma": 9.0, "side": "second", "group": None},
+    ),
+    "OrbitNystroem": (
+        OrbitNystroem(SHIFTS, 5, kernel=Gaussian(0.1), random_state=0),
+        {"n_components": 3, "kernel": Linear(), "rcond": 0.5, "side": "first", "group": None},
+    ),
+    "MaxFilter": (MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
+    "AngularBasis": (AngularBasis((4, 4)), {"shape": (1, 16), "max_frequency": 0}),
+    "BlockPCA": (BlockPCA(4, 2), {"block": 8, "n_components": 1}),
+    "LogMel": (LogMel(), {"hop": 7, "frame": 31, "n_bands": 3, "range_db": 9.0}),
+    "PatchPooling": (
+        PatchPooling(PCA(2), (4, 4), size=2, random_state=0),
+        {"stride": 2, "grid": 2, "size": 1, "features": None, "shape": (2, 8)},
+    ),
+    "Scattering": (Scattering((4, 4), orientations=2), {"n_scales": 1, "shape": (2, 8)}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_set_params_after_fit_changes_nothing_before_the_next_fit(name):
+    estimator, changes = CHANGES[name]
+    model = clone(estimator).fit(X)
+    before = model.transform(X)
+    assert_array_equal(model.set_params(**changes).transform(X), before)
+    after = model.fit(X).transform(X)
+    assert after.shape != before.shape or not np.allclose(after, before)
+
+
+@pytest.mark.parametrize("kind", ORBITS)
+def test_a_group_that_changes_after_fit_changes_nothing(kind):
+    group = CircleAction([1, 1, 2, 2], VonMises(0.7), n_nodes=8)
+    model = kind(group, 5, n_transforms=6, random_state=0).fit(X[:, :4])
+    before = model.transform(X[:, :4])
+    model.set_params(group__frequencies=[3, 3, 0, 0], group__density__kappa=9.0)
+    assert_array_equal(model.transform(X[:, :4]), before)
+
+
+def test_a_kernel_that_changes_after_fit_changes_nothing():
+    model = OrbitNystroem(SHIFTS, 5, kernel=Gaussian(0.1), random_state=0).fit(X)
+    before = model.transform(X)
+    model.set_params(kernel__gamma=7.0)
+    assert_array_equal(model.transform(X), before)
+
+
+@pytest.mark.parametrize("kind", ORBITS)
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e200), (np.float32, 1e30)])
+def test_points_whose_squares_overflow_are_refused(kind, dtype, size):
+    large = (X * size).astype(dtype)
+    message = rf"{kind.__name__}: X has entries as large as \d.* overflow in {dtype.__name__}"
+    with pytest.raises(ValueError, match=message):
+        kind(SHIFTS, 5, random_state=0).fit(large)
+    model = kind(SHIFTS, 5, random_state=0).fit(X.astype(dtype))
+    with pytest.raises(ValueError, match=message):
+        model.transform(large)
+    # Just below the limit there are numbers.
+    assert np.isfinite(model.transform((X * size**0.55).astype(dtype))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("s", [5e-324, 1e-300, 1e-38, 1e300])
+def test_thresholds_of_any_width_give_no_nan(dtype, s):
+    try:
+        Z = GroupCDF(SHIFTS, 5, s=s, random_state=0).fit(X.astype(dtype)).transform(X.astype(dtype))
+    except ParameterError as error:
+        assert f"got s={s}" in str(error)
+    else:
+        assert np.isfinite(Z).all()
+
+
+@pytest.mark.parametrize(
+    "offset, error", [(0.0, 1e-4), (100.0, 1e-3), (1000.0, 1e-3)], ids="near far further".split()
+)
+@pytest.mark.parametrize(
+    "group", [None, SHIFTS, CircleAction([0] * 8 + [1] * 4 + [2] * 4, n_nodes=8)], ids=repr
+)
+def test_single_precision_at_an_offset(offset, error, group):
+    """The kernel of points far from the origin: |x - z|^2 cancels, gamma (1000)^2 does not."""
+    moved = (X + offset * (np.arange(16) < 8)).astype(np.float32)
+    landmarks = moved.copy()
+    single = OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3).fit(moved)
+    double = OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3)
+    double.fit(moved.astype(np.float64))
+    assert single.rank_ == double.rank_
+    Z, exact = single.transform(moved), double.transform(moved.astype(np.float64))
+    assert_allclose(Z @ Z.T, exact @ exact.T, atol=error)
+
+
+# -- old names ---------------------------------------------------------------------------------
+
+
+def test_old_names_of_parameters_warn_and_work():
+    with pytest.warns(FutureWarning, match=r"write GroupCDF\(n_components=...\)"):
+        assert GroupCDF(n_templates=7).n_components == 7
+    with pytest.warns(FutureWarning, match=r"write Scattering\(n_scales=...\)"):
+        assert Scattering(scales=1).n_scales == 1
+
+
+@pytest.mark.parametrize("kind", [OrbitFourier, OrbitNystroem])
+def test_old_names_of_sides_warn_and_work(kind):
+    for old, new in (("points", "first"), ("templates", "second")):
+        with pytest.warns(FutureWarning, match=rf"write {kind.__name__}\(side='{new}'\)"):
+            model = kind(SHIFTS, 5, side=old, random_state=0).fit(X)
+        assert model.side_ == new
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)
+            expected = kind(SHIFTS, 5, side=new, random_state=0).fit(X)
+        assert_array_equal(model.transform(X), expected.transform(X))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: GroupCDF(None, 5, 3),
+        lambda: OrbitFourier(None, 5, 3),
+        lambda: OrbitNystroem(None, 5, 3),
+        lambda: MaxFilter(None, 5, 3),
+        lambda: Scattering((4, 4), 1, 8),
+        lambda: PatchPooling(None, (4, 4), 2),
+        lambda: AngularBasis((4, 4), 2.0, 1.0),
+        lambda: BlockPCA(4, 2, 100),
+        lambda: LogMel(8000, 24, 256),
+        lambda: draw_templates("sphere", 3, 4),
+        lambda: draw_frequencies("gaussian", 1.0, 3),
+        lambda: draw_windowed_templates(3, (4, 4), 1.0),
+        lambda: median_gamma(X, "gaussian", 100),
+    ],
+)
+def test_a_third_argument_needs_its_name(call):
+    with pytest.raises(TypeError, match="positional argument"):
+        call()
+
+
+# -- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: draw_templates("gaussian", 0, n_features=4, epsilon=0.2), "n_templates to be"),
+        (lambda: draw_templates("gaussian", 3, n_features=2.0, epsilon=0.2), "n_features to be"),
+        (lambda: draw_templates(np.inf, 3, n_features=4, epsilon=0.2), "kind to be"),
+        (lambda: draw_templates("cube", 3, n_features=4, epsilon=0.2), "kind to be"),
+        (lambda: draw_templates("sphere", 3, n_features=4, epsilon=np.inf), "epsilon to be"),
+        (lambda: draw_windowed_templates(3, 1j, width=1.0), "shape to be"),
+        (lambda: draw_windowed_templates(3, (4, 4), width=dict), "width > 0"),
+        (lambda: draw_windowed_templates(3, (4, 4), width=[1.0, 2.0, 3.0]), "width > 0"),
+        (lambda: draw_windowed_templates(3, (4, 4), width=np.nan), "width > 0"),
+        (lambda: draw_windowed_templates(3, (4, 4), width=1.0, blur=10**30), "blur to be"),
+        (lambda: draw_frequencies([], 1.0, n_components=3, n_features=4), "kernel to be"),
+        (lambda: median_gamma(X, kernel="cosine"), "kernel to be"),
+        (lambda: median_gamma(X, max_points=1), "max_points to be"),
+        (lambda: median_gamma("?"), "X to be"),
+        (lambda: median_gamma([None, 2.5]), "X to be"),
+        (lambda: Scattering((16, 16), n_scales=10).fit(np.ones((2, 256))), "n_scales <= 5 .* 10"),
+        (lambda: Scattering((4, 4), orientations=10**6).fit(X), "orientations to be"),
+        (lambda: AngularBasis((4, 4), 1e9).fit(X), "radius .* got 1000000000.0"),
+        (lambda: AngularBasis(-0.5).rotations(), "shape to be .* got -0.5"),
+        (lambda: LogMel(frame=10**12).fit(X), "frame to be"),
+        (lambda: BlockPCA(0).fit(X), "block to be a whole number >= 1, got 0"),
+        (lambda: PatchPooling(1j).fit(X), "features to be a transformer"),
+        (lambda: PatchPooling(PCA).fit(X), r"make an instance of the class, PCA\(...\)"),
+        (lambda: PatchPooling(block_bytes=0).fit(X), "block_bytes to be"),
+    ],
+)
+def test_bad_parameters_are_named_with_their_value(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()
+
+
+def test_the_median_of_distances_is_that_of_pairs():
+    rng = np.random.default_rng(0)
+    for points in (
+        rng.standard_normal((300, 5)),
+        rng.standard_normal((300, 5)).astype(np.float32) + np.float32(1000),
+        np.r_[rng.standard_normal((200, 5)), 1e8 + rng.standard_normal((100, 5))],
+        np.repeat(rng.standard_normal((2, 5)), [90, 10], axis=0),
+    ):
+        pairs = points.astype(float)[:, None] - points.astype(float)[None]
+        squares = np.square(pairs).sum(axis=2)[np.triu_indices(len(points), 1)]
+        expected = 1 / (2 * np.median(squares)) if np.median(squares) else 1.0
+        assert_allclose(median_gamma(points), expected, rtol=1e-12)
+
+
+# -- what is chosen ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ORBITS)
+def test_explain_says_the_way(kind):
+    model = kind(SHIFTS, 5, random_state=0).fit(X)
+    told = model.explain(X)
+    assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
+    circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
+    many = np.random.default_rng(0).standard_normal((300, 16))
+    assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"
+
+
+class Turning(CircleAction):
+    """A subclass keeps the way of its class."""
+
+
+@pytest.mark.parametrize("kind", ORBITS)
+def test_a_subclass_and_a_group_of_ones_own_get_the_fast_way(kind):
+    group = Turning([1] * 8 + [2] * 8, n_nodes=64)
+    assert kind(group, 50, random_state=0).fit(X).explain(X).way == "circle"
+
+
+def test_the_laplacian_kernel_is_preserved_by_what_permutes_and_flips_signs():
+    model = OrbitNystroem(SHIFTS, 5, kernel=Laplacian(0.1), random_state=0).fit(X)
+    assert model.side_ == "second"
+    model = OrbitNystroem(Negation(), 5, kernel=Laplacian(0.1), random_state=0).fit(X)
+    assert model.side_ == "second"
+
+
+# -- memory ------------------------------------------------------------------------------------
+
+_PEAK = """
+import resource, sys
+import numpy as np
+from invariance.features import *
+from invariance.groups import *
+from invariance import config_context
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+bound = 16 * 2**20
+group = CyclicShifts(64)
+warm = np.random.default_rng(0).standard_normal((70, 64)).astype(np.float32)
+model = {model}
+model.fit(warm)
+model.transform(warm)
+X = np.random.default_rng(0).standard_normal(({n}, 64), dtype=np.float32)
+model.fit(X[:500])
+before = peak()
+Z = model.transform(X)
+print((peak() - before - Z.nbytes) / bound)
+"""
+
+MODELS = {
+    "GroupCDF": ("GroupCDF(group, 200, n_bins=25, block_bytes=bound, random_state=0)", 3000),
+    "MaxFilter": ("MaxFilter(group, 300, block_bytes=bound, random_state=0)", 200_000),
+    "OrbitFourier": ("OrbitFourier(group, 50, block_bytes=bound, random_state=0)", 300_000),
+    "OrbitFourier, points": (
+        "OrbitFourier(group, 50, side='first', block_bytes=bound, random_state=0)",
+        100_000,
+    ),
+    "OrbitNystroem": ("OrbitNystroem(group, 50, block_bytes=bound, random_state=0)", 300_000),
+    "OrbitNystroem, points": (
+        "OrbitNystroem(group, 50, side='first', block_bytes=bound, random_state=0)",
+        100_000,
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
+@pytest.mark.parametrize("name", MODELS)
+def test_memory_seen_from_outside_stays_within_the_bound(name):
+    model, n = MODELS[name]
+    found = subprocess.run(
+        [sys.executable, "-c", _PEAK.format(model=model, n=n)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(found.stdout) < 1.25
+
+
+def test_the_configured_bound_holds_where_none_is_given():
+    model = GroupCDF(Permutations(5), 9, random_state=0).fit(X[:, :5])
+    Z = model.transform(X[:, :5])
+    with config_context(block_bytes=3000):
+        assert_allclose(model.transform(X[:, :5]), Z)

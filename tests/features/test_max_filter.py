@@ -1,0 +1,148 @@
+"""MaxFilter against its definition, its invariance and its Lipschitz bound."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.features import MaxFilter
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    Negation,
+    Permutations,
+    SignedPermutations,
+    SignFlips,
+    Translations,
+)
+
+GROUPS = [
+    None,
+    CyclicShifts(6),
+    SignFlips(6),
+    Permutations(6),
+    Permutations(3, block=2),
+    SignedPermutations(4),
+    Negation(),
+    Translations((2, 3), shifts=[[i, j] for i in range(2) for j in range(3)]),
+    CircleAction([0, 1, 1, 3, 3, 0], n_nodes=9),
+]
+
+
+@parametrize_with_checks(
+    [MaxFilter(n_components=5, random_state=0), MaxFilter(Negation(), 5, templates="sphere")]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def definition(model, X):
+    """phi_j(x) = max_g <x, g t_j>, over the elements drawn or all of them."""
+    if model.group is None:
+        return X @ model.templates_.T
+    elements = model.elements_
+    if elements is None:
+        elements = model.group.elements()
+    return np.max([X @ model.group.act(g[None], model.templates_)[0].T for g in elements], axis=0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(GROUPS),
+    st.integers(1, 9),
+    st.sampled_from([None, 1, 4]),
+    st.sampled_from(["gaussian", "sphere"]),
+    st.sampled_from([2000, 10**8]),
+    st.integers(0, 10**6),
+)
+def test_agrees_with_the_definition(group, m, transforms, templates, block, seed):
+    d = 6 if group is None or group.n_features is None else group.n_features
+    X = np.random.default_rng(seed).standard_normal((7, d))
+    model = MaxFilter(
+        group,
+        m,
+        n_transforms=transforms,
+        templates=templates,
+        block_bytes=block,
+        random_state=seed,
+    )
+    assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("group", GROUPS[1:], ids=repr)
+def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
+    rng = np.random.default_rng(0)
+    d = group.n_features or 6
+    X, Y = rng.standard_normal((2, 8, d))
+    model = MaxFilter(group, 20, random_state=0).fit(X)
+    elements = group.elements()
+    moved = group.act(elements[:5], X)
+    for points in moved:
+        assert_allclose(model.transform(points), model.transform(X), atol=1e-12)
+    orbits = group.act(elements, Y)
+    distance = np.sqrt(np.square(X[None] - orbits).sum(axis=2).min(axis=0))
+    change = np.abs(model.transform(X) - model.transform(Y))
+    bound = np.linalg.norm(model.templates_, axis=1) * distance[:, None]
+    assert np.all(change <= bound + 1e-12)
+    # The bound is not idle: somewhere more than a fifth of it is reached.
+    assert np.max(change / bound) > 0.2
+
+
+def test_orbits_are_told_apart_where_distances_are_not_zero():
+    """A lower Lipschitz bound, of which 2 d templates in general position have some."""
+    rng = np.random.default_rng(0)
+    group = CyclicShifts(5)
+    X, Y = rng.standard_normal((2, 200, 5))
+    model = MaxFilter(group, 10, random_state=1).fit(X)
+    orbits = group.act(group.elements(), Y)
+    distance = np.sqrt(np.square(X[None] - orbits).sum(axis=2).min(axis=0))
+    change = np.linalg.norm(model.transform(X) - model.transform(Y), axis=1)
+    assert np.min(change / distance) > 0.05
+
+
+def test_a_group_too_large_to_list():
+    """30! permutations: the maximum is the product of the sorted vectors."""
+    X = np.random.default_rng(0).standard_normal((5, 30))
+    model = MaxFilter(Permutations(30), 4, random_state=0).fit(X)
+    expected = np.sort(X, axis=1) @ np.sort(model.templates_, axis=1).T
+    assert_allclose(model.transform(X), expected, atol=1e-12)
+    assert "closed form" in str(model.explain(X))
+
+
+def test_own_templates_seeds_threads_pickles_and_types():
+    X = np.random.default_rng(0).standard_normal((300, 6))
+    model = MaxFilter(CyclicShifts(6), 70, random_state=3)
+    Z = model.fit_transform(X)
+    assert_array_equal(clone(model).set_params(n_jobs=2).fit_transform(X), Z)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), Z)
+    own = MaxFilter(CyclicShifts(6), 70, templates=model.templates_).fit(X[:1])
+    assert_array_equal(own.transform(X), Z)
+    single = clone(model).fit(X.astype(np.float32)).transform(X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert_allclose(single, Z, atol=1e-5)
+    assert model.get_feature_names_out()[-1] == "maxfilter69"
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 0}, "MaxFilter needs n_components to be a whole number >= 1, got 0"),
+        ({"n_transforms": 0}, "n_transforms to be a whole number >= 1 or None, got 0"),
+        ({"templates": "cube"}, "templates to be 'gaussian' or 'sphere' .* got 'cube'"),
+        ({"templates": np.ones((3, 4))}, r"templates must have shape .* = \(5, 6\), got \(3, 4\)"),
+        ({"group": 3}, "group to be a group .* got 3"),
+        ({"block_bytes": 1e9}, "block_bytes to be a whole number >= 1 or None, got 1000000000.0"),
+        ({"n_jobs": 0}, "n_jobs to be .* got 0"),
+        ({"verbose": "yes"}, "verbose to be .* got 'yes'"),
+        ({"random_state": -1}, "random_state to be .* got -1"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    X = np.random.default_rng(0).standard_normal((9, 6))
+    with pytest.raises(ValueError, match=message):
+        MaxFilter(**{"group": CyclicShifts(6), "n_components": 5, **params}).fit(X)

@@ -1,0 +1,357 @@
+"""Elements that are none are refused, and those that are the same count once."""
+
+import pickle
+import subprocess
+import sys
+import time
+from math import factorial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage
+
+from invariance.groups import (
+    Affine,
+    CircleAction,
+    Composition,
+    CyclicShifts,
+    CyclicTranslations,
+    DirectProduct,
+    FiniteGroup,
+    GeneratedPermutations,
+    LinearMaps,
+    Negation,
+    Normal,
+    OrthogonalMatrices,
+    Permutations,
+    Projected,
+    Rotations,
+    Scalings,
+    SignedPermutations,
+    SignFlips,
+    SortedNoise,
+    SpectrogramPitchSpeed,
+    TorusTranslations,
+    Transformations,
+    Translations,
+    VonMises,
+    affine_maps,
+    check_group,
+    departure_from_unitary,
+)
+
+X = np.arange(12.0).reshape(3, 4)
+IMAGES = np.random.default_rng(0).random((2, 6, 6))
+
+
+@pytest.mark.parametrize(
+    ("group", "elements", "points"),
+    [
+        (SignFlips(3), [[1, 1, 1]], X[:, :3]),
+        (SignFlips(3), [[2, 1, 3]], X[:, :3]),
+        (Permutations(3), [[0, 1, 2]], X[:, :3]),
+        (Permutations(3), [[-1, 2, 3]], X[:, :3]),
+        (Permutations(3), [[1, 2, 4]], X[:, :3]),
+        (SignedPermutations(3), [[1, -1, 3]], X[:, :3]),
+        (SignedPermutations(3), [[1, 2.5, 3]], X[:, :3]),
+        (CyclicShifts(4), [[2, 1, 3, 4]], X),
+        (GeneratedPermutations([[1, 2, 3, 0]]), [[1, 2, 3]], X),
+        (Negation(), [2], X),
+        (Negation(), [[1]], X),
+        (OrthogonalMatrices([np.diag([1.0, -1])]), [[[1.0, 0.5], [0, 1]]], X[:, :2]),
+        (OrthogonalMatrices([np.diag([1.0, -1])]), np.eye(2), X[:, :2]),
+        (DirectProduct([CyclicShifts(2), SignFlips(2)]), [[1, 2, 1]], X),
+        (DirectProduct([CyclicShifts(2), SignFlips(2)]), [[1, 2, 1, 1]], X),
+        (Composition(CyclicShifts(4), SignFlips(4)), [[1, 2, 3, 4]], X),
+        (LinearMaps(np.ones((2, 1, 4))), [2], X),
+        (LinearMaps(np.ones((2, 1, 4))), [-1], X),
+        (LinearMaps(np.ones((2, 1, 4))), [0.5], X),
+        (Projected(CyclicShifts(4), np.eye(4)[:2]), [[4, 3, 2, 1]], X),
+        (CircleAction([0, 0, 1, 1]), [np.nan], X),
+        (CircleAction([0, 0, 1, 1]), [[1.0]], X),
+        (TorusTranslations([4, 1, 1, 1]), [[0.5, 0, 0, 0]], X),
+        (CyclicTranslations((2, 2)), [[0.5, 0]], X),
+        (CyclicTranslations((2, 2)), [[1]], X),
+        (Translations((6, 6), 1), [[0.5, 0]], IMAGES),
+        (Translations((6, 6), 1), [[np.nan, 0]], IMAGES),
+        (Translations((6, 6), 1), [[True, False]], IMAGES),
+        (Rotations((6, 6)), [np.inf], IMAGES),
+        (Scalings((6, 6)), [-1.0], IMAGES),
+        (Affine((6, 6)), [[[1.0, 0, 0], [0, 0, 0]]], IMAGES),
+        (SpectrogramPitchSpeed((6, 6)), [[0, np.nan]], IMAGES),
+        (SortedNoise(2), [[np.nan, 0.0]], [[1.0, 0, 0, 1]]),
+        (SignFlips(3), "abc", X[:, :3]),
+        (SignFlips(3), None, X[:, :3]),
+        (SignFlips(3), [1, 2, 3], X[:, :3]),
+        (SignFlips(3), [[1, 2], [1]], X[:, :3]),
+        (SignFlips(3), [[1 + 1j, 2, 3]], X[:, :3]),
+    ],
+    ids=repr,
+)
+def test_what_is_no_element_is_refused(group, elements, points):
+    with pytest.raises(ValueError, match=r"elements .*got|square|finite"):
+        group.act(elements, points)
+
+
+def test_whole_numbers_may_be_written_as_floats():
+    shifts = Translations((6, 6), 1)
+    assert_array_equal(shifts.act([[1.0, 0.0]], IMAGES), shifts.act([[1, 0]], IMAGES))
+    assert_array_equal(SignFlips(4).act([[-1.0, 2, 3, 4]], X), SignFlips(4).act([[-1, 2, 3, 4]], X))
+
+
+def test_angles_a_whole_turn_apart_are_one():
+    quarters = Rotations((6, 6), degrees=range(-180, 181, 90))
+    assert quarters.order == 4 and quarters.symmetric and quarters.unitary
+    assert_array_equal(quarters.elements(), np.deg2rad([-180, -90, 0, 90]))
+    assert_allclose(quarters.quadrature()[1], 0.25)
+    check_group(quarters)
+    weighed = Rotations((6, 6), degrees=[-180, 0, 180, 360], density=VonMises(1.0))
+    assert_allclose(weighed.weights(), np.exp([-1, 1]) / np.exp([-1, 1]).sum())
+
+
+def test_rotations_are_in_radians_and_whole_degrees_are_exact():
+    turns = Rotations((6, 6), degrees=[0, 90, 180, 270, 30])
+    moved = turns.act(turns.elements(), IMAGES)
+    for k in range(4):
+        assert_array_equal(
+            Rotations((6, 6), interpolation=1).act([k * np.pi / 2], IMAGES)[0],
+            np.rot90(IMAGES, k, axes=(1, 2)),
+        )
+        assert_allclose(moved[k], np.rot90(IMAGES, k, axes=(1, 2)), atol=1e-12)
+    expected = ndimage.rotate(IMAGES[0], 30, reshape=False, order=3)
+    assert_allclose(moved[4, 0], expected, atol=1e-12)
+    # Sums of quarter turns, as compositions give them, stay exact.
+    assert_array_equal(
+        Rotations((6, 6), interpolation=1).act([np.deg2rad(100) - np.deg2rad(10)], IMAGES)[0],
+        np.rot90(IMAGES, axes=(1, 2)),
+    )
+    assert np.abs(Rotations((6, 6)).sample(1000, 0)).max() <= np.pi
+
+
+def _rotation(angle):
+    return [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+
+
+def test_matrices_are_told_apart_by_distance_and_not_by_rounding():
+    # A sign flip that is turned by 3e-7 and one that is not generate a rotation by 6e-7, which
+    # has some ten million powers: more than any list, and not two elements.
+    tiny = 3e-7
+    turned = np.array(_rotation(tiny)) @ np.diag([1.0, -1])
+    with pytest.raises(ValueError, match="no finite group"):
+        OrthogonalMatrices([np.diag([1.0, -1]), turned]).order  # noqa: B018
+    # Entries at a boundary of six decimals: conjugates of a reflection by many angles.
+    for offset in np.linspace(-1e-12, 1e-12, 41):
+        angle = np.arccos(0.1234565) + offset
+        basis = np.array(_rotation(angle))
+        group = OrthogonalMatrices([basis @ np.array(_rotation(2 * np.pi / 5)) @ basis.T])
+        assert group.order == len(group.elements()) == 5
+        flip = basis @ np.diag([1.0, -1]) @ basis.T
+        dihedral = OrthogonalMatrices([_rotation(2 * np.pi / 7), flip])
+        assert dihedral.order == len(dihedral.elements()) == 14
+
+
+class TurnsOfThePlane(FiniteGroup):
+    """A user's own group whose elements are floating-point numbers."""
+
+    def __init__(self, n):
+        self.n = n
+
+    @property
+    def shape(self):
+        return (2,)
+
+    @property
+    def order(self):
+        return self.n
+
+    def identity(self):
+        return np.zeros(1)
+
+    def generators(self):
+        return np.array([2 * np.pi / self.n])
+
+    def compose(self, first, second):
+        total = np.asarray(first) + np.asarray(second)
+        return total - 2 * np.pi * np.round(total / (2 * np.pi))
+
+    def inverse(self, elements):
+        return -np.asarray(elements)
+
+    def _act(self, elements, X):
+        c, s = np.cos(elements)[:, None], np.sin(elements)[:, None]
+        return np.stack([c * X[:, 0] - s * X[:, 1], s * X[:, 0] + c * X[:, 1]], axis=2)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 97])
+def test_elements_that_are_floats_are_listed_once(n):
+    group = TurnsOfThePlane(n)
+    assert len(group.elements()) == n
+    check_group(group)
+
+
+def test_complex_generators_are_refused():
+    with pytest.raises(ValueError, match="matrices to be an array of 3 axes of finite numbers"):
+        OrthogonalMatrices([[[0, 1j], [1j, 0]]]).order  # noqa: B018
+
+
+def _reflections_of_e8(basis):
+    """Generators of W(E8), in coordinates given by an orthogonal matrix."""
+    roots = np.zeros((8, 8))
+    for i in range(6):
+        roots[i, i], roots[i, i + 1] = 1, -1
+    roots[6, 5:7] = 1
+    roots[7] = -0.5
+    roots = roots @ basis.T
+    return [np.eye(8) - 2 * np.outer(a, a) / (a @ a) for a in roots]
+
+
+def test_a_large_group_is_refused_at_once():
+    """W(E8) has 696,729,600 elements; its exact order takes seconds, a lower bound does not."""
+    # Coordinates in which the basis vectors have orbits of 2,160 and of 17,280 points.
+    blocks = np.eye(8)
+    for group in (
+        OrthogonalMatrices(_reflections_of_e8(blocks)),
+        GeneratedPermutations([[*range(1, 60), 0], [1, 0, *range(2, 60)]]),
+        Permutations(30),
+        SignFlips(100),
+        CyclicTranslations((3000, 3000)),
+    ):
+        start = time.process_time()
+        with pytest.raises(ValueError, match="more than the 1000000 that"):
+            group.elements()
+        assert time.process_time() - start < 2
+
+
+def test_listing_small_generated_groups_needs_no_sympy():
+    code = (
+        "import sys, numpy as np\n"
+        "class NoSympy:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'sympy':\n"
+        "            raise ModuleNotFoundError('no sympy', name='sympy')\n"
+        "sys.meta_path.insert(0, NoSympy())\n"
+        "from invariance.groups import *\n"
+        "assert len(GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]).elements()) == 12\n"
+        "turn = OrthogonalMatrices([[[0.0, -1], [1, 0]]])\n"
+        "assert len(turn.elements()) == 4\n"
+        "try:\n"
+        "    turn.order\n"
+        "except ImportError as error:\n"
+        "    assert 'invariance[permutations]' in str(error), error\n"
+        "else:\n"
+        "    raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: CyclicShifts(3).sample(-1), "n_samples to be a whole number >= 0, got -1"),
+        (lambda: CyclicShifts(3).sample(2.0), "n_samples .* got 2.0"),
+        (lambda: CyclicShifts(3).sample("all"), "n_samples .* got 'all'"),
+        (lambda: CyclicShifts(3).sample(2, "seed"), "random_state .* got 'seed'"),
+        (lambda: CyclicShifts(3).then(3), "other to be a group .* got 3"),
+        (lambda: CyclicShifts(3).then(SignFlips), "other to be a group .* make an instance"),
+        (lambda: Translations((6, 6), max_shift=(1, 2, 3)).order, r"max_shift .* got \(1, 2, 3\)"),
+        (lambda: Translations((6, 6), max_shift=10**9).order, "max_shift.* got 1000000000"),
+        (lambda: Translations((6, 6), max_shift=None).order, "max_shift .* got None"),
+        (lambda: CyclicTranslations("ab").order, "shape .* got 'ab'"),
+        (lambda: CyclicTranslations((2, None)).order, "shape .* got .2, None"),
+        (lambda: CyclicShifts(10**30).order, "n to be a whole number >= 1, got 1000"),
+        (lambda: CyclicShifts(float("inf")).order, "n .* got inf"),
+        (lambda: DirectProduct([]).order, r"factors .* got \[\]"),
+        (lambda: DirectProduct([SignFlips]).order, "factors .* got .*SignFlips"),
+        (lambda: DirectProduct([CircleAction([1, 1])]).order, "factors .* got .CircleAction"),
+        (lambda: OrthogonalMatrices([]).order, r"matrices .* got \[\]"),
+        (lambda: OrthogonalMatrices(np.eye(2)).order, "matrices to be an array of 3 axes"),
+        (lambda: GeneratedPermutations([]).order, r"permutations .* got \[\]"),
+        (lambda: GeneratedPermutations([[0.5, 1.5]]).order, "permutations .* got"),
+        (lambda: Projected(CyclicShifts, np.eye(4)).order, "group .* make an instance"),
+        (lambda: Composition(CyclicShifts(3), None).order, "second .* got None"),
+        (lambda: CircleAction([0, 1, 1], n_nodes=2.0).order, "n_nodes .* got 2.0"),
+        (lambda: CircleAction([[1, 1]]).shape, r"frequencies .* got \[\[1, 1\]\]"),
+        (lambda: Rotations((6, 6), degrees="all").order, "degrees .* got 'all'"),
+        (lambda: Rotations((6, 6), degrees=[np.inf]).order, r"degrees .* got \[inf\]"),
+        (lambda: Scalings((6, 6), factors=[-1, 2]).order, "factors .* > 0"),
+        (lambda: Affine((6, 6), jacobian="no").sample(1), "jacobian .* got 'no'"),
+        (lambda: SpectrogramPitchSpeed((6, 6), cents="high").order, "cents .* got 'high'"),
+        (lambda: affine_maps([[0, 1]], [1, 2, 3]), "broadcast"),
+        (lambda: affine_maps("a"), "degrees .* got 'a'"),
+        (lambda: check_group(CyclicShifts(3), 0), "n_trials .* got 0"),
+        (lambda: check_group(CyclicShifts(3), tolerance=-1), "tolerance .* got -1"),
+        (lambda: departure_from_unitary(3, X), "group .* got 3"),
+        (lambda: departure_from_unitary(CyclicShifts(4), "X"), "X .* got 'X'"),
+        (lambda: Normal().sample(-1), "size .* got -1"),
+        (lambda: Normal().pdf("a"), "x .* got 'a'"),
+        (lambda: VonMises().fourier_coefficients(0.5), "orders .* got 0.5"),
+    ],
+)
+def test_wrong_values_are_named_at_once(call, message):
+    start = time.process_time()
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+    assert time.process_time() - start < 1
+
+
+def test_parameters_are_checked_again_when_they_change():
+    shifts = CyclicShifts(4)
+    assert shifts.order == 4
+    shifts.set_params(n=-1)
+    with pytest.raises(ValueError, match="n to be a whole number >= 1, got -1"):
+        shifts.act([[1, 2, 3, 4]], X)
+    # What was found right is remembered outside the object: it stays as it was constructed.
+    assert vars(CyclicShifts(4)) == vars(pickle.loads(pickle.dumps(shifts.set_params(n=4))))
+
+
+def test_old_names_still_work():
+    with pytest.warns(FutureWarning, match=r"write Scalings\(factors=\.\.\.\)"):
+        assert Scalings((6, 6), scales=[1, 2]).order == 2
+    with pytest.warns(FutureWarning, match=r"write Affine\(scaling=\.\.\.\)"):
+        assert Affine((6, 6), scale=VonMises()).scaling.kappa == 1
+    with pytest.warns(FutureWarning, match=r"write Projected\(group=\.\.\.\)"):
+        assert Projected(transformations=CyclicShifts(4), components=np.eye(4)).order == 4
+
+
+def test_arguments_after_the_second_are_given_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        Translations((6, 6), 1, 2)
+    with pytest.raises(TypeError, match="positional"):
+        CircleAction([1, 1], None, 8)
+
+
+class Twice(Transformations):
+    """The least that a set of transformations says of itself."""
+
+    order = 1
+
+    def _sample(self, n_samples, rng):
+        return np.full(n_samples, 2.0)
+
+    def elements(self):
+        return np.array([2.0])
+
+    def _act(self, elements, X):
+        return elements[:, None, None] * X
+
+
+def test_three_methods_make_a_set_of_transformations():
+    twice = Twice()
+    twice.unitary = False
+    check_group(twice)
+    assert_array_equal(twice.act(twice.sample(1, 0), X)[0], 2 * X)
+    with pytest.raises(ValueError, match="n_samples"):
+        twice.sample(-1)
+
+
+def test_a_missing_sample_is_named():
+    class NoMeasure(Twice):
+        _sample = Transformations._sample
+
+    with pytest.raises(NotImplementedError, match=r"NoMeasure needs a method _sample"):
+        NoMeasure().sample(2)
+
+
+def test_orders_are_exact_however_large():
+    assert GeneratedPermutations([[*range(1, 12), 0], [1, 0, *range(2, 12)]]).order == factorial(12)

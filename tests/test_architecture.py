@@ -1,0 +1,158 @@
+"""The floors of ARCHITECTURE.md: who may import whom, and that no import leads back."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import invariance
+
+PACKAGE = Path(invariance.__file__).parent
+#: From the ground up; what shares a floor may use its neighbours, as long as none leads back.
+FLOORS = [
+    {"foundations"},
+    {"theory", "groups"},
+    {"orbits"},
+    {"kernels", "features", "spectral", "linear"},
+    {"evaluation", "datasets"},
+    {"companion"},
+]
+FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
+#: What `pip install .` brings.
+ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "tqdm"}
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def part_of(module: str) -> str:
+    """The subpackage that a module belongs to; modules beside them are the foundations."""
+    part = [*module.split("."), ""][1]
+    return part if (PACKAGE / part / "__init__.py").is_file() and part else "foundations"
+
+
+def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Import statements that are executed; those within functions where ``deferred``."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield child
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from _statements(ast.Module(child.orelse, []), deferred=deferred)
+        elif deferred or not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield from _statements(child, deferred=deferred)
+
+
+def imports(module: str, *, deferred: bool = True) -> set[str]:
+    """Full names of the modules that a module imports."""
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = set()
+    for statement in _statements(ast.parse(path.read_text(encoding="utf-8")), deferred=deferred):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+            continue
+        base = statement.module or ""
+        if statement.level:
+            above = package.split(".")[: len(package.split(".")) - statement.level + 1]
+            base = ".".join([*above, *([base] if base else [])])
+        for alias in statement.names:
+            full = f"{base}.{alias.name}"
+            found.add(full if full in MODULES else base)
+    return found
+
+
+INSIDE = {module: (imports(module) & MODULES.keys()) - {module} for module in MODULES}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_every_subpackage_has_a_floor():
+    assert {part_of(module) for module in MODULES} <= FLOOR_OF.keys()
+
+
+def test_no_import_leads_up():
+    up = [
+        f"{module} imports {used}, which lies above it"
+        for module in MODULES
+        for used in sorted(INSIDE[module])
+        if FLOOR_OF[part_of(used)] > FLOOR_OF[part_of(module)]
+    ]
+    assert not up, "\n".join(up)
+
+
+def test_no_circle_among_modules():
+    assert circle(INSIDE) is None
+
+
+def test_no_circle_among_subpackages_or_the_companion_s_rooms():
+    parts: dict[str, set[str]] = {}
+    rooms: dict[str, set[str]] = {}
+    for module, used in INSIDE.items():
+        here = part_of(module)
+        parts.setdefault(here, set()).update({part_of(m) for m in used} - {here})
+        if here == "companion":
+            room = ".".join(module.split(".")[:3])
+            inside = {".".join(m.split(".")[:3]) for m in used if part_of(m) == here}
+            rooms.setdefault(room, set()).update(inside - {room})
+    assert circle(parts) is None
+    assert circle(rooms) is None
+
+
+def test_the_library_imports_at_once_only_what_is_always_there():
+    there = ALWAYS_THERE | {"invariance"} | sys.stdlib_module_names
+    late = [
+        f"{module}: import {name} where it is used, by `extras.need`"
+        for module in MODULES
+        if part_of(module) != "companion"
+        for name in sorted(imports(module, deferred=False))
+        if name.partition(".")[0] not in there
+    ]
+    assert not late, "\n".join(late)
+
+
+def test_kernels_are_few_modules():
+    entries = [p for p in (PACKAGE / "kernels").iterdir() if p.stem.strip("_") == p.stem]
+    modules = [p.stem for p in entries if p.suffix == ".py" or (p / "__init__.py").is_file()]
+    assert len(modules) <= 12, sorted(modules)
+
+
+def test_the_parser_sees_what_python_does(tmp_path, monkeypatch):
+    source = """
+from typing import TYPE_CHECKING
+from . import base
+from ..parameters import Whole
+import scipy.linalg as la
+if TYPE_CHECKING:
+    import pandas
+class A:
+    import numpy
+    def f(self):
+        from .average import Average
+        import cvxpy
+"""
+    (tmp_path / "module.py").write_text(source)
+    monkeypatch.setitem(MODULES, "invariance.kernels.new", tmp_path / "module.py")
+    monkeypatch.setitem(MODULES, "invariance.kernels.average", tmp_path / "module.py")
+    at_once = {
+        "typing",
+        "invariance.kernels.base",
+        "invariance.parameters",
+        "scipy.linalg",
+        "numpy",
+    }
+    assert imports("invariance.kernels.new", deferred=False) == at_once
+    late = imports("invariance.kernels.new") - at_once
+    assert late == {"invariance.kernels.average", "cvxpy"}
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) and not circle({"a": {"b"}, "b": set()})

@@ -15,10 +15,11 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report full test lab check clean help
+.PHONY: report site full test lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
+	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
 	@echo "make test     run the tests"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
@@ -28,9 +29,13 @@ report: $(VENV)/.core
 	@status=0; $(BIN)/invariance run --profile quick --resume || status=$$?; \
 	$(BIN)/invariance report --profile quick || status=$$?; exit $$status
 
+site: $(VENV)/.core
+	$(BIN)/invariance site
+
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
 	$(BIN)/invariance scoreboard || status=$$?; \
+	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 test: $(VENV)/.test

@@ -26,7 +26,9 @@ def is_integer(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether a parameter is one finite real number: no bool, text or array."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+    return (
+        isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    )
 
 
 def check_finite(what: str, array: NDArray) -> None:

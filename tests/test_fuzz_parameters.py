@@ -49,7 +49,7 @@ PACKAGES = (
 LEFT_OUT = {
     *("groups." + name for name in ("Density", "Departure", "FiniteGroup", "Group")),
     *("groups." + name for name in ("SignedPermutationGroup", "Transformations")),
-    "groups.CircleProducts",
+    "groups.Grid",
     # Needs Pedalboard; SpectrogramPitchSpeed shares its parameters.
     "groups.PitchSpeed",
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
@@ -245,10 +245,8 @@ METHODS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         ("act", {"elements": group.sample(3, 0), "X": points}),
         ("then", {"other": group}),
     )
-    # What changes the points' coordinates, or takes symmetric matrices only, ends a composition.
-    if method != "then"
-    or group.shape is None
-    or group.act(group.sample(1), points).shape[2:] == (points.shape[1:])
+    # A composition ends with what takes symmetric matrices only or returns other coordinates.
+    if method != "then" or (group.keeps_shape and not isinstance(group, groups.SortedNoise))
 } | {
     f"groups.{type(density).__name__}.{method}": (density, method, valid)
     for density in (groups.Uniform(), groups.VonMises(), groups.Normal(), groups.LogNormal())
@@ -542,7 +540,11 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
     except TimeoutError:
         failure = "hangs"
     except Wrong as error:
-        failure = f"wrong answer: {error}"
+        points = changes.get("X")
+        passed_on = name.endswith(".act") and isinstance(points, np.ndarray)
+        # `act` says that it does not look for NaN: it is called too often for that.
+        if not (passed_on and points.dtype.kind == "f" and np.isnan(points).any()):
+            failure = f"wrong answer: {error}"
     except Exception as error:
         failure = f"{type(error).__name__}: {error!s:.200}"
     seconds = time.process_time() - start

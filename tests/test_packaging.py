@@ -83,6 +83,21 @@ def test_what_a_newcomer_types_exists():
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
+def test_the_workflows_run_what_is_promised():
+    workflows = {p.stem: yaml.safe_load(p.read_text()) for p in ROOT.glob(".github/workflows/*")}
+    promised = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
+    assert workflows["tests"]["jobs"]["tests"]["strategy"]["matrix"]["python"] == promised
+    said = "".join(p.read_text() for p in ROOT.glob(".github/workflows/*"))
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"run: make (\w+)", said):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    checked = re.search(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1]
+    for hook in hooks:
+        tool = hook["entry"].split("/")[-1].split(" --")[0]
+        assert f"$(BIN)/{tool}" in checked, tool
+
+
 def test_a_double_click_in_jupyterlab_opens_text_as_a_notebook(tmp_path, monkeypatch):
     makefile = (ROOT / "Makefile").read_text()
     place = re.search(r"^LAB_SETTINGS := (.*)$", makefile, re.MULTILINE)[1]

@@ -1,4 +1,4 @@
-"""The command ``invariance``: list, run, report, data, scoreboard, check."""
+"""The command ``invariance``: list, run, report, site, pages, data, scoreboard, check."""
 
 import sys
 from collections.abc import Callable
@@ -10,18 +10,25 @@ import click
 
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.files import write_bytes
-from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
 from invariance.companion.runner.parameters import read_parameters
-from invariance.companion.runner.places import Cluster, Here, connect
+from invariance.companion.runner.places import Cluster, Here, Place, connect
 from invariance.parameters import ParameterError
 
 __all__ = ["main"]
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
+
+
+_OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where the pages go. [default: build/report]",
+)
 
 
 class _Usage(click.ClickException):
@@ -146,7 +153,7 @@ def run(
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
-    place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
+    place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
     summary = batch.run_notebooks(
         paths,
         chosen,
@@ -159,12 +166,14 @@ def run(
         cell_timeout=cell_timeout,
         tell=tell,
     )
-    wrong = [outcome for outcome in summary.outcomes if outcome.status not in ("ok", "interrupted")]
-    for outcome in wrong:
-        click.secho(f"\n{outcome.notebook}: {outcome.failure['message']}", fg="red", err=True)
-        if outcome.failure["cell_source"]:
-            where = f"cell {outcome.failure['cell_index']}"
-            source = outcome.failure["cell_source"].splitlines()
+    for outcome in summary.outcomes:
+        failure = outcome.failure
+        if failure is None or outcome.status == "interrupted":
+            continue
+        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
+        if failure["cell_source"]:
+            where = f"cell {failure['cell_index']}"
+            source = str(failure["cell_source"]).splitlines()
             shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
             click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
@@ -185,21 +194,40 @@ def run(
     show_default=True,
     help="Which runs to show.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Where the pages go. [default: build/report]",
-)
+@_OUT
 @_clear
 def report(profile: str, out: Path | None) -> None:
-    """Build the HTML report from the newest results."""
-    skip_iri_grammar()
-    from invariance.companion.report import build_report
+    """Build the site from published results and from this machine's runs."""
+    _build_site(out, profile)
 
-    paths = Paths.find()
-    index = build_report(paths.build, paths.figures, out or paths.build / "report", profile=profile)
+
+@main.command()
+@_OUT
+@_clear
+def site(out: Path | None) -> None:
+    """Build the site from published results alone: no notebook needs to have run."""
+    _build_site(out, None)
+
+
+def _build_site(out: Path | None, profile: str | None) -> None:
+    from invariance.companion.site import build_site
+
+    index, problems = build_site(Paths.find(), out, profile=profile)
+    for problem in problems:
+        click.secho(f"- {problem}", fg="red", err=True)
     click.echo(f"Open {index}")
+    if problems:
+        raise click.ClickException(f"{len(problems)} problem(s); everything else is shown")
+
+
+@main.command()
+@_clear
+def pages() -> None:
+    """Write figures/README.md and a page per notebook there, for a forge's browser."""
+    from invariance.companion.site.forge import write_pages
+
+    for path in write_pages(Paths.find()):
+        click.echo(path)
 
 
 @main.command()

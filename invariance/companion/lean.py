@@ -14,4 +14,4 @@ def skip_iri_grammar() -> None:
     """
     if "rfc3987_syntax" not in sys.modules:
         # None makes the import fail, which jsonschema is prepared for
-        sys.modules["rfc3987_syntax"] = None
+        sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]

@@ -20,6 +20,9 @@ __all__ = ["PROFILES", "Paths"]
 
 PROFILES = ("quick", "full")
 
+# in a checkout a link to notebooks/claims.yml
+_PACKAGED_LEDGER = Path(__file__).resolve().parent / "ledger" / "claims.yml"
+
 
 @dataclass(frozen=True)
 class Paths:
@@ -40,13 +43,16 @@ class Paths:
     root: Path
 
     @classmethod
-    def find(cls, start: Path | str | None = None) -> "Paths":
+    def find(cls, start: Path | str | None = None, *, alone: bool = False) -> "Paths":
         """Look for the project: ``INVARIANCE_ROOT``, upwards from `start`, around the package.
 
         Parameters
         ----------
         start : path, optional
             Where the upward search starts; default: the working directory.
+        alone : bool
+            Without a project, take `start` for one that has no notebooks: what a notebook of
+            one's own needs, far from any checkout.
 
         Raises
         ------
@@ -60,9 +66,12 @@ class Paths:
         for folder in (here, *here.parents, *Path(__file__).resolve().parents):
             if (folder / "notebooks" / "claims.yml").is_file():
                 return cls(folder)
+        if alone:
+            return cls(here)
         raise NotebookError(
-            f"no notebooks/claims.yml in {here} or above it: change into a checkout of the "
-            "project, or name one in the environment variable INVARIANCE_ROOT"
+            f"no notebooks/claims.yml in {here} or above it: the notebooks do not come with the "
+            "installed package. Change into a checkout of the project, or name one in the "
+            "environment variable INVARIANCE_ROOT"
         )
 
     @property
@@ -71,7 +80,9 @@ class Paths:
 
     @property
     def ledger(self) -> Path:
-        return self.notebooks / "claims.yml"
+        """The project's ledger; the one that comes with the package where the project has none."""
+        own = self.notebooks / "claims.yml"
+        return own if own.is_file() or self.notebooks.is_dir() else _PACKAGED_LEDGER
 
     @property
     def readme(self) -> Path:

@@ -80,9 +80,14 @@ def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool
     best = max(found, key=lambda m: merits(m).mean())
     level = [best]
     for method in found:
-        behind = mean_se(merits(best) - merits(method))
+        behind = _score(merits(best) - merits(method))
         close = error(method) <= LEVEL * error(best)
         if method != best and close and behind.mean <= 2 * behind.se:
             level.append(method)
     quickest = min(level, key=lambda m: (seconds(m), -merits(m).mean()))
-    return Answer(best, mean_se(found[best][:, 0]), level[1:], quickest)
+    return Answer(best, _score(found[best][:, 0]), level[1:], quickest)
+
+
+def _score(samples: NDArray) -> Score:
+    mean, se = mean_se(samples)
+    return Score(float(mean), float(se))

@@ -26,7 +26,7 @@ def best_by_leave_one_out(
     X : ndarray of shape (n, d)
     y : ndarray of shape (n,)
     learner : RLSClassifier or RLSRegressor
-        Chooses its lambda by leave-one-out as well.
+        Chooses its alpha by leave-one-out as well.
     repair : bool
         Clip the negative eigenvalues of Gram matrices, see `SpectrumRepair`.
 
@@ -106,7 +106,7 @@ def best_with_copies(
     classes = np.unique(y) if is_classifier(learner) else None
     targets = values if classes is None else np.where(values[:, None] == classes, 1.0, -1.0)
     mean = targets.mean(axis=0)
-    ridge = KernelRidge(kernel="precomputed", alpha=best.lambda_ * len(points))
+    ridge = KernelRidge(kernel="precomputed", alpha=best.alpha_ * len(points))
     ridge.fit(best.kernel(points), targets - mean)
 
     def predict(Z: NDArray) -> NDArray:

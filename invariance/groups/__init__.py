@@ -4,6 +4,7 @@ from .abilities import Grid
 from .affine import Affine, affine_maps
 from .base import FiniteGroup, Group, Transformations
 from .circle import CircleAction
+from .continuous import ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
 from .departure import Departure, departure_from_unitary
 from .examination import check_group
@@ -39,6 +40,7 @@ __all__ = [
     "AtomPermutations",
     "CircleAction",
     "Composition",
+    "ContinuousGroup",
     "CyclicShifts",
     "CyclicTranslations",
     "Density",
@@ -55,14 +57,17 @@ __all__ = [
     "OrthogonalMatrices",
     "Permutations",
     "PitchSpeed",
+    "PlaneRotations",
     "Projected",
     "Rotations",
+    "Rotations3D",
     "Scalings",
     "SignFlips",
     "SignedPermutationGroup",
     "SignedPermutations",
     "SortedNoise",
     "SpectrogramPitchSpeed",
+    "TorusShifts",
     "TorusTranslations",
     "Transformations",
     "Translations",

@@ -17,7 +17,7 @@ from .resampled import ResampledWithJacobian
 __all__ = ["Affine", "affine_maps"]
 
 
-_NUMBERS: Kind = Array()
+_NUMBERS: Kind = Array(empty=True)
 
 
 def affine_maps(

@@ -20,6 +20,7 @@ from ..parameters import (
     ParameterError,
     Positive,
     Seed,
+    Whole,
     check_parameters,
     check_values,
 )
@@ -29,7 +30,7 @@ __all__ = ["DENSITY", "Density", "LogNormal", "Normal", "Uniform", "VonMises", "
 #: What may be given for a parameter ``density``.
 DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 _SAMPLE: dict[str, Kind] = {
-    "size": Array(whole=True, least=0, empty=True),
+    "size": Whole(0) | Array(1, whole=True, least=0),
     "random_state": Seed(),
 }
 

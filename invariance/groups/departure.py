@@ -76,7 +76,7 @@ def departure_from_unitary(
             f"X: point {int(norms.argmin())} is zero: its departure is undefined; got {short(X)}"
         )
     elements = group.sample(n_samples, random_state)
-    moved = group.act(elements, flat)
+    moved = group.act(elements, points).reshape(len(elements), *flat.shape)
     gram = (moved @ moved.swapaxes(1, 2) - flat @ flat.T) / np.outer(norms, norms)
     stretch = np.linalg.norm(moved, axis=2) / norms - 1
     undone = None

@@ -68,9 +68,13 @@ class LinearMaps(Transformations):
         return np.asarray(rng.randint(self.order, size=n_samples))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        elements = whole_elements(self, elements.reshape(-1, 1), 1, "indices of maps").ravel()
-        if not ((elements >= 0) & (elements < self.order)).all():
-            self._refuse(elements, f"indices of maps, from 0 to {self.order - 1}")
+        if elements.ndim != 1:
+            self._refuse(elements, "indices of maps, of shape (r,)")
+        if elements.dtype.kind not in "iu":
+            elements = whole_elements(self, elements.reshape(-1, 1), 1, "indices of maps").ravel()
+        last = self.order - 1
+        if len(elements) and (elements.min() < 0 or elements.max() > last):
+            self._refuse(elements, f"indices of maps, from 0 to {last}")
         return elements
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:

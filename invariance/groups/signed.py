@@ -82,22 +82,20 @@ class SignedPermutationGroup(FiniteGroup):
         elements = np.atleast_2d(elements)
         perm = (np.abs(elements) - 1)[:, :, None] * self.block + np.arange(self.block)
         signs = np.repeat(np.sign(elements).astype(np.int8), self.block, axis=1)
-        return perm.reshape(len(elements), -1), signs
+        return perm.reshape(signs.shape), signs
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        n, what = self._degree(), "rows of 1 .. n in some order, with signs"
-        elements = whole_elements(self, elements, n, what)
-        places = np.abs(elements)
-        seen = np.zeros((len(elements), n + 1), dtype=bool)
-        if places.max(initial=0) <= n:
-            np.put_along_axis(seen, places, True, axis=1)
-        if not (seen[:, 1:].all() and self._belong(elements, places)):
-            self._refuse(elements, f"elements of {self!r}: {what}")
+        n = self._degree()
+        elements = whole_elements(self, elements, n, "rows of 1 .. n in some order, with signs")
+        if len(elements) and not self._belong(elements, n):
+            self._refuse(
+                elements, f"elements of {self!r}, rows of 1 .. n in some order, with signs"
+            )
         return elements
 
-    def _belong(self, elements: NDArray[Any], places: NDArray[Any]) -> bool:
-        """Whether signed permutations (and their absolute values) are this group's own."""
-        return True
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        """Whether rows of n whole numbers, at least one row, are this group's elements."""
+        return _permute(np.abs(elements), n)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         perm, signs = self.as_signed_permutations(elements)
@@ -124,8 +122,8 @@ class SymmetricGroup(SignedPermutationGroup):
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
 
-    def _belong(self, elements: NDArray[Any], places: NDArray[Any]) -> bool:
-        return bool((elements > 0).all())
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return _permute(elements, n)
 
 
 class Permutations(SymmetricGroup):
@@ -172,9 +170,13 @@ class CyclicShifts(SignedPermutationGroup):
         i = np.arange(self._degree())
         return np.asarray((i[None, :] - i[:, None]) % self._degree() + 1)
 
-    def _belong(self, elements: NDArray[Any], places: NDArray[Any]) -> bool:
-        shifted = (elements[:, :1] - 1 + np.arange(self._degree())) % self._degree() + 1
-        return bool((elements == shifted).all())
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        first = elements[:, 0]
+        if first.min() < 1 or first.max() > n:
+            return False
+        twice = np.arange(2 * n) % n + 1
+        shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
+        return bool((shifted[first - 1] == elements).all())
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts to the right of a row of blocks."""
@@ -211,8 +213,8 @@ class SignFlips(SignedPermutationGroup):
         bits = rng.randint(2, size=(n_samples, self._degree()))
         return np.asarray(self.identity() * (1 - 2 * bits))
 
-    def _belong(self, elements: NDArray[Any], places: NDArray[Any]) -> bool:
-        return bool((places == np.arange(1, self._degree() + 1)).all())
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return bool((np.abs(elements) == np.arange(1, n + 1)).all())
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Absolute values."""
@@ -315,8 +317,8 @@ class GeneratedPermutations(SignedPermutationGroup):
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         return sample_permutations(permutation_group(self._lines()), n_samples, rng) + 1
 
-    def _belong(self, elements: NDArray[Any], places: NDArray[Any]) -> bool:
-        return bool((elements > 0).all())
+    def _belong(self, elements: NDArray[Any], n: int) -> bool:
+        return _permute(elements, n)
 
 
 class Negation(FiniteGroup):
@@ -353,3 +355,12 @@ class Negation(FiniteGroup):
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(elements.astype(X.dtype)[:, None, None] * X)
+
+
+def _permute(lines: NDArray[Any], n: int) -> bool:
+    """Whether every row holds each of 1, ..., n."""
+    if lines.min() < 1 or lines.max() > n:
+        return False
+    seen = np.zeros(lines.size, dtype=bool)
+    seen[lines + np.arange(-1, lines.size - 1, n)[:, None]] = True
+    return bool(seen.all())

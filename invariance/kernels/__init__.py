@@ -5,15 +5,10 @@ from .average import Average, circle_average, empirical_average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .diagnostics import (
-    GramReport,
-    SpectrumRepair,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
+from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -23,6 +18,7 @@ __all__ = [
     "BestFit",
     "Gaussian",
     "GramReport",
+    "GramTransformer",
     "Hyperkernel",
     "Kernel",
     "Laplacian",

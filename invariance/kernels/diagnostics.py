@@ -1,4 +1,4 @@
-"""Is a Gram matrix positive definite, up to how many samples, and what to do when it is not."""
+"""Is a Gram matrix positive definite, and up to how many samples."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 __all__ = [
     "GramReport",
-    "SpectrumRepair",
     "gershgorin_margin",
     "gram_report",
     "largest_definite",
 ]
 
 
-def _square(gram: ArrayLike) -> NDArray:
-    gram = check_array(gram, dtype=np.float64)
+def square(given: ArrayLike) -> NDArray[np.float64]:
+    """A Gram matrix as a finite square array of float64, or an error."""
+    gram: NDArray[np.float64] = check_array(given, dtype=np.float64)
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
             f"a Gram matrix is square, got shape {gram.shape}: evaluate the kernel on the "
@@ -38,8 +37,8 @@ def gershgorin_margin(gram: ArrayLike) -> float:
     >>> gershgorin_margin([[2.0, -0.5], [-0.5, 1.0]])
     0.5
     """
-    gram = _square(gram)
-    return float((gram.diagonal() + np.abs(gram.diagonal()) - np.abs(gram).sum(axis=1)).min())
+    K = square(gram)
+    return float((K.diagonal() + np.abs(K.diagonal()) - np.abs(K).sum(axis=1)).min())
 
 
 def largest_definite(gram: ArrayLike) -> int:
@@ -51,12 +50,12 @@ def largest_definite(gram: ArrayLike) -> int:
     >>> largest_definite([[1.0, 0.5, 2.0], [0.5, 1.0, 0.0], [2.0, 0.0, 1.0]])
     2
     """
-    gram = _square(gram)
-    gram = gram + gram.T
+    matrix = square(gram)
+    matrix = matrix + matrix.T
     # Half of it is definite where it is. Symmetric, hence its own transpose, which is in LAPACK's
     # order: nothing is copied. LAPACK's info is the order of the first bad leading block.
-    _, info = linalg.lapack.dpotrf(gram.T, lower=1, clean=0, overwrite_a=1)
-    return len(gram) if info == 0 else info - 1
+    _, info = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    return len(matrix) if info == 0 else int(info) - 1
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,8 @@ class GramReport:
             lines.append(
                 "Indefinite: an SVM finds a stationary point, not a guaranteed optimum. "
                 "SpectrumRepair() clips or shifts the spectrum, or extends a definite part to "
-                "all points (method='nystrom')."
+                "all points (method='nystrom'); GramTransformer(kernel) does so from points, and "
+                "RLSClassifier by itself."
             )
         if not self.symmetric:
             lines.append(
@@ -141,126 +141,20 @@ def gram_report(gram: ArrayLike) -> GramReport:
     >>> report.positive_definite, report.n_negative, report.definite_up_to
     (False, 1, 1)
     """
-    gram = _square(gram)
-    values = linalg.eigvalsh((gram + gram.T) / 2)
-    tolerance = float(np.finfo(float).eps * len(gram) * np.abs(values).max())
-    scale = np.abs(gram).max()
+    K = square(gram)
+    values = linalg.eigvalsh((K + K.T) / 2)
+    tolerance = float(np.finfo(float).eps * len(K) * np.abs(values).max())
+    scale = np.abs(K).max()
     return GramReport(
-        n=len(gram),
-        asymmetry=float(np.abs(gram - gram.T).max() / scale) if scale > 0 else 0.0,
+        n=len(K),
+        asymmetry=float(np.abs(K - K.T).max() / scale) if scale > 0 else 0.0,
         smallest=float(values[0]),
         largest=float(values[-1]),
         n_negative=int((values < -tolerance).sum()),
         tolerance=tolerance,
-        gershgorin=gershgorin_margin(gram),
-        definite_up_to=largest_definite(gram),
+        gershgorin=gershgorin_margin(K),
+        definite_up_to=largest_definite(K),
         negative_share=float(
             np.abs(values[values < 0]).sum() / max(np.abs(values).sum(), np.finfo(float).tiny)
         ),
     )
-
-
-class SpectrumRepair(TransformerMixin, BaseEstimator):
-    r"""Make a precomputed kernel positive semi-definite, on training and on new points alike.
-
-    Put it before ``SVC(kernel="precomputed")``; cross-validation of that pipeline on a Gram matrix
-    takes the rows and the columns of each fold. It works on the symmetric part of the training
-    matrix :math:`K = V \Lambda V^T`.
-
-    - "clip" sets negative eigenvalues to zero. New points have rows :math:`k V_+ V_+^T`, the
-      Nystrom extension of the clipped matrix.
-    - "flip" takes absolute values, :math:`V |\Lambda| V^T`. New points have rows
-      :math:`k V \operatorname{sign}(\Lambda) V^T`. Nothing is discarded: where
-      :math:`K = S S^T - D D^T` with S and D orthogonal to each other, this is
-      :math:`S S^T + D D^T`.
-    - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. New points differ
-      from training points, hence their rows stay as they are.
-    - "nystrom" takes the first ``n_landmarks`` samples, with a positive definite matrix
-      :math:`K_{mm}`, as landmarks and extends it to all points,
-      :math:`K_{nm} K_{mm}^{-1} K_{mn}`.
-
-    Parameters
-    ----------
-    method : {"clip", "flip", "shift", "nystrom"}
-    n_landmarks : int or None
-        None takes `largest_definite`.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n,)
-        Of the symmetric part, ascending.
-    n_features_in_ : int
-        Number of training points.
-    n_landmarks_ : int or None
-        Landmarks used by "nystrom".
-
-    Examples
-    --------
-    >>> K = np.array([[1.0, 2.0], [2.0, 1.0]])
-    >>> SpectrumRepair("clip").fit_transform(K)
-    array([[1.5, 1.5],
-           [1.5, 1.5]])
-    """
-
-    def __init__(self, method: str = "clip", n_landmarks: int | None = None):
-        self.method = method
-        self.n_landmarks = n_landmarks
-
-    def fit(self, K: ArrayLike, y=None) -> SpectrumRepair:
-        """Decompose the training matrix, shape (n, n)."""
-        self._fit(K)
-        return self
-
-    def fit_transform(self, K: ArrayLike, y=None) -> NDArray:
-        """The repaired training matrix, shape (n, n)."""
-        return self._fit(K)
-
-    def transform(self, K: ArrayLike) -> NDArray:
-        """Repaired rows of new points against the training points, shape (m, n)."""
-        check_is_fitted(self)
-        K = check_array(K, dtype=np.float64)
-        if K.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"K has {K.shape[1]} columns; the repair was fitted to {self.n_features_in_} "
-                "training points"
-            )
-        return K if self._projection is None else K[:, : len(self._projection)] @ self._projection
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        # Cross-validation then takes the training columns as well; a pipeline passes this on.
-        tags.input_tags.pairwise = True
-        return tags
-
-    def _fit(self, K: ArrayLike) -> NDArray:
-        if self.method not in ("clip", "flip", "shift", "nystrom"):
-            raise ValueError(
-                f"method must be 'clip', 'flip', 'shift' or 'nystrom', got {self.method!r}"
-            )
-        K = _square(K)
-        K = (K + K.T) / 2
-        self.n_features_in_ = len(K)
-        self.eigenvalues_, vectors = linalg.eigh(K)
-        self.n_landmarks_ = self._projection = None
-        if self.method == "shift":
-            return K + max(0.0, -self.eigenvalues_[0]) * np.eye(len(K))
-        if self.method == "clip":
-            kept = vectors[:, self.eigenvalues_ > 0]
-            self._projection = kept @ kept.T
-            repaired = (kept * self.eigenvalues_[self.eigenvalues_ > 0]) @ kept.T
-            return (repaired + repaired.T) / 2
-        if self.method == "flip":
-            self._projection = (vectors * np.sign(self.eigenvalues_)) @ vectors.T
-            repaired = (vectors * np.abs(self.eigenvalues_)) @ vectors.T
-            return (repaired + repaired.T) / 2
-        largest = largest_definite(K)
-        m = largest if self.n_landmarks is None else self.n_landmarks
-        if not 1 <= m <= largest:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks!r}: the first {largest} samples have a positive "
-                "definite matrix, so between 1 and that many can be landmarks"
-            )
-        self.n_landmarks_ = m
-        self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
-        repaired = K[:, :m] @ self._projection
-        return (repaired + repaired.T) / 2

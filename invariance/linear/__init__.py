@@ -1,7 +1,17 @@
-"""Linear learners: regularised least squares with leave-one-out, and the norm-infinity program."""
+"""Linear learners: regularised least squares with leave-one-out, and the norm-infinity program.
+
+One scale holds for every ``alpha``: functions f on n points minimise
+
+    (1/n) sum_i |y_i - f(x_i)|^2 + alpha |f|^2,
+
+with |f| the norm of the weights, or of the kernel's space, and an intercept that costs nothing.
+With weights the first term is their weighted mean. The ridge added to the Gram matrix is n alpha:
+scikit-learn's ``KernelRidge(alpha=n * alpha)`` and ``Ridge(alpha=n * alpha)`` are the same.
+"""
 
 from .block_ridge import BlockRidgeClassifier
 from .cholesky import CholeskyRLS, rls_by_cholesky
+from .gram import IndefiniteWarning
 from .holdout import HoldoutRidge, ridge_by_holdout
 from .nested import NestedRidge, nested_ridge
 from .norm_infinity import NormInfinityClassifier, margin_loss
@@ -11,6 +21,7 @@ __all__ = [
     "BlockRidgeClassifier",
     "CholeskyRLS",
     "HoldoutRidge",
+    "IndefiniteWarning",
     "NestedRidge",
     "NormInfinityClassifier",
     "RLSClassifier",

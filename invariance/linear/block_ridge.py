@@ -2,91 +2,155 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..checks import check_count, check_positive
+from ..deprecation import renamed_parameters
+from ..parameters import (
+    Array,
+    Has,
+    OneOf,
+    ParameterError,
+    Positive,
+    Whole,
+    check_parameters,
+    check_values,
+)
 from .classes import OneVsRest, check_two_classes
+from .ridge import check_scale
 
 __all__ = ["BlockRidgeClassifier"]
 
+_FLOATS = (np.float64, np.float32)
 
+
+@renamed_parameters(lam="alpha")
 class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     r"""One-vs-all regularised least squares that sees its features a block of rows at a time.
 
-    Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \lambda \lVert W \rVert^2` over centred
+    Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \alpha \lVert W \rVert^2` over centred
     features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
-    features need never exist, more points may be added later, and every lambda costs one Cholesky
-    factorisation. Products of float32 blocks run in float32 and are summed in float64. Memory is
-    that of two p x p arrays.
+    features need never exist, more points may be added later, and every alpha costs one Cholesky
+    factorisation. Products of float32 blocks run in float32 and are summed in float64, all of them
+    around the mean of the first block, so that an offset of the features costs no precision.
+    Memory is that of two p x p arrays.
 
     Parameters
     ----------
-    lam : float
-        Regularisation; see `scores` for choosing it on held-out points.
+    alpha : float
+        Regularisation; see `scores` for choosing it on held-out points and `solve` for another
+        one without new sums.
     block_rows : int
         Rows that `fit` passes at a time.
     dtype : {"float64", "float32"}
         Of the p x p sums and of the factorisation. float32 halves the memory and the time, and
         stands regularisation down to about 1e-7 times the largest eigenvalue.
+    class_weight : dict, "balanced" or None
+        Weights of the classes; "balanced", which needs to see all labels, for `fit` alone.
 
     Attributes
     ----------
     classes_ : ndarray
     n_seen_ : int
+    alpha_ : float
+        What ``coef_`` belongs to.
     coef_ : ndarray of shape (n_classes, p), or (1, p) for two classes
+        Solved for when it is first asked for after `partial_fit`.
     intercept_ : ndarray
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = BlockRidgeClassifier(lam=1e-3)
+    >>> model = BlockRidgeClassifier(alpha=1e-3)
     >>> for start in range(3):
     ...     model = model.partial_fit(X[start::3], y[start::3], classes=[0, 1, 2])
-    >>> model.n_seen_, bool(model.score(X, y) > 0.8)
-    (150, True)
+    >>> model.n_seen_, model.coef_.shape, bool(model.score(X, y) > 0.8)
+    (150, (3, 4), True)
     """
 
-    def __init__(self, lam: float = 1e-6, block_rows: int = 1000, dtype: str = "float64"):
-        self.lam = lam
+    _parameters = {
+        "alpha": Positive(),
+        "block_rows": Whole(1),
+        "dtype": OneOf("float64", "float32"),
+        "class_weight": None
+        | OneOf("balanced")
+        | Has("a dictionary from classes to weights", "keys"),
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1e-6,
+        block_rows: int = 1000,
+        *,
+        dtype: str = "float64",
+        class_weight: Any = None,
+    ):
+        self.alpha = alpha
         self.block_rows = block_rows
         self.dtype = dtype
+        self.class_weight = class_weight
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> BlockRidgeClassifier:
-        """Fit features of shape (N, p) to labels of shape (N,)."""
-        check_count("BlockRidgeClassifier", block_rows=self.block_rows)
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        check_classification_targets(y)
-        self._start(X.shape[1], np.unique(y))
-        for start in range(0, len(X), self.block_rows):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> BlockRidgeClassifier:
+        """Fit features of shape (N, p) to labels of shape (N,), with weights of shape (N,)."""
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS)
+        weights = self._weights_of(points, labels, sample_weight)
+        seen = labels if weights is None else labels[weights > 0]
+        self._start(points.shape[1], np.unique(seen if len(seen) else labels))
+        for start in range(0, len(points), self.block_rows):
             rows = slice(start, start + self.block_rows)
-            self._add(X[rows], y[rows])
-        self._solve()
-        return self
+            self._add(points[rows], labels[rows], None if weights is None else weights[rows])
+        return self.solve()
 
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> BlockRidgeClassifier:
         """Add a block of points; ``classes`` lists all labels at the first call."""
+        check_parameters(self)
         first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=first)
-        check_classification_targets(y)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS, reset=first)
+        if isinstance(self.class_weight, str):
+            raise ParameterError(
+                "partial_fit cannot balance classes that it has not seen yet: give class_weight "
+                "as a dictionary, or sample_weight"
+            )
+        weights = self._weights_of(points, labels, sample_weight)
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
-            self._start(X.shape[1], np.unique(classes))
-        self._add(X, y)
+            self._start(points.shape[1], np.unique(np.asarray(classes)))
+        self._add(points, labels, weights)
+        self._solved = None
+        self.alpha_ = float(self.alpha)
         return self
 
+    def _weights_of(
+        self, X: NDArray, y: NDArray, sample_weight: ArrayLike | None
+    ) -> NDArray | None:
+        check_classification_targets(y)
+        check_scale(X)
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, y)
+        return weights
+
     def _start(self, p: int, classes: NDArray) -> None:
-        check_positive("BlockRidgeClassifier", lam=self.lam)
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f"dtype must be 'float64' or 'float32', got {self.dtype!r}")
         check_two_classes(classes)
         self.classes_ = classes
         self.n_seen_ = 0
@@ -97,76 +161,117 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._cross = np.zeros((p, targets))
         self._sum = np.zeros(p)
         self._targets_sum = np.zeros(targets)
+        self._total = 0.0  # of the weights
+        self._origin: NDArray | None = None  # what is subtracted from features before all sums
+        self._solved: tuple[NDArray, NDArray] | None = None
 
-    def _add(self, X: NDArray, y: NDArray) -> None:
+    def _add(self, X: NDArray, y: NDArray, weights: NDArray | None) -> None:
         unknown = ~np.isin(y, self.classes_)
+        if weights is not None:
+            unknown &= weights > 0
         if unknown.any():
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
         shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         Y = np.where(y[:, None] == shown, 1.0, -1.0)
+        if self._origin is None:
+            # in the precision of the points: differences of like numbers are then exact
+            self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        X = X - self._origin
+        weighted = X if weights is None else X * weights[:, None].astype(X.dtype)
+        if weights is not None:
+            X = X * np.sqrt(weights)[:, None].astype(X.dtype)
         if X.dtype == self._squares.dtype:
             syrk = linalg.get_blas_funcs("syrk", (self._squares,))
-            self._squares = syrk(
-                1, np.ascontiguousarray(X).T, beta=1, c=self._squares, lower=True, overwrite_c=True
-            )
+            self._squares = syrk(1, X.T, beta=1, c=self._squares, lower=True, overwrite_c=True)
         else:
             self._squares += X.T @ X
-        self._cross += X.T @ Y.astype(X.dtype)
-        self._sum += X.sum(axis=0, dtype=np.float64)
-        self._targets_sum += Y.sum(axis=0)
+        self._cross += weighted.T @ Y.astype(X.dtype)
+        self._sum += weighted.sum(axis=0, dtype=np.float64)
+        self._targets_sum += Y.sum(axis=0) if weights is None else weights @ Y
+        self._total += len(X) if weights is None else float(weights.sum())
         self.n_seen_ += len(X)
-        self._stale = True
 
-    def _weights(self, lam: float) -> tuple[NDArray, NDArray]:
-        n = self.n_seen_
+    def _weights(self, alpha: float) -> tuple[NDArray, NDArray]:
+        """Coefficients and the intercept for features counted from the origin."""
+        n = self._total
+        if n <= 0:
+            raise ValueError("sample_weight is zero for all points: nothing to fit")
         mean, target = self._sum / n, self._targets_sum / n
         covariance = self._squares / n
         syr = linalg.get_blas_funcs("syr", (covariance,))
         covariance = syr(-1, mean, a=covariance, lower=True, overwrite_a=True)
-        covariance.flat[:: len(covariance) + 1] += lam
+        covariance.flat[:: len(covariance) + 1] += alpha
         cross = self._cross / n - np.outer(mean, target)
         try:
             factor = linalg.cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             raise ValueError(
-                f"the normal equations are not positive definite at lam = {lam:.1e} in "
-                f"{self.dtype}; raise lam" + (" or use float64" if self.dtype != "float64" else "")
+                f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
+                f"{self._squares.dtype}; raise alpha"
+                + (" or use float64" if self._squares.dtype != np.float64 else "")
             ) from None
         coef = linalg.cho_solve(factor, cross.astype(covariance.dtype), check_finite=False)
         return coef.T.astype(np.float64), target - mean @ coef
 
-    def _solve(self) -> None:
-        self.coef_, self.intercept_ = self._weights(self.lam)
-        self._stale = False
+    def solve(self, alpha: float | None = None) -> BlockRidgeClassifier:
+        """Solve at another alpha from the sums there are; None takes the constructor's.
 
-    def scores(self, X: ArrayLike, y: ArrayLike, lambdas: ArrayLike) -> NDArray:
-        """Accuracy on held-out points at each lambda, shape (q,); NaN where it is too small.
+        The next `partial_fit` takes the constructor's again.
+        """
+        check_is_fitted(self, "classes_")
+        alpha = self.alpha if alpha is None else alpha
+        check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
+        self._solved = self._weights(float(alpha))
+        self.alpha_ = float(alpha)
+        return self
+
+    def _solution(self) -> tuple[NDArray, NDArray]:
+        if not hasattr(self, "alpha_"):
+            raise AttributeError("BlockRidgeClassifier is not fitted yet")
+        if self._solved is None:
+            self._solved = self._weights(self.alpha_)
+        return self._solved
+
+    @property
+    def coef_(self) -> NDArray:
+        return self._solution()[0]
+
+    @property
+    def intercept_(self) -> NDArray:
+        coef, intercept = self._solution()
+        return intercept - coef @ self._origin
+
+    def scores(self, X: ArrayLike, y: ArrayLike, *, alphas: ArrayLike) -> NDArray:
+        """Accuracy on held-out points at each alpha, shape (q,); NaN where it is too small.
 
         The points seen so far are not forgotten: add the held-out ones afterwards with
         `partial_fit` to use them all.
         """
         check_is_fitted(self, "classes_")
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        y = np.asarray(y)
-        if y.shape != (len(X),):
+        kinds = {"alphas": Positive() | Array(1, above=0)}
+        check_values("BlockRidgeClassifier.scores", kinds, {"alphas": alphas})
+        points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
+        if labels.shape != (len(points),):
             raise ValueError(
-                f"expected one label a row: {len(X)} rows, but labels of shape {y.shape}"
+                f"expected one label per row: {len(points)} rows, but labels of shape "
+                f"{labels.shape}"
             )
         found = []
-        for lam in np.atleast_1d(lambdas):
-            check_positive("BlockRidgeClassifier.scores", lam=lam)
+        for alpha in np.atleast_1d(np.asarray(alphas)):
             try:
-                coef, intercept = self._weights(float(lam))
+                solution = self._weights(float(alpha))
             except ValueError:
                 found.append(np.nan)
                 continue
-            decided = X @ coef.T.astype(X.dtype) + intercept
-            found.append(np.mean(self._labels(decided) == y))
+            decided = self._decisions(points, *solution)
+            found.append(np.mean(self._labels(decided) == labels))
         return np.array(found)
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self, "classes_")
-        if self._stale:
-            self._solve()
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        return X @ self.coef_.T.astype(X.dtype) + self.intercept_
+        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        return self._decisions(points, *self._solution())
+
+    def _decisions(self, X: NDArray, coef: NDArray, intercept: NDArray) -> NDArray:
+        X = X - self._origin
+        return X @ coef.T.astype(X.dtype) + intercept

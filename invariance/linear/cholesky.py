@@ -8,32 +8,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from ..parameters import Number, Positive, Whole, check_values
 from .classes import check_two_classes, misclassification
-from .gram import check_gram
+from .gram import check_gram, check_labels, lowest_eigenvalue, rounding
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
+
+_KINDS = {"start": Positive(), "step": Number(above=1), "max_steps": Whole(1)}
 
 
 @dataclass(frozen=True)
 class CholeskyRLS:
-    """Regularised least squares at the lambda that leave-one-out prefers.
+    """Regularised least squares at the alpha that leave-one-out prefers.
 
     Attributes
     ----------
     dual_coef : ndarray of shape (n, t)
         Predictions are ``K(x, X) @ dual_coef + intercept``.
     intercept : ndarray of shape (t,)
-    lam : float
-        The chosen lambda, relative to ``scale``.
+    alpha : float
+        The chosen alpha, on the scale of `invariance.linear`.
     scale : float
-        Largest eigenvalue of the centred Gram matrix, to a few per cent.
+        Largest eigenvalue of the centred covariance (Gram matrix over n), to a few per cent.
     loo_errors : dict of float to float
-        Leave-one-out error of every lambda that was tried.
+        Leave-one-out error of every alpha that was tried.
     """
 
     dual_coef: NDArray
     intercept: NDArray
-    lam: float
+    alpha: float
     scale: float
     loo_errors: dict[float, float] = field(default_factory=dict)
 
@@ -45,36 +48,39 @@ class CholeskyRLS:
 def rls_by_cholesky(
     gram: ArrayLike,
     labels: ArrayLike,
+    *,
     start: float = 1e-5,
     step: float = 10**0.5,
     max_steps: int = 20,
 ) -> CholeskyRLS:
-    r"""One-vs-all regularised least squares, lambda by a search of the leave-one-out error.
+    r"""One-vs-all regularised least squares, alpha by a search of the leave-one-out error.
 
     `RLSClassifier` diagonalises the Gram matrix, which gives the whole path. A Cholesky factor
-    gives one lambda for a tenth of the price: with :math:`A = K + \mu I`,
+    gives one alpha for a tenth of the price: with :math:`A = K + n \alpha I`,
     :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves
     by factors of ``step`` while the leave-one-out error falls, so it wants a start near the
-    minimum: the lambda of a smaller sample, or of another draw. Computes in the precision of
+    minimum: ``alpha / scale`` of a smaller sample, or of another draw. Computes in the precision of
     ``gram``.
 
     Parameters
     ----------
     gram : array-like of shape (n, n)
-        Symmetric and positive semi-definite. The search keeps lambda above the rounding of its
-        type: 1e-6 relative in float32.
+        Symmetric and positive semi-definite. The search keeps alpha above the rounding of its
+        type: 1e-6 of ``scale`` in float32.
     labels : array-like of shape (n,)
         Classes; the columns of the result follow ``np.unique(labels)``.
-    start, step : float
-        First relative lambda, and factor to the next.
+    start : float
+        First alpha, as a multiple of ``scale``, the largest that is worth trying.
+    step : float
+        Factor to the next.
     max_steps : int
-        Bound on the number of lambdas tried.
+        Bound on the number of alphas tried.
 
     Raises
     ------
     ValueError
-        For a Gram matrix that is not square or not finite, other than one label a row, a single
-        class, or a matrix that is not positive definite even with ``start`` added.
+        For a Gram matrix that is not square, symmetric and finite, other than one label per row,
+        missing labels, a single class, or an indefinite matrix, which `RLSClassifier` repairs.
 
     Examples
     --------
@@ -83,34 +89,37 @@ def rls_by_cholesky(
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
     True
     """
-    gram = np.asarray(gram)
-    if not np.issubdtype(gram.dtype, np.floating):
+    check_values("rls_by_cholesky", _KINDS, {"start": start, "step": step, "max_steps": max_steps})
+    gram, labels = np.asarray(gram), np.asarray(labels)
+    if gram.dtype not in (np.float32, np.float64):
         gram = gram.astype(np.float64)
-    labels = np.asarray(labels)
     check_gram(gram, labels)
+    check_labels(labels)
     classes, index = np.unique(labels, return_inverse=True)
     check_two_classes(classes)
-    if not (start > 0 and step > 1 and max_steps >= 1):
-        raise ValueError(
-            f"expected start > 0, step > 1, max_steps >= 1; got {start}, {step}, {max_steps}"
-        )
     targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0).astype(gram.dtype)
     target_mean = targets.mean(axis=0)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
     centred = gram - (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)
     centred -= (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)[:, None]
+    lowest = lowest_eigenvalue(centred)
+    if lowest < -rounding(gram):
+        raise ValueError(
+            f"the Gram matrix is not positive semi-definite: centred, it has an eigenvalue of "
+            f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
+        )
     largest = _largest_eigenvalue(centred)
 
     fits: dict[float, tuple[float, NDArray]] = {}
-    lowest = min(start, 8 * float(np.finfo(gram.dtype).eps))
+    floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
 
     def error(exponent: int) -> float:
-        lam = start * step**exponent
-        if lam < lowest:
+        relative = start * step**exponent
+        if relative < floor:
             return np.inf
-        if lam not in fits:
-            fits[lam] = _one(centred, targets, index, lam * largest)
-        return fits[lam][0]
+        if relative not in fits:
+            fits[relative] = _one(centred, targets, index, relative * largest)
+        return fits[relative][0]
 
     here, moved = 0, True
     while moved and len(fits) < max_steps:
@@ -121,19 +130,20 @@ def rls_by_cholesky(
             if better:
                 here, moved = there, True
                 break
-    lam = start * step**here
-    dual = fits[lam][1].astype(np.float64)
+    chosen = start * step**here
+    dual = fits[chosen][1].astype(np.float64)
+    scale = largest / len(gram)
     return CholeskyRLS(
         dual,
         target_mean - gram_mean @ dual,
-        lam,
-        largest,
-        {lam: loss for lam, (loss, _) in sorted(fits.items())},
+        chosen * scale,
+        scale,
+        {relative * scale: loss for relative, (loss, _) in sorted(fits.items())},
     )
 
 
 def _largest_eigenvalue(gram: NDArray) -> float:
-    """By power iteration: a scale for lambda, so a few per cent will do."""
+    """By power iteration: a scale for alpha, so a few per cent will do."""
     vector = np.cos(np.arange(len(gram))).astype(gram.dtype)
     size = 1.0
     for _ in range(20):
@@ -160,5 +170,5 @@ def _one(gram: NDArray, targets: NDArray, index: NDArray, ridge: float) -> tuple
     # The constant vector, at eigenvalue zero, stands for the intercept and is not penalised.
     diagonal -= 1 / (n * ridge)
     residuals = dual / diagonal[:, None]
-    wrong = np.mean((targets - residuals).argmax(axis=1) != index)
+    wrong = (targets - residuals).argmax(axis=1) != index
     return misclassification(wrong, residuals), dual

@@ -9,18 +9,30 @@ from sklearn.base import ClassifierMixin
 __all__ = ["OneVsRest", "check_two_classes", "misclassification"]
 
 
-def check_two_classes(classes: NDArray) -> None:
+def check_two_classes(classes: NDArray, where: str = "") -> None:
     """Refuse a single class."""
     if len(classes) < 2:
         raise ValueError(
             f"classification needs at least two classes, got the one class {str(classes[0])!r}"
+            + (f" in {where}" if where else "")
         )
 
 
-def misclassification(wrong: float, residuals: NDArray) -> float:
-    """A share of wrong labels, plus less than half a sample that breaks ties by squared error."""
-    squared = np.mean(np.square(residuals))
-    return float(wrong + 0.5 / len(residuals) * squared / (1 + squared))
+def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | None = None) -> float:
+    """Weighted share of wrong labels, plus a share of the squared error that only breaks ties.
+
+    Parameters
+    ----------
+    wrong : ndarray of bool, shape (n,) or (n, t)
+    residuals : ndarray of shape (n, t)
+    weights : ndarray of shape (n,) or None
+        Positive. The tie-breaker stays below half the smallest.
+    """
+    weights = np.ones(len(wrong)) if weights is None else weights
+    rows = wrong.reshape(len(wrong), -1).mean(axis=1)
+    squared = np.average(np.square(residuals).mean(axis=1), weights=weights)
+    smallest = weights.min() / weights.sum() / (1 if wrong.ndim == 1 else wrong.shape[1])
+    return float(np.average(rows, weights=weights) + 0.5 * smallest * squared / (1 + squared))
 
 
 class OneVsRest(ClassifierMixin):

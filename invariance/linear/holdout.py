@@ -1,4 +1,4 @@
-"""`ridge_by_holdout`: one-vs-all kernel ridge classification, lambda by held-out accuracy."""
+"""`ridge_by_holdout`: one-vs-all kernel ridge classification, alpha by held-out accuracy."""
 
 from __future__ import annotations
 
@@ -6,89 +6,110 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 
-from .gram import check_gram, check_lambdas
-from .ridge import ridge_dual
+from ..parameters import Flag, Whole, check_values
+from .classes import check_two_classes
+from .gram import check_gram, check_labels
+from .ridge import RidgeSolver, check_alphas
 
 __all__ = ["HoldoutRidge", "ridge_by_holdout"]
 
 
 @dataclass(frozen=True)
 class HoldoutRidge:
-    """Kernel ridge classification at the lambda with the best held-out accuracy.
+    """Kernel ridge classification at the alpha with the best held-out accuracy.
 
     Attributes
     ----------
-    dual_coef : ndarray of shape (n, t)
-        Fitted on all n points; scores are ``K(x, X) @ dual_coef + intercept``.
-    intercept : ndarray of shape (t,)
-    lam : float
+    alpha : float
+        In the units of ``alphas``.
     accuracies : ndarray of shape (q,)
-        On the held-out points, by lambda; NaN where the matrix was not positive definite.
+        On the held-out points, by alpha; NaN where the matrix was not positive definite.
+    dual_coef : ndarray of shape (n, t) or None
+        Fitted on all n points; scores are ``K(x, X) @ dual_coef + intercept``. None without refit.
+    intercept : ndarray of shape (t,)
     """
 
-    dual_coef: NDArray
-    intercept: NDArray
-    lam: float
+    alpha: float
     accuracies: NDArray
+    dual_coef: NDArray | None
+    intercept: NDArray
 
 
 def ridge_by_holdout(
-    gram: ArrayLike, labels: ArrayLike, lambdas: ArrayLike, n_held_out: int
+    gram: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alphas: ArrayLike,
+    n_held_out: int,
+    relative_to: str | None = None,
+    repair: str | None = "clip",
+    refit: bool = True,
 ) -> HoldoutRidge:
-    """Choose lambda on the last ``n_held_out`` points, then fit them all.
+    """Choose alpha on the last ``n_held_out`` points, then fit them all.
 
-    One Cholesky factorisation in float64 a lambda: for Gram matrices that are too large to be
+    One Cholesky factorisation in float64 per alpha: for Gram matrices that are too large to be
     diagonalised, given in float32 or float64. Targets are centred, the kernel is not.
 
     Parameters
     ----------
     gram : array-like of shape (n, n)
+        Symmetric.
     labels : array-like of shape (n,)
         The columns of the result follow ``np.unique(labels)``.
-    lambdas : array-like of shape (q,)
-        Relative to the mean of the Gram matrix's diagonal; the ridge is lambda n times that.
+    alphas : array-like of shape (q,)
+        On the scale of `invariance.linear`.
     n_held_out : int
         At least 1, less than n.
+    relative_to : {None, "diagonal"}
+        "diagonal" takes alphas as multiples of the mean of the Gram matrix's diagonal.
+    repair : {"clip", "flip", "shift", "raise"} or None
+        What happens to the negative eigenvalues of an indefinite matrix, with a warning, for the
+        points fitted to and the others alike; it diagonalises the matrix. None leaves them to the
+        ridge: alphas that are too small for it are out.
+    refit : bool
+        False leaves out the fit to all points, where accuracies are all that is wanted.
 
     Raises
     ------
     ValueError
-        For a Gram matrix that is not square or not finite, or when no lambda makes it positive
-        definite.
+        For a Gram matrix that is not square, symmetric or finite, labels that are missing, a
+        single class, or when no alpha makes the matrix positive definite with ``repair=None``.
 
     Examples
     --------
     >>> x = np.random.default_rng(0).uniform(-1, 1, (60, 1))
-    >>> found = ridge_by_holdout(np.exp(-((x - x.T) ** 2)), x[:, 0] > 0, [1e-6, 1e-3], 20)
+    >>> gram, positive = np.exp(-((x - x.T) ** 2)), x[:, 0] > 0
+    >>> found = ridge_by_holdout(gram, positive, alphas=[1e-6, 1e-3], n_held_out=20)
     >>> bool(found.accuracies.max() > 0.9), found.dual_coef.shape
     (True, (60, 2))
     """
+    alphas = check_alphas("ridge_by_holdout", alphas, relative_to=relative_to, repair=repair)
     gram, labels = np.asarray(gram), np.asarray(labels)
+    if gram.dtype not in (np.float32, np.float64):
+        gram = gram.astype(np.float64)
     check_gram(gram, labels)
+    check_labels(labels)
     n = len(labels)
-    if not 1 <= n_held_out < n:
-        raise ValueError(f"n_held_out must lie between 1 and n - 1 = {n - 1}, got {n_held_out}")
-    lambdas = check_lambdas(lambdas)
+    kinds = {"n_held_out": Whole(1, n - 1), "refit": Flag()}
+    check_values("ridge_by_holdout", kinds, {"n_held_out": n_held_out, "refit": refit})
     classes, index = np.unique(labels, return_inverse=True)
+    check_two_classes(classes)
+    check_two_classes(np.unique(labels[: n - n_held_out]), "the points that are not held out")
     targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
     kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)
-    accuracies = np.full(len(lambdas), np.nan)
-    for i, lam in enumerate(lambdas):
-        try:
-            dual = ridge_dual(gram[kept, kept].astype(np.float64), targets[kept], lam)
-        except linalg.LinAlgError:
-            continue
-        scores = gram[held, kept] @ dual + targets[kept].mean(axis=0)
-        accuracies[i] = np.mean(scores.argmax(axis=1) == index[held])
+    solver = RidgeSolver("ridge_by_holdout", gram, alphas, relative_to=relative_to, repair=repair)
+    accuracies = np.full(len(alphas), np.nan)
+    for i, dual in enumerate(solver.duals(gram[kept, kept], targets[kept])):
+        if np.isfinite(dual).all():
+            scores = gram[held, kept] @ dual + targets[kept].mean(axis=0)
+            accuracies[i] = np.mean(scores.argmax(axis=1) == index[held])
     if np.isnan(accuracies).all():
         raise ValueError(
-            f"the Gram matrix is not positive definite at any lambda up to {lambdas.max():.1e}; "
+            f"the Gram matrix is not positive definite at any alpha up to {alphas.max():.1e}; "
             "give larger ones"
         )
     # Among equals the strongest regularisation wins.
-    best = np.flatnonzero(accuracies == np.nanmax(accuracies))
-    lam = float(lambdas[best].max())
-    dual = ridge_dual(gram.astype(np.float64), targets, lam)
-    return HoldoutRidge(dual, targets.mean(axis=0), lam, accuracies)
+    alpha = float(alphas[accuracies == np.nanmax(accuracies)].max())
+    fitted = solver.duals(gram, targets, np.array([alpha]))[0] if refit else None
+    return HoldoutRidge(alpha, accuracies, fitted, targets.mean(axis=0))

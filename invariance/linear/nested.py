@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
+from tqdm import tqdm
 
 from ..checks import check_finite
-from .gram import check_gram, check_lambdas
-from .ridge import ridge_dual
+from ..parameters import ParameterError, Whole, check_values
+from .gram import check_gram
+from .ridge import RidgeSolver, check_alphas
 
 __all__ = ["NestedRidge", "nested_ridge"]
 
 
 @dataclass(frozen=True)
 class NestedRidge:
-    """Outcome of nested cross-validation over k folds and q values of lambda.
+    """What nested cross-validation over k folds and q alphas found.
 
     Attributes
     ----------
-    lambdas : ndarray of shape (q,)
+    alphas : ndarray of shape (q,)
     inner : ndarray of shape (k, q)
         Mean over the inner folds of the root mean square error on each, trained on the folds
         other than it and the test fold.
     chosen : ndarray of shape (k,)
-        The lambda with the smallest inner error, by test fold.
+        The alpha with the smallest inner error, by test fold, in the units of ``alphas``.
     predictions : ndarray of shape (n,)
-        For every point, by the model trained without its fold at that fold's chosen lambda.
+        For every point, by the model trained without its fold at that fold's chosen alpha.
     """
 
-    lambdas: NDArray
+    alphas: NDArray
     inner: NDArray
     chosen: NDArray
     predictions: NDArray
 
 
-def _predict(gram, y, train, test, lambdas) -> NDArray:
+def _predict(
+    solver: RidgeSolver,
+    gram: NDArray,
+    y: NDArray,
+    train: NDArray,
+    test: NDArray,
+    alphas: NDArray | None = None,
+) -> NDArray:
     """Ridge regression on the training points' Gram block, targets centred; NaN where singular.
 
-    Shape (q, len(test)), a row a lambda.
+    Shape (q, len(test)), one row per alpha.
     """
-    own, others = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    factor, predictions = np.empty_like(own), np.full((len(lambdas), len(test)), np.nan)
-    for lam, row in zip(lambdas, predictions, strict=True):
-        factor[:] = own
-        with suppress(linalg.LinAlgError):
-            row[:] = y[train].mean() + others @ ridge_dual(factor, y[train], lam)
-    return predictions
+    others = gram[np.ix_(test, train)]
+    duals = solver.duals(gram[np.ix_(train, train)], y[train], alphas)
+    return np.array([y[train].mean() + others @ dual for dual in duals])
 
 
-def _check_folds(folds: list[NDArray], n: int) -> None:
+def _check_folds(folds: Sequence[NDArray], n: int) -> None:
     """Refuse folds that are empty, reach beyond the points or share one."""
     owner = np.full(n, -1)
     for a, fold in enumerate(folds):
@@ -77,14 +81,18 @@ def _check_folds(folds: list[NDArray], n: int) -> None:
 def nested_ridge(
     gram: ArrayLike,
     y: ArrayLike,
-    folds: list[NDArray],
-    lambdas: ArrayLike,
+    *,
+    folds: Sequence[NDArray],
+    alphas: ArrayLike,
     n_inner: int | None = None,
+    relative_to: str | None = None,
+    repair: str | None = "clip",
+    verbose: int = 0,
 ) -> NestedRidge:
     """Nested cross-validation of kernel ridge regression, by Cholesky factorisations.
 
     For test fold a and inner fold b the model is trained without both, and serves once more with
-    the folds exchanged: k (k - 1) / 2 factorisations a lambda instead of k (k - 1).
+    the folds exchanged: k (k - 1) / 2 factorisations per alpha instead of k (k - 1).
 
     Parameters
     ----------
@@ -92,11 +100,20 @@ def nested_ridge(
         Symmetric; as float64 it is not copied.
     y : array-like of shape (n,)
     folds : list of k >= 3 arrays of indices, disjoint
-    lambdas : array-like of shape (q,)
-        Relative to the mean of the Gram matrix's diagonal; the ridge is lambda n times that.
+    alphas : array-like of shape (q,)
+        On the scale of `invariance.linear`.
     n_inner : even int or None
-        How many of the other folds choose lambda for a test fold: half of them before it and half
-        after it in the ring of folds. None takes all; 2 takes k factorisations a lambda.
+        How many of the other folds choose alpha for a test fold: half of them before it and half
+        after it in the ring of folds. None takes all; 2 takes k factorisations per alpha.
+    relative_to : {None, "diagonal"}
+        "diagonal" takes alphas as multiples of the mean diagonal of each training block.
+    repair : {"clip", "flip", "shift", "raise"} or None
+        What happens to the negative eigenvalues of an indefinite matrix, with a warning: each
+        training block is repaired on its own, and the rows of its test points alike, by one
+        eigendecomposition in place of the factorisations. None leaves them to the ridge: alphas
+        that are too small for it are out.
+    verbose : int
+        1 shows a progress bar.
 
     Returns
     -------
@@ -105,51 +122,59 @@ def nested_ridge(
     Raises
     ------
     ValueError
-        For a Gram matrix or targets that are not finite, fewer than three folds, folds that are
-        empty or not disjoint, ``n_inner`` that is not even or not between 2 and k - 1, or
-        when no lambda keeps the Gram matrix positive definite.
+        For a Gram matrix that is not symmetric or not finite, targets that are not finite, fewer
+        than three folds, folds that are empty or not disjoint, ``n_inner`` that is not even or not
+        between 2 and k - 1, or when no alpha makes the matrix positive definite with
+        ``repair=None``.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 30)
     >>> folds = [np.arange(30)[i::3] for i in range(3)]
-    >>> found = nested_ridge(np.exp(-np.subtract.outer(x, x) ** 2), x, folds, [1e-8, 1.0])
+    >>> gram = np.exp(-np.subtract.outer(x, x) ** 2)
+    >>> found = nested_ridge(gram, x, folds=folds, alphas=[1e-8, 1.0])
     >>> found.chosen, bool(np.abs(found.predictions - x).max() < 0.01)
     (array([1.e-08, 1.e-08, 1.e-08]), True)
     """
+    alphas = check_alphas(
+        "nested_ridge", alphas, relative_to=relative_to, repair=repair, verbose=verbose
+    )
     gram, y = np.asarray(gram, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    lambdas = check_lambdas(lambdas)
     check_gram(gram, y, "target")
     check_finite("y", y)
-    if len(folds) < 3:
-        raise ValueError(f"nested cross-validation needs at least 3 folds, got {len(folds)}")
-    _check_folds(folds, len(y))
     k = len(folds)
-    if n_inner is not None and (n_inner % 2 or not 2 <= n_inner < k):
-        raise ValueError(f"n_inner must be even and between 2 and k - 1 = {k - 1}, got {n_inner!r}")
+    if k < 3:
+        raise ParameterError(f"nested cross-validation needs at least 3 folds, got {k}")
+    _check_folds(folds, len(y))
+    check_values("nested_ridge", {"n_inner": None | Whole(2, k - 1)}, {"n_inner": n_inner})
+    if n_inner is not None and n_inner % 2:
+        raise ParameterError(
+            f"n_inner must be even and between 2 and k - 1 = {k - 1}, got {n_inner!r}"
+        )
+    solver = RidgeSolver("nested_ridge", gram, alphas, relative_to=relative_to, repair=repair)
     reach = k if n_inner is None else n_inner // 2
-    errors = np.full((k, k, len(lambdas)), np.nan)
+    errors = np.full((k, k, len(alphas)), np.nan)
     pairs = [(a, b) for a, b in combinations(range(k), 2) if min(b - a, k - b + a) <= reach]
     used = np.zeros((k, k), dtype=bool)
-    for a, b in pairs:
+    for a, b in tqdm(pairs, "inner folds", disable=not verbose):
         used[a, b] = used[b, a] = True
         train = np.concatenate([folds[c] for c in range(k) if c not in (a, b)])
         held_out = np.concatenate([folds[a], folds[b]])
-        squared = (_predict(gram, y, train, held_out, lambdas) - y[held_out]) ** 2
+        squared = (_predict(solver, gram, y, train, held_out) - y[held_out]) ** 2
         errors[b, a] = np.sqrt(squared[:, : len(folds[a])].mean(axis=1))
         errors[a, b] = np.sqrt(squared[:, len(folds[a]) :].mean(axis=1))
-    # A lambda that fails on any inner fold is out.
+    # An alpha that fails on any inner fold is out.
     inner = np.array([errors[a][used[a]].mean(axis=0) for a in range(k)])
     inner = np.where(np.isnan(inner), np.inf, inner)
     if not np.isfinite(inner).any(axis=1).all():
         raise ValueError(
-            f"the Gram matrix is not positive definite at any lambda up to {lambdas.max():.1e}; "
+            f"the Gram matrix is not positive definite at any alpha up to {alphas.max():.1e}; "
             "give larger ones"
         )
-    chosen = lambdas[inner.argmin(axis=1)]
+    chosen = alphas[inner.argmin(axis=1)]
     predictions = np.full(len(y), np.nan)
-    for a in range(k):
+    for a in tqdm(range(k), "test folds", disable=not verbose):
         train = np.concatenate([folds[c] for c in range(k) if c != a])
-        predictions[folds[a]] = _predict(gram, y, train, folds[a], chosen[a : a + 1])[0]
-    return NestedRidge(lambdas, inner, chosen, predictions)
+        predictions[folds[a]] = _predict(solver, gram, y, train, folds[a], chosen[a : a + 1])[0]
+    return NestedRidge(alphas, inner, chosen, predictions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, expit
@@ -13,13 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..extras import need
+from ..parameters import OneOf, Positive, Text, check_parameters, check_values
 from .classes import OneVsRest, check_two_classes
+from .ridge import check_scale
 
 __all__ = ["NormInfinityClassifier", "margin_loss"]
 
 #: The hinge loss is a linear program, which simplex and interior points with crossover end on an
 #: exact vertex; the other two are cone programs.
 _SOLVERS = {"hinge": "HIGHS", "logistic": "CLARABEL", "square": "CLARABEL"}
+_LOSSES = OneOf(*_SOLVERS)
 
 
 def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
@@ -33,14 +36,13 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     >>> margin_loss("hinge", [-1.0, 0.5, 2.0])
     array([2. , 0.5, 0. ])
     """
+    check_values("margin_loss", {"loss": _LOSSES}, {"loss": loss})
     u = np.asarray(margins, dtype=float)
     if loss == "hinge":
         return np.maximum(1 - u, 0)
     if loss == "logistic":
         return np.logaddexp(0, -u)
-    if loss == "square":
-        return np.square(1 - u)
-    raise ValueError(f"loss must be 'hinge', 'logistic' or 'square', got {loss!r}")
+    return np.square(1 - u)
 
 
 class NormInfinityClassifier(OneVsRest, BaseEstimator):
@@ -51,9 +53,9 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     .. math:: \min_{\lVert w \rVert_\infty \le B} \; \frac1N \sum_{i=1}^N V(y_i \langle w, x_i
               \rangle), \qquad y_i \in \{-1, 1\},
 
-    for a convex loss V, modelled in CVXPY. Several classes are separated one against the rest.
-    There is no intercept: CDF features hold one (their last threshold is always passed); add a
-    constant column to other features.
+    for a convex loss V, modelled in CVXPY, which the extra ``qp`` brings. Several classes are
+    separated one against the rest. There is no intercept: CDF features hold one (their last
+    threshold is always passed); add a constant column to other features.
 
     Parameters
     ----------
@@ -70,9 +72,9 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     ----------
     classes_ : ndarray
     coef_ : ndarray of shape (1, p) for two classes, else (n_classes, p)
-    risk_ : ndarray, one entry a row of ``coef_``
+    risk_ : ndarray, one entry per row of ``coef_``
         Minimal empirical risk.
-    duality_gap_ : ndarray, one entry a row of ``coef_``
+    duality_gap_ : ndarray, one entry per row of ``coef_``
         By how much ``risk_`` can lie above the true minimum. It is computed from Fenchel's dual,
 
         .. math:: \max_a \; -\frac1N \sum_i V^*(-a_i)
@@ -84,6 +86,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     ------
     ValueError
         For an unknown loss, ``bound <= 0`` or a single class.
+    ImportError
+        At `fit`, where CVXPY is not installed.
 
     Examples
     --------
@@ -94,8 +98,20 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     (np.float64(0.25), array([0.75]))
     """
 
+    _parameters = {
+        "bound": Positive(),
+        "loss": _LOSSES,
+        "solver": None | Text(),
+        "tol": Positive(),
+    }
+
     def __init__(
-        self, bound: float = 1.0, loss: str = "hinge", solver: str | None = None, tol: float = 1e-5
+        self,
+        bound: float = 1.0,
+        loss: str = "hinge",
+        *,
+        solver: str | None = None,
+        tol: float = 1e-5,
     ):
         self.bound = bound
         self.loss = loss
@@ -105,7 +121,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NormInfinityClassifier:
-        """Solve one program a class (one in all for two classes).
+        """Solve one program per class (one in all for two classes).
 
         Parameters
         ----------
@@ -115,19 +131,19 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             Weights of the empirical average, which is divided by their sum: with probabilities,
             and both labels of every point, the *expected* risk is minimised.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        if not (np.isreal(self.bound) and self.bound > 0):
-            raise ValueError(f"bound must be positive, got {self.bound!r}")
-        if self.loss not in _SOLVERS:
-            raise ValueError(f"loss must be 'hinge', 'logistic' or 'square', got {self.loss!r}")
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, dtype=np.float64)
+        check_scale(points)
+        check_classification_targets(labels)
+        weights = _check_sample_weight(sample_weight, points, ensure_non_negative=True)
         kept = weights > 0
-        self.classes_, codes = np.unique(y[kept], return_inverse=True)
+        if not kept.any():
+            raise ValueError("sample_weight is zero for all points: nothing to fit")
+        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
         check_two_classes(self.classes_)
-        X, codes, weights = _merge(X[kept], codes, weights[kept])
+        points, codes, weights = _merge(points[kept], codes, weights[kept])
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        solved = [self._solve(X, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
+        solved = [self._solve(points, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
         self.coef_, self.risk_, self.duality_gap_ = (
             np.array(part) for part in zip(*solved, strict=True)
         )
@@ -143,6 +159,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
         """Weights, risk and duality gap of one binary program with sample weights c."""
+        cp = need("cvxpy", "qp")
         # Unit box: the weights and the margins then have the same scale whatever the bound.
         signed = self.bound * y[:, None] * X
         w = cp.Variable(X.shape[1], bounds=[-1, 1])

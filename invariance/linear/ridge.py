@@ -1,30 +1,128 @@
-"""`ridge_dual`: kernel ridge regression at one lambda, relative to the Gram matrix's diagonal."""
+"""Kernel ridge regression on a Gram matrix, one dual solution per alpha."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-__all__ = ["ridge_dual"]
+from ..parameters import Array, Flag, Number, OneOf, ParameterError, Whole, check_values
+from .gram import REPAIRS, Repair, lowest_eigenvalue, rounding
+
+__all__ = ["RidgeSolver", "check_alphas", "check_scale"]
+
+#: Kinds of the arguments that `nested_ridge` and `ridge_by_holdout` share.
+_KINDS = {
+    "alphas": Number(0) | Array(1, least=0),
+    "relative_to": None | OneOf("diagonal"),
+    "repair": None | REPAIRS,
+    "verbose": Whole(0) | Flag(),
+}
 
 
-def ridge_dual(gram: NDArray, targets: NDArray, lam: float) -> NDArray:
-    """Dual coefficients (K + lambda n k I)^-1 (y - mean y), with k the mean of K's diagonal.
+def check_alphas(owner: str, alphas: ArrayLike, **others: object) -> NDArray:
+    """A grid of alphas as a row of floats, after a check of the arguments beside it."""
+    check_values(owner, _KINDS, {"alphas": alphas, **others})
+    return np.atleast_1d(np.asarray(alphas, dtype=float))
+
+
+def check_scale(X: NDArray) -> None:
+    """Refuse features whose squares overflow, or vanish beside the smallest number."""
+    largest = float(max(X.max(initial=0), -X.min(initial=0)))
+    if largest and not 1e-140 < largest < 1e140:
+        raise ValueError(
+            f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold to "
+            "full precision: scale the features (StandardScaler), and alpha with their squares"
+        )
+
+
+class RidgeSolver:
+    """(K + n alpha)^-1 (y - mean y) on blocks of one Gram matrix, repaired where it is indefinite.
+
+    A Cholesky factor per alpha where the matrix is positive definite. Where it is not, the
+    eigenvectors of each block give all alphas, and training and new points are repaired alike
+    (`Repair`). That the whole matrix is indefinite is found by some products with it; what these
+    do not resolve is seen by the factor of the smallest alpha. A negative eigenvalue that even
+    this one makes up for is harmless: the ridge is then a shift and a smaller ridge.
 
     Parameters
     ----------
-    gram : ndarray of shape (n, n), float64
-        Symmetric; overwritten by its Cholesky factor.
-    targets : ndarray of shape (n,) or (n, t)
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        When the matrix is not positive definite.
+    owner : str
+        Who warns and raises.
+    gram : ndarray of shape (n, n)
+    alphas : ndarray of shape (q,)
+    relative_to : {None, "diagonal"}
+        "diagonal" multiplies the alphas by the mean of each block's diagonal.
+    repair : {"clip", "flip", "shift", "raise"} or None
+        With None an alpha at which a block is not positive definite has coefficients NaN.
     """
-    if not gram.flags.f_contiguous:
-        gram = gram.T  # the same matrix, in the order that LAPACK factorises in place
-    gram[np.diag_indices_from(gram)] += lam * len(gram) * gram.diagonal().mean()
-    factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve(factor, targets - targets.mean(axis=0), check_finite=False)
+
+    def __init__(
+        self,
+        owner: str,
+        gram: NDArray,
+        alphas: NDArray,
+        *,
+        relative_to: str | None,
+        repair: str | None,
+    ):
+        self.alphas = alphas
+        self.relative_to = relative_to
+        self.repair = Repair(owner, repair)
+        self._tolerance = rounding(gram)
+        lowest = lowest_eigenvalue(gram)
+        self._indefinite = lowest < -self._tolerance
+        if self._indefinite and repair in (None, "raise"):
+            trace = float(np.trace(gram, dtype=np.float64))
+            self.repair.say(f"it has an eigenvalue of {lowest:.2g}, beside a trace of {trace:.2g}")
+
+    def duals(
+        self, gram: NDArray, targets: NDArray, alphas: NDArray | None = None
+    ) -> list[NDArray]:
+        """Dual coefficients, in the shape of the targets, for each alpha.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (m, m)
+            A block of the matrix, in any precision; computes in float64 on one copy.
+        targets : ndarray of shape (m,) or (m, t)
+        alphas : ndarray, optional
+            Default: those of the constructor.
+        """
+        scale = 1.0
+        if self.relative_to == "diagonal":
+            scale = float(gram.diagonal().mean(dtype=np.float64))
+            if scale <= 0:
+                raise ParameterError(
+                    f"relative_to='diagonal' needs a Gram matrix with a positive mean diagonal, "
+                    f"got {scale:.2g}; give alphas on the absolute scale, relative_to=None"
+                )
+        ridges = (self.alphas if alphas is None else alphas) * len(gram) * scale
+        centred = targets - targets.mean(axis=0)
+        if self._indefinite and self.repair.how is not None:
+            return self._by_eigenvectors(gram, centred, ridges)
+        found: dict[int, NDArray] = {}
+        for i in np.argsort(ridges):  # what the smallest ridge makes definite, the others do too
+            try:
+                found[i] = _by_cholesky(gram, centred, ridges[i])
+            except linalg.LinAlgError:
+                if self.repair.how is not None:
+                    return self._by_eigenvectors(gram, centred, ridges)
+                found[i] = np.full_like(centred, np.nan)
+        return [found[i] for i in range(len(ridges))]
+
+    def _by_eigenvectors(self, gram: NDArray, targets: NDArray, ridges: NDArray) -> list[NDArray]:
+        values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
+        values, signs = self.repair(values, self._tolerance)
+        inside = vectors.T @ targets
+        gains = np.zeros((len(ridges), len(values)))
+        np.divide(signs, values + ridges[:, None], out=gains, where=values + ridges[:, None] > 0)
+        return [vectors @ (gain.reshape(-1, *[1] * (inside.ndim - 1)) * inside) for gain in gains]
+
+
+def _by_cholesky(gram: NDArray, targets: NDArray, ridge: float) -> NDArray:
+    # the transpose of a symmetric matrix is itself, in the order that LAPACK factorises in place
+    shifted = np.array(gram.T, dtype=np.float64, order="F")
+    shifted.flat[:: len(gram) + 1] += ridge
+    factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+    return linalg.cho_solve(factor, targets, check_finite=False)

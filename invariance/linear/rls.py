@@ -1,212 +1,310 @@
-"""Regularised least squares with the whole lambda path by leave-one-out from one factorisation."""
+"""Regularised least squares: all alphas by leave-one-out, from one factorisation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics import get_scorer
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
+    _check_sample_weight,
     check_array,
     check_is_fitted,
     column_or_1d,
     validate_data,
 )
 
+from ..checks import check_finite
+from ..deprecation import renamed_parameters
+from ..parameters import (
+    Array,
+    Flag,
+    Has,
+    OneOf,
+    ParameterError,
+    Positive,
+    Text,
+    check_parameters,
+    short,
+)
+from .calibration import fit_slope
 from .classes import OneVsRest, check_two_classes, misclassification
+from .gram import REPAIRS, Repair, check_symmetric, rounding
+from .path import LeaveOneOutPath
+from .ridge import check_scale
 
-__all__ = ["LeaveOneOutPath", "RLSClassifier", "RLSRegressor"]
+__all__ = ["RLSClassifier", "RLSRegressor"]
 
-
-@dataclass
-class LeaveOneOutPath:
-    """The ridge problem in its eigenbasis: every lambda costs two thin products.
-
-    With (centred) features Phi and ``Phi Phi^T = Q diag(L) Q^T``, the fitted values at lambda are
-    ``Q diag(L / (L + n lambda)) Q^T y``.
-
-    Attributes
-    ----------
-    Q : ndarray of shape (n, k), orthonormal columns
-    L : ndarray of shape (k,), non-negative
-    y : ndarray of shape (n, t), centred targets
-    outside : ndarray of shape (n,)
-        Squared norm of each unit vector's part outside the columns of Q (and the constant
-        vector, when centred); zero where Q is complete.
-    """
-
-    Q: NDArray
-    L: NDArray
-    y: NDArray
-    outside: NDArray
-
-    def residuals(self, lam: float) -> NDArray:
-        """Leave-one-out residuals y_i - f_{-i}(x_i) at one lambda, shape (n, t).
-
-        The identity is (y_i - f(x_i)) / (1 - h_i) with h the diagonal of the hat matrix; numerator
-        and denominator are written as sums in which nothing cancels when the fit interpolates
-        (h near 1).
-        """
-        ridge = len(self.y) * lam
-        shrink = ridge / (self.L + ridge)
-        inside = self.Q.T @ self.y
-        left = self.y + self.Q @ ((shrink - 1)[:, None] * inside)
-        if not self.outside.any():
-            left = self.Q @ (shrink[:, None] * inside)
-        one_minus_h = self.outside + np.square(self.Q) @ shrink
-        return left / one_minus_h[:, None]
-
-    def dual_coefficients(self, lam: float) -> NDArray:
-        """(Phi Phi^T + n lambda)^-1 y on the span of Q, shape (n, t)."""
-        return self.Q @ ((self.Q.T @ self.y) / (self.L + len(self.y) * lam)[:, None])
+_FLOATS = (np.float64, np.float32)
 
 
 class _RegularisedLeastSquares(BaseEstimator):
     """What the classifier and the regressor share."""
 
-    def __init__(self, lambdas=None, kernel=None, fit_intercept: bool = True):
-        self.lambdas = lambdas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
+    coef_: NDArray
+    dual_coef_: NDArray
+    loo_decision_: NDArray
 
-    def _fit(self, X: NDArray, Y: NDArray, loss) -> None:
-        """Fit targets Y of shape (n, t); ``loss(residuals) -> float`` ranks the lambdas."""
+    _parameters = {
+        "alphas": None | Positive() | Array(1, above=0),
+        "kernel": None | Text() | Has("a kernel, or a function of two points", "__call__"),
+        "fit_intercept": Flag(),
+        "repair": REPAIRS,
+        "scoring": None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__"),
+    }
+
+    def _fit(
+        self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float
+    ) -> None:
+        """Fit targets Y of shape (n, t), made of y, with weights times factors (of the classes)."""
+        for name in ("coef_", "dual_coef_", "kernel_", "X_fit_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        weights = sample_weight * factors
+        kept = np.flatnonzero(weights)
+        if not kept.size:
+            raise ValueError("sample_weight is zero for all points: nothing to fit")
+        points = X if len(kept) == len(X) else X[np.ix_(kept, kept)] if self._given else X[kept]
+        self._fit_kept(points, Y[kept], y[kept], weights[kept], sample_weight[kept])
+        if len(kept) < len(X):  # what has one row per point has one for those without weight too
+            decided = self.loo_decision_
+            if self.kernel is not None:
+                self.dual_coef_ = _rows(kept, self.dual_coef_, np.zeros((len(X), Y.shape[1])))
+            if hasattr(self, "kernel_"):
+                self.X_fit_ = X
+            self.loo_decision_ = _rows(kept, decided, self._decisions(X))
+
+    def _fit_kept(
+        self, X: NDArray, Y: NDArray, y: NDArray, weights: NDArray, sample_weight: NDArray
+    ) -> None:
+        """`_fit` to points of positive weights."""
         n = len(X)
         if n < 2:
             raise ValueError(
                 f"leave-one-out needs at least 2 samples, got n_samples = {n} (1 sample)"
             )
-        X = X.astype(np.float64, copy=False)
-        self._y_mean = Y.mean(axis=0) if self.fit_intercept else np.zeros(Y.shape[1])
+        shares = weights / weights.sum()
+        roots = np.sqrt(n * shares)[:, None]
+        y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
+        Y_rooted = roots * (Y - y_mean)
+        repair = Repair(type(self).__name__, self.repair)
         if self.kernel is None:
-            self._x_mean = X.mean(axis=0) if self.fit_intercept else np.zeros(X.shape[1])
-            features = X - self._x_mean
+            X = X.astype(np.float64, copy=False)
+            check_scale(X)
+            x_mean = shares @ X if self.fit_intercept else np.zeros(X.shape[1])
+            features = roots * (X - x_mean)
             dual = X.shape[1] > n
             gram = features @ features.T if dual else features.T @ features
+            tolerance = np.inf  # features times themselves: no eigenvalue is truly below zero
         else:
-            gram, dual = self._train_gram(X), True
-        Y_centred = Y - self._y_mean
+            gram, gram_mean, tolerance = self._train_gram(X, shares)
+            gram *= roots * roots.T
+            dual = True
         if dual:
-            path = LeaveOneOutPath(*self._dual_basis(gram), Y_centred, np.zeros(n))
+            values, Q = self._dual_basis(gram, roots[:, 0])
+            L, signs = repair(values, tolerance)
+            path = LeaveOneOutPath(Q, L, Y_rooted, np.zeros(n), signs)
         else:
-            path = self._primal_path(features, gram, Y_centred)
+            path = self._primal_path(features, gram, Y_rooted, shares)
+        self.negative_share_ = repair.negative_share
 
-        self.lambdas_ = self._grid(path.L, n)
-        self.loo_errors_ = np.array([loss(path.residuals(lam)) for lam in self.lambdas_])
+        self.alphas_ = self._grid(path.L, n)
+        self.loo_errors_ = np.array(
+            [
+                self._loss(Y - left / roots, Y, y, weights, sample_weight)
+                for left in path.residuals(self.alphas_)
+            ]
+        )
         # Among equals the strongest regularisation wins: the grid is sorted upwards.
-        best = len(self.lambdas_) - 1 - int(np.argmin(self.loo_errors_[::-1]))
-        self.lambda_ = float(self.lambdas_[best])
-        self.loo_decision_ = Y - path.residuals(self.lambda_)
-        dual_coef = path.dual_coefficients(self.lambda_)
+        best = len(self.alphas_) - 1 - int(np.argmin(self.loo_errors_[::-1]))
+        self.alpha_ = float(self.alphas_[best])
+        self.loo_decision_ = Y - next(path.residuals(self.alphas_[[best]])) / roots
+        dual_coef = path.dual_coefficients(self.alpha_)
         if self.kernel is None:
             coef = features.T @ dual_coef
             self.coef_ = coef.T
-            self.intercept_ = self._y_mean - self._x_mean @ coef
+            self.intercept_ = y_mean - x_mean @ coef
         else:
             # The coefficients sum to zero, so centring shows only in the constant.
-            self.dual_coef_ = dual_coef
-            self.intercept_ = self._y_mean - self._gram_mean @ dual_coef
+            self.dual_coef_ = roots * dual_coef
+            self.intercept_ = y_mean - gram_mean @ self.dual_coef_
 
-    def _train_gram(self, X: NDArray) -> NDArray:
-        """The Gram matrix of the training points, centred when there is an intercept."""
-        if self.kernel == "precomputed":
+    def _loss(
+        self, decided: NDArray, Y: NDArray, y: NDArray, weights: NDArray, sample_weight: NDArray
+    ) -> float:
+        """What the chosen alpha has least of; minus the score, where ``scoring`` names one."""
+        if self.scoring is None:
+            return self._default_loss(decided, Y, weights)
+        scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
+        given = {"sample_weight": sample_weight} if np.ptp(sample_weight) else {}
+        score = float(scorer(self._of_decisions(), decided, y, **given))
+        if not np.isfinite(score):
+            raise ParameterError(
+                f"{type(self).__name__}: scoring={short(self.scoring)} gives {score} on "
+                "leave-one-out values; take one that is defined for these targets"
+            )
+        return -score
+
+    def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
+        """The training points' Gram matrix, centred when there is an intercept, and its means."""
+        if self._given:
             gram = X
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
                     f"a precomputed Gram matrix must be square at fit, got shape {X.shape}"
                 )
         else:
-            gram = pairwise_kernels(X, metric=self.kernel)
             self.X_fit_ = X
-        gap = np.abs(gram - gram.T).max()
-        if gap > 1e-6 * np.abs(gram).max():
-            raise ValueError(
-                f"the Gram matrix is not symmetric (largest difference {gap:.2g}); use "
-                "(K + K.T) / 2, or a learner for indefinite kernels such as SVC"
-            )
-        self._gram_mean = np.zeros(len(gram))
-        if not self.fit_intercept:
-            return gram
-        self._gram_mean = gram.mean(axis=0)
-        return gram - self._gram_mean - self._gram_mean[:, None] + gram.mean()
+            # a copy: what is set on the kernel later does not change the fitted model
+            self.kernel_ = clone(self.kernel, safe=False)
+            gram = np.asarray(pairwise_kernels(X, metric=self.kernel_))
+        check_finite("the Gram matrix", gram)
+        check_symmetric(gram)
+        tolerance = rounding(gram)
+        gram = gram.astype(np.float64)
+        mean = np.zeros(len(gram))
+        if self.fit_intercept:
+            mean = shares @ gram
+            gram += shares @ mean
+            gram -= mean
+            gram -= mean[:, None]
+        return gram, mean, tolerance
 
-    def _dual_basis(self, gram: NDArray) -> tuple[NDArray, NDArray]:
+    def _dual_basis(self, gram: NDArray, roots: NDArray) -> tuple[NDArray, NDArray]:
         """All eigenvectors of the Gram matrix but, when centred, the constant one."""
         if self.fit_intercept:
-            # The constant vector has eigenvalue zero, lost among others near zero; lifted above
-            # all of them it comes out alone, and last.
-            gram = gram + (2 * np.trace(gram) + 1) / len(gram)
-        values, vectors = linalg.eigh(gram, check_finite=False)
-        if self.fit_intercept:
-            values, vectors = values[:-1], vectors[:, :-1]
-        return vectors, np.maximum(values, 0)
+            # The constant vector (times roots of weights) has eigenvalue zero, lost among others
+            # near zero; lifted above all of them it comes out alone, and last.
+            lift = 2 * float(np.linalg.norm(gram)) or 1.0
+            gram += lift / len(gram) * np.outer(roots, roots)
+        values, vectors = linalg.eigh(gram, check_finite=False, overwrite_a=True)
+        return (values[:-1], vectors[:, :-1]) if self.fit_intercept else (values, vectors)
 
-    def _primal_path(self, features: NDArray, covariance: NDArray, Y: NDArray) -> LeaveOneOutPath:
+    def _primal_path(
+        self, features: NDArray, covariance: NDArray, Y: NDArray, shares: NDArray
+    ) -> LeaveOneOutPath:
         values, vectors = linalg.eigh(covariance, check_finite=False)
         keep = values > values[-1] * len(features) * np.finfo(float).eps
         values, vectors = values[keep], vectors[:, keep]
         Q = features @ (vectors / np.sqrt(values))
-        outside = 1 - np.square(Q).sum(axis=1) - self.fit_intercept / len(features)
+        outside = 1 - np.square(Q).sum(axis=1) - self.fit_intercept * shares
         full = len(values) == len(features) - self.fit_intercept
-        return LeaveOneOutPath(Q, values, Y, np.zeros(len(Q)) if full else outside.clip(0))
+        outside = np.zeros(len(Q)) if full else outside.clip(0)
+        return LeaveOneOutPath(Q, values, Y, outside, np.ones(len(values)))
 
     def _grid(self, values: NDArray, n: int) -> NDArray:
-        if self.lambdas is None:
-            # Constant features leave no eigenvalue: any lambda then gives the mean.
+        if self.alphas is None:
+            # Constant features leave no eigenvalue: any alpha then gives the mean.
             return (values.max(initial=0) / n or 1.0) * np.logspace(-10, 0, 31)
-        grid = np.sort(np.atleast_1d(np.asarray(self.lambdas, dtype=float)))
-        if grid.ndim != 1 or not grid.size or not np.all(grid > 0):
-            raise ValueError(f"lambdas must be positive numbers, got {self.lambdas!r}")
-        return grid
+        return np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=float)))
+
+    @property
+    def _given(self) -> bool:
+        """Whether X is the Gram matrix."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        if self.kernel is None:
-            return X @ self.coef_.T + self.intercept_
-        gram = (
-            X
-            if self.kernel == "precomputed"
-            else pairwise_kernels(X, self.X_fit_, metric=self.kernel)
-        )
-        return gram @ self.dual_coef_ + self.intercept_
+        return self._decisions(validate_data(self, X, reset=False, dtype=_FLOATS))
 
-    def __sklearn_tags__(self):
+    def _decisions(self, X: NDArray) -> NDArray:
+        if hasattr(self, "coef_"):
+            return X @ self.coef_.T + self.intercept_
+        if hasattr(self, "kernel_"):
+            X = np.asarray(pairwise_kernels(X, self.X_fit_, metric=self.kernel_))
+            check_finite("the kernel between new points and training points", X)
+        return X @ self.dual_coef_ + self.intercept_
+
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._given
         return tags
 
 
+def _pairs(decided: NDArray) -> NDArray:
+    """Values of which the sign decides as values of two classes, shape (n t, 2)."""
+    return np.column_stack([-decided.ravel(), decided.ravel()]) / 2
+
+
+def _rows(kept: NDArray, some: NDArray, rest: NDArray) -> NDArray:
+    """``rest`` with the rows ``kept`` replaced."""
+    rest[kept] = some
+    return rest
+
+
+class _Decided(ClassifierMixin, BaseEstimator):
+    """A classifier whose points are decision values, for scorers."""
+
+    def __init__(self, classes: NDArray, labels: Callable[[NDArray], NDArray]):
+        self.classes_ = classes
+        self.labels = labels
+
+    def decision_function(self, decided: NDArray) -> NDArray:
+        return decided[:, 0] if decided.shape[1] == 1 else decided
+
+    def predict(self, decided: NDArray) -> NDArray:
+        return self.labels(decided)
+
+
+class _Predicted(RegressorMixin, BaseEstimator):
+    """A regressor whose points are predictions, for scorers."""
+
+    def predict(self, decided: NDArray) -> NDArray:
+        return decided
+
+
+@renamed_parameters(lambdas="alphas")
 class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
-    r"""Regularised least squares regression, lambda chosen by exact leave-one-out.
+    r"""Regularised least squares regression, alpha chosen by exact leave-one-out.
 
     Minimises (Mroueh et al. 2015, section 6)
 
-    .. math:: \frac{1}{N} \lVert Y - \Phi W \rVert_F^2 + \lambda \lVert W \rVert_F^2.
+    .. math:: \frac{1}{N} \lVert Y - \Phi W \rVert_F^2 + \alpha \lVert W \rVert_F^2.
 
     One eigendecomposition, of the p x p covariance or of the n x n Gram matrix, whichever is
-    smaller, gives the leave-one-out error of every lambda.
+    smaller, gives the leave-one-out error of every alpha.
+
+    Leave-one-out describes the model that predicts: it is what refitting without the point gives,
+    in the feature space that all points fix. For an indefinite kernel that is the space after
+    ``repair``, of the (centred) Gram matrix :math:`V \Lambda V^T`: with "clip" new points are
+    projected on the eigenvectors :math:`V_+` of positive eigenvalues, where training points have
+    coordinates :math:`V_+ \Lambda_+^{1/2}`; "flip" turns the sign of the others; "shift" adds
+    :math:`-\lambda_{\min}` to the diagonal, which new points do not see, and neither does a
+    point that is left out.
 
     Parameters
     ----------
-    lambdas : array-like of positive floats or None
+    alphas : positive float, array-like of positive floats, or None
         The path; None takes 31 values over ten decades below the largest eigenvalue of
         the covariance.
     kernel : Kernel, str, callable, "precomputed" or None
         None is linear on the features as given; otherwise the dual problem with this kernel.
     fit_intercept : bool
         Whether to centre features (in feature space, for kernels) and targets.
+    repair : {"clip", "flip", "shift", "raise"}
+        What happens to negative eigenvalues of an indefinite kernel, with an
+        `IndefiniteWarning` that says how many there are. "raise" refuses them.
+    scoring : str, callable or None
+        Score of leave-one-out predictions by which alpha is chosen: a name or a scorer that
+        scikit-learn knows; None takes the squared error.
 
     Attributes
     ----------
-    lambda_, lambdas_, loo_errors_ : the chosen value, the path, its mean squared leave-one-out
-        errors, shape (q,)
-    loo_decision_ : ndarray of shape (n, t), leave-one-out predictions at ``lambda_``
+    alpha_, alphas_, loo_errors_ : the chosen value, the path, its mean squared leave-one-out
+        errors (or minus its scores), shape (q,)
+    loo_decision_ : ndarray of shape (n, t), leave-one-out predictions at ``alpha_``
+    negative_share_ : float
+        Sum of the negative eigenvalues over the sum of all absolute ones; zero for a positive
+        semi-definite kernel.
     coef_, intercept_ : when ``kernel`` is None
     dual_coef_ : ndarray of shape (n, t), with a kernel
 
@@ -218,15 +316,48 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     array([41.])
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RLSRegressor:
-        """Fit features or Gram matrix X of shape (n, p) to targets of shape (n,) or (n, t)."""
-        X, y = validate_data(
-            self, X, y, dtype=(np.float64, np.float32), multi_output=True, y_numeric=True
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        kernel: Any = None,
+        *,
+        fit_intercept: bool = True,
+        repair: str = "clip",
+        scoring: Any = None,
+    ):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.repair = repair
+        self.scoring = scoring
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> RLSRegressor:
+        """Fit features or a Gram matrix to targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,) or (n, t)
+        sample_weight : array-like of shape (n,), optional
+            Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
+        """
+        check_parameters(self)
+        points, targets = validate_data(
+            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True
         )
-        self._flat = y.ndim == 1
-        Y = check_array(y, ensure_2d=False, dtype=np.float64).reshape(len(y), -1)
-        self._fit(X, Y, loss=lambda residuals: np.mean(np.square(residuals)))
+        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        self._flat = targets.ndim == 1
+        Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
+        self._fit(points, Y, targets, weights, 1.0)
         return self
+
+    def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
+        return float(np.average(np.square(Y - decided).mean(axis=1), weights=weights))
+
+    def _of_decisions(self) -> BaseEstimator:
+        return _Predicted()
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predicted targets, of shape (n,) or (n, t) as in `fit`."""
@@ -234,51 +365,125 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         return decided[:, 0] if self._flat else decided
 
 
+@renamed_parameters(lambdas="alphas")
 class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     """Regularised least squares classification on one-vs-all +-1 targets.
 
-    The lambda with the best leave-one-out accuracy is taken; equal accuracies are told apart by
-    the squared error. Parameters and attributes are those of `RLSRegressor`; ``loo_errors_`` holds
-    leave-one-out misclassification rates (plus a tie-breaking share of squared error below half
-    a sample).
+    The alpha with the best leave-one-out accuracy is taken; equal accuracies are told apart by
+    the squared error. Parameters and attributes are those of `RLSRegressor`, and these:
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, in the fit and in the leave-one-out error; "balanced" gives all
+        classes the same sum. Without it, few positives among many points are best ignored.
+    scoring : str, callable or None
+        None takes the (weighted) accuracy.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    loo_errors_ : ndarray of shape (q,)
+        Leave-one-out misclassification rates (plus a tie-breaking share of squared error below
+        half a sample), or minus the scores.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> bool(RLSClassifier().fit(X, y).score(X, y) > 0.8)
-    True
+    >>> model = RLSClassifier().fit(X, y)
+    >>> bool(model.score(X, y) > 0.8), model.predict_proba(X[:1]).argmax()
+    (True, np.int64(0))
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> RLSClassifier:
-        """Fit features or Gram matrix X of shape (n, p) to labels (or a multilabel matrix)."""
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), multi_output=True)
-        check_classification_targets(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        self._binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
-        Y = self._binarizer.fit_transform(y).astype(np.float64)
-        self._multilabel = type_of_target(y) == "multilabel-indicator"
-        self.classes_ = self._binarizer.classes_
+    _parameters = {
+        "class_weight": None
+        | OneOf("balanced")
+        | Has("a dictionary from classes to weights", "keys")
+    }
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        kernel: Any = None,
+        *,
+        fit_intercept: bool = True,
+        repair: str = "clip",
+        scoring: Any = None,
+        class_weight: Any = None,
+    ):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.repair = repair
+        self.scoring = scoring
+        self.class_weight = class_weight
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> RLSClassifier:
+        """Fit features or a Gram matrix to labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+        y : array-like of shape (n,), or (n, t) of zeros and ones for several labels at once
+        sample_weight : array-like of shape (n,), optional
+            Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
+        """
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
+        check_classification_targets(labels)
+        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
+        self._multilabel = type_of_target(labels) == "multilabel-indicator"
+        seen = labels[weights > 0]
+        binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(seen if len(seen) else labels)
+        self.classes_ = binarizer.classes_
         if not self._multilabel:
             check_two_classes(self.classes_)
-
-        def loss(residuals: NDArray) -> float:
-            decided = Y - residuals
-            if Y.shape[1] == 1 or self._multilabel:
-                wrong = np.mean((decided > 0) != (Y > 0))
-            else:
-                wrong = np.mean(decided.argmax(axis=1) != Y.argmax(axis=1))
-            return misclassification(wrong, residuals)
-
-        self._fit(X, Y, loss)
+        Y = binarizer.transform(labels).astype(np.float64)
+        factors = (
+            1.0 if self.class_weight is None else compute_sample_weight(self.class_weight, labels)
+        )
+        self._fit(points, Y, labels, weights, factors)
+        pairs = self._multilabel or Y.shape[1] == 1
+        self._columns = (Y > 0).ravel().astype(int) if pairs else Y.argmax(axis=1)
+        self._column_weights = np.repeat(weights * factors, len(self._columns) // len(Y))
         return self
+
+    def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
+        if Y.shape[1] == 1 or self._multilabel:
+            wrong = (decided > 0) != (Y > 0)
+        else:
+            wrong = decided.argmax(axis=1) != Y.argmax(axis=1)
+        return misclassification(wrong, Y - decided, weights)
+
+    def _of_decisions(self) -> BaseEstimator:
+        return _Decided(self.classes_, self._labels)
 
     def _labels(self, decided: NDArray) -> NDArray:
         """Labels, or the multilabel matrix."""
         return (decided > 0).astype(int) if self._multilabel else super()._labels(decided)
 
-    def __sklearn_tags__(self):
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.
+
+        Softmax of the decisions times one slope, which is fitted to the decisions on points that
+        were left out (`fit_slope`): the most probable class is the predicted one. With weights,
+        of classes too, they are probabilities in the weighted population. For several labels at
+        once shape (n, t), each on its own.
+        """
+        decided, held = self._decide(X), self.loo_decision_
+        pairs = self._multilabel or held.shape[1] == 1
+        held = _pairs(held) if pairs else held
+        slope = fit_slope(held, self._columns, self._column_weights)
+        if self._multilabel:
+            return expit(slope * decided)
+        return softmax(slope * (_pairs(decided) if pairs else decided), axis=1)
+
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags

@@ -6,7 +6,14 @@ from .baselines import SortedCoordinates, augment
 from .characters import invariant_dimensions
 from .discrepancy import invariance_discrepancy
 from .expansion import Eigenfunctions, Expansion, transform_to_invariant
-from .kernels import SignAveragedVonMises, SobolevKernel, VonMisesKernel
+from .kernels import (
+    HeatKernel,
+    MaternKernel,
+    SignAveragedVonMises,
+    SobolevKernel,
+    SpectralKernel,
+    VonMisesKernel,
+)
 from .product import Product
 from .projection import invariant_subspace, project
 from .sphere import Sphere
@@ -19,12 +26,15 @@ __all__ = [
     "Eigenfunctions",
     "Eigenspace",
     "Expansion",
+    "HeatKernel",
+    "MaternKernel",
     "OracleCalls",
     "Product",
     "SignAveragedVonMises",
     "SobolevKernel",
     "SortedCoordinates",
     "SpectralAveraging",
+    "SpectralKernel",
     "Sphere",
     "Torus",
     "VonMisesKernel",

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lstsq
-from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import RidgeCV
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
-from ..groups import FiniteGroup
-from ..groups.base import check_transformations
+from ..deprecation import renamed_parameters
+from ..groups import Transformations
+from ..parameters import (
+    Array,
+    Has,
+    Number,
+    OneOf,
+    ParameterError,
+    Positive,
+    check_parameters,
+    short,
+)
 from ..theory import soleymani2025 as theory
 from .base import Basis, OracleCalls
-from .discrepancy import invariance_discrepancy
 from .expansion import Expansion
 from .projection import invariant_subspace
+from .ridge import RidgeFit
 from .torus import Torus
 
 __all__ = ["SpectralAveraging"]
@@ -26,8 +42,9 @@ __all__ = ["SpectralAveraging"]
 ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
-class SpectralAveraging(RegressorMixin, BaseEstimator):
-    r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a finite group.
+@renamed_parameters(penalties="alphas")
+class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.
 
     Keep the eigenspaces with :math:`D_\lambda \le D`, estimate the coefficients, and project
     them, an eigenspace at a time, onto the invariant subspace that the group's *generators* cut
@@ -42,8 +59,10 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         The manifold. Default: `Torus` with as many dimensions as X has features, on which every
         real point lies (coordinates are read modulo 2). A truncated basis is taken as it is when
         no ``degree``, ``cutoff`` or ``smoothness`` says otherwise.
-    group : FiniteGroup, optional
-        Acts on the manifold by isometries. Default: the trivial group, so no invariance.
+    group : FiniteGroup or continuous group, optional
+        Acts on the manifold by isometries. Default: the trivial group, so no invariance. A
+        continuous group, such as `Rotations3D`, is given by the generators of its Lie algebra,
+        which annihilate exactly the invariant functions.
     degree : int, optional
         Label of the highest eigenspace kept (polynomial degree on the sphere, frequency on the
         circle, squared norm of the frequency vector on the torus).
@@ -59,12 +78,19 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         coefficient. "least_squares": least squares within the invariant subspace. "ridge": the
         same with a penalty chosen by leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha
         |f_\lambda|^2` when ``smoothness`` is given and on :math:`|f|^2` otherwise. Or any
-        scikit-learn regressor with ``coef_`` and ``intercept_``, such as ``LassoCV()``, fitted to
-        the values of the invariant functions.
-    penalties : array-like, optional
-        Candidates for "ridge", per sample. Default: 1e-10 to 1e2, four a decade.
+        scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
+        fitted to the values of the invariant functions. For any other learner, a classifier or one
+        with a link among them, put `Eigenfunctions` with the same ``group`` in front of it.
+    alphas : array-like, optional
+        Candidates for "ridge", on the scale of `invariance.linear`: minimise
+        :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
+        decade.
     method : {"auto", "components", "null_space"}
         How the invariant subspace is found; see `project`.
+    density : callable, optional
+        Density of the points relative to the uniform probability measure, from points (n,
+        n_features) to positive values (n,). Every sample then counts by the density's inverse, so
+        that "mean" and "centered" stay unbiased for points that are not uniform.
 
     Attributes
     ----------
@@ -72,12 +98,14 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         The truncated basis; ``basis_.n_functions_`` is the effective cutoff D.
     invariant_dimensions_ : ndarray of shape (K,)
         Invariant functions in each kept eigenspace.
-    coef_ : ndarray of shape (D,)
-        Coefficients in the full basis; they are invariant.
+    coef_ : ndarray of shape (D,) or (D, t)
+        Coefficients in the full basis; they are invariant. One column per output.
     vectors_ : sparse array of shape (D, r)
         Orthonormal basis of the invariant subspace.
-    penalty_ : float
-        Chosen penalty per sample ("ridge" only).
+    alpha_ : float
+        The chosen alpha ("ridge" only).
+    noise_ : float or ndarray of shape (t,)
+        Variance of the noise ("ridge" only): the most likely one, see `predict`.
     estimator_ : estimator
         The fitted linear regressor, where one was given.
     oracle_calls_ : OracleCalls
@@ -85,15 +113,17 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
 
     Raises
     ------
-    ValueError
-        For points off the manifold, a group that does not act on it, both ``degree`` and
-        ``cutoff``, or "least_squares" with more invariant functions than samples.
+    ParameterError
+        For a parameter that is not what it may be, points off the manifold, a group that does not
+        act on it, both ``degree`` and ``cutoff``, "least_squares" with more invariant functions
+        than samples, or a regressor that is not linear.
 
     Warns
     -----
     UserWarning
         For s <= d/2, which the theorem does not cover, for a cutoff inside an eigenspace, and for
-        more invariant functions than samples.
+        more invariant functions than samples, and for points spread over more than one period of a
+        torus.
 
     Examples
     --------
@@ -106,18 +136,46 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
     array([1, 1, 1, 2])
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
     (True, 1.0)
+
+    Three particles on a sphere, in any order and however the whole is turned:
+
+    >>> from invariance.groups import Rotations3D
+    >>> from invariance.spectral import Product
+    >>> particles = Product([Sphere(3)] * 3, exchangeable=True)
+    >>> X = particles.sample(200, random_state=0)
+    >>> a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
+    >>> y = (a * b).sum(axis=1) + (b * c).sum(axis=1) + (c * a).sum(axis=1)
+    >>> model = SpectralAveraging(particles, Rotations3D(), degree=4, estimator="ridge")
+    >>> model.fit(X, y).invariant_dimensions_
+    array([1, 0, 1])
+    >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
+    (True, 1.0)
     """
+
+    _parameters = {
+        "basis": Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate") | None,
+        "group": Has("a group, such as Permutations(3)", "act", "sample") | None,
+        "degree": Number(0) | None,
+        "cutoff": Number(1) | None,
+        "smoothness": Positive() | None,
+        "estimator": OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
+        "alphas": Array(ndim=1, above=0) | None,
+        "method": OneOf("auto", "components", "null_space"),
+        "density": Has("a function from points to values", "__call__") | None,
+    }
 
     def __init__(
         self,
         basis: Basis | None = None,
-        group: FiniteGroup | None = None,
-        degree: int | None = None,
+        group: Transformations | None = None,
+        *,
+        degree: float | None = None,
         cutoff: float | None = None,
         smoothness: float | None = None,
         estimator: str | RegressorMixin = "mean",
-        penalties: ArrayLike | None = None,
+        alphas: ArrayLike | None = None,
         method: str = "auto",
+        density: Callable[[NDArray], NDArray] | None = None,
     ):
         self.basis = basis
         self.group = group
@@ -125,8 +183,9 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         self.cutoff = cutoff
         self.smoothness = smoothness
         self.estimator = estimator
-        self.penalties = penalties
+        self.alphas = alphas
         self.method = method
+        self.density = density
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -134,50 +193,75 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> SpectralAveraging:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SpectralAveraging:
         """Estimate the invariant coefficients.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Points of the manifold, assumed uniform.
-        y : array-like of shape (n,)
+            Points of the manifold, uniform or of the given ``density``.
+        y : array-like of shape (n,) or (n, t)
+        sample_weight : array-like of shape (n,), optional
+            A weight counts as so many copies of its sample.
         """
-        if isinstance(self.estimator, str) and self.estimator not in ESTIMATORS:
-            raise ValueError(
-                f"estimator must be one of {ESTIMATORS} or a linear regressor, "
-                f"got {self.estimator!r}"
-            )
-        if self.group is not None:
-            check_transformations(type(self).__name__, self.group)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = y.astype(float)
-        manifold = Torus(X.shape[1]) if self.basis is None else self.basis
-        manifold.check_points(X)
-        self.basis_ = self._truncated(manifold, len(X))
+        check_parameters(self)
+        points: NDArray
+        labels: NDArray
+        points, labels = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
+        )
+        labels = labels.astype(float)
+        weights: NDArray = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.sum() > 0:
+            raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
+        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
+        manifold.check_points(points)
+        doubt = manifold.outside(points)
+        if doubt is not None:
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+        self.basis_ = self._truncated(manifold, float(weights.sum()))
         self.oracle_calls_ = OracleCalls()
-        if self.group is None:
+        if self.group is None and not len(self.basis_.exchanges()[0]):
             subspaces = [sparse.eye_array(d, format="csc") for d in self.basis_.dimensions_]
         else:
-            subspaces = invariant_subspace(self.basis_, self.group, self.method, self.oracle_calls_)
+            subspaces = invariant_subspace(
+                self.basis_, self.group, method=self.method, calls=self.oracle_calls_
+            )
         self.invariant_dimensions_ = np.array([u.shape[1] for u in subspaces])
         self.vectors_ = sparse.csr_array(sparse.block_diag(subspaces, format="csr"))
-        self._check_determined(len(X))
-        features = self.basis_.combine(X, self.vectors_, self.oracle_calls_)
-        self.coef_ = self.vectors_ @ self._solve(features, y)
+        self._check_determined(int(np.count_nonzero(weights)))
+        features = self.basis_.combine(points, self.vectors_, calls=self.oracle_calls_)
+        targets = labels.reshape(len(labels), -1)
+        solution = self._solve(
+            features, targets, weights, self._inverse_density(points), labels.ndim == 1
+        )
+        self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
 
-    def _truncated(self, manifold: Basis, n_samples: int) -> Basis:
+    def _inverse_density(self, X: NDArray) -> NDArray | None:
+        if self.density is None:
+            return None
+        values = np.asarray(self.density(X), dtype=float)
+        if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
+            raise ParameterError(
+                f"density must give one positive number per point, shape ({len(X)},), but gave "
+                f"{short(values)}"
+            )
+        return 1 / values
+
+    def _truncated(self, manifold: Basis, n_samples: float) -> Basis:
         if self.degree is not None and self.cutoff is not None:
-            raise ValueError(
+            raise ParameterError(
                 f"give degree or cutoff, not both (degree={self.degree!r}, cutoff={self.cutoff!r})"
             )
         if {self.degree, self.cutoff, self.smoothness} == {None} and manifold.degree is not None:
             return manifold
         d = manifold.manifold_dimension
-        smoothness = d / 2 + 1 if self.smoothness is None else self.smoothness
-        if not np.isreal(smoothness) or not smoothness > 0:
-            raise ValueError(f"smoothness must be a positive number, got {self.smoothness!r}")
+        smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
             warnings.warn(
                 f"smoothness={smoothness:g} is not above half the manifold's dimension "
@@ -190,6 +274,12 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
             return manifold.truncate(degree=self.degree)
         if self.cutoff is not None:
             return manifold.truncate(cutoff=self.cutoff)
+        if n_samples < 1:
+            raise ParameterError(
+                f"the cutoff follows from the number of samples, but sample_weight sums to "
+                f"{n_samples:.3g}: a weight counts as so many copies of its sample; multiply the "
+                "weights, or give degree or cutoff"
+            )
         return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d=d), warn=False)
 
     def _check_determined(self, n_samples: int) -> None:
@@ -201,7 +291,7 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
             f"eigenfunctions), more than the {n_samples} samples"
         )
         if self.estimator == "least_squares":
-            raise ValueError(
+            raise ParameterError(
                 f"{message}: least squares has no unique solution; lower the degree or the "
                 "cutoff, or use estimator='ridge'"
             )
@@ -211,40 +301,84 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
             stacklevel=3,
         )
 
-    def _solve(self, features: NDArray, y: NDArray) -> NDArray:
-        """Coefficients of the invariant functions, shape (r,)."""
+    def _solve(
+        self,
+        features: NDArray,
+        targets: NDArray,
+        weights: NDArray,
+        inverse: NDArray | None,
+        single: bool,
+    ) -> NDArray:
+        """Coefficients of the invariant functions, shape (r, t)."""
+        total = weights.sum()
+        if inverse is not None:
+            weights = weights * inverse
         if not isinstance(self.estimator, str):
-            return self._solve_with_regressor(features, y)
+            given = weights if inverse is not None or np.any(weights != 1) else None
+            return self._solve_with_regressor(features, targets, given, single)
         if self.estimator == "mean":
-            return features.T @ y / len(y)
+            return features.T @ (weights[:, None] * targets) / total
         if self.estimator == "least_squares":
-            return lstsq(features, y)[0]
+            root = np.sqrt(weights)[:, None]
+            return np.asarray(lstsq(root * features, root * targets)[0])
         # The first function is constant, equal to 1 or -1.
-        coefficients = np.empty(features.shape[1])
+        coefficients = np.empty((features.shape[1], targets.shape[1]))
         others = features[:, 1:]
         if self.estimator == "centered":
-            offset = y.mean()
-            coefficients[1:] = others.T @ (y - offset) / len(y)
-        elif others.shape[1] == 0:
-            offset = y.mean()
-            self.penalty_ = 0.0
+            offset = weights @ targets / weights.sum()
+            coefficients[1:] = others.T @ (weights[:, None] * (targets - offset)) / total
         else:
             scale = self._sobolev_scale()
-            penalties = np.logspace(-10, 2, 49) if self.penalties is None else self.penalties
-            ridge = RidgeCV(alphas=np.asarray(penalties, dtype=float) * len(y))
-            ridge.fit(others * scale, y)
-            coefficients[1:] = ridge.coef_ * scale
-            offset = ridge.intercept_
-            self.penalty_ = float(ridge.alpha_ / len(y))
+            alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas)
+            self._ridge = RidgeFit(others * scale, targets, weights, alphas.astype(float))
+            coefficients[1:] = self._ridge.coefficients * scale[:, None]
+            offset = self._ridge.intercepts
+            self.alpha_ = self._ridge.alpha
+            self.noise_ = float(self._ridge.noise[0]) if single else self._ridge.noise
         coefficients[0] = offset * np.sign(features[0, 0])
         return coefficients
 
-    def _solve_with_regressor(self, features: NDArray, y: NDArray) -> NDArray:
-        self.estimator_ = clone(self.estimator).fit(features[:, 1:], y)
-        coefficients = np.empty(features.shape[1])
-        coefficients[1:] = self.estimator_.coef_
-        coefficients[0] = self.estimator_.intercept_ * np.sign(features[0, 0])
-        return coefficients
+    def _solve_with_regressor(
+        self, features: NDArray, targets: NDArray, weights: NDArray | None, single: bool
+    ) -> NDArray:
+        name = type(self.estimator).__name__
+        options = {}
+        if weights is not None:
+            if not has_fit_parameter(self.estimator, "sample_weight"):
+                raise ParameterError(
+                    f"{name} takes no sample_weight; leave out sample_weight and density"
+                )
+            options["sample_weight"] = weights
+        y = targets[:, 0] if single else targets
+        remedy = (
+            "take one that predicts X @ coef_ + intercept_, or put Eigenfunctions(basis, group, "
+            f"degree=...) in front of {name} with make_pipeline"
+        )
+        asked = self.estimator.get_params() if hasattr(self.estimator, "get_params") else {}
+        # The first function is constant: an intercept, where the regressor fits none itself.
+        first = 0 if asked.get("fit_intercept") is False else 1
+        while True:
+            used = features[:, first:]
+            self.estimator_ = clone(self.estimator).fit(used, y, **options)
+            if not hasattr(self.estimator_, "coef_"):
+                raise ParameterError(f"{name} has no coef_ once it is fitted; {remedy}")
+            if first == 0 or hasattr(self.estimator_, "intercept_"):
+                break
+            first = 0
+        inner = np.zeros((features.shape[1], targets.shape[1]))
+        found = np.reshape(self.estimator_.coef_, (-1, used.shape[1]))
+        intercept = np.reshape(getattr(self.estimator_, "intercept_", 0.0), -1)
+        predicted = np.reshape(self.estimator_.predict(used), targets.shape)
+        linear = used @ found.T + intercept
+        size = max(1.0, float(np.abs(predicted).max()))
+        if linear.shape != predicted.shape or np.abs(linear - predicted).max() > 1e-6 * size:
+            raise ParameterError(
+                f"{name} does not predict X @ coef_ + intercept_ (a link function?), so that its "
+                f"coefficients are no expansion in eigenfunctions; {remedy}"
+            )
+        inner[first:] = found.T
+        inner[0] += intercept * np.sign(features[0, 0])
+        return inner
 
     def _sobolev_scale(self) -> NDArray:
         """D_lambda^(-alpha/2) for each non-constant invariant function."""
@@ -253,25 +387,66 @@ class SpectralAveraging(RegressorMixin, BaseEstimator):
             return np.ones(len(counts))
         return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
 
+    def _penalised(self, X: NDArray) -> NDArray:
+        """The features whose coefficients ridge regression shrinks alike, shape (n, r - 1)."""
+        return self.basis_.combine(X, self.vectors_)[:, 1:] * self._sobolev_scale()
+
     @property
     def expansion_(self) -> Expansion:
         """The fitted function."""
         check_is_fitted(self)
         return Expansion(self.basis_, self.coef_)
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Values at points of shape (n, n_features)."""
+    def predict(
+        self, X: ArrayLike, *, return_std: bool = False
+    ) -> NDArray | tuple[NDArray, NDArray]:
+        """Values at points of shape (n, n_features).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+        return_std : bool
+            Also the standard deviation of the function's values ("ridge" only), the estimate being
+            the posterior mean for coefficients drawn from N(0, ``noise_`` / (n ``alpha_``)), of
+            which ``smoothness`` shrinks the higher ones. It speaks of functions in the span: what
+            the cutoff leaves out is not in it, nor is the noise.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, t); with ``return_std`` a pair of them
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.expansion_.predict(X)
+        points: NDArray = validate_data(self, X, dtype=np.float64, reset=False)
+        values = self.expansion_.predict(points)
+        if not return_std:
+            return values
+        if not hasattr(self, "alpha_"):
+            raise ParameterError(
+                f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
+            )
+        variances = self._ridge.variances(self._penalised(points))
+        return values, np.sqrt(variances).reshape(values.shape)
 
     def discrepancy(
-        self, X: ArrayLike, n_elements: int = 100, relative: bool = True, random_state=0
+        self,
+        X: ArrayLike,
+        *,
+        n_elements: int = 100,
+        relative: bool = True,
+        random_state: Any = 0,
+        verbose: int = 0,
     ) -> float:
-        """`invariance_discrepancy` of the fitted function, relative to its largest value."""
+        """`invariance_discrepancy` of the fitted function, relative to its largest value.
+
+        Under the group and, on a basis with exchangeable factors, under their exchange; the worst
+        of several outputs.
+        """
         check_is_fitted(self)
-        if self.group is None:
-            return 0.0
-        return float(
-            invariance_discrepancy(self.predict, self.group, X, n_elements, relative, random_state)
+        return self.expansion_.discrepancy(
+            X,
+            self.group,
+            n_elements=n_elements,
+            relative=relative,
+            random_state=random_state,
+            verbose=verbose,
         )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
-from ..groups import Group
+from ..config import block_bytes_of
+from ..groups import Transformations
+from ..parameters import Flag, Number, ParameterError, check_parameters, check_values, short
 
 __all__ = ["Basis", "Eigenspace", "OracleCalls"]
 
-#: Bound, in bytes, on the table of frame functions that a blocked evaluation holds at once.
-BLOCK_BYTES = 64 * 2**20
+#: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
+Maps: TypeAlias = tuple[NDArray, NDArray]
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,18 @@ class Basis(BaseEstimator, ABC):
         Number of functions kept, the effective cutoff D.
     """
 
-    n_features: int
-    manifold_dimension: int
-    volume: float
-    degree: float | None
+    n_features: Any
+    degree: Any
+
+    @property
+    @abstractmethod
+    def manifold_dimension(self) -> int:
+        """Dimension d of the manifold in the paper's rates."""
+
+    @property
+    @abstractmethod
+    def volume(self) -> float:
+        """The manifold's volume."""
 
     # ------------------------------------------------------------------ the spectrum
     @abstractmethod
@@ -95,8 +108,8 @@ class Basis(BaseEstimator, ABC):
         """The counting function: dimension of all eigenspaces with eigenvalue <= each value."""
 
     def truncate(
-        self, degree: float | None = None, cutoff: float | None = None, warn: bool = True
-    ) -> Basis:
+        self, degree: float | None = None, cutoff: float | None = None, *, warn: bool = True
+    ) -> Self:
         """A finite basis of the same manifold.
 
         Parameters
@@ -110,22 +123,22 @@ class Basis(BaseEstimator, ABC):
 
         Raises
         ------
-        ValueError
+        ParameterError
             Unless exactly one of the two is given, or for a cutoff below one.
         """
         if (degree is None) == (cutoff is None):
-            raise ValueError(f"give either degree or cutoff, got {degree=} and {cutoff=}")
+            raise ParameterError(f"give either degree or cutoff, got {degree=} and {cutoff=}")
         if cutoff is None:
             return self._with_degree(degree)
-        if not cutoff >= 1:
-            raise ValueError(f"cutoff must be at least 1 (the constant function), got {cutoff!r}")
-        total, last = 0, None
+        kinds = {"cutoff": Number(1), "warn": Flag()}
+        check_values(f"{type(self).__name__}.truncate", kinds, {"cutoff": cutoff, "warn": warn})
+        total, label = 0, 0.0
         # n^(1/(1+alpha)) of a perfect power falls short of it by rounding.
         limit = cutoff * (1 + 1e-12)
         for space in self.spectrum():
             if total + space.dimension > limit:
                 break
-            total, last = total + space.dimension, space
+            total, label = total + space.dimension, space.label
         if warn and total != cutoff:
             warnings.warn(
                 f"cutoff={cutoff:g} falls inside the eigenspace of eigenvalue "
@@ -135,24 +148,40 @@ class Basis(BaseEstimator, ABC):
                 UserWarning,
                 stacklevel=2,
             )
-        return self._with_degree(last.label)
+        return self._with_degree(label)
 
-    def _with_degree(self, degree: float) -> Basis:
+    def _with_degree(self, degree: float | None) -> Self:
         return type(self)(**{**self.get_params(deep=False), "degree": degree})
+
+    def without_degree(self) -> Self:
+        """The manifold itself, of infinitely many functions."""
+        return self._with_degree(None)
 
     @property
     def eigenspaces_(self) -> list[Eigenspace]:
-        if self.degree is None:
-            raise ValueError(f"{self!r} has infinitely many functions; truncate it first")
-        if not np.isreal(self.degree) or not self.degree >= 0:
-            raise ValueError(f"degree must be a non-negative number, got {self.degree!r}")
-        # Asked for once an eigenspace, so kept, for as long as the parameters stay the same.
-        parameters = {name: v for name, v in vars(self).items() if not name.startswith("_")}
-        if getattr(self, "_kept", (None,))[0] != parameters:
-            limit = self.degree + 1e-9 * max(1, abs(self.degree))
-            kept = list(takewhile(lambda space: space.label <= limit, self.spectrum()))
-            self._kept = (parameters, kept)
-        return self._kept[1]
+        check_parameters(self)
+        degree = self.degree
+        if degree is None:
+            raise ParameterError(f"{self!r} has infinitely many functions; truncate it first")
+        limit = degree + 1e-9 * max(1, abs(degree))
+        return self._kept(
+            "eigenspaces",
+            lambda: list(takewhile(lambda space: space.label <= limit, self.spectrum())),
+        )
+
+    def _kept(self, name: str, make: Callable[[], _Value]) -> _Value:
+        """What was computed before, for as long as the parameters stay the same."""
+        parameters = {key: v for key, v in vars(self).items() if not key.startswith("_")}
+        if getattr(self, "_memory", (None,))[0] != parameters:
+            self._memory: tuple[dict[str, Any], dict[str, Any]] = (parameters, {})
+        found = self._memory[1]
+        if name not in found:
+            found[name] = make()
+        return found[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_memory"}
 
     @property
     def labels_(self) -> NDArray:
@@ -188,21 +217,46 @@ class Basis(BaseEstimator, ABC):
     def frame(self, k: int) -> sparse.csr_array:
         """B_k, shape (dimension, frame size): eigenspace k's basis in terms of its frame."""
 
+    def frame_edges(self) -> NDArray:
+        """Where each eigenspace's frame starts when all stand in a row; shape (K + 1,)."""
+        return self._kept(
+            "edges",
+            lambda: np.cumsum(
+                [0] + [self.frame(k).shape[1] for k in range(len(self.eigenspaces_))]
+            ),
+        )
+
+    def _whole_frame(self) -> sparse.csr_array | None:
+        """All B_k as one block-diagonal array; None where the frame is the basis."""
+        return self._kept(
+            "frame",
+            lambda: _block_diagonal([self.frame(k) for k in range(len(self.eigenspaces_))]),
+        )
+
+    def check_accuracy(self) -> None:
+        """Refuse a basis whose functions rounding errors would spoil; most have none such."""
+
     @abstractmethod
-    def _frames(self, X: NDArray, wanted: list[NDArray]) -> list[NDArray]:
-        """Frame functions ``wanted[k]`` of each kept eigenspace, each of shape (chosen, n)."""
+    def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
+        """Frame functions, by their rising places in the row of frames; shape (chosen, n)."""
 
     def check_points(self, X: ArrayLike) -> NDArray:
         """X as floats of shape (n, n_features), on the manifold."""
-        X = check_array(X, dtype=np.float64)
-        if X.shape[1] != self.n_features:
-            raise ValueError(
+        points = check_array(X, dtype=np.float64)
+        if points.shape[1] != self.n_features:
+            raise ParameterError(
                 f"points of {type(self).__name__} have {self.n_features} coordinates, "
-                f"got {X.shape[1]}"
+                f"got {points.shape[1]}"
             )
-        return X
+        return points
 
-    def evaluate(self, X: ArrayLike, calls: OracleCalls | None = None) -> NDArray:
+    def outside(self, X: NDArray) -> str | None:
+        """What to warn of where the points' coordinates look unlike this manifold's; else None."""
+        return None
+
+    def evaluate(
+        self, X: ArrayLike, calls: OracleCalls | None = None, *, block_bytes: int | None = None
+    ) -> NDArray:
         """Values of all kept eigenfunctions.
 
         Parameters
@@ -210,18 +264,37 @@ class Basis(BaseEstimator, ABC):
         X : array-like of shape (n, n_features)
         calls : OracleCalls, optional
             Counts the values computed.
+        block_bytes : int, optional
+            Bound, in bytes, on the table of frame functions held at once; None is
+            `invariance.config_context`'s.
 
         Returns
         -------
         ndarray of shape (n, D), columns by eigenspace as `slices` says
         """
-        return self.combine(X, sparse.eye_array(self.n_functions_, format="csr"), calls)
+        X = self.check_points(X)
+        self.check_accuracy()
+        D, frame = self.n_functions_, self._whole_frame()
+        if calls is not None:
+            calls.eigenfunctions += len(X) * D
+        chosen = np.arange(D if frame is None else frame.shape[1])
+        values = np.empty((D, len(X))).T
+        for rows in self._blocks_of(len(X), len(chosen), block_bytes):
+            part = self._values(X[rows], chosen)
+            values[rows] = (part if frame is None else frame @ part).T
+        return values
 
-    def combine(self, X: ArrayLike, weights, calls: OracleCalls | None = None) -> NDArray:
+    def combine(
+        self,
+        X: ArrayLike,
+        weights: ArrayLike | sparse.sparray,
+        *,
+        calls: OracleCalls | None = None,
+        block_bytes: int | None = None,
+    ) -> NDArray:
         """Values of linear combinations of the eigenfunctions, in blocks of points.
 
-        Only the frame functions that some combination uses are evaluated, and at most
-        `BLOCK_BYTES` of their values exist at a time.
+        Only the frame functions that some combination uses are evaluated.
 
         Parameters
         ----------
@@ -229,50 +302,94 @@ class Basis(BaseEstimator, ABC):
         weights : array or sparse array of shape (D, r)
             Column j holds the coefficients of the j-th combination.
         calls : OracleCalls, optional
+        block_bytes : int, optional
+            As in `evaluate`.
 
         Returns
         -------
         ndarray of shape (n, r)
         """
         X = self.check_points(X)
-        weights = sparse.csr_array(weights)
-        wanted, mixed = [], []
-        for k, columns in enumerate(self.slices()):
-            mix = sparse.csr_array(self.frame(k).T @ weights[columns])
-            chosen = np.flatnonzero(np.diff(mix.indptr))
-            wanted.append(chosen)
-            mixed.append(_dense_if_full(mix[chosen]))
+        self.check_accuracy()
+        mix = sparse.csr_array(weights)
+        if mix.shape[0] != self.n_functions_:
+            raise ParameterError(
+                f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
+            )
         if calls is not None:
-            calls.eigenfunctions += len(X) * int(np.count_nonzero(np.diff(weights.indptr)))
-        values = np.empty((len(X), weights.shape[1]))
-        step = max(1, BLOCK_BYTES // (8 * max(1, self._frame_cost(wanted))))
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
-            parts = self._frames(X[rows], wanted)
-            values[rows] = sum(mix.T @ part for mix, part in zip(mixed, parts, strict=True)).T
+            calls.eigenfunctions += len(X) * int(np.count_nonzero(np.diff(mix.indptr)))
+        frame = self._whole_frame()
+        if frame is not None:
+            # A product with a few columns is much faster dense.
+            mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 4 else mix))
+        chosen = np.flatnonzero(np.diff(mix.indptr))
+        values = np.empty((len(X), mix.shape[1]))
+        total = self._summation(mix, chosen)
+        for rows in self._blocks_of(len(X), len(chosen), block_bytes):
+            values[rows] = total(X[rows])
         return values
 
-    def _frame_cost(self, wanted: list[NDArray]) -> int:
-        """Numbers held per point while `_frames` works."""
-        return sum(len(chosen) for chosen in wanted)
+    def _summation(self, mix: sparse.csr_array, chosen: NDArray) -> Callable[[NDArray], NDArray]:
+        """A function from points to weighted sums of the chosen frame functions, (n, r)."""
+        short_mix = mix[chosen]
+        # Dense products are faster once a good share of the entries is there.
+        full = short_mix.nnz > 0.2 * np.prod(short_mix.shape)
+        across = (short_mix.toarray() if full else short_mix).T
+        return lambda X: (across @ self._values(X, chosen)).T
+
+    def _blocks_of(self, n: int, n_chosen: int, block_bytes: int | None = None) -> Iterator[slice]:
+        # The table, and while it is made a part of it again.
+        per_point = 16 * max(1, self._values_cost(n_chosen))
+        step = max(1, block_bytes_of(block_bytes) // per_point)
+        for start in range(0, n, step):
+            yield slice(start, start + step)
+
+    def _values_cost(self, n_chosen: int) -> int:
+        """Numbers held per point while `_values` works."""
+        return n_chosen
 
     # ------------------------------------------------------------------ actions (oracle two)
     @abstractmethod
-    def frame_action(self, k: int, matrix: NDArray, shift: NDArray):
+    def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
         """F with ``psi(A x + t) = F psi(x)`` for eigenspace k's frame; sparse or dense."""
 
+    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
+        """F with ``psi(x + e (A x + t)) = psi(x) + e F psi(x) + O(e^2)``, for small e."""
+        raise ParameterError(
+            f"{type(self).__name__} knows no derivatives of its functions, which continuous groups "
+            "need; take a finite subgroup"
+        )
+
     @abstractmethod
-    def isometries(self, group: Group, elements: ArrayLike) -> tuple[NDArray, NDArray]:
+    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         """The maps ``x -> A x + t`` by which elements act: shapes (r, d, d) and (r, d).
 
         Raises
         ------
-        ValueError
+        ParameterError
             When an element does not act on this manifold by such an isometry.
         """
 
+    def same_place(self, differences: NDArray) -> NDArray:
+        """Differences of coordinates, reduced to zero where they lead back to the same point."""
+        return differences
+
+    def exchanges(self) -> Maps:
+        """Symmetries that the basis itself brings: generators as maps ``x -> A x + t``."""
+        d = self.n_features
+        return np.empty((0, d, d)), np.empty((0, d))
+
+    def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
+        """Traces of the map ``x -> A x + t`` on the kept eigenspaces, shape (K,)."""
+        raise ParameterError(f"characters are known for Sphere and Torus, not for {self!r}")
+
     def representation(
-        self, k: int, group: Group, elements: ArrayLike, calls: OracleCalls | None = None
+        self,
+        k: int,
+        group: Transformations,
+        elements: ArrayLike,
+        *,
+        calls: OracleCalls | None = None,
     ) -> list[sparse.csr_array]:
         r"""The orthogonal matrices of the elements on the k-th kept eigenspace (oracle two).
 
@@ -300,12 +417,12 @@ class Basis(BaseEstimator, ABC):
                 calls.inner_products += matrices[-1].nnz
         return matrices
 
-    def _affine(self, group: Group, elements: ArrayLike, scale: float, wrap) -> tuple:
+    def _affine(self, group: Transformations, elements: ArrayLike, scale: float) -> Maps:
         """A and t of ``x -> A x + t``, read off the images of a few points and then checked."""
         d = self.n_features
         if group.n_features not in (None, d):
-            raise ValueError(
-                f"{group!r} acts on {group.n_features} coordinates, but the points of "
+            raise ParameterError(
+                f"{short(group)} acts on {group.n_features} coordinates, but the points of "
                 f"{type(self).__name__} have {d}"
             )
         elements = np.asarray(elements)
@@ -314,20 +431,31 @@ class Basis(BaseEstimator, ABC):
         others = np.random.default_rng(0).uniform(-scale, scale, size=(3, d))
         images = group.act(elements, np.concatenate([np.zeros((1, d)), scale * np.eye(d), others]))
         shifts = images[:, 0]
-        matrices = wrap(images[:, 1 : d + 1] - shifts[:, None]).swapaxes(1, 2) / scale
+        matrices = self.same_place(images[:, 1 : d + 1] - shifts[:, None]).swapaxes(1, 2) / scale
         predicted = others @ matrices.swapaxes(1, 2) + shifts[:, None]
-        gap = np.abs(wrap(images[:, d + 1 :] - predicted)).max(axis=(1, 2)) / scale
+        gap = np.abs(self.same_place(images[:, d + 1 :] - predicted)).max(axis=(1, 2)) / scale
         if gap.max() > 1e-8:
-            raise ValueError(
-                f"element {int(gap.argmax())} of {group!r} does not act on the eigenfunctions of "
-                f"{type(self).__name__}: it is no map x -> A x + t (off by {gap.max():.2g})"
+            raise ParameterError(
+                f"element {int(gap.argmax())} of {short(group)} does not act on the "
+                f"eigenfunctions of {type(self).__name__}: it is no map x -> A x + t "
+                f"(off by {gap.max():.2g})"
             )
         return matrices, shifts
 
 
-def _dense_if_full(matrix: sparse.csr_array):
-    """Dense products are faster once a good share of the entries is there."""
-    return matrix.toarray() if matrix.nnz > 0.2 * np.prod(matrix.shape) else matrix
+def _block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
+    """What ``scipy.sparse.block_diag`` gives, without sorting entries that are in order."""
+    heights, widths = (
+        np.cumsum([0] + [b.shape[0] for b in blocks]),
+        np.cumsum([0] + [b.shape[1] for b in blocks]),
+    )
+    filled = np.cumsum([0] + [b.nnz for b in blocks])
+    starts = [b.indptr[:-1].astype(np.int64) + at for b, at in zip(blocks, filled, strict=False)]
+    indices = [b.indices.astype(np.int64) + at for b, at in zip(blocks, widths, strict=False)]
+    indptr = np.concatenate([*starts, filled[-1:]])
+    data = np.concatenate([b.data for b in blocks])
+    shape = (int(heights[-1]), int(widths[-1]))
+    return sparse.csr_array((data, np.concatenate(indices), indptr), shape)
 
 
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:

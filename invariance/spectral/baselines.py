@@ -5,12 +5,15 @@ Averaging a kernel over a group, exactly or over random elements, is `invariance
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from ..groups import FiniteGroup
+from ..parameters import Has, Seed, Whole, check_values
 
 __all__ = ["SortedCoordinates", "augment"]
 
@@ -19,8 +22,9 @@ def augment(
     X: ArrayLike,
     y: ArrayLike,
     group: FiniteGroup,
+    *,
     n_copies: int | None = None,
-    random_state=None,
+    random_state: Any = None,
 ) -> tuple[NDArray, NDArray]:
     """Training points together with their images, labels repeated.
 
@@ -44,15 +48,20 @@ def augment(
     >>> augment([[1.0], [2.0]], [5.0, 6.0], SignFlips(1))[0].ravel()
     array([ 1.,  2., -1., -2.])
     """
-    X, y = check_X_y(X, y, dtype=np.float64)
+    kinds = {
+        "group": Has("a finite group, such as Permutations(3)", "act", "elements", "identity"),
+        "n_copies": Whole(1) | None,
+        "random_state": Seed(),
+    }
+    given = {"group": group, "n_copies": n_copies, "random_state": random_state}
+    check_values("augment", kinds, given)
+    points, labels = check_X_y(X, y, dtype=np.float64)
     if n_copies is None:
         elements = group.elements()
-    elif n_copies < 1:
-        raise ValueError(f"n_copies must be at least 1, got {n_copies}")
     else:
         elements = np.concatenate([group.identity(), group.sample(n_copies, random_state)])
-    moved = group.act(elements, X)
-    return moved.reshape(-1, X.shape[1]), np.tile(y, len(moved))
+    moved = group.act(elements, points)
+    return moved.reshape(-1, points.shape[1]), np.tile(labels, len(moved))
 
 
 class SortedCoordinates(TransformerMixin, BaseEstimator):
@@ -67,7 +76,7 @@ class SortedCoordinates(TransformerMixin, BaseEstimator):
     array([[1., 2., 3.]])
     """
 
-    def fit(self, X: ArrayLike, y=None) -> SortedCoordinates:
+    def fit(self, X: ArrayLike, y: Any = None) -> SortedCoordinates:
         """Nothing is learnt."""
         validate_data(self, X, dtype=np.float64)
         return self

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import FiniteGroup
-from .base import Basis, signed_permutation
-from .sphere import Sphere
-from .torus import Torus
+from ..parameters import Has, check_values
+from .base import Basis
 
 __all__ = ["invariant_dimensions"]
 
@@ -26,8 +25,8 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
 
     Parameters
     ----------
-    basis : Sphere or Torus
-        A truncated basis.
+    basis : Basis
+        A truncated basis that has `characters`: `Sphere`, `Torus` and `Circle` do.
     group : FiniteGroup
 
     Returns
@@ -36,8 +35,8 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
 
     Raises
     ------
-    TypeError
-        For other bases.
+    ParameterError
+        For other bases (a TypeError and a ValueError).
 
     Examples
     --------
@@ -46,57 +45,12 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
     >>> invariant_dimensions(Torus(10, degree=3), SignFlips(10))
     array([  1,  10,  45, 120])
     """
-    if isinstance(basis, Sphere):
-        series = _sphere_characters
-        levels = basis.labels_.astype(int)
-    elif isinstance(basis, Torus):
-        series = _torus_characters
-        levels = np.array([basis._squared_norm(label) for label in basis.labels_])
-    else:
-        raise TypeError(f"characters are known for Sphere and Torus, not for {basis!r}")
+    kinds = {
+        "basis": Has("a truncated basis, such as Sphere(3, degree=8)", "characters"),
+        "group": Has("a finite group, such as Permutations(3)", "act", "generators"),
+    }
+    check_values("invariant_dimensions", kinds, {"basis": basis, "group": group})
     elements = group.elements()
-    total = np.zeros(levels[-1] + 1)
-    for matrix, shift in zip(*basis.isometries(group, elements), strict=True):
-        total += series(basis, matrix, shift, len(total))
-    return np.rint(total[levels] / len(elements)).astype(int)
-
-
-def _sphere_characters(basis: Sphere, matrix: NDArray, shift: NDArray, size: int) -> NDArray:
-    r"""Traces by degree: :math:`\sum_k t^k \operatorname{tr} = (1 - t^2) / \det(I - t A)`."""
-    determinant = np.poly(matrix).real
-    d = len(matrix)
-    series = np.zeros(size + d)
-    series[d] = 1.0
-    for k in range(d + 1, size + d):
-        series[k] = -determinant[1:] @ series[k - 1 : k - d - 1 : -1]
-    series = series[d:]
-    series[2:] -= series[:-2].copy()
-    return series
-
-
-def _torus_characters(basis: Torus, matrix: NDArray, shift: NDArray, size: int) -> NDArray:
-    """Traces by squared norm of the frequency vector.
-
-    A cycle of coordinates of length L acts as a single map x -> sign x + t followed around it.
-    Its trace on frequency m is 2 cos(omega m t) or, for a reflection, 0; it counts L m^2.
-    """
-    perm, signs = signed_permutation(matrix)
-    series = np.zeros(size)
-    series[0] = 1.0
-    seen = np.zeros(len(perm), dtype=bool)
-    for start in range(len(perm)):
-        if seen[start]:
-            continue
-        length, sign, translation, i = 0, 1.0, 0.0, start
-        while not seen[i]:
-            seen[i] = True
-            translation += sign * shift[i]
-            sign *= signs[i]
-            length, i = length + 1, perm[i]
-        grown = series.copy()
-        top = int(np.sqrt((size - 1) / length)) if sign > 0 else 0
-        for m in range(1, top + 1):
-            trace = 2 * np.cos(basis._frequency * m * translation)
-            grown[length * m * m :] += trace * series[: size - length * m * m]
-        series = grown
-    return series
+    maps = zip(*basis.isometries(group, elements), strict=True)
+    total = sum(basis.characters(matrix, shift) for matrix, shift in maps)
+    return np.rint(total / len(elements)).astype(int)

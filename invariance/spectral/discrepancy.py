@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from tqdm import tqdm
 
-from ..groups import FiniteGroup
+from ..groups import Transformations
+from ..parameters import Array, Flag, Has, Seed, Whole, check_values
 
 __all__ = ["invariance_discrepancy"]
+
+_KINDS = {
+    "group": Has("a group, such as Permutations(3)", "act", "sample"),
+    "X": Array(ndim=2),
+    "n_elements": Whole(1),
+    "relative": Flag(),
+    "random_state": Seed(),
+}
 
 #: At most this many points are handed to the function at once.
 CHUNK = 20_000
@@ -17,11 +28,13 @@ CHUNK = 20_000
 
 def invariance_discrepancy(
     function: Callable[[NDArray], NDArray],
-    group: FiniteGroup,
+    group: Transformations,
     X: ArrayLike,
+    *,
     n_elements: int = 100,
     relative: bool = False,
-    random_state=0,
+    random_state: Any = 0,
+    verbose: int = 0,
 ) -> float | NDArray:
     r"""The largest change of a function under the group, over given points.
 
@@ -29,18 +42,21 @@ def invariance_discrepancy(
 
     (Soleymani et al. 2025, section 6.3), a lower bound on the supremum over all points. Groups of
     at most ``n_elements`` are listed; from larger ones take the generators, ``n_elements``
-    uniform draws and as many random words of length 20 in the generators and their inverses.
+    uniform draws and as many random words of length 20 in the generators and their inverses (of
+    continuous groups twice as many draws).
 
     Parameters
     ----------
     function : callable
         (n, d) -> (n,), or (n, m) for m functions at once.
-    group : FiniteGroup
+    group : FiniteGroup or continuous group
     X : array-like of shape (n, d)
     n_elements : int
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
     random_state : int, RandomState or None
+    verbose : int
+        1 shows progress.
 
     Returns
     -------
@@ -52,27 +68,30 @@ def invariance_discrepancy(
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
     8.0
     """
+    given = {"group": group, "X": X, "n_elements": n_elements, "relative": relative}
+    check_values("invariance_discrepancy", _KINDS, given | {"random_state": random_state})
     X = np.asarray(X, dtype=float)
-    if n_elements < 1:
-        raise ValueError(f"n_elements must be at least 1, got {n_elements}")
     reference = np.asarray(function(X))
     size = np.abs(reference).max(axis=0)
     worst = np.zeros_like(size)
     elements = tried_elements(group, n_elements, random_state)
     step = max(1, CHUNK // len(X))
-    for start in range(0, len(elements), step):
+    starts = range(0, len(elements), step)
+    for start in tqdm(starts, "discrepancy", disable=not verbose, leave=False):
         moved = group.act(elements[start : start + step], X)
         values = np.asarray(function(moved.reshape(-1, X.shape[1])))
         values = values.reshape(len(moved), *reference.shape)
         worst = np.maximum(worst, np.abs(values - reference).max(axis=(0, 1)))
         size = np.maximum(size, np.abs(values).max(axis=(0, 1)))
-    return worst / np.where(size > 0, size, 1) if relative else worst
+    return np.asarray(worst / np.where(size > 0, size, 1))[()] if relative else worst
 
 
-def tried_elements(group: FiniteGroup, n_elements: int, random_state) -> NDArray:
+def tried_elements(group: Transformations, n_elements: int, random_state: Any) -> NDArray:
     """The elements over which a discrepancy is maximised."""
     if group.order <= n_elements:
         return group.elements()
+    if not hasattr(group, "random_words"):
+        return group.sample(2 * n_elements, random_state)
     parts = [
         group.generators(),
         group.sample(n_elements, random_state),

@@ -7,18 +7,28 @@ after the fact.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..groups import FiniteGroup
+from ..groups import Transformations
+from ..parameters import (
+    Has,
+    Number,
+    ParameterError,
+    check_parameters,
+    check_values,
+    short,
+)
 from .base import Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
-from .projection import project
+from .projection import invariant_subspace, project
 from .torus import Torus
 
 __all__ = ["Eigenfunctions", "Expansion", "transform_to_invariant"]
@@ -31,7 +41,7 @@ class Expansion:
     Parameters
     ----------
     basis : Basis
-    coefficients : ndarray of shape (D,)
+    coefficients : ndarray of shape (D,), or (D, t) for t functions
 
     Examples
     --------
@@ -46,40 +56,68 @@ class Expansion:
     basis: Basis
     coefficients: NDArray
 
-    def __post_init__(self):
-        if np.shape(self.coefficients) != (self.basis.n_functions_,):
-            raise ValueError(
+    def __post_init__(self) -> None:
+        shape = np.shape(self.coefficients)
+        if len(shape) not in (1, 2) or shape[0] != self.basis.n_functions_:
+            raise ParameterError(
                 f"the basis holds {self.basis.n_functions_} functions, but the coefficients have "
-                f"shape {np.shape(self.coefficients)}"
+                f"shape {shape}"
             )
 
-    def predict(self, X: ArrayLike, calls: OracleCalls | None = None) -> NDArray:
+    def predict(self, X: ArrayLike, *, calls: OracleCalls | None = None) -> NDArray:
         """Values at points of shape (n, n_features): one evaluation of the basis (eq. 23)."""
-        return self.basis.combine(X, self.coefficients[:, None], calls)[:, 0]
+        columns = self.coefficients.reshape(len(self.coefficients), -1)
+        values = self.basis.combine(X, columns, calls=calls)
+        return values.reshape(-1, *self.coefficients.shape[1:])
 
-    def invariant(self, group: FiniteGroup, method: str = "auto") -> Expansion:
+    def invariant(self, group: Transformations | None, *, method: str = "auto") -> Expansion:
         """The nearest invariant expansion; see `project`."""
-        return Expansion(self.basis, project(self.coefficients, self.basis, group, method))
+        return Expansion(self.basis, project(self.coefficients, self.basis, group, method=method))
 
-    def discrepancy(self, X: ArrayLike, group: FiniteGroup, relative: bool = True, **options):
-        """`invariance_discrepancy` of this function."""
-        return invariance_discrepancy(self.predict, group, X, relative=relative, **options)
+    def discrepancy(
+        self, X: ArrayLike, group: Transformations | None, *, relative: bool = True, **options: Any
+    ) -> float:
+        """`invariance_discrepancy` of this function, the worst of several.
+
+        Under the group and under the exchanges that the basis brings.
+        """
+        worst = 0.0
+        if group is not None:
+            found = invariance_discrepancy(self.predict, group, X, relative=relative, **options)
+            worst = float(np.max(found))
+        points = np.asarray(X, dtype=float)
+        for matrix, shift in zip(*self.basis.exchanges(), strict=True):
+            here, there = self.predict(points), self.predict(points @ matrix.T + shift)
+            size = float(np.abs(here).max()) if relative else 1.0
+            worst = max(worst, float(np.abs(here - there).max()) / (size or 1.0))
+        return worst
 
 
 class Eigenfunctions(TransformerMixin, BaseEstimator):
-    """Eigenfunctions as features, for use in front of any linear model.
+    """Eigenfunctions, or the invariant ones among them, as features in front of any model.
+
+    With a ``group`` whatever is learnt on the features is exactly invariant, linear or not.
 
     Parameters
     ----------
     basis : Basis, optional
         Default: `Torus` of as many dimensions as the data have features.
+    group : FiniteGroup or continuous group, optional
+        Keep an orthonormal basis of the invariant functions instead of all functions.
     degree : int
         Label of the highest eigenspace kept.
 
     Attributes
     ----------
     basis_ : Basis
-        The truncated basis; column j of the output is its j-th function.
+        The truncated basis; without a group, column j of the output is its j-th function.
+    vectors_ : sparse array of shape (D, r) or None
+        Coefficients of the features, where there is a group.
+
+    Warns
+    -----
+    UserWarning
+        For points spread over more than one period of a torus.
 
     Examples
     --------
@@ -92,39 +130,75 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
     >>> f = transform_to_invariant(model, Permutations(4))
     >>> bool(f.discrepancy(X, Permutations(4)) < 1e-12)
     True
+
+    An exactly invariant classifier:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> features = Eigenfunctions(Sphere(4), Permutations(4), degree=3)
+    >>> model = make_pipeline(features, LogisticRegression(C=100)).fit(X, X.sum(axis=1) > 0.5)
+    >>> moved = X[:, [1, 2, 3, 0]]
+    >>> bool(abs(model.predict_proba(moved) - model.predict_proba(X)).max() < 1e-12)
+    True
     """
 
-    def __init__(self, basis: Basis | None = None, degree: int = 1):
+    _parameters = {
+        "basis": Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate") | None,
+        "group": Has("a group, such as Permutations(3)", "act") | None,
+        "degree": Number(0),
+    }
+
+    def __init__(
+        self,
+        basis: Basis | None = None,
+        group: Transformations | None = None,
+        *,
+        degree: float = 1,
+    ):
         self.basis = basis
+        self.group = group
         self.degree = degree
 
-    def fit(self, X: ArrayLike, y=None) -> Eigenfunctions:
+    def fit(self, X: ArrayLike, y: Any = None) -> Eigenfunctions:
         """Fix the manifold and check that the points lie on it."""
-        X = validate_data(self, X, dtype=np.float64)
-        basis = Torus(X.shape[1]) if self.basis is None else self.basis
+        check_parameters(self)
+        points: NDArray = validate_data(self, X, dtype=np.float64)
+        basis: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         basis = basis.truncate(degree=self.degree)
-        basis.check_points(X)
+        basis.check_points(points)
+        doubt = basis.outside(points)
+        if doubt is not None:
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+        self.vectors_ = None
+        if self.group is not None or len(basis.exchanges()[0]):
+            found = invariant_subspace(basis, self.group)
+            self.vectors_ = sparse.csr_array(sparse.block_diag(found, format="csr"))
         self.basis_ = basis
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Shape (n, D)."""
+        """Shape (n, D), or (n, r) of the invariant functions."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.basis_.evaluate(X)
+        if self.vectors_ is None:
+            return self.basis_.evaluate(X)
+        return self.basis_.combine(X, self.vectors_)
 
     @property
     def _n_features_out(self) -> int:
-        return self.basis_.n_functions_
+        return self.basis_.n_functions_ if self.vectors_ is None else self.vectors_.shape[1]
 
-    def get_feature_names_out(self, input_features=None) -> NDArray:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Names ``eigenfunctions0``, ``eigenfunctions1``, ..."""
         check_is_fitted(self)
         return np.array([f"eigenfunctions{j}" for j in range(self._n_features_out)], dtype=object)
 
 
 def transform_to_invariant(
-    model, group: FiniteGroup, basis: Basis | None = None, method: str = "auto"
+    model: Any,
+    group: Transformations | None,
+    *,
+    basis: Basis | None = None,
+    method: str = "auto",
 ) -> Expansion:
     """The invariant function nearest to a fitted expansion in eigenfunctions.
 
@@ -133,7 +207,7 @@ def transform_to_invariant(
     model : estimator
         A fitted linear model (``coef_``, ``intercept_``) on ``basis.evaluate(X)``, a pipeline of
         `Eigenfunctions` and such a model, or a fitted `SpectralAveraging`.
-    group : FiniteGroup
+    group : FiniteGroup or continuous group
     basis : Basis, optional
         The truncated basis; needed only when the model does not know it.
     method : str
@@ -145,26 +219,45 @@ def transform_to_invariant(
 
     Raises
     ------
-    TypeError
-        When the model has no coefficients or no basis can be found.
+    ParameterError
+        When the model has no coefficients or no basis can be found (a TypeError as well as a
+        ValueError).
     """
-    last = model
-    if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps]
-        if len(steps) != 2 or not isinstance(steps[0], Eigenfunctions):
-            raise TypeError(
+    kinds = {
+        "model": Has("a fitted estimator, such as LassoCV()", "fit", "predict"),
+        "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum") | None,
+    }
+    check_values("transform_to_invariant", kinds, {"model": model, "basis": basis})
+    last: Any = model
+    vectors = None
+    pipeline: Any = model
+    if hasattr(pipeline, "steps"):
+        steps = [step for _, step in pipeline.steps]
+        if len(steps) != 2 or not hasattr(steps[0], "basis_"):
+            raise ParameterError(
                 "the pipeline must be Eigenfunctions followed by a linear model (a scaler between "
-                f"them would change the coefficients' meaning), got {steps}"
+                f"them would change the coefficients' meaning), got {short(steps)}"
             )
-        basis, last = steps[0].basis_, steps[1]
+        basis, vectors, last = steps[0].basis_, getattr(steps[0], "vectors_", None), steps[1]
     check_is_fitted(last)
     basis = getattr(last, "basis_", basis)
     if basis is None or not hasattr(last, "coef_"):
-        raise TypeError(
+        raise ParameterError(
             f"{type(last).__name__} is no expansion in eigenfunctions: it needs coef_, and a "
             "basis (pass basis=...)"
         )
-    coefficients = np.array(last.coef_, dtype=float).reshape(-1)
-    # Eigenspace 0 holds the constant function 1, so an intercept is a coefficient like any other.
-    coefficients[0] += float(np.squeeze(getattr(last, "intercept_", 0.0)))
-    return Expansion(basis, coefficients).invariant(group, method)
+    coefficients = np.array(last.coef_, dtype=float)
+    if getattr(last, "basis_", None) is None:
+        # A linear model's rows are outputs. Eigenspace 0 holds the constant function, equal to 1
+        # or -1, so that an intercept is a coefficient like any other.
+        coefficients = coefficients.reshape(-1, coefficients.shape[-1]).T
+        if vectors is not None:
+            coefficients = vectors @ coefficients
+        point = basis.sample(1, random_state=0)
+        first = np.zeros((basis.n_functions_, 1))
+        first[0] = 1
+        constant = np.sign(basis.combine(point, first)[0, 0])
+        coefficients[0] += constant * np.reshape(getattr(last, "intercept_", 0.0), -1)
+        if coefficients.shape[1] == 1:
+            coefficients = coefficients[:, 0]
+    return Expansion(basis, coefficients).invariant(group, method=method)

@@ -1,16 +1,28 @@
-"""Kernels of the manifolds here: von Mises on the torus, its sign average, and Sobolev kernels."""
+"""Kernels of the manifolds here: von Mises on the torus, and kernels from a manifold's spectrum."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
+from ..parameters import Flag, Has, Positive, check_parameters
 from ..theory.soleymani2025 import alpha
 from .base import Basis
+from .projection import invariant_subspace
 
-__all__ = ["SignAveragedVonMises", "SobolevKernel", "VonMisesKernel"]
+__all__ = [
+    "HeatKernel",
+    "MaternKernel",
+    "SignAveragedVonMises",
+    "SobolevKernel",
+    "SpectralKernel",
+    "VonMisesKernel",
+]
 
 
 class VonMisesKernel(Kernel):
@@ -36,29 +48,29 @@ class VonMisesKernel(Kernel):
     array([[1.    , 0.3679, 1.    ]])
     """
 
-    def __init__(self, eta: float = 1.0, period: float = 2.0, normalise: bool = True):
+    _parameters = {"eta": Positive(), "period": Positive(), "normalise": Flag()}
+
+    def __init__(self, eta: float = 1.0, period: float = 2.0, *, normalise: bool = True):
         self.eta = eta
         self.period = period
         self.normalise = normalise
 
     def _waves(self, X: NDArray) -> tuple[NDArray, NDArray]:
-        if not self.eta > 0 or not self.period > 0:
-            raise ValueError(
-                f"eta and period must be positive, got eta={self.eta!r}, period={self.period!r}"
-            )
+        check_parameters(self)
         angles = (2 * np.pi / self.period) * X
         return np.cos(angles), np.sin(angles)
 
     def _offset(self, d: int) -> float:
         return self.eta * d if self.normalise else 0.0
 
-    def _gram(self, X, Y):
+    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         one = np.hstack(self._waves(X))
         two = one if Y is None else np.hstack(self._waves(Y))
         return np.exp(self.eta * (one @ two.T) - self._offset(X.shape[1]))
 
-    def diag(self, X):
-        d = np.shape(X)[1]
+    def _diag(self, X: NDArray) -> NDArray:
+        check_parameters(self)
+        d = X.shape[1]
         return np.full(len(X), np.exp(self.eta * d - self._offset(d)))
 
 
@@ -80,28 +92,68 @@ class SignAveragedVonMises(VonMisesKernel):
     True
     """
 
-    def _gram(self, X, Y):
+    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         cosines, sines = self._waves(X)
         other_cosines, other_sines = (cosines, sines) if Y is None else self._waves(Y)
-        gram = np.exp(self.eta * (cosines @ other_cosines.T) - self._offset(X.shape[1]))
-        for u, v in zip(sines.T, other_sines.T, strict=True):
-            gram *= np.cosh(self.eta * np.outer(u, v))
-        return gram
+        # Sign changes leave the cosines alone and act on the sines as on any vectors.
+        flips = SignFlips(X.shape[1])
+        exponents = flips.log_mean_exponential(self.eta * sines, other_sines)
+        exponents += self.eta * (cosines @ other_cosines.T) - self._offset(X.shape[1])
+        return np.asarray(np.exp(exponents, out=exponents))
 
-    def diag(self, X):
-        cosines, sines = self._waves(np.asarray(X, dtype=float))
-        d = cosines.shape[1]
-        exponent = self.eta * np.sum(cosines**2, axis=1) - self._offset(d)
-        return np.exp(exponent) * np.prod(np.cosh(self.eta * sines**2), axis=1)
+    def _diag(self, X: NDArray) -> NDArray:
+        cosines, sines = self._waves(X)
+        squares = self.eta * sines**2
+        cosh = np.logaddexp(squares, -squares) - np.log(2)
+        exponents = self.eta * cosines**2 + cosh
+        return np.asarray(np.exp(exponents.sum(axis=1) - self._offset(X.shape[1])))
 
 
-class SobolevKernel(Kernel):
+class SpectralKernel(Kernel):
+    r"""Base of kernels that weigh a manifold's eigenspaces, truncated to the basis,
+
+    .. math:: K(x, y) = \sum_\lambda s(\lambda) \sum_l \phi_{\lambda l}(x) \phi_{\lambda l}(y).
+
+    They are isotropic, K(gx, gy) = K(x, y) for every isometry g. With a ``group`` the inner sum
+    runs over an orthonormal basis of the invariant functions: that is the kernel averaged over the
+    group, exactly, and is invariant in each argument.
+    """
+
+    basis: Basis
+    group: Transformations | None
+
+    _parameters = {
+        "basis": Has("a truncated basis, such as Sphere(3, degree=8)", "spectrum", "combine"),
+        "group": Has("a group, such as Permutations(3)", "act") | None,
+    }
+
+    @abstractmethod
+    def _spectrum(self) -> NDArray:
+        """s at each kept eigenspace, shape (K,)."""
+
+    def _features(self, X: NDArray) -> NDArray:
+        check_parameters(self)
+        basis = self.basis
+        scales = np.sqrt(self._spectrum())
+        if self.group is None and not len(basis.exchanges()[0]):
+            return basis.combine(X, sparse.diags_array(np.repeat(scales, basis.dimensions_)))
+        spaces = invariant_subspace(basis, self.group)
+        scaled = [s * vectors for s, vectors in zip(scales, spaces, strict=True)]
+        return basis.combine(X, sparse.block_diag(scaled, format="csr"))
+
+    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
+        one = self._features(X)
+        return np.asarray(one @ (one if Y is None else self._features(Y)).T)
+
+    def _diag(self, X: NDArray) -> NDArray:
+        return np.asarray(np.sum(self._features(X) ** 2, axis=1))
+
+
+class SobolevKernel(SpectralKernel):
     r"""Reproducing kernel of the Sobolev space H^s, truncated to the basis (section B.8),
 
     .. math:: K(x, y) = \sum_\lambda D_\lambda^{-\alpha} \sum_l \phi_{\lambda l}(x)
               \phi_{\lambda l}(y), \qquad \alpha = 2 s / d.
-
-    Shift-invariant, K(gx, gy) = K(x, y) for every isometry g, but not invariant in each argument.
 
     Parameters
     ----------
@@ -109,6 +161,8 @@ class SobolevKernel(Kernel):
         A truncated basis.
     smoothness : float
         Sobolev exponent s.
+    group : FiniteGroup or continuous group, optional
+        Average the kernel over this group, exactly.
 
     Examples
     --------
@@ -118,19 +172,103 @@ class SobolevKernel(Kernel):
     True
     """
 
-    def __init__(self, basis: Basis, smoothness: float = 1.0):
+    _parameters = {"smoothness": Positive()}
+
+    def __init__(
+        self, basis: Basis, smoothness: float = 1.0, *, group: Transformations | None = None
+    ):
         self.basis = basis
         self.smoothness = smoothness
+        self.group = group
 
-    def _features(self, X: NDArray) -> NDArray:
+    def _spectrum(self) -> NDArray:
         exponent = alpha(self.smoothness, self.basis.manifold_dimension)
-        counts = np.repeat(self.basis.counts_, self.basis.dimensions_).astype(float)
-        scales = sparse.diags_array(counts ** (-exponent / 2))
-        return self.basis.combine(X, scales)
+        return np.asarray(self.basis.counts_.astype(float) ** -exponent)
 
-    def _gram(self, X, Y):
-        one = self._features(X)
-        return one @ (one if Y is None else self._features(Y)).T
 
-    def diag(self, X):
-        return np.sum(self._features(np.asarray(X, dtype=float)) ** 2, axis=1)
+class HeatKernel(SpectralKernel):
+    r"""The heat kernel, a manifold's Gaussian: :math:`s(\lambda) \propto
+    e^{-\ell^2 \lambda / 2}`.
+
+    Scaled so that the mean of K(x, x) over the manifold is one (without a group).
+
+    Parameters
+    ----------
+    basis : Basis
+        A truncated basis; what lies beyond it is left out.
+    length_scale : float
+        l, in units of the manifold: at short distances the kernel is exp(-distance^2 / (2 l^2)).
+    group : FiniteGroup or continuous group, optional
+        Average the kernel over this group, exactly.
+
+    Examples
+    --------
+    >>> from invariance.spectral import Circle
+    >>> k = HeatKernel(Circle(degree=60), length_scale=0.1)
+    >>> k([[0.0]], [[0.0], [0.1], [0.2]]).round(4)          # exp(-1/2), exp(-2)
+    array([[1.    , 0.6065, 0.1353]])
+    """
+
+    _parameters = {"length_scale": Positive()}
+
+    def __init__(
+        self, basis: Basis, length_scale: float = 0.5, *, group: Transformations | None = None
+    ):
+        self.basis = basis
+        self.length_scale = length_scale
+        self.group = group
+
+    def _spectrum(self) -> NDArray:
+        values = np.exp(-(self.length_scale**2) * self.basis.eigenvalues_ / 2)
+        return np.asarray(values / (self.basis.dimensions_ @ values))
+
+
+class MaternKernel(SpectralKernel):
+    r"""The Matern kernel of a manifold of dimension d (Borovitskiy et al. 2020),
+
+    .. math:: s(\lambda) \propto \Big(\frac{2 \nu}{\ell^2} + \lambda\Big)^{-\nu - d/2}.
+
+    Scaled so that the mean of K(x, x) over the manifold is one (without a group).
+
+    Parameters
+    ----------
+    basis : Basis
+        A truncated basis; what lies beyond it is left out.
+    length_scale : float
+    nu : float
+        Smoothness; `HeatKernel` is the limit of large nu.
+    group : FiniteGroup or continuous group, optional
+        Average the kernel over this group, exactly.
+
+    Examples
+    --------
+    >>> from invariance.groups import Rotations3D
+    >>> from invariance.spectral import Product, Sphere
+    >>> pairs = Product([Sphere(3)] * 2, degree=12)
+    >>> k = MaternKernel(pairs, length_scale=1.0, nu=1.5, group=Rotations3D())
+    >>> x, turned = [[0.0, 0, 1, 1, 0, 0]], [[1.0, 0, 0, 0, 1, 0]]
+    >>> bool(abs(k(x, x) - k(turned, x))[0, 0] < 1e-12)
+    True
+    """
+
+    _parameters = {"length_scale": Positive(), "nu": Positive()}
+
+    def __init__(
+        self,
+        basis: Basis,
+        length_scale: float = 0.5,
+        *,
+        nu: float = 2.5,
+        group: Transformations | None = None,
+    ):
+        self.basis = basis
+        self.length_scale = length_scale
+        self.nu = nu
+        self.group = group
+
+    def _spectrum(self) -> NDArray:
+        power = -self.nu - self.basis.manifold_dimension / 2
+        # Relative to the constant function's, which keeps large nu from overflowing.
+        relative = 1 + self.basis.eigenvalues_ * self.length_scale**2 / (2 * self.nu)
+        values = relative**power
+        return np.asarray(values / (self.basis.dimensions_ @ values))

@@ -1,6 +1,8 @@
-"""Invariants as the null space of D - I, for generators that act in any way."""
+"""Invariants as the common null space of D - I, for generators that act in any way."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
-from .actions import Actions
+from ..parameters import ParameterError
 
-__all__ = ["null_projection", "null_vectors"]
+__all__ = ["null_projection", "null_vectors", "range_rows"]
 
 #: Larger irreducible blocks of D - I go to LSMR instead of a dense singular value decomposition.
 DENSE_BLOCK = 1500
@@ -18,90 +20,136 @@ DENSE_BLOCK = 1500
 #: Singular values of D - I below this are zero: D is orthogonal, so the scale is known.
 ZERO = 1e-8
 
-
-def _blocks(matrices: list[sparse.csr_array]) -> list[NDArray]:
-    """Index sets that no generator mixes."""
-    pattern = sum(abs(matrix) for matrix in matrices)
-    number, label = connected_components(pattern, directed=False)
-    order = np.argsort(label, kind="stable")
-    return np.split(order, np.searchsorted(label[order], np.arange(1, number)))
+#: Entries of D - I below this are rounding errors and connect nothing.
+NOISE = 1e-13
 
 
-def _batches(blocks: list[NDArray]) -> list[NDArray]:
-    """Blocks of equal size stacked, shape (blocks, size)."""
-    sizes = np.array([len(block) for block in blocks])
-    return [
-        np.stack([blocks[i] for i in np.flatnonzero(sizes == size)]) for size in np.unique(sizes)
-    ]
+def _batches(
+    defects: list[sparse.csr_array], limit: int
+) -> Iterator[tuple[NDArray, NDArray | sparse.csr_array]]:
+    """Blocks of columns that no row connects, those of equal shape together.
+
+    Yields
+    ------
+    columns : ndarray of int, shape (blocks, size)
+    stacked : ndarray of shape (blocks, rows, size)
+        Of a block of more than ``limit`` columns, which comes alone, a sparse array (rows, size).
+    """
+    stack = sparse.coo_array(sparse.vstack(defects))
+    real = np.abs(stack.data) >= NOISE
+    row, column, data = stack.row[real], stack.col[real], stack.data[real]
+    size = stack.shape[1]
+    graph = sparse.csr_array((np.ones(len(row)), (row, column)), stack.shape)
+    number, label = connected_components(graph.T @ graph, directed=False)
+    widths = np.bincount(label, minlength=number)
+    by_block = np.argsort(label, kind="stable")
+    first = np.cumsum(widths) - widths
+    inside = np.empty(size, dtype=int)
+    inside[by_block] = np.arange(size) - np.repeat(first, widths)
+    # A row belongs to the block of its entries; rows of rounding errors alone belong to none.
+    owner = np.full(stack.shape[0], -1)
+    owner[row] = label[column]
+    used = np.flatnonzero(owner >= 0)
+    used = used[np.argsort(owner[used], kind="stable")]
+    heights = np.bincount(owner[used], minlength=number)
+    top = np.cumsum(heights) - heights
+    above = np.empty(stack.shape[0], dtype=int)
+    above[used] = np.arange(len(used)) - np.repeat(top, heights)
+    shapes, kind = np.unique(np.stack([heights, widths], axis=1), axis=0, return_inverse=True)
+    kind = kind.ravel()
+    for i, (height, width) in enumerate(shapes):
+        blocks = np.flatnonzero(kind == i)
+        columns = by_block[first[blocks][:, None] + np.arange(width)]
+        if width > limit:
+            for block, some in zip(blocks, columns, strict=True):
+                mine = owner[row] == block
+                where = above[row[mine]], inside[column[mine]]
+                yield some[None], sparse.csr_array((data[mine], where), (height, width))
+            continue
+        rank = np.full(number, -1)
+        rank[blocks] = np.arange(len(blocks))
+        mine = np.flatnonzero(rank[owner[row]] >= 0)
+        stacked = np.zeros((len(blocks), height, width))
+        place = rank[owner[row[mine]]], above[row[mine]], inside[column[mine]]
+        stacked[place] = data[mine]
+        yield columns, stacked
 
 
-def _stacked(matrices: list[sparse.csr_array], indices: NDArray) -> NDArray:
-    """D - I of all generators on several blocks: shape (blocks, generators * size, size)."""
-    size = indices.shape[1]
-    parts = []
-    for matrix in matrices:
-        if len(indices) == 1 or matrix.shape[0] <= 2000:
-            picked = matrix.toarray()[indices[:, :, None], indices[:, None, :]]
-        else:
-            picked = np.stack([matrix[block][:, block].toarray() for block in indices])
-        parts.append(picked - np.eye(size))
-    return np.concatenate(parts, axis=1)
-
-
-def _null_batch(matrices: list[sparse.csr_array], indices: NDArray) -> list[NDArray]:
-    """Orthonormal null vectors of each block, shapes (size, nullity)."""
-    _, values, vectors = np.linalg.svd(_stacked(matrices, indices), full_matrices=False)
+def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
+    """Right singular vectors of each block, one a row, and which of them are null."""
+    size = stacked.shape[2]
+    if stacked.shape[1] > 2 * size:
+        # Orthogonal transformations of the rows keep singular values and vectors.
+        stacked = np.asarray(np.linalg.qr(stacked, mode="r"))
+    if stacked.shape[1] < size:
+        missing = size - stacked.shape[1]
+        stacked = np.concatenate([stacked, np.zeros((len(stacked), missing, size))], axis=1)
+    _, values, vectors = np.linalg.svd(stacked, full_matrices=False)
     doubtful = (values > ZERO / 100) & (values < ZERO * 100)
     if np.any(doubtful):
-        raise ValueError(
+        raise ParameterError(
             f"D - I has a singular value of {values[doubtful][0]:.2g}, which cannot be told from "
             "zero: the generators are orthogonal only approximately, or turn by a tiny angle"
         )
-    return [v[s < ZERO].T for s, v in zip(values, vectors, strict=True)]
+    return vectors, values < ZERO
 
 
-def null_vectors(actions: Actions) -> sparse.csc_array:
-    matrices, size = actions.matrices(), actions.frame.shape[0]
-    if not matrices:
-        return sparse.eye_array(size, format="csc")
+def null_vectors(defects: list[sparse.csr_array], k: int) -> sparse.csc_array:
+    """Orthonormal basis of what all defects annihilate, shape (columns, nullity)."""
     rows, columns, entries, filled = [], [], [], 0
-    for indices in _batches(_blocks(matrices)):
-        if indices.shape[1] > 2 * DENSE_BLOCK:
-            raise ValueError(
-                f"the generators mix {indices.shape[1]} functions of eigenspace {actions.k}, more "
+    for indices, stacked in _batches(defects, 2 * DENSE_BLOCK):
+        if sparse.issparse(stacked):
+            raise ParameterError(
+                f"the generators mix {indices.shape[1]} functions of eigenspace {k}, more "
                 f"than the {2 * DENSE_BLOCK} whose null space is computed; lower the degree, or "
                 "use project(), which needs no basis of the invariants"
             )
-        for block, vectors in zip(indices, _null_batch(matrices, indices), strict=True):
-            nullity = vectors.shape[1]
+        for block, vectors, null in zip(indices, *_decomposed(stacked), strict=True):
+            nullity = int(null.sum())
             rows.append(np.repeat(block, nullity))
             columns.append(np.tile(filled + np.arange(nullity), len(block)))
-            entries.append(vectors.ravel())
+            entries.append(vectors[null].T.ravel())
             filled += nullity
     where = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csc_array((np.concatenate(entries), where), (size, filled))
+    return sparse.csc_array((np.concatenate(entries), where), (defects[0].shape[1], filled))
 
 
-def null_projection(matrices: list[sparse.csr_array], f: NDArray) -> NDArray:
+def null_projection(defects: list[sparse.csr_array], f: NDArray) -> NDArray:
+    """f without its part in the defects' row space."""
     result = np.zeros_like(f)
-    for indices in _batches(_blocks(matrices)):
-        if indices.shape[1] > DENSE_BLOCK:
-            for block in indices:
-                result[block] = _lsmr_projection(matrices, block, f[block])
+    for indices, stacked in _batches(defects, DENSE_BLOCK):
+        if sparse.issparse(stacked):
+            result[indices[0]] = _lsmr_projection(stacked, f[indices[0]])
             continue
-        for block, vectors in zip(indices, _null_batch(matrices, indices), strict=True):
-            result[block] = vectors @ (vectors.T @ f[block])
+        for block, vectors, null in zip(indices, *_decomposed(stacked), strict=True):
+            result[block] = vectors[null].T @ (vectors[null] @ f[block])
     return result
 
 
-def _lsmr_projection(matrices: list[sparse.csr_array], block: NDArray, f: NDArray) -> NDArray:
+def range_rows(defects: list[sparse.csr_array]) -> sparse.csr_array:
+    """Orthonormal rows with the defects' null space: their rank is decided, their scale one.
+
+    Blocks too large for a singular value decomposition keep their rows as they are.
+    """
+    parts = [sparse.csr_array((0, defects[0].shape[1]))]
+    for indices, stacked in _batches(defects, DENSE_BLOCK):
+        found = [stacked]
+        if not sparse.issparse(stacked):
+            vectors, null = _decomposed(stacked)
+            found = [v[~gone] for v, gone in zip(vectors, null, strict=True)]
+        for block, rows in zip(indices, found, strict=True):
+            entries = sparse.coo_array(rows)
+            where = entries.row, block[entries.col]
+            shape = (rows.shape[0], defects[0].shape[1])
+            parts.append(sparse.csr_array((entries.data, where), shape))
+    return sparse.csr_array(sparse.vstack(parts))
+
+
+def _lsmr_projection(stacked: sparse.csr_array, f: NDArray) -> NDArray:
     """f less its part in the row space of B, the minimum-norm solution of B z = B f."""
-    unit = sparse.eye_array(len(block), format="csr")
-    stacked = sparse.vstack([matrix[block][:, block] - unit for matrix in matrices], format="csr")
     result = np.empty_like(f)
     for j, column in enumerate(f.T):
         result[:, j] = (
-            column
-            - lsmr(stacked, stacked @ column, atol=1e-14, btol=1e-14, maxiter=20 * len(block))[0]
+            column - lsmr(stacked, stacked @ column, atol=1e-14, btol=1e-14, maxiter=20 * len(f))[0]
         )
     return result

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from .actions import Actions
-
 __all__ = ["orbit_average", "orbit_sums"]
 
 
-def _signed_components(permutations, size: int) -> tuple[NDArray, NDArray, NDArray]:
+def _signed_components(
+    permutations: list[tuple[NDArray, NDArray]], size: int
+) -> tuple[NDArray, NDArray, NDArray]:
     """Orbits of frame functions up to sign.
 
     Invariance asks ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
@@ -50,30 +50,35 @@ def _connected(neighbours: list[NDArray], size: int) -> tuple[int, NDArray]:
     return connected_components(graph, directed=False)
 
 
-def orbit_average(actions: Actions, permutations, f: NDArray) -> NDArray:
+def orbit_average(
+    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]], f: NDArray
+) -> NDArray:
     """Average over signed orbits of the frame.
 
     The frame's own average over the group commutes with B_k^T B_k (every isometry does), so
     averaging there and reading off the basis coefficients averages in the basis.
     """
-    in_frame = actions.frame.T @ f
+    in_frame = frame.T @ f
     orbit, sign, sizes = _signed_components(permutations, len(in_frame))
     free = orbit >= 0
     averaged = np.zeros_like(in_frame)
     for column, target in zip(in_frame.T, averaged.T, strict=True):
         sums = np.bincount(orbit[free], (sign * column)[free], len(sizes))
         target[free] = sign[free] * (sums / sizes)[orbit[free]]
-    return actions.frame @ averaged
+    return np.asarray(frame @ averaged)
 
 
-def orbit_sums(actions: Actions) -> sparse.csc_array:
-    size = actions.frame.shape[1]
-    orbit, sign, sizes = _signed_components(actions.permutations(), size)
+def orbit_sums(
+    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]]
+) -> sparse.csc_array:
+    """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
+    size = frame.shape[1]
+    orbit, sign, sizes = _signed_components(permutations, size)
     free = np.flatnonzero(orbit >= 0)
     entries = sign[free] / np.sqrt(sizes[orbit[free]])
     sums = sparse.csc_array((entries, (free, orbit[free])), (size, len(sizes)))
-    vectors = sparse.csc_array(actions.frame @ sums)
-    if actions.frame.shape[0] == size:
+    vectors = sparse.csc_array(frame @ sums)
+    if frame.shape[0] == size:
         return vectors
     # Orbit sums span invariants of the whole frame; B_k annihilates those outside the eigenspace
     # and keeps the others' lengths, so the Gram matrix is a projector: eigenvalues 0 and 1.

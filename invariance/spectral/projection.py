@@ -11,15 +11,16 @@ invariant subspace, which is also the average of f~ over the whole group (Reynol
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..groups import FiniteGroup
-from .actions import Actions, check_finite_order
+from ..extras import need
+from ..groups import Transformations
+from ..parameters import Array, Has, OneOf, ParameterError, check_values
+from .actions import Actions, Symmetry
 from .base import Basis, OracleCalls
-from .null_space import null_projection, null_vectors
+from .null_space import null_projection, null_vectors, range_rows
 from .orbit_sums import orbit_average, orbit_sums
 
 __all__ = ["METHODS", "invariant_subspace", "project"]
@@ -27,10 +28,20 @@ __all__ = ["METHODS", "invariant_subspace", "project"]
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
 
+_KINDS = {
+    "coefficients": Array(),
+    "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum", "frame_action"),
+    "group": Has("a group, such as Permutations(3)", "act") | None,
+    "method": OneOf(*METHODS),
+    "calls": Has("an OracleCalls", "inner_products") | None,
+}
+
+
 def project(
     coefficients: ArrayLike,
     basis: Basis,
-    group: FiniteGroup,
+    group: Transformations | None,
+    *,
     method: str = "auto",
     calls: OracleCalls | None = None,
 ) -> NDArray:
@@ -42,12 +53,14 @@ def project(
         One or m expansions, ordered as the columns of ``basis.evaluate``.
     basis : Basis
         A truncated basis.
-    group : FiniteGroup
-        Only its generators are used (except by "reynolds").
+    group : FiniteGroup, continuous group or None
+        Only its generators, or those of its Lie algebra, are used (except by "reynolds"). None
+        leaves what the basis brings itself, such as the exchange of factors.
     method : {"auto", "components", "null_space", "closed_form", "qp", "reynolds"}
         "components": where the generators permute the frame up to signs, average over the
         connected components of that permutation. "null_space": singular value decomposition of
-        the blocks of D - I (large blocks: LSMR). "closed_form": proposition C.2,
+        the blocks of D - I (large blocks: LSMR). Both together where some generators permute the
+        frame. "closed_form": proposition C.2,
         ``f - B^T (B B^T)^+ B f``, dense. "qp": the quadratic program with cvxpy, an eigenspace at
         a time. "reynolds": average over all elements. "auto" takes "components" where it can.
     calls : OracleCalls, optional
@@ -59,9 +72,11 @@ def project(
 
     Raises
     ------
-    ValueError
+    ParameterError
         For a wrong length, an unknown method, a group that does not act on the basis, a generator
         of infinite order, or "components" where the generators do not permute the frame.
+    ImportError
+        For "qp" without cvxpy.
 
     Examples
     --------
@@ -71,27 +86,30 @@ def project(
     >>> project([3.0, 2.0, 1.0], basis, SignFlips(1))
     array([3., 2., 0.])
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    given = {"coefficients": coefficients, "basis": basis, "group": group, "method": method}
+    check_values("project", _KINDS, given | {"calls": calls})
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
-        raise ValueError(
+        raise ParameterError(
             f"coefficients must have shape ({basis.n_functions_},) or ({basis.n_functions_}, m) "
             f"for this basis, got {coefficients.shape}"
         )
     columns = coefficients.reshape(len(coefficients), -1)
     result = np.empty_like(columns)
-    elements = group.elements() if method == "reynolds" else group.generators()
-    maps = basis.isometries(group, elements)
-    check_finite_order(group, maps)
+    made = Symmetry.listed if method == "reynolds" else Symmetry.generated
+    symmetry = made(basis, group)
     for k, rows in enumerate(basis.slices()):
-        actions = Actions(basis, k, maps, calls)
+        actions = Actions(basis, k, symmetry, calls)
         result[rows] = _project_one(actions, columns[rows], method)
     return result.reshape(coefficients.shape)
 
 
 def invariant_subspace(
-    basis: Basis, group: FiniteGroup, method: str = "auto", calls: OracleCalls | None = None
+    basis: Basis,
+    group: Transformations | None,
+    *,
+    method: str = "auto",
+    calls: OracleCalls | None = None,
 ) -> list[sparse.csc_array]:
     """An orthonormal basis of the invariant functions in each kept eigenspace.
 
@@ -99,7 +117,7 @@ def invariant_subspace(
     ----------
     basis : Basis
         A truncated basis.
-    group : FiniteGroup
+    group : FiniteGroup, continuous group or None
     method : {"auto", "components", "null_space"}
     calls : OracleCalls, optional
 
@@ -109,55 +127,78 @@ def invariant_subspace(
 
     Examples
     --------
-    >>> from invariance.groups import Permutations
+    >>> from invariance.groups import Permutations, Rotations3D
     >>> from invariance.spectral import Sphere
     >>> [u.shape[1] for u in invariant_subspace(Sphere(30, degree=3), Permutations(30))]
     [1, 1, 1, 2]
+    >>> [u.shape[1] for u in invariant_subspace(Sphere(3, degree=3), Rotations3D())]
+    [1, 0, 0, 0]
     """
-    if method not in ("auto", "components", "null_space"):
-        raise ValueError(f"method must be auto, components or null_space, got {method!r}")
-    maps = basis.isometries(group, group.generators())
-    check_finite_order(group, maps)
-    found = []
-    for k in range(len(basis.labels_)):
-        actions = Actions(basis, k, maps, calls)
-        if method != "null_space" and actions.permutations() is not None:
-            found.append(orbit_sums(actions))
-        elif method == "components":
-            raise _no_permutation(actions)
-        else:
-            found.append(null_vectors(actions))
-    return found
+    kinds = _KINDS | {"method": OneOf("auto", "components", "null_space")}
+    given = {"basis": basis, "group": group, "method": method, "calls": calls}
+    check_values("invariant_subspace", kinds, given)
+    symmetry = Symmetry.generated(basis, group)
+    spaces = range(len(basis.labels_))
+    return [_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]
+
+
+def _vectors(actions: Actions, method: str) -> sparse.csc_array:
+    """Orthonormal invariant vectors of one eigenspace.
+
+    Orbit sums for the generators that permute the frame, then, within their span, the null space
+    that the other generators leave.
+    """
+    if method == "null_space":
+        defects = actions.defects()
+        unit = sparse.eye_array(actions.frame.shape[0], format="csc")
+        return null_vectors(defects, actions.k) if defects else unit
+    permuting, others = actions.split()
+    mixing = bool(others) or len(actions.symmetry.slopes[0]) > 0
+    if mixing and method == "components":
+        raise _no_permutation(actions)
+    if not permuting and mixing:
+        return null_vectors(actions.defects(others), actions.k)
+    sums = orbit_sums(actions.frame, permuting)
+    if not mixing or sums.shape[1] == 0:
+        return sums
+    within = [sparse.csr_array(defect @ sums) for defect in actions.defects(others)]
+    return sparse.csc_array(sums @ null_vectors(within, actions.k))
 
 
 def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
+    if method == "reynolds":
+        return sum(matrix @ f for matrix in actions.matrices()) / len(actions.symmetry.maps[0])
     if method in ("auto", "components"):
-        permutations = actions.permutations()
-        if permutations is not None:
-            return orbit_average(actions, permutations, f)
+        permuting, others = actions.split()
+        mixing = bool(others) or len(actions.symmetry.slopes[0]) > 0
+        if not mixing:
+            return orbit_average(actions.frame, permuting, f)
         if method == "components":
             raise _no_permutation(actions)
-        method = "null_space"
-    if method == "reynolds":
-        return sum(matrix @ f for matrix in actions.matrices()) / len(actions.maps[0])
-    if not len(actions.maps[0]):
+        if permuting:
+            vectors = _vectors(actions, method)
+            return np.asarray(vectors @ (vectors.T @ f))
+    defects = actions.defects(every_entry=method in ("closed_form", "qp"))
+    if not defects:
         return f.copy()
-    if method == "null_space":
-        return null_projection(actions.matrices(), f)
-    constraints = actions.constraints()
+    if method in ("auto", "null_space"):
+        return null_projection(defects, f)
     if method == "closed_form":
-        stacked = constraints.toarray()
+        stacked = sparse.vstack(defects).toarray()
         # The pseudo-inverse with an absolute threshold: B may vanish up to rounding, where a
         # threshold relative to its largest singular value would invert the rounding errors.
         values, vectors = np.linalg.eigh(stacked @ stacked.T)
         kept = values > 1e-12
         inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-        return f - stacked.T @ (inverse @ (stacked @ f))
+        return np.asarray(f - stacked.T @ (inverse @ (stacked @ f)))
+    # Where the generators permute the frame, B is right entry by entry and stays sparse.
+    exact = actions.permutations() is not None
+    constraints = sparse.csr_array(sparse.vstack(defects)) if exact else range_rows(defects)
     return np.stack([_quadratic_program(constraints, column) for column in f.T], axis=1)
 
 
-def _no_permutation(actions: Actions) -> ValueError:
-    return ValueError(
+def _no_permutation(actions: Actions) -> ParameterError:
+    return ParameterError(
         f"the generators do not permute the functions of eigenspace {actions.k} up to signs, so "
         "its invariants are no orbit sums; use method='null_space' (or 'auto')"
     )
@@ -165,10 +206,16 @@ def _no_permutation(actions: Actions) -> ValueError:
 
 def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArray:
     """min |f - target|^2 subject to B f = 0 (eq. 10)."""
+    cp = need("cvxpy", "qp")
     scale = np.linalg.norm(target)
-    if scale == 0:
-        return np.zeros_like(target)
+    if scale == 0 or constraints.shape[0] == 0:
+        return target.copy()
     f = cp.Variable(len(target))
     problem = cp.Problem(cp.Minimize(cp.sum_squares(f - target / scale)), [constraints @ f == 0])
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-    return scale * f.value
+    if f.value is None:
+        raise RuntimeError(
+            f"the quadratic program of an eigenspace of {len(target)} functions was not solved "
+            f"({problem.status}); use method='auto', which needs no solver"
+        )
+    return np.asarray(scale * f.value)

@@ -8,15 +8,20 @@ L2(sphere, uniform probability). So harmonic polynomials are the orthogonal comp
 |x|^2 times the polynomials two degrees lower, no Gram matrix of moments has to be inverted, and
 the matrices B_k have orthonormal rows. Sign flips split the monomials by the parities of their
 exponents into small blocks, and blocks with equally many odd exponents are copies of each other.
+
+Monomials cancel where the degree is high: a basis function is a sum of terms that grow like
+2^(k/2). So S^2 takes `spherical_harmonics` from degree `HARMONICS_FROM` on, which are right at any
+degree, and other spheres end at degree `MONOMIALS_TO`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, count
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +30,24 @@ from scipy.linalg import qr
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from ..groups import Group
+from ..groups import Transformations
+from ..parameters import ParameterError, Whole, check_parameters, check_values, short
 from ..theory.soleymani2025 import sphere_dimension
-from .base import Basis, Eigenspace, signed_permutation
+from .base import Basis, Eigenspace, Maps, signed_permutation
 from .rows import RowIndex
+from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
 __all__ = ["Sphere"]
+
+#: On S^2, degrees below this are written in monomials, which signed permutations permute.
+HARMONICS_FROM = 9
+
+#: Other spheres go up to this degree: sum_l phi_l(x)^2 is then right to 1e-10 (S^1; less error on
+#: others) and a hundred times worse ten degrees on.
+MONOMIALS_TO = 40
+
+#: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.
+HARMONICS_TO = 1000
 
 #: A dense action on more frame functions than this would not fit in memory.
 DENSE_LIMIT = 4000
@@ -42,8 +59,9 @@ class Sphere(Basis):
     The eigenvalue is k(k + d - 2) and the dimension C(d+k-1, k) - C(d+k-3, k-2)
     (Soleymani et al. 2025, example 5.2).
 
-    Meant for low degrees: the polynomials are sums of monomials, and for small d their terms
-    cancel more and more as the degree grows (`Circle` has no such limit).
+    The functions are sums of monomials, which cancel more and more as the degree grows: they can
+    be evaluated up to degree 40 (`Circle` has no such limit). On S^2, in R^3, spherical harmonics
+    take over, up to degree 1000. Dimensions and characters know no limit.
 
     Parameters
     ----------
@@ -61,6 +79,8 @@ class Sphere(Basis):
     >>> basis.evaluate(x).shape
     (5, 5425)
     """
+
+    _parameters = {"n_features": Whole(2), "degree": Whole(0) | None}
 
     def __init__(self, n_features: int, degree: int | None = None):
         self.n_features = n_features
@@ -87,7 +107,8 @@ class Sphere(Basis):
         totals = np.cumsum([sphere_dimension(d, k) for k in range(int(top.max()) + 1)])
         return np.where(values < 0, 0, totals[top.astype(int)])
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+        check_values("Sphere.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
         points = check_random_state(random_state).standard_normal((n_samples, self._ambient()))
         return points / np.linalg.norm(points, axis=1, keepdims=True)
 
@@ -96,53 +117,120 @@ class Sphere(Basis):
         norms = np.linalg.norm(X, axis=1)
         worst = int(np.abs(norms - 1).argmax())
         if abs(norms[worst] - 1) > 1e-6:
-            raise ValueError(
+            raise ParameterError(
                 f"points of Sphere must have norm 1, but row {worst} has norm {norms[worst]:.6g}; "
                 "divide each row by its norm (sklearn.preprocessing.normalize)"
             )
         return X
 
     def _ambient(self) -> int:
-        d = self.n_features
-        if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or d < 2:
-            raise ValueError(f"Sphere needs an integer n_features >= 2, got {d!r}")
-        return int(d)
+        check_parameters(self, ["n_features"])
+        return int(self.n_features)
+
+    def _by_harmonics(self, k: int) -> bool:
+        """Whether degree k is written in spherical harmonics instead of monomials."""
+        d = self._ambient()
+        limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
+        if k > limit:
+            raise ParameterError(
+                f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
+                f"errors are still below 1e-10, got degree {k}; lower it"
+                + ("; or take Circle, whose points are angles" if d == 2 else "")
+            )
+        return d == 3 and k >= HARMONICS_FROM
+
+    def check_accuracy(self) -> None:
+        self._by_harmonics(len(self.eigenspaces_) - 1)
 
     def frame(self, k: int) -> sparse.csr_array:
+        if self._by_harmonics(k):
+            return sparse.eye_array(2 * k + 1, format="csr")
         return harmonics(self._ambient(), k)
 
-    def _frames(self, X: NDArray, wanted: list[NDArray]) -> list[NDArray]:
-        d = self._ambient()
+    def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
+        edges = self.frame_edges()
+        starts = np.searchsorted(chosen, edges)
+        top = int(np.flatnonzero(np.diff(starts)).max(initial=0))
         coordinates = np.ascontiguousarray(X.T)
-        values = np.ones((1, len(X)))
-        parts = [values[wanted[0]]]
-        top = max((k for k, rows in enumerate(wanted) if len(rows)), default=0)
-        for k in range(1, len(wanted)):
-            if k > top:
-                parts.append(np.empty((0, len(X))))
-                continue
-            table = monomials(d, k)
-            scale = np.sqrt((d + 2 * k - 2) / table.repeats)
-            values = values[table.parents] * coordinates[table.variables[:, -1]]
-            values *= scale[:, None]
-            parts.append(values if len(wanted[k]) == len(values) else values[wanted[k]])
-        return parts
+        result = np.empty((len(chosen), len(X)))
+        for k, values in self._frames(coordinates, top):
+            rows = slice(starts[k], starts[k + 1])
+            wanted = chosen[rows] - edges[k]
+            result[rows] = values if len(wanted) == len(values) else values[wanted]
+        return result
 
-    def _frame_cost(self, wanted: list[NDArray]) -> int:
-        return sum(comb(self._ambient() + k - 1, k) for k in range(len(wanted)))
+    def _frames(self, coordinates: NDArray, top: int) -> Iterator[tuple[int, NDArray]]:
+        """The frame functions of each degree up to ``top``, one degree at a time."""
+        d, values = self._ambient(), np.ones((1, coordinates.shape[1]))
+        turning = top + 1
+        for k in range(top + 1):
+            if self._by_harmonics(k):
+                turning = k
+                break
+            if k:
+                table = monomials(d, k)
+                values = values[table.parents] * coordinates[table.variables[:, -1]]
+                values *= table.steps[:, None]
+            yield k, values
+        if turning <= top:
+            for k, values in enumerate(solid_harmonics(coordinates, top)):
+                if k >= turning:
+                    yield k, values
 
-    def isometries(self, group: Group, elements: ArrayLike) -> tuple[NDArray, NDArray]:
-        matrices, shifts = self._affine(group, elements, 1.0, lambda difference: difference)
+    def _values_cost(self, n_chosen: int) -> int:
+        sizes = np.diff(self.frame_edges())
+        return n_chosen + 2 * int(sizes.max(initial=1))
+
+    def _summation(self, mix: sparse.csr_array, chosen: NDArray) -> Callable[[NDArray], NDArray]:
+        """A few sums go by Horner's rule, degree by degree from the highest monomials down.
+
+        The monomials of the highest degree are then never written out: a sparse product adds them
+        up, and they are most of the frame.
+        """
+        top = len(self.eigenspaces_) - 1
+        if mix.shape[1] > 2 or top < 2 or self._by_harmonics(top):
+            return super()._summation(mix, chosen)
+        d, edges = self._ambient(), self.frame_edges()
+        # Monomials are made of their parents, degree by degree: so are their coefficients' scales.
+        columns = [mix[:, [j]].toarray()[:, 0] for j in range(mix.shape[1])]
+        last = monomials(d, top)
+        size = int(last.parents[-1]) + 1
+        place = last.parents, last.variables[:, -1]
+        highest = [
+            sparse.csr_array((c[edges[top] :] * last.steps, place), (size, d)) for c in columns
+        ]
+
+        to_parents = {k: _sums_by_parent(d, k) for k in range(1, top)}
+
+        def total(X: NDArray) -> NDArray:
+            coordinates = np.ascontiguousarray(X.T)
+            sums = np.empty((len(X), len(columns)))
+            for j, (coefficients, first) in enumerate(zip(columns, highest, strict=True)):
+                values = first @ coordinates
+                for k in range(top - 1, -1, -1):
+                    values += coefficients[edges[k] : edges[k + 1], None]
+                    if k:
+                        values *= coordinates[monomials(d, k).variables[:, -1]]
+                        values = to_parents[k] @ values
+                sums[:, j] = values[0]
+            return sums
+
+        return total
+
+    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
+        matrices, shifts = self._affine(group, elements, 1.0)
         defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._ambient()))
         off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
         if len(off) and off.max() > 1e-8:
-            raise ValueError(
-                f"element {int(off.argmax())} of {group!r} does not act on the sphere: it is no "
-                f"orthogonal matrix (off by {off.max():.2g})"
+            raise ParameterError(
+                f"element {int(off.argmax())} of {short(group)} does not act on the sphere: it "
+                f"is no orthogonal matrix (off by {off.max():.2g})"
             )
         return matrices, np.zeros_like(shifts)
 
-    def frame_action(self, k: int, matrix: NDArray, shift: NDArray):
+    def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
+        if self._by_harmonics(k):
+            return rotated(k, matrix)
         d = self._ambient()
         table = monomials(d, k)
         size = len(table.variables)
@@ -153,11 +241,36 @@ class Sphere(Basis):
             values = np.prod(signs[table.variables], axis=1)
             return sparse.csr_array((values, (np.arange(size), target)), (size, size))
         if size > DENSE_LIMIT:
-            raise ValueError(
+            raise ParameterError(
                 f"a general orthogonal matrix acts densely on the {size} monomials of degree {k} "
                 f"in {d} variables, more than the {DENSE_LIMIT} that fit; lower the degree"
             )
         return symmetric_power(matrix, k)
+
+    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
+        if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
+            raise ParameterError(
+                "only antisymmetric matrices generate rotations of the sphere, got\n"
+                f"{short(matrix)} with the shift {short(shift)}"
+            )
+        if self._by_harmonics(k):
+            turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]
+            return sum(w * m for w, m in zip(turn, angular_momentum(k), strict=True))
+        return derived_power(matrix, k)
+
+    def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
+        r"""Traces by degree: :math:`\sum_k t^k \operatorname{tr} = (1 - t^2) / \det(I - t A)`."""
+        levels = self.labels_.astype(int)
+        size = int(levels[-1]) + 1
+        determinant = np.poly(matrix).real
+        d = len(matrix)
+        series = np.zeros(size + d)
+        series[d] = 1.0
+        for k in range(d + 1, size + d):
+            series[k] = -determinant[1:] @ series[k - 1 : k - d - 1 : -1]
+        series = series[d:]
+        series[2:] -= series[:-2].copy()
+        return series[levels]
 
 
 @dataclass(frozen=True)
@@ -166,20 +279,22 @@ class Monomials:
 
     ``variables`` (m, k) lists each monomial's variables in rising order, with repetition;
     ``parents`` (m,) is its place one degree lower once the last variable is dropped; ``repeats``
-    is that variable's exponent; ``factorials`` is a!, the product of the exponents' factorials.
+    is that variable's exponent; ``factorials`` is a!, the product of the exponents' factorials;
+    ``steps`` leads from the parent's normalised monomial to this one's.
     """
 
     variables: NDArray
     parents: NDArray
     repeats: NDArray
     factorials: NDArray
+    steps: NDArray
 
 
 @lru_cache(maxsize=64)
 def monomials(d: int, k: int) -> Monomials:
     if k == 0:
         one = np.ones(1)
-        return Monomials(np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=int), one, one)
+        return Monomials(np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=int), one, one, one)
     lower = monomials(d, k - 1)
     last = lower.variables[:, -1] if k > 1 else np.zeros(1, dtype=int)
     children = d - last
@@ -193,7 +308,16 @@ def monomials(d: int, k: int) -> Monomials:
         parents,
         repeats,
         lower.factorials[parents] * repeats,
+        np.sqrt((d + 2 * k - 2) / repeats),
     )
+
+
+def _sums_by_parent(d: int, k: int) -> sparse.csr_array:
+    """Adds up what belongs to the children of each monomial of degree k - 1, scaled by `steps`."""
+    table = monomials(d, k)
+    size = len(table.parents)
+    starts = np.flatnonzero(np.diff(table.parents, prepend=-1, append=-1))
+    return sparse.csr_array((table.steps, np.arange(size), starts), (len(starts) - 1, size))
 
 
 @lru_cache(maxsize=64)
@@ -293,3 +417,34 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
         power = grown
     root = np.sqrt(monomials(d, k).factorials)
     return power * root / root[:, None]
+
+
+def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
+    """How ``x -> x + e A x`` changes normalised monomials of degree k, to first order in e.
+
+    Row a of A's derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
+    """
+    d = len(matrix)
+    variables = monomials(d, k).variables
+    size = len(variables)
+    exponents = np.zeros((size, d))
+    for column in variables.T:
+        exponents[np.arange(size), column] += 1
+    rows, columns, entries = [], [], []
+    for position in range(k):
+        fresh = np.ones(size, dtype=bool)
+        if position:
+            fresh = variables[:, position] != variables[:, position - 1]
+        for j in range(d):
+            i = variables[:, position]
+            moved = np.flatnonzero(fresh & (matrix[i, j] != 0))
+            i, spelled = i[moved], variables[moved].copy()
+            spelled[:, position] = j
+            weight = exponents[moved, i] * (exponents[moved, j] + (i != j))
+            rows.append(moved)
+            columns.append(monomial_index(d, k).find(np.sort(spelled, axis=1)))
+            entries.append(matrix[i, j] * np.sqrt(weight))
+    if not rows:
+        return sparse.csr_array((size, size))
+    where = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.concatenate(entries), where), (size, size))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..groups import FiniteGroup
+from ..groups import Transformations
+from ..parameters import Has, Positive, Seed, check_values
 from ..theory.soleymani2025 import alpha
 from .base import Basis
 from .expansion import Expansion
@@ -15,7 +18,7 @@ __all__ = ["sobolev_target"]
 
 
 def sobolev_target(
-    basis: Basis, group: FiniteGroup, smoothness: float, random_state=None
+    basis: Basis, group: Transformations | None, *, smoothness: float, random_state: Any = None
 ) -> Expansion:
     r"""An invariant function that is in :math:`H^s`, but in no space 2 % smoother.
 
@@ -31,7 +34,7 @@ def sobolev_target(
     ----------
     basis : Basis
         A truncated basis, much larger than any cutoff under study.
-    group : FiniteGroup
+    group : FiniteGroup or continuous group
     smoothness : float
         The exponent s.
     random_state : int, RandomState or None
@@ -40,10 +43,17 @@ def sobolev_target(
     --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
-    >>> f = sobolev_target(Torus(2, degree=50), SignFlips(2), 2.0, random_state=0)
+    >>> f = sobolev_target(Torus(2, degree=50), SignFlips(2), smoothness=2.0, random_state=0)
     >>> float(f.coefficients[0])
     1.0
     """
+    kinds = {
+        "basis": Has("a basis, such as Torus(2, degree=50)", "spectrum", "truncate"),
+        "smoothness": Positive(),
+        "random_state": Seed(),
+    }
+    given = {"basis": basis, "smoothness": smoothness, "random_state": random_state}
+    check_values("sobolev_target", kinds, given)
     rng = check_random_state(random_state)
     exponent = 1.02 * alpha(smoothness, basis.manifold_dimension)
     subspaces = invariant_subspace(basis, group)

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, count
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sympy.utilities.iterables import multiset_permutations
 
-from ..groups import Group
-from .base import Basis, Eigenspace, signed_permutation
+from ..groups import Transformations
+from ..parameters import ParameterError, Positive, Whole, check_parameters, check_values, short
+from .base import Basis, Eigenspace, Maps, signed_permutation
 from .rows import RowIndex
 
 __all__ = ["Circle", "Torus"]
@@ -47,7 +48,13 @@ class Torus(Basis):
     (1, 1161)
     """
 
-    def __init__(self, n_features: int, period: float = 2.0, degree: int | None = None):
+    _parameters = {
+        "n_features": Whole(1),
+        "period": Positive(),
+        "degree": Whole(0) | None,
+    }
+
+    def __init__(self, n_features: int, period: float = 2.0, *, degree: int | None = None):
         self.n_features = n_features
         self.period = period
         self.degree = degree
@@ -62,9 +69,8 @@ class Torus(Basis):
 
     @property
     def _frequency(self) -> float:
-        if not self.period > 0:
-            raise ValueError(f"{type(self).__name__} needs period > 0, got {self.period!r}")
-        return 2 * np.pi / self.period
+        check_parameters(self, ["period"])
+        return float(2 * np.pi / self.period)
 
     def spectrum(self) -> Iterator[Eigenspace]:
         d = _dimension(self)
@@ -83,7 +89,8 @@ class Torus(Basis):
         total = np.cumsum(sums_of_squares(_dimension(self), max(int(levels.max()), 0) + 1))
         return np.where(levels < 0, 0, total[np.maximum(levels, 0)])
 
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+        check_values(f"{type(self).__name__}.sample", {"n": Whole(0)}, {"n": n_samples})
         rng = check_random_state(random_state)
         half = self.period / 2
         return rng.uniform(-half, half, size=(n_samples, _dimension(self)))
@@ -99,51 +106,90 @@ class Torus(Basis):
     def frame(self, k: int) -> sparse.csr_array:
         return sparse.eye_array(self.eigenspaces_[k].dimension, format="csr")
 
-    def _frames(self, X: NDArray, wanted: list[NDArray]) -> list[NDArray]:
-        d = self.n_features
-        chosen = [self.frequencies(k)[rows] for k, rows in enumerate(wanted)]
-        top = max((int(np.abs(m).max()) for m in chosen if m.size), default=0)
+    def frame_edges(self) -> NDArray:
+        return np.concatenate([[0], self.counts_])
+
+    def _whole_frame(self) -> None:
+        return None
+
+    def all_frequencies(self) -> NDArray:
+        """The integer vectors m of all kept eigenspaces, shape (D, d)."""
+        return self._kept(
+            "frequencies",
+            lambda: np.concatenate([self.frequencies(k) for k in range(len(self.eigenspaces_))]),
+        )
+
+    def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
+        d, n = self.n_features, len(X)
+        m = self.all_frequencies()[chosen]
+        top = int(np.abs(m).max(initial=0))
         table = self._table(X, top)
-        parts = []
-        for m in chosen:
-            part = np.ones((len(m), len(X)))
-            # Slot j holds each function's j-th factor that is not 1.
-            factors = np.count_nonzero(m, axis=1)
-            order = np.argsort(m == 0, axis=1, kind="stable")
-            for slot in range(int(factors.max(initial=0))):
-                rows = np.flatnonzero(factors > slot)
-                coordinate = order[rows, slot]
-                part[rows] *= table[(m[rows, coordinate] + top) * d + coordinate]
-            parts.append(part)
-        return parts
+        # Slot j holds each function's j-th factor that is not 1.
+        factors = np.count_nonzero(m, axis=1)
+        order = np.argsort(m == 0, axis=1, kind="stable")
+        coordinate = order[:, 0]
+        place = (m[np.arange(len(m)), coordinate] + top) * d + coordinate
+        values = table[place]
+        for slot in range(1, int(factors.max(initial=0))):
+            rows = np.flatnonzero(factors > slot)
+            coordinate = order[rows, slot]
+            values[rows] *= table[(m[rows, coordinate] + top) * d + coordinate]
+        return values.reshape(len(m), n)
 
     def _table(self, X: NDArray, top: int) -> NDArray:
         """All one-dimensional factors: row ``(m + top) d + i`` holds factor m of coordinate i."""
         angles = self._frequency * X.T
-        rows = []
-        for m in range(-top, top + 1):
-            wave = np.sin if m < 0 else np.cos
-            rows.append(np.sqrt(2) * wave(abs(m) * angles) if m else np.ones_like(angles))
-        return np.concatenate(rows)
+        table = np.empty((2 * top + 1, *angles.shape))
+        table[top] = 1
+        for m in range(1, top + 1):
+            turned = m * angles
+            np.cos(turned, out=table[top + m])
+            np.sin(turned, out=table[top - m])
+        table[:top] *= np.sqrt(2)
+        table[top + 1 :] *= np.sqrt(2)
+        return table.reshape(-1, len(X))
 
-    def isometries(self, group: Group, elements: ArrayLike) -> tuple[NDArray, NDArray]:
-        def wrap(differences):
-            return differences - self.period * np.round(differences / self.period)
+    def _values_cost(self, n_chosen: int) -> int:
+        top = int(np.abs(self.all_frequencies()).max(initial=0))
+        return n_chosen + (2 * top + 1) * self.n_features
 
-        matrices, shifts = self._affine(group, elements, self.period / 8, wrap)
+    def outside(self, X: NDArray) -> str | None:
+        spread = np.ptp(X, axis=0).max(initial=0)
+        if spread <= self.period * (1 + 1e-9):
+            return None
+        number = int(np.any(np.abs(X) > self.period / 2 * (1 + 1e-9), axis=1).sum())
+        return (
+            f"{number} of {len(X)} points lie outside of the torus' box, coordinates from "
+            f"{-self.period / 2:.6g} to {self.period / 2:.6g}, and were read modulo the period "
+            f"{self.period:.6g}: points that differ by it are one point to this basis; scale the "
+            "coordinates into the box, or give the period that they have"
+        )
+
+    def same_place(self, differences: NDArray) -> NDArray:
+        return differences - self.period * np.round(differences / self.period)
+
+    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
+        own = getattr(group, "period", None)
+        if own is not None and abs(own - self.period) > 1e-9 * self.period:
+            raise ParameterError(
+                f"{short(group)} has period {own:.9g}, but the {type(self).__name__} has period "
+                f"{self.period:.9g}: its translations would be others here; give both the same "
+                "period"
+            )
+        matrices, shifts = self._affine(group, elements, self.period / 8)
         for i, matrix in enumerate(matrices):
             rounded = np.round(matrix)
             if np.abs(matrix - rounded).max() > 1e-8 or signed_permutation(rounded) is None:
-                raise ValueError(
-                    f"element {i} of {group!r} does not act on the eigenfunctions of the torus: "
-                    "apart from translations, only signed permutations of the coordinates map "
-                    "its lattice to itself"
+                raise ParameterError(
+                    f"element {i} of {short(group)} does not act on the eigenfunctions of the "
+                    "torus: apart from translations, only signed permutations of the coordinates "
+                    "map its lattice to itself"
                 )
             matrices[i] = rounded
         return matrices, shifts
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        perm, signs = signed_permutation(matrix)
+        perm, signs = _lattice_map(matrix)
         m = self.frequencies(k)
         index = _frequency_index(_dimension(self), self._squared_norm(self.eigenspaces_[k].label))
         moved = np.zeros_like(m)
@@ -171,6 +217,55 @@ class Torus(Basis):
         result.eliminate_zeros()
         return result
 
+    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
+        if np.any(matrix):
+            raise ParameterError(
+                f"{type(self).__name__}: only translations act continuously on a torus; rotations "
+                "do not keep its lattice"
+            )
+        m = self.frequencies(k)
+        index = _frequency_index(_dimension(self), self._squared_norm(self.eigenspaces_[k].label))
+        size = len(m)
+        total = sparse.csr_array((size, size))
+        for i in np.flatnonzero(shift):
+            partner = m.copy()
+            partner[:, i] *= -1
+            slope = -self._frequency * shift[i] * m[:, i]
+            total = total + sparse.csr_array(
+                (slope, (np.arange(size), index.find(partner))), (size, size)
+            )
+        total.eliminate_zeros()
+        return sparse.csr_array(total)
+
+    def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
+        """Traces on the kept eigenspaces, by a product of theta series.
+
+        A cycle of coordinates of length L acts as a single map x -> sign x + t followed around
+        it. Its trace on frequency m is 2 cos(omega m t) or, for a reflection, 0; it counts L m^2.
+        """
+        levels = np.array([self._squared_norm(label) for label in self.labels_])
+        size = int(levels[-1]) + 1
+        perm, signs = _lattice_map(matrix)
+        series = np.zeros(size)
+        series[0] = 1.0
+        seen = np.zeros(len(perm), dtype=bool)
+        for start in range(len(perm)):
+            if seen[start]:
+                continue
+            length, sign, translation, i = 0, 1.0, 0.0, start
+            while not seen[i]:
+                seen[i] = True
+                translation += sign * shift[i]
+                sign *= signs[i]
+                length, i = length + 1, int(perm[i])
+            grown = series.copy()
+            top = int(np.sqrt((size - 1) / length)) if sign > 0 else 0
+            for m in range(1, top + 1):
+                trace = 2 * np.cos(self._frequency * m * translation)
+                grown[length * m * m :] += trace * series[: size - length * m * m]
+            series = grown
+        return series[levels]
+
 
 class Circle(Torus):
     r"""The circle, a point being an angle in radians: 1, :math:`\sqrt2\cos kx, \sqrt2\sin kx`.
@@ -188,6 +283,7 @@ class Circle(Torus):
 
     n_features = 1
     period = 2 * np.pi
+    _parameters = {"degree": Whole(0) | None}
 
     def __init__(self, degree: int | None = None):
         self.degree = degree
@@ -205,10 +301,16 @@ class Circle(Torus):
 
 
 def _dimension(basis: Basis) -> int:
-    d = basis.n_features
-    if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or d < 1:
-        raise ValueError(f"{type(basis).__name__} needs an integer n_features >= 1, got {d!r}")
-    return int(d)
+    check_parameters(basis, ["n_features"])
+    return int(basis.n_features)
+
+
+def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """A signed permutation, which `isometries` has made sure of."""
+    found = signed_permutation(matrix)
+    if found is None:
+        raise ParameterError("only signed permutations of the coordinates act on a torus")
+    return found
 
 
 def wrapped(differences: NDArray, period: float) -> NDArray:
@@ -220,11 +322,9 @@ def wrapped(differences: NDArray, period: float) -> NDArray:
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:
     """cos and sin, with the zeros and ones of quarter turns exact."""
     values = np.cos(angles), np.sin(angles)
-    rounded = [np.round(v) for v in values]
-    return tuple(
-        np.where(np.abs(v - r) < 1e-14 * np.maximum(1, np.abs(angles)), r, v)
-        for v, r in zip(values, rounded, strict=True)
-    )
+    near = 1e-14 * np.maximum(1, np.abs(angles))
+    cosine, sine = (np.where(np.abs(v - np.round(v)) < near, np.round(v), v) for v in values)
+    return cosine, sine
 
 
 @lru_cache(maxsize=32)
@@ -258,14 +358,30 @@ def _square_partitions(total: int, parts: int, largest: int) -> Iterator[tuple[i
             yield (root, *rest)
 
 
-@lru_cache(maxsize=256)
+def distinct_orders(items: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """All different orders of a few numbers, some of which may be equal.
+
+    >>> distinct_orders((2, 1, 1))
+    [(1, 1, 2), (1, 2, 1), (2, 1, 1)]
+    """
+    if not items:
+        return [()]
+    found = []
+    for first in sorted(set(items)):
+        rest = list(items)
+        rest.remove(first)
+        found += [(first, *tail) for tail in distinct_orders(tuple(rest))]
+    return found
+
+
+@lru_cache(maxsize=4096)
 def _frequencies(d: int, squared_norm: int) -> NDArray:
     """All integer vectors in Z^d of a given squared norm, without visiting any others."""
     blocks = []
     for roots in _square_partitions(squared_norm, d, squared_norm):
         j = len(roots)
         places = np.array(list(combinations(range(d), j)), dtype=int).reshape(comb(d, j), j)
-        orders = np.array(list(multiset_permutations(roots)) if j else [()], dtype=int)
+        orders = np.array(distinct_orders(roots), dtype=int)
         signs = 1 - 2 * ((np.arange(2**j)[:, None] >> np.arange(j)) & 1)
         values = (orders[:, None] * signs).reshape(len(orders) * len(signs), j)
         block = np.zeros((len(places), len(values), d), dtype=int)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..parameters import Array, Kind, Number, ParameterError, Positive, Whole, check_values, short
 
-__all__ = ["AMOUNTS", "ANY_SIZE", "DIMENSION", "PROBABILITY", "SIZE", "SIZES", "checked"]
+__all__ = ["AMOUNTS", "ANY_SIZE", "DIMENSION", "LOGGED", "PROBABILITY", "SIZE", "SIZES", "checked"]
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -45,6 +45,8 @@ class _AnySize(Kind):
 AMOUNTS = Array(above=0)
 #: Numbers of bins, templates, group elements: an infinite one makes its error zero.
 SIZE = Positive() | _Infinity()
+#: The same where its logarithm is taken.
+LOGGED = Number(1) | _Infinity()
 SIZES = _Sizes(above=0)
 ANY_SIZE = _AnySize() | Whole(1)
 #: Of a space, where binomial coefficients are computed.

@@ -186,7 +186,7 @@ def hilbert_average_bound(n: ArrayLike, bound: float, *, delta: float) -> NDArra
     >>> float(hilbert_average_bound(100, 1.0, delta=0.1).round(3))
     0.315
     """
-    return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
+    return bound / np.sqrt(np.asarray(n, dtype=float)) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
 @checked(_KINDS)

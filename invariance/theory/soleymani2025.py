@@ -63,7 +63,7 @@ def alpha(s: float, d: int) -> float:
 
 
 @checked(_KINDS)
-def cutoff(n: int, s: float, *, d: int) -> float:
+def cutoff(n: float, s: float, *, d: int) -> float:
     r"""Number of eigenfunctions kept, :math:`D = n^{1/(1+\alpha)}` (algorithm 1).
 
     >>> round(cutoff(1000, s=1.0, d=1), 6)

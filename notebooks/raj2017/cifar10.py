@@ -152,7 +152,7 @@ s, s_second = run.choose(quick=(150, 300), full=(10_000, second_templates))
 m = run.choose(quick=100, full=10_000)  # landmarks
 part, s_part = run.choose(quick=(300, 100), full=(2000, 1500))
 threads, step = run.choose(quick=(1, 100), full=(2, 5000))
-LAMBDAS = np.logspace(-8, -3, 6)
+ALPHAS = np.logspace(-8, -3, 6)
 
 
 @cache
@@ -231,8 +231,8 @@ def test_accuracy(block, dtype="float32"):
     for start in range(0, held_out, step):
         model.partial_fit(block(start), labels[start : start + step], classes=classes)
     validation = block(held_out)
-    scores = model.scores(validation, labels[held_out:n_train], LAMBDAS)
-    model.set_params(lam=float(LAMBDAS[np.nanargmax(scores)]))
+    scores = model.scores(validation, labels[held_out:n_train], alphas=ALPHAS)
+    model.set_params(alpha=float(ALPHAS[np.nanargmax(scores)]))
     model.partial_fit(validation, labels[held_out:n_train])
     right = [
         model.predict(block(a)) == labels[a : a + step] for a in range(n_train, len(images), step)
@@ -347,7 +347,7 @@ many, held, several = run.choose(quick=(300, 100, 100), full=(25_000, 5000, 4000
 
 @run.cache
 def held_out_accuracy(kept, power, width, templates, n):
-    """Per cent right among the last of the first n training images, at the best lambda."""
+    """Per cent right among the last of the first n training images, at the best alpha."""
     axes = principal.components_[:kept] * principal.explained_variance_[:kept, None] ** (-power / 2)
     Z = pixels(slice(n)) @ axes.T.astype(np.float32)
     gamma = width * median_gamma(Z[:2000], random_state=seed)
@@ -359,7 +359,7 @@ def held_out_accuracy(kept, power, width, templates, n):
     model = BlockRidgeClassifier(dtype="float64").partial_fit(
         Z[:-held], labels[: n - held], classes=classes
     )
-    return 100 * np.nanmax(model.scores(Z[-held:], labels[n - held : n], LAMBDAS))
+    return 100 * np.nanmax(model.scores(Z[-held:], labels[n - held : n], alphas=ALPHAS))
 
 
 tried = {
@@ -384,24 +384,36 @@ sizes = [
 ]
 
 
+def held_out_ridge(gram, n, alphas):
+    """Held-out accuracies of ridge regression, by alpha relative to the Gram matrix's diagonal."""
+    return ridge_by_holdout(
+        gram,
+        labels[:n],
+        alphas=alphas,
+        n_held_out=held,
+        relative_to="diagonal",
+        refit=False,
+    ).accuracies
+
+
 @run.cache
-def held_out_exact(width, lambdas, n):
-    """As `held_out_accuracy` for the Gaussian kernel, and the best lambda."""
+def held_out_exact(width, alphas, n):
+    """As `held_out_accuracy` for the Gaussian kernel, and the best alpha."""
     Z = plain(0.0, 0, n)
     gram = Gaussian(width * median_gamma(Z[:2000], random_state=seed))(Z)
-    accuracies = ridge_by_holdout(gram, labels[:n], lambdas, held).accuracies
-    return 100 * np.nanmax(accuracies), float(lambdas[int(np.nanargmax(accuracies))])
+    accuracies = held_out_ridge(gram, n, alphas)
+    return 100 * np.nanmax(accuracies), float(alphas[int(np.nanargmax(accuracies))])
 
 
 @run.cache
-def held_out_exact_of_all(width, lam):
+def held_out_exact_of_all(width, alpha):
     """As `held_out_exact` with all training images but the last, in single precision: 8 GB, factorised in place."""
     Z, m = plain(0.0, 0, n_train), n_train - held
     kernel = Gaussian(width * median_gamma(Z[:2000], random_state=seed))
     gram = np.empty((m, m), np.float32, order="F")
     for start in range(0, m, 1000):
         gram[:, start : start + 1000] = kernel(Z[:m], Z[start : min(start + 1000, m)])
-    gram[np.diag_indices(m)] += lam * m
+    gram[np.diag_indices(m)] += alpha * m
     factor = linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     targets = np.where(labels[:m, None] == classes, 1, -1).astype(np.float32)
     dual = linalg.cho_solve((factor, True), targets - targets.mean(axis=0), check_finite=False)
@@ -410,7 +422,7 @@ def held_out_exact_of_all(width, lam):
 
 
 counts = list(dict.fromkeys(n for n, _ in sizes))
-# Width and lambda at the smallest size; beyond it they are kept.
+# Width and alpha at the smallest size; beyond it they are kept.
 exact_widths = {
     width: held_out_exact(width, (1e-6, 1e-5, 1e-4), counts[0]) for width in (1.0, 2.0, 4.0, 8.0)
 }
@@ -463,12 +475,10 @@ def normalised_pixels(rows, how):
 
 @run.cache
 def held_out_normalised(normalisation, width, n):
-    """As `held_out_exact` on all pixels, at the best of some lambdas."""
+    """As `held_out_exact` on all pixels, at the best of some alphas."""
     Z = normalised_pixels(images[:n].reshape(n, -1).astype(np.float32) / 255, normalisation)
     gram = Gaussian(width * median_gamma(Z[:2000], random_state=seed))(Z)
-    return 100 * np.nanmax(
-        ridge_by_holdout(gram, labels[:n], (1e-7, 1e-6, 1e-5, 1e-4), held).accuracies
-    )
+    return 100 * np.nanmax(held_out_ridge(gram, n, (1e-7, 1e-6, 1e-5, 1e-4)))
 
 
 EXACT_WIDTHS = (1.0, 2.0, 4.0, 8.0)

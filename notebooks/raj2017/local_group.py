@@ -67,7 +67,7 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # %%
 k, r, s = run.choose(quick=(40, 8, 150), full=(400, 50, 4000))
 threads = run.choose(quick=1, full=2)
-LAMBDAS = np.logspace(-8, -3, 6)
+ALPHAS = np.logspace(-8, -3, 6)
 PAPER = {"scale": 0.3, "translation": 0.3, "kappa": 9.0}
 
 
@@ -89,7 +89,7 @@ gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
 
 
 def right(group, points):
-    """Which of the held-out images are recognised, at the best lambda."""
+    """Which of the held-out images are recognised, at the best alpha."""
     features = OrbitFourier(group, s, gamma=gamma, n_jobs=threads, random_state=seed).fit(
         points[:2]
     )
@@ -98,11 +98,8 @@ def right(group, points):
     model = BlockRidgeClassifier(dtype="float64").partial_fit(
         Z[:-held], labels[:-held], classes=np.unique(labels)
     )
-    scores = model.scores(Z[-held:], labels[-held:], LAMBDAS)
-    return (
-        model.set_params(lam=float(LAMBDAS[np.nanargmax(scores)])).predict(Z[-held:])
-        == labels[-held:]
-    )
+    scores = model.scores(Z[-held:], labels[-held:], alphas=ALPHAS)
+    return model.solve(float(ALPHAS[np.nanargmax(scores)])).predict(Z[-held:]) == labels[-held:]
 
 
 @run.cache

@@ -94,7 +94,7 @@ else:
 n_atoms = X.shape[1]
 s, r, n_landmarks = run.choose(quick=(300, 10, 100), full=(10_000, 70, 4000))
 n_templates = run.choose(quick=100, full=2000)  # of GICDF, 51 features each
-LAMBDAS = run.choose(quick=np.logspace(-8, -3, 6), full=np.logspace(-10, -5, 6))
+ALPHAS = run.choose(quick=np.logspace(-8, -3, 6), full=np.logspace(-10, -5, 6))
 SIGMAS = run.choose(quick=[20.0, 80.0], full=[50.0, 150.0, 450.0, 1350.0])
 L1_SIGMAS = run.choose(quick=[100.0, 400.0], full=[500.0, 1500.0, 4500.0, 13_500.0])
 NOISES = run.choose(quick=[1.0, 3.0], full=[0.3, 1.0, 3.0, 10.0, 30.0])
@@ -106,7 +106,7 @@ SORTED_SIGMAS = run.choose(
 LOCAL_SIGMAS = run.choose(quick=SIGMAS, full=[75.0, 150.0, 300.0])
 LOCAL_NOISES = run.choose(quick=NOISES, full=[3.0, 5.0, 8.0, 13.0])
 SECONDS = run.choose(quick=[0.1, 1.0], full=[0.01, 0.03, 0.1])
-FINE_LAMBDAS = run.choose(quick=LAMBDAS, full=np.logspace(-10.5, -7.5, 7))
+FINE_ALPHAS = run.choose(quick=ALPHAS, full=np.logspace(-10.5, -7.5, 7))
 N_INNER = 2  # folds that choose for a test fold at full scale
 print(
     f"{len(X)} molecules of up to {n_atoms} atoms; energies {energies.min():.0f} to {energies.max():.0f}"
@@ -238,7 +238,7 @@ trial, trial_folds = first_of_each_fold(run.choose(quick=40, full=600))
 
 @run.cache
 def trial_errors(sigma, matrices):
-    """Inner root mean square errors by test fold at the best lambda: of one layer (None), of two by second bandwidth."""
+    """Inner root mean square errors by test fold at the best alpha: of one layer (None), of two by second bandwidth."""
     Z = first_layer("rf", matrices, "gaussian", sigma, trial, FULL)
     unit, gram = median_gamma(Z, random_state=seed), feature_gram(Z)
     grams = {None: gram}
@@ -247,7 +247,9 @@ def trial_errors(sigma, matrices):
             gram, gram.diagonal()
         )
     return {
-        second: nested_ridge(gram, energies[trial], trial_folds, FINE_LAMBDAS).inner.min(axis=1)
+        second: nested_ridge(
+            gram, energies[trial], folds=trial_folds, alphas=FINE_ALPHAS, relative_to="diagonal"
+        ).inner.min(axis=1)
         for second, gram in grams.items()
     }
 
@@ -276,7 +278,7 @@ run.table(
         for (sigma, matrices), errors in tried.items()
     ],
     "settings",
-    caption=f"Inner root mean square errors (kcal/mol) of random Fourier features for each of the five test folds, on {len(trial)} molecules, each at its best lambda.",
+    caption=f"Inner root mean square errors (kcal/mol) of random Fourier features for each of the five test folds, on {len(trial)} molecules, each at its best alpha.",
 )
 
 # %% [markdown]
@@ -286,7 +288,7 @@ run.table(
 # %%
 @run.cache
 def full_model(method, sigma, matrices, second):
-    """For every molecule by a model without its fold; lambdas. Two layers unless second is None."""
+    """For every molecule by a model without its fold; alphas. Two layers unless second is None."""
     everything = slice(None)
     if method == "exact":
         gram = base("gaussian", sigma)(representation(matrices, everything))
@@ -299,7 +301,14 @@ def full_model(method, sigma, matrices, second):
                 n_components=s, gamma=gamma, form="cos_sin", random_state=seed + 1
             ).fit_transform(Z)
         gram = feature_gram(Z)
-    found = nested_ridge(gram, energies, folds, FINE_LAMBDAS, n_inner=N_INNER)
+    found = nested_ridge(
+        gram,
+        energies,
+        folds=folds,
+        alphas=FINE_ALPHAS,
+        n_inner=N_INNER,
+        relative_to="diagonal",
+    )
     return found.predictions, found.chosen
 
 
@@ -309,16 +318,16 @@ def best(errors):
 
 
 def errors_by_fold(settings, predict):
-    """Root mean square errors, without each fold's worst molecules too, and mean absolute ones; settings and lambdas."""
-    rmse, trimmed, mae, lambdas = [], [], [], []
+    """Root mean square errors, without each fold's worst molecules too, and mean absolute ones; settings and alphas."""
+    rmse, trimmed, mae, alphas = [], [], [], []
     for k, (fold, setting) in enumerate(zip(folds, settings, strict=True)):
-        predictions, lams = predict(setting)
+        predictions, chosen = predict(setting)
         error = np.sort(np.abs(predictions[fold] - energies[fold]))
         rmse.append(np.sqrt(np.mean(error**2)))
         trimmed.append(np.sqrt(np.mean(error[:-N_WORST] ** 2)))
         mae.append(np.mean(error))
-        lambdas.append(lams[k])
-    return np.array(rmse), np.array(trimmed), np.array(mae), settings, lambdas
+        alphas.append(chosen[k])
+    return np.array(rmse), np.array(trimmed), np.array(mae), settings, alphas
 
 
 def full_errors(method, settings):
@@ -363,9 +372,13 @@ def small_gram(kind, kernel, sigma, matrices):
 
 @run.cache
 def inner_errors(kind, kernel, sigma, matrices):
-    """Inner root mean square errors by test fold at the best lambda."""
+    """Inner root mean square errors by test fold at the best alpha."""
     return nested_ridge(
-        small_gram(kind, kernel, sigma, matrices), energies[pool], pool_folds, LAMBDAS
+        small_gram(kind, kernel, sigma, matrices),
+        energies[pool],
+        folds=pool_folds,
+        alphas=ALPHAS,
+        relative_to="diagonal",
     ).inner.min(axis=1)
 
 
@@ -414,7 +427,12 @@ def gram_matrix(method, kernel, sigma, matrices):
 def test_predictions(method, kernel, sigma, matrices):
     """As `full_model`."""
     found = nested_ridge(
-        gram_matrix(method, kernel, sigma, matrices), energies, folds, LAMBDAS, n_inner=N_INNER
+        gram_matrix(method, kernel, sigma, matrices),
+        energies,
+        folds=folds,
+        alphas=ALPHAS,
+        n_inner=N_INNER,
+        relative_to="diagonal",
     )
     return found.predictions, found.chosen
 
@@ -447,7 +465,11 @@ def averaged_laplacian(sigma, noise, rows):
 def averaged_errors(sigma, noise):
     """As `inner_errors`."""
     return nested_ridge(
-        averaged_laplacian(sigma, noise, pool), energies[pool], pool_folds, LAMBDAS
+        averaged_laplacian(sigma, noise, pool),
+        energies[pool],
+        folds=pool_folds,
+        alphas=ALPHAS,
+        relative_to="diagonal",
     ).inner.min(axis=1)
 
 
@@ -455,7 +477,9 @@ def averaged_errors(sigma, noise):
 def averaged_predictions(sigma, noise):
     """As `test_predictions`."""
     gram = averaged_laplacian(sigma, noise, slice(None))
-    found = nested_ridge(gram, energies, folds, LAMBDAS, n_inner=N_INNER)
+    found = nested_ridge(
+        gram, energies, folds=folds, alphas=ALPHAS, n_inner=N_INNER, relative_to="diagonal"
+    )
     return found.predictions, found.chosen
 
 
@@ -501,7 +525,7 @@ def shown(setting):
 
 
 table = []
-for name, (rmse, trimmed, mae, settings, lambdas) in results.items():
+for name, (rmse, trimmed, mae, settings, alphas) in results.items():
     error, without, absolute = mean_se(rmse), mean_se(trimmed), mean_se(mae)
     table.append(
         {
@@ -512,7 +536,7 @@ for name, (rmse, trimmed, mae, settings, lambdas) in results.items():
             "MAE": f"{absolute.mean:.2f} ± {absolute.se:.2f}",
             "by fold": ", ".join(f"{v:.1f}" for v in rmse),
             "chosen by fold": "; ".join(shown(setting) for setting in settings),
-            "lambda": ", ".join(f"{lam:.0e}" for lam in lambdas),
+            "alpha": ", ".join(f"{alpha:.0e}" for alpha in alphas),
         }
     )
 run.table(

@@ -95,8 +95,8 @@ n_cdf, n_cdf_fewer = run.choose(quick=(60, 30), full=(1000, 300))
 part = run.choose(quick=300, full=4000)
 threads = run.choose(quick=1, full=2)
 KAPPA, NODES = 0.2, 32
-LAMBDAS = np.logspace(-7, -4, 7)
-COARSE = LAMBDAS[::2]
+ALPHAS = np.logspace(-7, -4, 7)
+COARSE = ALPHAS[::2]
 held = n_train // 6
 rotations = basis.rotations(VonMises(KAPPA), n_nodes=NODES)
 
@@ -128,43 +128,49 @@ def second_layer(second, templates, Z):
     return OrbitFourier(None, templates, **how).fit(Z[:1])
 
 
+def held_out_ridge(gram, alphas, refit=True):
+    """Ridge regression, alpha relative to the Gram matrix's diagonal by held-out accuracy."""
+    return ridge_by_holdout(
+        gram,
+        labels[:n_train],
+        alphas=alphas,
+        n_held_out=held,
+        relative_to="diagonal",
+        refit=refit,
+    )
+
+
 @run.cache
 def held_out_accuracy(method, unit, gamma, seconds, templates):
-    """Best accuracies over lambda: of one layer, and of the Gaussian kernel on top by ``seconds``."""
+    """Best accuracies over alpha: of one layer, and of the Gaussian kernel on top by ``seconds``."""
     X = scaled(angular[:n_train], unit)
     Z = build(method, gamma, min(templates, n_train)).fit_transform(X)
     gram, gamma_2 = Z @ Z.T, median_gamma(Z, random_state=seed)
     norms = gram.diagonal().copy()
     tops = [Hyperkernel(Linear(), second * gamma_2).of_gram for second in seconds]
     grams = [lambda: gram, *(lambda top=top: top(gram, norms) for top in tops)]
-    return [
-        np.nanmax(ridge_by_holdout(make(), labels[:n_train], COARSE, held).accuracies)
-        for make in grams
-    ]
+    return [np.nanmax(held_out_ridge(make(), COARSE, refit=False).accuracies) for make in grams]
 
 
 @run.cache
 def held_out_second(method, unit, gamma, seconds):
-    """Best accuracies over lambda of random features of two layers by ``seconds``."""
+    """Best accuracies over alpha of random features of two layers by ``seconds``."""
     Z = build(method, gamma, min(s, n_train)).fit_transform(scaled(angular[:n_train], unit))
     tops = (second_layer(second, s_second, Z).transform(Z) for second in seconds)
-    return [
-        np.nanmax(ridge_by_holdout(W @ W.T, labels[:n_train], COARSE, held).accuracies)
-        for W in tops
-    ]
+    return [np.nanmax(held_out_ridge(W @ W.T, COARSE, refit=False).accuracies) for W in tops]
 
 
 def holdout_fit(Z):
     """Weights and intercepts: by the smaller of the Gram matrix and the normal equations."""
     y = labels[:n_train]
     if Z.shape[1] >= n_train:
-        fitted = ridge_by_holdout(Z @ Z.T, y, LAMBDAS, held)
+        fitted = held_out_ridge(Z @ Z.T, ALPHAS)
         return Z.T @ fitted.dual_coef.astype(Z.dtype), fitted.intercept
-    lambdas = LAMBDAS * np.mean(np.sum(np.square(Z), axis=1))
+    alphas = ALPHAS * np.mean(np.sum(np.square(Z), axis=1))
     model = BlockRidgeClassifier()
     model.partial_fit(Z[:-held], y[:-held], classes=np.unique(y))
-    accuracies = model.scores(Z[-held:], y[-held:], lambdas)
-    model.set_params(lam=float(lambdas[np.nanargmax(accuracies)]))
+    accuracies = model.scores(Z[-held:], y[-held:], alphas=alphas)
+    model.set_params(alpha=float(alphas[np.nanargmax(accuracies)]))
     model.partial_fit(Z[-held:], y[-held:])
     model.decision_function(Z[:1])
     return model.coef_.T.astype(Z.dtype), model.intercept_
@@ -336,10 +342,7 @@ def exact_predictions(kappa, blur, gamma, seconds):
     unit = 1 / (2 * np.median(distances[np.triu_indices_from(distances, 1)]))
     tops = [None, *(Hyperkernel(k, second * unit) for second in seconds)]
     fits = [
-        ridge_by_holdout(
-            gram if top is None else top.of_gram(gram, norms), labels[:n_train], LAMBDAS, held
-        )
-        for top in tops
+        held_out_ridge(gram if top is None else top.of_gram(gram, norms), ALPHAS) for top in tops
     ]
     best = (
         1 + int(np.argmax([np.nanmax(fitted.accuracies) for fitted in fits[1:]])) if seconds else 0

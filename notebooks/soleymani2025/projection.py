@@ -268,10 +268,10 @@ for name, (basis, group) in CASES.items():
         "D": basis.n_functions_,
     }
     coefficients = run.rng.standard_normal(basis.n_functions_)
-    reference = project(coefficients, basis, group, "reynolds")
+    reference = project(coefficients, basis, group, method="reynolds")
     for method in METHODS:
         try:
-            found = project(coefficients, basis, group, method)
+            found = project(coefficients, basis, group, method=method)
         except ValueError:
             row[method] = "no permutation"
             continue
@@ -284,9 +284,9 @@ for _ in range(run.choose(quick=10, full=100)):
     group = GeneratedPermutations(np.stack([run.rng.permutation(n) for _ in range(2)]))
     basis = Sphere(n, degree=3) if run.rng.integers(2) else Torus(n, degree=3)
     coefficients = run.rng.standard_normal(basis.n_functions_)
-    reference = project(coefficients, basis, group, "reynolds")
+    reference = project(coefficients, basis, group, method="reynolds")
     differences += [
-        float(np.abs(project(coefficients, basis, group, method) - reference).max())
+        float(np.abs(project(coefficients, basis, group, method=method) - reference).max())
         for method in METHODS
     ]
 run.table(rows, "methods", caption="Largest difference of coefficients from the Reynolds average.")
@@ -331,7 +331,7 @@ for method, largest in LIMITS.items():
         best = np.inf
         for _ in range(5 if method == "components" else 1):
             start = time.perf_counter()
-            project(coefficients, basis, group, method)
+            project(coefficients, basis, group, method=method)
             best = min(best, time.perf_counter() - start)
         tried.append(d)
         spent.append(best)
@@ -431,7 +431,7 @@ for name, (basis, group) in CASES.items():
         gaps.append(row[estimator])
     free = SpectralAveraging(basis, degree=min(basis.degree, 2)).fit(X, y)
     row["without a group"] = float(
-        invariance_discrepancy(free.predict, group, Z[:20], 20, relative=True)
+        invariance_discrepancy(free.predict, group, Z[:20], n_elements=20, relative=True)
     )
     rows.append(row)
 frame = pd.DataFrame(rows).set_index("case")

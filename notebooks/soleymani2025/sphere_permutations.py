@@ -209,7 +209,9 @@ def compare(d, n, repetition, draws):
     return {
         name: (
             float(np.mean((model.predict(Z) - target(Z)) ** 2)),
-            float(invariance_discrepancy(model.predict, group, Z[:20], 10, relative=True)),
+            float(
+                invariance_discrepancy(model.predict, group, Z[:20], n_elements=10, relative=True)
+            ),
         )
         for name, model in models.items()
     }

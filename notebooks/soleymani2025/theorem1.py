@@ -116,7 +116,7 @@ def risks(setting, repetitions, largest, first_seed):
     calls, cutoffs = [], []
     for repetition in range(repetitions):
         rng = np.random.RandomState(first_seed + repetition)
-        target = sobolev_target(basis, group, s, rng)
+        target = sobolev_target(basis, group, smoothness=s, random_state=rng)
         norm = theory.sobolev_norm(target.coefficients, counts, s=s, d=d)
         sup = np.abs(target.predict(manifold.sample(2000, rng))).max()
         for i, n in enumerate(sizes):
@@ -234,7 +234,7 @@ for (name, manifold, group, s, _), result in zip(SETTINGS, results, strict=True)
     for n, (values, entries), D in zip(result[0], result[3], result[4], strict=True):
         counter = OracleCalls()
         kept = manifold.truncate(cutoff=D)
-        project(np.zeros(D), kept, group, "closed_form", calls=counter)
+        project(np.zeros(D), kept, group, method="closed_form", calls=counter)
         published.append(n * D + counter.inner_products)
         structured.append(values + entries)
         limits.append(
@@ -291,7 +291,7 @@ for label in range(2, 26, 2):
         y = np.abs(X).sum(axis=1)
         model = SpectralAveraging(Torus(2), group, degree=label).fit(X, y)
         calls = OracleCalls()
-        model.expansion_.predict(X[:1], calls)
+        model.expansion_.predict(X[:1], calls=calls)
         prediction[kind].append(calls.eigenfunctions)
 cutoffs = np.array(cutoffs)
 run.claim(

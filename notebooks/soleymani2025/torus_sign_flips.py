@@ -157,7 +157,9 @@ def kernel_errors(case, n, noise, eta, discrepancies):
         path = ridge_path(kernel, X, y)
         result[name] = error(path.predict(Z), Z)
         if discrepancies:
-            result[name, "discrepancy"] = invariance_discrepancy(path.predict, group, Z, ELEMENTS)
+            result[name, "discrepancy"] = invariance_discrepancy(
+                path.predict, group, Z, n_elements=ELEMENTS
+            )
     return result
 
 
@@ -168,7 +170,9 @@ def spectral_errors(case, n, noise):
     result = {}
     for (name, degree), model in averages(X, y, DEGREES).items():
         result[name, degree] = float(error(model.predict(Z), Z))
-        result[name, degree, "discrepancy"] = model.discrepancy(Z, ELEMENTS, relative=False)
+        result[name, degree, "discrepancy"] = model.discrepancy(
+            Z, n_elements=ELEMENTS, relative=False
+        )
     return result
 
 

@@ -1,15 +1,17 @@
 """The commands that start no kernel, and the consistency check behind ``invariance check``."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from invariance import datasets
-from invariance.companion import Run
+from invariance.companion import Run, paths
 from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
+from invariance.companion.ledger.claims import load_ledger
 
 
 @pytest.fixture
@@ -188,3 +190,25 @@ def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets["digits"].checksum_ok = False
     damaged = invoke("data")
     assert damaged.exit_code == 1 and "WRONG CHECKSUM" in damaged.output
+
+
+def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, monkeypatch):
+    monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    # as installed: nothing around the package
+    monkeypatch.setattr(paths, "__file__", str(tmp_path / "site/invariance/companion/paths.py"))
+    for command in ("list", "check", "scoreboard", "run"):
+        result = invoke(command)
+        assert result.exit_code == 2
+        assert "do not come with the installed package" in result.output
+        assert "INVARIANCE_ROOT" in result.output
+    # the ledger does come with it: a notebook of one's own can record claims anywhere
+    run = Run("mine/first")
+    assert run.folder == tmp_path / "build/interactive/quick/mine/first"
+    assert len(load_ledger(paths.Paths(tmp_path).ledger)) > 100
+
+
+def test_the_ledger_of_the_package_is_that_of_the_notebooks():
+    root = Path(__file__).parents[2]
+    packaged = root / "invariance/companion/ledger/claims.yml"
+    assert packaged.read_bytes() == (root / "notebooks/claims.yml").read_bytes()

@@ -102,6 +102,7 @@ def test_imports_are_followed_through_the_package(tmp_path):
 
 def test_the_closure_of_a_notebook_reaches_what_it_computes_with():
     found = closure("from invariance.companion import Run, fit_rate")
+    assert {"invariance.companion.notebook.run", "invariance.evaluation.rates"} <= set(found)
     assert not {name for name in found if name.endswith((".runner.batch", ".cli", ".report"))}
 
 

@@ -18,14 +18,16 @@ y = np.sin(2 * X[:, 0]) + X[:, 1]
 
 def leave_one_out(kernel):
     """Least leave-one-out error over the path, by leaving out."""
-    lambdas = RLSRegressor(kernel=kernel).fit(X, y).lambdas_
+    alphas = RLSRegressor(kernel=kernel).fit(X, y).alphas_
     errors = []
-    for lam in lambdas:
+    for alpha in alphas:
         residuals = []
         for i in range(len(X)):
             rest = np.arange(len(X)) != i
             # the penalty is a sum over points, the same when one of them is left out
-            model = RLSRegressor([lam * len(X) / (len(X) - 1)], kernel=kernel).fit(X[rest], y[rest])
+            model = RLSRegressor([alpha * len(X) / (len(X) - 1)], kernel=kernel).fit(
+                X[rest], y[rest]
+            )
             residuals.append(model.predict(X[i : i + 1])[0] - y[i])
         errors.append(np.mean(np.square(residuals)))
     return min(errors)
@@ -69,12 +71,12 @@ def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
     moved = group.act(np.array([-1]), X)
     predicted = best_with_copies([Gaussian(0.5)], X, values, moved, learner)(Z)
 
-    lam = type(learner)(kernel=Gaussian(0.5)).fit(X, values).lambda_
+    alpha = type(learner)(kernel=Gaussian(0.5)).fit(X, values).alpha_
     points = np.concatenate([X, -X])
     targets = np.tile(values, 2)
     if task == "classification":
         targets = np.where(targets[:, None] == ["a", "b", "c"], 1.0, -1.0)
-    gram = Gaussian(0.5)(points) + lam * 80 * np.eye(80)
+    gram = Gaussian(0.5)(points) + alpha * 80 * np.eye(80)
     mean = targets.mean(axis=0)
     decided = Gaussian(0.5)(Z, points) @ np.linalg.solve(gram, targets - mean) + mean
     if task == "regression":

@@ -11,18 +11,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from invariance.linear import BlockRidgeClassifier, RLSClassifier
 
 
-@parametrize_with_checks([BlockRidgeClassifier(lam=1e-3), BlockRidgeClassifier(block_rows=7)])
+@parametrize_with_checks([BlockRidgeClassifier(alpha=1e-3), BlockRidgeClassifier(block_rows=7)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("lam", [1e-4, 1e-1])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-1])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_agrees_with_rls(lam, n_classes):
+def test_agrees_with_rls(alpha, n_classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < n_classes], y[y < n_classes]
-    reference = RLSClassifier(lambdas=[lam]).fit(X, y)
-    model = BlockRidgeClassifier(lam=lam, block_rows=11).fit(X, y)
+    reference = RLSClassifier(alphas=[alpha]).fit(X, y)
+    model = BlockRidgeClassifier(alpha=alpha, block_rows=11).fit(X, y)
     expected = reference.decision_function(X)
     assert_allclose(model.decision_function(X), expected, atol=1e-8)
     assert_array_equal(model.predict(X), reference.predict(X))
@@ -30,9 +30,9 @@ def test_agrees_with_rls(lam, n_classes):
 
 def test_blocks_and_order_do_not_matter():
     X, y = load_digits(return_X_y=True)
-    whole = BlockRidgeClassifier(lam=1e-2).fit(X, y)
+    whole = BlockRidgeClassifier(alpha=1e-2).fit(X, y)
     order = np.random.default_rng(0).permutation(len(X))
-    parts = BlockRidgeClassifier(lam=1e-2)
+    parts = BlockRidgeClassifier(alpha=1e-2)
     for rows in np.array_split(order, 9):
         parts.partial_fit(X[rows], y[rows], classes=range(10))
     assert parts.n_seen_ == len(X)
@@ -42,12 +42,12 @@ def test_blocks_and_order_do_not_matter():
 def test_held_out_scores_and_points_added_later():
     X, y = load_digits(return_X_y=True)
     X = X / 16
-    lambdas = [1e-6, 1e-3, 1e-1]
+    alphas = [1e-6, 1e-3, 1e-1]
     model = BlockRidgeClassifier().fit(X[:1200], y[:1200])
-    scores = model.scores(X[1200:], y[1200:], lambdas)
+    scores = model.scores(X[1200:], y[1200:], alphas=alphas)
     expected = [
-        BlockRidgeClassifier(lam=lam).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
-        for lam in lambdas
+        BlockRidgeClassifier(alpha=alpha).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
+        for alpha in alphas
     ]
     assert_allclose(scores, expected)
     model.partial_fit(X[1200:], y[1200:])
@@ -61,15 +61,15 @@ def test_held_out_scores_and_points_added_later():
 def test_float32():
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(np.float32)
-    one = BlockRidgeClassifier(lam=1e-2, dtype="float32").fit(X, y)
-    two = BlockRidgeClassifier(lam=1e-2).fit(X, y)
+    one = BlockRidgeClassifier(alpha=1e-2, dtype="float32").fit(X, y)
+    two = BlockRidgeClassifier(alpha=1e-2).fit(X, y)
     assert one._squares.dtype == np.float32
     assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-3)
     twins = np.concatenate([X, X], axis=1)
-    broken = BlockRidgeClassifier(lam=1e-3, dtype="float32").fit(twins, y)
-    assert np.isnan(broken.scores(twins, y, [1e-30])[0])
-    with pytest.raises(ValueError, match="not positive definite .* raise lam or use float64"):
-        broken.set_params(lam=1e-30).fit(twins, y)
+    broken = BlockRidgeClassifier(alpha=1e-3, dtype="float32").fit(twins, y)
+    assert np.isnan(broken.scores(twins, y, alphas=[1e-30])[0])
+    with pytest.raises(ValueError, match="not positive definite .* raise alpha or use float64"):
+        broken.set_params(alpha=1e-30).fit(twins, y)
 
 
 def test_sums_in_place_and_one_copy_for_the_factor():
@@ -92,18 +92,69 @@ def test_bad_input_is_named():
         BlockRidgeClassifier().partial_fit(X, y)
     with pytest.raises(ValueError, match="label 2 is not among classes"):
         BlockRidgeClassifier().partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="lam > 0, got 0"):
-        BlockRidgeClassifier(lam=0).fit(X, y)
-    with pytest.raises(ValueError, match="dtype must be"):
+    with pytest.raises(ValueError, match="alpha to be a finite number > 0, got 0"):
+        BlockRidgeClassifier(alpha=0).fit(X, y)
+    with pytest.raises(ValueError, match="dtype to be"):
         BlockRidgeClassifier(dtype="float16").fit(X, y)
-    with pytest.raises(ValueError, match="a finite lam > 0, got nan"):
-        BlockRidgeClassifier(lam=np.nan).fit(X, y)
+    with pytest.raises(ValueError, match="alpha to be a finite number > 0, got nan"):
+        BlockRidgeClassifier(alpha=np.nan).fit(X, y)
     for block_rows in (-1, 0, 2.5, None):
-        with pytest.raises(ValueError, match=f"block_rows >= 1 as an integer, got {block_rows}"):
+        with pytest.raises(
+            ValueError, match=f"block_rows to be a whole number >= 1, got {block_rows}"
+        ):
             BlockRidgeClassifier(block_rows=block_rows).fit(X, y)
     model = BlockRidgeClassifier().fit(X, y)
-    for lam in (np.nan, -1.0):
-        with pytest.raises(ValueError, match="scores needs a finite lam > 0"):
-            model.scores(X, y, [1e-3, lam])
-    with pytest.raises(ValueError, match="one label a row: 150 rows, but labels of shape \\(3,\\)"):
-        model.scores(X, y[:3], [1e-3])
+    for alpha in (np.nan, -1.0):
+        with pytest.raises(ValueError, match="scores needs alphas to be a finite number > 0"):
+            model.scores(X, y, alphas=[1e-3, alpha])
+    with pytest.raises(
+        ValueError, match="one label per row: 150 rows, but labels of shape \\(3,\\)"
+    ):
+        model.scores(X, y[:3], alphas=[1e-3])
+
+
+def test_an_offset_of_the_features_costs_no_precision():
+    """Features of 1000 + noise in single precision, which hold 24 bits: 14 of them of the noise."""
+    X, y = load_digits(return_X_y=True)
+    X = X / 16 + np.random.default_rng(0).standard_normal(X.shape) * 0.1
+    train, test = slice(0, 1200), slice(1200, None)
+    exact = BlockRidgeClassifier(1e-2).fit(X[train], y[train])
+    far = (X + 1000).astype(np.float32)
+    for dtype in ("float64", "float32"):
+        model = BlockRidgeClassifier(1e-2, 300, dtype=dtype).fit(far[train], y[train])
+        difference = model.decision_function(far[test]) - exact.decision_function(X[test])
+        assert np.abs(difference).max() < 2e-3
+        assert abs(model.score(far[test], y[test]) - exact.score(X[test], y[test])) < 0.005
+        assert_allclose(
+            far[test].astype(float) @ model.coef_.T + model.intercept_,
+            model.decision_function(far[test]),
+            atol=1e-3,
+        )
+
+
+def test_coefficients_are_of_what_was_seen_last():
+    X, y = load_iris(return_X_y=True)
+    model = BlockRidgeClassifier(1e-3)
+    assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
+    model.partial_fit(X[::2], y[::2], classes=[0, 1, 2])
+    assert_allclose(model.coef_, BlockRidgeClassifier(1e-3).fit(X[::2], y[::2]).coef_, rtol=1e-8)
+    model.partial_fit(X[1::2], y[1::2])
+    whole = BlockRidgeClassifier(1e-3).fit(X, y)
+    assert_allclose(model.coef_, whole.coef_, rtol=1e-8)
+    assert_allclose(model.intercept_, whole.intercept_, rtol=1e-8)
+    assert_allclose(X @ model.coef_.T + model.intercept_, whole.decision_function(X), atol=1e-9)
+
+
+def test_alpha_set_after_fit_waits_and_solve_does_not():
+    X, y = load_iris(return_X_y=True)
+    model = BlockRidgeClassifier(1e-3).fit(X, y)
+    before = model.decision_function(X)
+    assert_array_equal(model.set_params(alpha=10.0, dtype="float32").decision_function(X), before)
+    assert model.alpha_ == 1e-3
+    strong = BlockRidgeClassifier(10.0).fit(X, y)
+    assert_allclose(model.solve(10.0).decision_function(X), strong.decision_function(X))
+    assert model.alpha_ == 10.0 and model.solve(1e-3).alpha_ == 1e-3
+    lazy = BlockRidgeClassifier(1e-3).partial_fit(X, y, [0, 1, 2]).set_params(alpha=10.0)
+    assert_allclose(lazy.decision_function(X), before, rtol=1e-6)
+    with pytest.raises(ValueError, match="solve needs alpha to be a finite number > 0, got -1"):
+        model.solve(-1)

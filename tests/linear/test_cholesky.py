@@ -42,10 +42,10 @@ def test_the_error_is_that_of_leaving_one_out(seed, classes):
     X, y = problem(seed=seed, classes=classes, n=40)
     gram = X @ X.T + 0.1 * np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1))
     model = rls_by_cholesky(gram, y, start=1e-3)
-    for lam, error in model.loo_errors.items():
-        wrong = np.mean(left_out(gram, y, lam * model.scale).argmax(axis=1) != y)
+    for alpha, error in model.loo_errors.items():
+        wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
         assert 0 <= error - wrong <= 0.5 / len(y)
-    assert model.loo_errors[model.lam] == min(model.loo_errors.values())
+    assert model.loo_errors[model.alpha] == min(model.loo_errors.values())
 
 
 def test_predictions_are_those_of_the_eigenvalue_path():
@@ -53,11 +53,11 @@ def test_predictions_are_those_of_the_eigenvalue_path():
     Z, _ = problem(n=50, d=20, seed=1)
     model = rls_by_cholesky(X @ X.T, y, start=0.1)
     centred = X - X.mean(axis=0)
-    assert abs(model.scale / np.linalg.eigvalsh(centred @ centred.T)[-1] - 1) < 0.05
-    other = RLSClassifier(lambdas=[model.lam * model.scale / len(X)]).fit(X, y)
+    assert abs(len(X) * model.scale / np.linalg.eigvalsh(centred @ centred.T)[-1] - 1) < 0.05
+    other = RLSClassifier(alphas=[model.alpha]).fit(X, y)
     np.testing.assert_allclose(model.decide(Z @ X.T), other.decision_function(Z), atol=1e-9)
     single = rls_by_cholesky((X @ X.T).astype(np.float32), y, start=0.1)
-    assert single.lam == model.lam
+    assert np.isclose(single.alpha, model.alpha, rtol=1e-3)
     np.testing.assert_allclose(single.decide(Z @ X.T), model.decide(Z @ X.T), atol=1e-3)
 
 
@@ -66,23 +66,23 @@ def test_the_search_stops_at_a_local_minimum():
     model = rls_by_cholesky(X @ X.T, y, start=1e-6)
     errors = model.loo_errors
     step = 10**0.5
-    for neighbour in (model.lam * step, model.lam / step):
-        near = [e for lam, e in errors.items() if np.isclose(lam, neighbour)]
-        assert near and near[0] >= errors[model.lam]
+    for neighbour in (model.alpha * step, model.alpha / step):
+        near = [e for alpha, e in errors.items() if np.isclose(alpha, neighbour)]
+        assert near and near[0] >= errors[model.alpha]
 
 
 def test_the_search_stays_above_rounding():
     X, y = problem(n=150, d=4, seed=2)
     gram = (X @ X.T).astype(np.float32)
     model = rls_by_cholesky(gram, y, start=1e-5)
-    assert min(model.loo_errors) >= 8 * np.finfo(np.float32).eps
+    assert min(model.loo_errors) / model.scale >= 8 * np.finfo(np.float32).eps
 
 
 @pytest.mark.parametrize(
     ("gram", "labels", "options", "message"),
     [
         (np.eye(4)[:3], [0, 1, 0], {}, "square"),
-        (np.eye(3), [0, 1], {}, "one label a row"),
+        (np.eye(3), [0, 1], {}, "one label per row"),
         (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
         (np.eye(3), [1, 1, 1], {}, "two classes"),
         (np.eye(3), [0, 1, 1], {"start": 0}, "start"),

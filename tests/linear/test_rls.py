@@ -5,14 +5,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.kernels import Gaussian, Linear
-from invariance.linear import RLSClassifier, RLSRegressor
+from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
+
+_REPEATED = "check_sample_weight_equivalence_on_dense_data"
 
 
-@parametrize_with_checks([RLSClassifier(), RLSRegressor(), RLSRegressor(kernel=Gaussian(0.1))])
+def expected_failures(estimator):
+    """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities."""
+    exact = estimator.alphas and not hasattr(estimator, "predict_proba")
+    return {} if exact else {_REPEATED: "leaves out one copy, or all of a weight"}
+
+
+@parametrize_with_checks(
+    [
+        RLSClassifier(),
+        RLSClassifier([0.1]),
+        RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
+        RLSRegressor(),
+        RLSRegressor([0.1], fit_intercept=False),
+        RLSRegressor(kernel=Gaussian(0.1)),
+        RLSRegressor([1e-3], Gaussian(0.1), scoring="r2"),
+    ],
+    expected_failed_checks=expected_failures,
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -48,7 +68,7 @@ def test_leave_one_out_is_exact(n, p, t, intercept, log_lam, seed):
     Z = rng.standard_normal((5, p))
     expected = ridge(X, Y, lam, intercept, n)(Z)
     for kernel in (None, Linear(), "precomputed"):
-        model = RLSRegressor(lambdas=[lam], kernel=kernel, fit_intercept=intercept)
+        model = RLSRegressor(alphas=[lam], kernel=kernel, fit_intercept=intercept)
         model.fit(X @ X.T if kernel == "precomputed" else X, Y)
         assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=1e-7)
         predicted = model.predict(Z @ X.T if kernel == "precomputed" else Z)
@@ -62,18 +82,18 @@ def test_the_path_picks_the_smallest_error(seed):
     X = rng.standard_normal((30, 8))
     y = X[:, 0] + rng.standard_normal(30)
     grid = np.logspace(-4, 2, 13)
-    model = RLSRegressor(lambdas=grid).fit(X, y)
-    errors = [RLSRegressor(lambdas=[lam]).fit(X, y).loo_errors_[0] for lam in grid]
+    model = RLSRegressor(alphas=grid).fit(X, y)
+    errors = [RLSRegressor(alphas=[lam]).fit(X, y).loo_errors_[0] for lam in grid]
     assert_allclose(model.loo_errors_, errors)
-    assert model.lambda_ == grid[int(np.argmin(errors))]
+    assert model.alpha_ == grid[int(np.argmin(errors))]
 
 
 def test_primal_and_dual_agree_on_either_side_of_square():
     rng = np.random.default_rng(0)
     for n, p in ((20, 19), (20, 20), (20, 21), (20, 60)):
         X, y = rng.standard_normal((n, p)), rng.standard_normal(n)
-        primal = RLSRegressor(lambdas=[0.1]).fit(X, y)
-        dual = RLSRegressor(lambdas=[0.1], kernel=Linear()).fit(X, y)
+        primal = RLSRegressor(alphas=[0.1]).fit(X, y)
+        dual = RLSRegressor(alphas=[0.1], kernel=Linear()).fit(X, y)
         assert_allclose(primal.loo_decision_, dual.loo_decision_, rtol=1e-8)
         assert_allclose(primal.predict(X), dual.predict(X), rtol=1e-8)
 
@@ -100,7 +120,7 @@ def test_classifier_labels_and_multilabel():
 def test_loo_error_of_the_classifier_is_the_brute_force_one():
     X, y = make_classification(40, 5, random_state=1)
     lam = 0.05
-    model = RLSClassifier(lambdas=[lam]).fit(X, y)
+    model = RLSClassifier(alphas=[lam]).fit(X, y)
     signs = 2.0 * y - 1
     wrong = 0
     for i in range(len(X)):
@@ -111,11 +131,76 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
 
 def test_clear_errors():
     X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
-    with pytest.raises(ValueError, match="positive"):
-        RLSClassifier(lambdas=[0.0]).fit(X, y)
+    with pytest.raises(ValueError, match="alphas to be .* > 0"):
+        RLSClassifier(alphas=[0.0]).fit(X, y)
     with pytest.raises(ValueError, match="square at fit"):
         RLSClassifier(kernel="precomputed").fit(X, y)
     with pytest.raises(ValueError, match="not symmetric"):
         RLSClassifier(kernel="precomputed").fit(np.triu(np.ones((6, 6))), y)
     with pytest.raises(ValueError, match="one class"):
         RLSClassifier().fit(X, np.zeros(6))
+
+
+@pytest.mark.parametrize("model", [RLSClassifier(), RLSRegressor()], ids=str)
+def test_what_is_no_number_is_refused(model):
+    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
+    for alphas in ([np.inf], np.nan, [1.0, -1.0], "many", [], float):
+        with pytest.raises(ValueError, match=f"{type(model).__name__} needs alphas to be"):
+            clone(model).set_params(alphas=alphas).fit(X, y)
+    for kernel in (3, Gaussian):
+        with pytest.raises(ValueError, match="kernel to be"):
+            clone(model).set_params(kernel=kernel).fit(X, y)
+
+    def broken(x, z):
+        return np.nan if x[0] > 0 else 1.0
+
+    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry .* is nan"):
+        clone(model).set_params(kernel=broken).fit(X, y)
+    fitted = clone(model).set_params(kernel=lambda x, z: np.inf if x[0] > 9 else x @ z).fit(X, y)
+    with pytest.raises(ValueError, match="new points .* must be finite"):
+        fitted.predict(10 + np.abs(X))
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-200])
+@pytest.mark.parametrize(
+    "model", [RLSClassifier(), RLSRegressor(), BlockRidgeClassifier()], ids=str
+)
+def test_features_whose_squares_float64_cannot_hold_are_refused(model, size):
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="scale the features"):
+        clone(model).fit(size * X, y)
+    alphas = 1e-3 if isinstance(model, BlockRidgeClassifier) else [1e-3]
+    for small in (1e-100, 1e100):  # and what it can hold is right, with alpha on the same scale
+        plain = type(model)(alphas).fit(X, y)
+        scaled = type(model)(np.multiply(alphas, small**2)).fit(small * X, y)
+        assert_allclose(scaled.predict(small * X), plain.predict(X), rtol=1e-6)
+
+
+def test_small_kernels_are_as_good_as_large_ones():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = X[:, 0] ** 2
+    one = RLSRegressor(kernel="precomputed").fit(X @ X.T, y)
+    two = RLSRegressor(kernel="precomputed").fit(1e-20 * X @ X.T, y)
+    assert_allclose(two.loo_decision_, one.loo_decision_, rtol=1e-6)
+
+
+def test_parameters_set_after_fit_wait_for_the_next_fit():
+    X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
+    Z = X[:5] + 0.1
+    for kernel in (None, Gaussian(0.5), "rbf"):
+        model = RLSClassifier(kernel=kernel).fit(X, y)
+        expected = model.decision_function(Z)
+        if kernel is not None and not isinstance(kernel, str):
+            model.set_params(kernel__gamma=7.0)
+            assert_allclose(model.decision_function(Z), expected)
+        model.set_params(kernel="linear", fit_intercept=False, alphas=[1e3], class_weight={1: 9})
+        assert_allclose(model.decision_function(Z), expected)
+        assert not np.allclose(model.fit(X, y).decision_function(Z), expected)
+        assert_allclose(model.set_params(kernel=None).fit(X, y).predict(Z).shape, (5,))
+
+
+def test_old_names_say_the_new_ones():
+    with pytest.warns(FutureWarning, match=r"write RLSRegressor\(alphas=...\)"):
+        assert RLSRegressor(lambdas=[0.1]).alphas == [0.1]
+    with pytest.warns(FutureWarning, match=r"write BlockRidgeClassifier\(alpha=...\)"):
+        assert BlockRidgeClassifier(lam=0.1).alpha == 0.1

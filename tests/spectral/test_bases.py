@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import eval_chebyt, eval_gegenbauer, gammaln
 
-from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus, base
+from invariance.config import config_context
+from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus
 from invariance.spectral.sphere import monomials, symmetric_power
 from invariance.spectral.torus import sums_of_squares
 
@@ -167,14 +168,15 @@ def test_product_dimensions_and_values_come_from_the_factors():
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
-def test_combinations_in_small_blocks_equal_the_full_table(basis, monkeypatch):
+def test_combinations_in_small_blocks_equal_the_full_table(basis):
     x = basis.sample(23, random_state=0)
     weights = np.random.default_rng(0).standard_normal((basis.n_functions_, 3))
     weights[::2] = 0
     expected = basis.evaluate(x) @ weights
-    monkeypatch.setattr(base, "BLOCK_BYTES", 4000)
     calls = OracleCalls()
-    np.testing.assert_allclose(basis.combine(x, weights, calls), expected, atol=1e-10)
+    with config_context(block_bytes=4000):
+        found = basis.combine(x, weights, calls=calls)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
     assert calls.eigenfunctions == 23 * (basis.n_functions_ // 2)
 
 
@@ -212,11 +214,11 @@ def test_truncation_keeps_whole_eigenspaces():
         (lambda: Torus(3).n_functions_, "infinitely many functions; truncate"),
         (lambda: Torus(3).truncate(), "either degree or cutoff"),
         (lambda: Torus(3).truncate(degree=1, cutoff=2), "either degree or cutoff"),
-        (lambda: Torus(3).truncate(cutoff=0.5), "at least 1"),
-        (lambda: Torus(0, degree=1).n_functions_, "n_features >= 1"),
-        (lambda: Torus(2, period=-1.0, degree=1).eigenvalues_, "period > 0"),
-        (lambda: Sphere(1, degree=1).n_functions_, "n_features >= 2"),
-        (lambda: Sphere(3, degree=-1).n_functions_, "non-negative"),
+        (lambda: Torus(3).truncate(cutoff=0.5), "cutoff to be a finite number >= 1"),
+        (lambda: Torus(0, degree=1).n_functions_, "n_features to be a whole number >= 1"),
+        (lambda: Torus(2, period=-1.0, degree=1).eigenvalues_, "period to be a finite number > 0"),
+        (lambda: Sphere(1, degree=1).n_functions_, "n_features to be a whole number >= 2"),
+        (lambda: Sphere(3, degree=-1).n_functions_, "degree to be a whole number >= 0"),
         (lambda: Sphere(3, degree=1).evaluate([[1.0, 1.0, 0.0]]), "row 0 has norm 1.41421"),
         (lambda: Sphere(3, degree=1).evaluate([[1.0, 0.0]]), "have 3 coordinates, got 2"),
         (

@@ -139,7 +139,8 @@ def _calls(code: str, notebook: str) -> Iterator[tuple[str, ast.Call]]:
 
 def _first_text(call: ast.Call) -> str | None:
     first = call.args[0] if call.args else None
-    return first.value if isinstance(first, ast.Constant) else None
+    text = first.value if isinstance(first, ast.Constant) else None
+    return text if isinstance(text, str) else None
 
 
 def _claims_in_source(paths: Paths, notebook: str) -> list[str]:

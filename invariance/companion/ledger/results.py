@@ -71,22 +71,17 @@ def read_results(
     problems: list[str] = []
 
     def part(key: str, kind: type, check: Callable[[Any], bool] = lambda _: True) -> Any:
-        value = content.get(key, kind())
+        value: Any = content.get(key, kind())
         if not isinstance(value, kind):
             problems.append(f"{path}: {key!r} is {value!r:.60}, not {_NAMES[kind]}")
             return kind()
-        entries = value.items() if isinstance(value, dict) else enumerate(value)
+        entries = _entries(value)
+        if bad := [str(k) for k, v in entries if not check(v)]:
+            problems.append(f"{path}: {key!r} has malformed entries: {', '.join(bad)[:200]}")
         good = {k: v for k, v in entries if check(v)}
-        if len(good) < len(value):
-            bad = (
-                [str(k) for k, v in entries if not check(v)]
-                if isinstance(value, dict)
-                else [str(k) for k, v in enumerate(value) if not check(v)]
-            )
-            problems.append(f"{path}: {key!r} has malformed entries: {', '.join(bad)}")
-        return good if isinstance(value, dict) else [*good.values()]
+        return good if kind is dict else [*good.values()]
 
-    results = {
+    results: dict[str, Any] = {
         "schema": RESULTS_SCHEMA,
         "notebook": name,
         "profile": profile,
@@ -98,6 +93,9 @@ def read_results(
         "provenance": part("provenance", dict),
         "volatile": part("volatile", dict),
     }
+    if results["seed"] is not None and type(results["seed"]) is not int:
+        problems.append(f"{path}: the seed is {results['seed']!r:.60}, not a whole number")
+        results["seed"] = None
     for key, known in _PROVENANCE.items():
         value = results["provenance"].setdefault(key, known())
         if not isinstance(value, known):
@@ -110,7 +108,11 @@ def read_results(
     return results, problems
 
 
-_NAMES = {dict: "a mapping", list: "a list", str: "text"}
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    return [*(value.items() if isinstance(value, dict) else enumerate(value))]
+
+
+_NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
 _PROVENANCE: dict[str, type] = {"code": str, "packages": dict, "data": dict, "parameters": dict}
 
 

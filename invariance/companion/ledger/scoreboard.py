@@ -85,8 +85,8 @@ def scoreboard(paths: Paths) -> str:
         lines += ["", "What fell short, with the measured reason:", ""]
         lines += [_explained(claim, entry) for claim, entry in fallen]
     for notebook, name, caption in GALLERY:
-        results, _ = read_results(paths.published(notebook), notebook)
-        drawn = results["figures"] if results else []
+        published, _ = read_results(paths.published(notebook), notebook)
+        drawn = published["figures"] if published else []
         alts = [figure["alt"] for figure in drawn if figure["name"] == name]
         for alt in alts:
             image = (paths.published(notebook) / f"{name}.png").relative_to(paths.root).as_posix()

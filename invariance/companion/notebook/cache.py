@@ -68,9 +68,9 @@ def code_digest(source: str | None) -> str:
         files = closure(source, through=_leads_on)
     else:
         files = {
-            name: Path(module.__file__)
+            name: Path(file)
             for name, module in list(sys.modules.items())
-            if name.split(".")[0] == "invariance" and getattr(module, "__file__", None)
+            if name.split(".")[0] == "invariance" and (file := getattr(module, "__file__", None))
         }
     kept = {name: path for name, path in files.items() if _computes(name)}
     return digest(kept) + json.dumps(package_versions(), sort_keys=True)

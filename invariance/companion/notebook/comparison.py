@@ -15,7 +15,7 @@ from invariance.companion.files import read_json
 from invariance.companion.notebook.run import Run
 from invariance.companion.notebook.style import look
 from invariance.companion.paths import Paths
-from invariance.evaluation.means import mean_se
+from invariance.evaluation.means import Score, mean_se
 from invariance.evaluation.paired import best_method
 from invariance.evaluation.trials import Trial
 
@@ -29,7 +29,7 @@ def scores(trials: Trials) -> pd.DataFrame:
     rows = []
     for (method, n), draws in trials.items():
         values = np.array(draws, dtype=float)
-        score = mean_se(values[:, 0])
+        score = Score(*mean_se(values[:, 0]))
         rows.append(
             {
                 "method": method,

@@ -2,6 +2,7 @@
 
 import io
 import re
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -11,10 +12,11 @@ from invariance.companion.notebook.style import RC
 __all__ = ["to_png", "to_svg"]
 
 
-def _save(figure: Figure, **options) -> bytes:
+def _save(figure: Figure, **options: Any) -> bytes:
     stream = io.BytesIO()
     # Jupyter's inline backend changes these; a figure must not depend on where it is drawn
-    with mpl.rc_context({name: value for name, value in RC.items() if name.startswith("svg.")}):
+    fixed: Any = {name: value for name, value in RC.items() if name.startswith("svg.")}
+    with mpl.rc_context(fixed):
         figure.savefig(stream, dpi=RC["savefig.dpi"], facecolor="white", **options)
     return stream.getvalue()
 

@@ -79,7 +79,7 @@ class Run:
     ParameterError
         For an unknown profile or a seed that is not a whole number >= 0.
     NotebookError
-        For a malformed name, or when there is no ledger in sight.
+        For a malformed name.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Run:
         self.notebook, self.profile, self.seed = notebook, profile, int(seed)
         self.quick = profile == "quick"
         self.rng = np.random.default_rng(self.seed)
-        self._paths = Paths.find()
+        self._paths = Paths.find(alone=True)
         self._ledger = load_ledger(self._paths.ledger)
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None

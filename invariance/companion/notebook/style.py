@@ -8,9 +8,9 @@ vision; a marker tells methods apart in print without colour. Families share a h
 blue from light (one bin) to dark, best-fit kernels are greens, spectral methods are purples.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
+import matplotlib as mpl
 from matplotlib.colors import to_hex, to_rgb
 
 from invariance.companion.errors import hint
@@ -152,7 +152,8 @@ RC = {
 
 def use() -> None:
     """Make the style sheet matplotlib's current one."""
-    plt.rcParams.update(RC)
+    sheet: Any = RC
+    mpl.rcParams.update(sheet)
 
 
 def look(method: str) -> Look:
@@ -218,6 +219,8 @@ def shades(method: str, count: int) -> list[str]:
         # from 60 % towards white to 35 % towards black, through the colour itself
         t = i / (count - 1)
         target, share = ((1, 1, 1), 0.6 * (1 - t / 0.6)) if t < 0.6 else ((0, 0, 0), t - 0.6)
-        mixed = [(1 - share) * c + share * goal for c, goal in zip(full, target, strict=True)]
-        tints.append(to_hex(mixed))
+        red, green, blue = (
+            (1 - share) * c + share * goal for c, goal in zip(full, target, strict=True)
+        )
+        tints.append(to_hex((red, green, blue)))
     return tints

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.ledger.results import read_executed
 from invariance.companion.runner.processes import guarded
 from invariance.companion.source import read_notebook
+
+# kernels that may die before the first cell
+_STARTS = 3
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -85,6 +89,21 @@ def _write_atomically() -> None:
     papermill_io.register("/", Whole())
 
 
+def start_again(run: Callable[[], None], progress: Path, starts: int = _STARTS) -> None:
+    """Call `run` again when its kernel dies before the first cell.
+
+    A kernel is told its five ports before it takes them. Another process may take one in between,
+    and the kernel dies: about once in a thousand starts where many start side by side. Nothing of
+    the notebook has run then, as long as the file `progress` is not there.
+    """
+    for left in reversed(range(starts)):
+        try:
+            return run()
+        except RuntimeError:
+            if not left or progress.exists():
+                raise
+
+
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Execute the job's notebook.
 
@@ -132,7 +151,8 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     }
     # given the node instead of a file, papermill copies all of it into the output's metadata
     nbformat.write(notebook, work / source.with_suffix(".ipynb").name)
-    try:
+
+    def run() -> None:
         papermill.execute_notebook(
             work / source.with_suffix(".ipynb").name,
             folder / "executed.ipynb",
@@ -145,6 +165,9 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
             iopub_timeout=120,
             execution_timeout=job["cell_timeout"],
         )
+
+    try:
+        start_again(run, work / "progress.json")
     except PapermillExecutionError as error:
         traceback = _ANSI.sub("", "\n".join(error.traceback))
         return {

@@ -201,6 +201,9 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
         log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
     except OSError as error:
         log = f"its log cannot be read ({error.strerror})"
+    if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
+        message = "the notebook's process was killed by SIGINT while it started"
+        return "killed", describe_failure("worker died", message, job)
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"
     return "failed", describe_failure("runner", message, job)
 
@@ -283,7 +286,9 @@ def publish_again(job: Job, paths: Paths) -> bool:
     if mine is None or job.parameters["profile"] != "full" or not job.default_parameters:
         return False
     target = paths.published(job.notebook)
-    theirs, _ = read_results(target, job.notebook)
+    theirs, problems = read_results(target, job.notebook)
+    if problems:
+        theirs = None
     if theirs is not None and as_recorded(theirs) != as_recorded(mine):
         return False
     files = [path for path in job.final.iterdir() if _to_publish(path)]

@@ -84,9 +84,9 @@ def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
 def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
     """Judge stored numbers again where the ledger has changed since."""
     results, problems = read_results(folder, notebook)
+    content: Any = read_json(folder / "results.json")
     if results is None or problems:
         return
-    content = read_json(folder / "results.json")
     for claim_id, entry in content["claims"].items():
         if claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
             verdict = judge_again(ledger[claim_id], entry["recorded"])
@@ -356,8 +356,10 @@ class _Batch:
                     self.end(job, status, failure)
             time.sleep(_GLANCE)
         for job in running:
+            # one that has ended well by itself meanwhile is not thrown away
+            ended = self._look(job)
             failure = describe_failure("interrupted", "stopped before it was finished", job)
-            self.end(job, "interrupted", failure)
+            self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
 
     def _start(self, job: Job) -> bool:
         try:

@@ -45,6 +45,9 @@ class Process(Protocol):
 
     def poll(self) -> int | None: ...
 
+    def end(self) -> None:
+        """End it, and whatever it started, wherever it runs."""
+
 
 class Place(Protocol):
     """Somewhere to run notebooks."""
@@ -58,15 +61,26 @@ class Place(Protocol):
         """End every process of a notebook, wherever it runs."""
 
 
+class _Guarded(subprocess.Popen[bytes]):
+    """A notebook's guard on this machine, with everything below it."""
+
+    def end(self) -> None:
+        if self.stdin is not None:
+            # the guard ends everything below it, and then itself
+            self.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(_PATIENCE)
+
+
 def _launch(
     description: dict[str, Any], environment: dict[str, str], worker: Sequence[str] = _WORKER
-) -> "subprocess.Popen[bytes]":
+) -> _Guarded:
     folder = Path(description["folder"])
     shutil.rmtree(folder, ignore_errors=True)
     work = folder / ".work"
     write_json(work / "job.json", description)
     with open(work / "worker.log", "wb") as log:
-        return subprocess.Popen(
+        return _Guarded(
             [sys.executable, *worker, str(work / "job.json")],
             # held open as long as this process lives: see `invariance.companion.runner.processes`
             stdin=subprocess.PIPE,
@@ -82,14 +96,6 @@ def _launch(
 def _share(processes: int) -> dict[str, str]:
     """What ``n_jobs=-1`` means in a notebook that shares its machine with others."""
     return {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // processes))}
-
-
-def _dismiss(process: "subprocess.Popen[bytes]") -> None:
-    """Close the pipe: the guard ends everything below it, and then itself."""
-    if process.stdin is not None:
-        process.stdin.close()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_PATIENCE)
 
 
 class Here:
@@ -111,11 +117,9 @@ class Here:
         return _launch(description, environment | _share(self.slots), self._worker)
 
     def end(self, process: Process | None, folder: Path) -> None:
-        if isinstance(process, subprocess.Popen):
-            _dismiss(process)
+        if process is not None:
+            process.end()
         kill_all(folder)
-        if isinstance(process, subprocess.Popen):
-            process.wait()
 
 
 def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
@@ -131,7 +135,7 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
             if (folder / ".work" / "stop").exists() or not folder.exists():
                 break
     finally:
-        _dismiss(process)
+        process.end()
         kill_all(folder)
     return process.wait()
 
@@ -142,18 +146,28 @@ class _Remote:
     returncode: int | None = None
 
     def __init__(self, future: Any, folder: Path) -> None:
-        self.future, self._folder = future, folder
+        self._future, self._folder = future, folder
 
     def poll(self) -> int | None:
-        if self.returncode is None and self.future.done():
+        if self.returncode is None and self._future.done():
             try:
-                self.returncode = self.future.result(timeout=_PATIENCE)
+                self.returncode = self._future.result(timeout=_PATIENCE)
             except Exception as error:  # whatever befell the cluster, this notebook failed
                 log = self._folder / ".work" / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
                 log.write_text(f"lost by the cluster: {type(error).__name__}: {error}")
                 self.returncode = 1
         return self.returncode
+
+    def end(self) -> None:
+        if self.returncode is not None:
+            return
+        if (self._folder / ".work").is_dir():
+            (self._folder / ".work" / "stop").touch()
+            end = time.monotonic() + _PATIENCE
+            while self.poll() is None and time.monotonic() < end:
+                time.sleep(_GLANCE)
+        self._future.cancel()
 
 
 class Cluster:
@@ -201,15 +215,9 @@ class Cluster:
         )
         return _Remote(future, Path(description["folder"]))
 
-    def end(self, process: _Remote | None, folder: Path) -> None:
-        if process is None or process.returncode is not None:
-            return
-        if (folder / ".work").is_dir():
-            (folder / ".work" / "stop").touch()
-            end = time.monotonic() + _PATIENCE
-            while process.poll() is None and time.monotonic() < end:
-                time.sleep(_GLANCE)
-        process.future.cancel()
+    def end(self, process: Process | None, folder: Path) -> None:
+        if process is not None:
+            process.end()
 
 
 def _sees(path: str) -> bool:

@@ -76,8 +76,8 @@ def _guard(child: int, folder: Path) -> NoReturn:
     def note(number: int, _: FrameType | None) -> None:
         told.append(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, note)
+    for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(stop, note)
     # a signal wakes the guard at once, and so do the runner and the child when they end
     woken, wake = os.pipe()
     for end in (woken, wake):

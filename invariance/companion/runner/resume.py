@@ -100,8 +100,10 @@ def reason_to_run(
         From `inputs_of`.
     """
     status, problems = read_status(folder, notebook)
+    if problems:
+        return problems[0]
     if status is None:
-        return problems[0] if problems else NEW
+        return NEW
     if status["status"] not in ("ok", "interrupted"):
         return f"its latest attempt ended as {status['status']}"
     success = status["success"]

@@ -78,7 +78,7 @@ def cdf_products(projections: ArrayLike, s: float) -> NDArray:
         )
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
-    steps = np.append(values.ravel()[order], s)
+    steps = np.append(values.ravel()[order], float(s))
     cdf = np.zeros((n_points, len(order)))
     cdf[order // n_elements, np.arange(len(order))] = 1 / n_elements
     np.cumsum(cdf, axis=1, out=cdf)

@@ -7,7 +7,7 @@ from math import log, sqrt
 import numpy as np
 
 from ...parameters import Flag, Kind, Number, OneOf, Positive
-from ..quantities import PROBABILITY, SIZE, checked
+from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 
 __all__ = [
     "lemma4_error",
@@ -22,7 +22,7 @@ _KINDS: dict[str, Kind] = {
     "loss": OneOf("hinge", "logistic", "square"),
     "largest": Number(0),
     "N": Number(1),
-    "m": SIZE,
+    "m": LOGGED,
     "G": SIZE,
     "n": SIZE | None,
     "L": Positive(),

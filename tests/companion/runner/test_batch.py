@@ -16,10 +16,14 @@ import psutil
 import pytest
 
 from invariance.companion.errors import OutputError
+from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.paths import Paths
+from invariance.companion.runner._worker import start_again
+from invariance.companion.runner.attempt import remove_leftovers
 from invariance.companion.runner.batch import Summary, run_notebooks, status_of
+from invariance.companion.runner.lock import RunnerLock, is_alive
 from invariance.companion.runner.places import Here
 from invariance.companion.runner.processes import MARK
 from invariance.parameters import ParameterError
@@ -139,6 +143,8 @@ def test_one_failure_never_stops_the_rest(project):
     project.write("p/slow", "import time\ntime.sleep(1000)")
     project.write("p/shapeless", "x = 1", parameters="")
     project.write("p/garbled", "x = (")
+    project.write("p/exits", "import sys\nsys.exit(0)", "raise AssertionError('not reached')")
+    project.write("p/half", "(run.folder / 'results.json').write_text('{')")
     summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=12)
     assert statuses(summary) == {
         "p/good": "ok",
@@ -149,6 +155,8 @@ def test_one_failure_never_stops_the_rest(project):
         "p/slow": "timeout",
         "p/shapeless": "failed",
         "p/garbled": "failed",
+        "p/exits": "failed",
+        "p/half": "failed",
     }
     assert summary.exit_code == 1 and not summary.interrupted
     assert left_over(project) == [] and hidden(project) == []
@@ -171,6 +179,9 @@ def test_one_failure_never_stops_the_rest(project):
     assert "sleep(1000)" in failures["p/slow"]["cell_source"]
     assert 'Start it with\n# %% tags=["parameters"]' in failures["p/shapeless"]["message"]
     assert "not Python" in failures["p/garbled"]["message"]
+    assert "ended the notebook early: SystemExit(0)" in failures["p/exits"]["message"]
+    assert "sys.exit(0)" in failures["p/exits"]["cell_source"]
+    assert "results.json: not readable as results" in failures["p/half"]["message"]
 
     good = project.output("p/good", "quick")
     assert {p.name for p in good.iterdir()} == {
@@ -322,7 +333,7 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
     process.kill()
     process.communicate()
     wait_for(lambda: left_over(project) == [], 10)
-    assert hidden(project) == [f".sleeps.{process.pid}"]
+    assert [name[: len(".sleeps.")] for name in hidden(project)] == [".sleeps."]
 
     # ... and what it left is swept up
     sleep.unlink()
@@ -366,3 +377,51 @@ def test_plain_papermill_gives_the_same_claims(project):
     del by_hand["volatile"]
     assert by_hand == results(project, name)
     assert set(by_hand["claims"]) <= set(load_ledger(project.ledger))
+
+
+def test_a_kernel_that_dies_before_the_first_cell_is_started_again(tmp_path):
+    progress, deaths = tmp_path / "progress.json", [1, 2]
+
+    def run() -> None:
+        if deaths:
+            deaths.pop()
+            raise RuntimeError("Kernel died before replying to kernel_info")
+
+    start_again(run, progress)
+    assert deaths == []
+    deaths[:] = [1, 2, 3, 4]
+    with pytest.raises(RuntimeError):
+        start_again(run, progress)
+    assert deaths == [1]
+    # a cell has run: what it did must not be done twice
+    progress.touch()
+    with pytest.raises(RuntimeError):
+        start_again(run, progress)
+    assert deaths == []
+
+
+def test_what_a_notebook_emits_obeys_the_umask(project):
+    before = os.umask(0o077)
+    try:
+        write_json(project.root / "a.json", {})
+    finally:
+        os.umask(before)
+    assert (project.root / "a.json").stat().st_mode & 0o777 == 0o600
+    write_json(project.root / "b.json", {})
+    assert (project.root / "b.json").stat().st_mode & 0o777 == 0o666 & ~before
+
+
+def test_runners_that_share_a_folder_never_collide(project):
+    build = project.build
+    with RunnerLock(build) as one, RunnerLock(build) as other:
+        assert one.name != other.name
+        assert is_alive(build, one.name) and is_alive(build, other.name)
+        leftover = build / "quick" / "p" / ".a.0123456789abcdef"
+        mine = leftover.with_name(f".a.{one.name}")
+        for folder in (leftover, mine):
+            folder.mkdir(parents=True)
+        remove_leftovers(build / "quick" / "p" / "a", build)
+        assert mine.is_dir() and not leftover.exists()
+    assert not is_alive(build, one.name)
+    remove_leftovers(build / "quick" / "p" / "a", build)
+    assert not mine.exists()

@@ -1,0 +1,19 @@
+// How the search ranks: a title that holds the words as they were typed comes first, and a page
+// before an object whose name merely contains them. Sphinx leaves numbers out of a search.
+var Scorer = {
+  score: ([page, title, anchor, description, score]) => {
+    const words = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
+    const name = title.toLowerCase();
+    const at = words ? name.indexOf(words) : -1;
+    const whole = at >= 0 && !/^(\w|\.\d)/.test(name.slice(at + words.length));
+    return score + (whole ? (at === 0 ? 40 : 20) : 0);
+  },
+  objNameMatch: 11,
+  objPartialMatch: 1,
+  objPrio: { 0: 1, 1: 1, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+};

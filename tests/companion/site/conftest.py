@@ -1,0 +1,146 @@
+"""A small project with one notebook of each sort, and the site built from it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+from invariance.companion.notebook.figures import to_png
+from invariance.companion.paths import Paths
+from invariance.companion.site import reference, uses
+
+ROOT = Path(__file__).parents[3]
+LEDGER = ROOT / "notebooks" / "claims.yml"
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
+CUNNING = (
+    "<![CDATA[<script>alert(2)</script>]]><![if !IE]><script>alert(3)</script><![endif]>"
+    '<svg/onload=alert(4)>"><script>alert(5)</script>'
+)
+
+NOTEBOOK = """\
+# %% [markdown]
+# # {title}
+#
+# The sandwich $\\varepsilon - \\delta_2 \\le K_s(x, z)$, and `mroueh2015/xperm` has more.
+#
+# $$K(x, z) = \\frac{{1}}{{|G|}} \\sum_{{g \\in G}} k(x, g z)$$
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+
+# %%
+from invariance.companion import Run
+from invariance.features import GroupCDF
+
+run = Run("demo/x", profile=profile)
+
+# %%
+run.figure(fig, "accuracy", alt="An alternative text", caption="A caption")
+run.table(rows, "scores")
+
+# %% [markdown]
+# ## What it shows
+
+# %%
+run.claim("mroueh2015/fig1-rls-order", scores=scores)
+for name in names:
+    run.claim(f"mroueh2015/theorem1-{{name}}", difference=0)
+"""
+
+
+def picture() -> bytes:
+    figure, axes = plt.subplots(figsize=(4, 3))
+    axes.plot([1, 2, 3], [3, 1, 2])
+    content = to_png(figure)
+    plt.close(figure)
+    return content
+
+
+def claim(verdict: str, ours: str, **more) -> dict:
+    entry = {"kind": "value", "recorded": {}, "verdict": verdict, "ours": ours}
+    return entry | {"reason": f"{ours} against the paper", "data": None, "note": None} | more
+
+
+def write_results(folder: Path, notebook: str, profile: str, claims: dict, **more) -> Path:
+    """A folder with ``results.json``, a figure and a table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "accuracy.png").write_bytes(picture())
+    (folder / "scores.csv").write_text("method,score\nhaar,0.99\n")
+    content = {
+        "schema": 1, "notebook": notebook, "profile": profile, "seed": 0, "claims": claims,
+        "figures": [{"name": "accuracy", "files": ["accuracy.svg", "accuracy.png"],
+                     "alt": "Accuracy against size", "caption": "Accuracy against $N$, `x`."}],
+        "tables": [{"name": "scores", "file": "scores.csv", "caption": "Scores, $\\pm$ an error."}],
+        "provenance": {"code": "0.1.0+gabc", "packages": {"numpy": "2.0"}, "parameters": {}},
+        "volatile": {"finished": "2026-01-31T12:00:00+00:00", "wall_s": 61.5},
+    }  # fmt: skip
+    (folder / "results.json").write_text(json.dumps(content | more))
+    return folder
+
+
+def write_executed(folder: Path, cells: list[dict]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "executed.ipynb").write_text(json.dumps(content))
+
+
+def code_cell(source: str, *outputs: dict) -> dict:
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": list(outputs)}
+
+
+def shown(data: dict, **ours: str) -> dict:
+    return {"output_type": "display_data", "data": data, "metadata": {"invariance": ours}}
+
+
+def make_project(root: Path) -> Paths:
+    """One notebook published and run here, one published only, one with its text alone."""
+    paths = Paths(root)
+    paths.notebooks.mkdir(parents=True)
+    shutil.copyfile(LEDGER, paths.ledger)
+    shutil.copyfile(ROOT / "CITATION.cff", root / "CITATION.cff")
+    for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
+        paths.source(name).parent.mkdir(parents=True, exist_ok=True)
+        paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"))
+    claims = {
+        "mroueh2015/fig1-rls-order": claim("matched", "a 0.9 ± 0.1, b 0.8 ± 0.1"),
+        "mroueh2015/theorem1-psd": claim("violated", "largest difference 1e-3", note="too few"),
+        "mroueh2015/theorem1-limit": claim("matched", "-1.0"),
+        "mroueh2015/fig2-10-per-class": claim(
+            "short", "86.1 ± 0.4", recorded={"value": [86.1], "se": [0.4]}, note="fewer pixels"
+        ),
+    }  # fmt: skip
+    write_results(paths.published("mroueh2015/xperm"), "mroueh2015/xperm", "full", claims)
+    write_results(paths.published("liu2022/few_samples"), "liu2022/few_samples", "full", {})
+    built = paths.output("mroueh2015/xperm", "quick")
+    write_results(built, "mroueh2015/xperm", "quick", claims)
+    write_executed(built, [
+        {"cell_type": "markdown", "metadata": {}, "source": "# On xperm\n\nWith words."},
+        code_cell("print(1)", {"output_type": "stream", "name": "stdout", "text": "10%\r100%\n"}),
+        code_cell("run.figure(f, 'accuracy')", shown({"text/plain": "F"}, figure="accuracy"),
+                  shown({"text/markdown": "Accuracy against $N$, `x`."}),
+                  shown({"text/plain": "T"}, table="scores")),
+        code_cell("table", shown({"text/html": "<table><tr><th>way</th></tr><tr><td>by hand</td>"
+                                               "</tr></table>", "text/plain": "way"})),
+        code_cell("for c in claims: c", *[shown({"text/plain": c}, claim=c) for c in claims]),
+    ])  # fmt: skip
+    return paths
+
+
+@pytest.fixture(scope="module")
+def small_reference():
+    """One module of the package in the reference: it has tests of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uses, "MODULES", ("invariance.features", "invariance.linear"))
+        for function in (uses.public, uses._canonical, reference._homes):
+            function.cache_clear()
+        yield
+    for function in (uses.public, uses._canonical, reference._homes):
+        function.cache_clear()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Paths:
+    return make_project(tmp_path / "project")

@@ -1,0 +1,151 @@
+"""The site in headless Chromium, opened from disk: it shows all, asks for nothing, finds things."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from invariance.companion.site import build_site
+
+from .conftest import make_project
+from .test_robust import _attack, _spoil
+
+pytestmark = pytest.mark.browser
+
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, small_reference) -> Path:
+    """Good notebooks and hostile ones: nothing of these may run."""
+    paths = make_project(tmp_path_factory.mktemp("project"))
+    _spoil(paths)
+    _attack(paths)
+    return build_site(paths, profile="quick")[0].parent
+
+
+def _open(browser, **options):
+    """A page, and the list of what it complains of, asks for or pops up."""
+    context = browser.new_context(reduced_motion="reduce", **options)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    page.on(
+        "request",
+        lambda r: (
+            None if r.url.startswith(("file:", "data:", "blob:")) else complaints.append(r.url)
+        ),
+    )
+    return page, complaints
+
+
+PAGES = [
+    "index.html",
+    "about.html",
+    "papers/mroueh2015.html",
+    "papers/liu2022.html",
+    "mroueh2015/xperm.html",
+    "soleymani2025/attack.html",
+    "soleymani2025/evil.html",
+    "raj2017/failed.html",
+    "api/invariance.features.GroupCDF.html",
+    "guides/index.html",
+]
+
+_CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
+  if (e.closest('pre, .scroll, mjx-container, details, svg, .headerlink')) return false;
+  const box = e.getBoundingClientRect();
+  return box.width && box.right > document.documentElement.clientWidth + 1;
+}).map(e => e.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (640, "dark")])
+def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, site, width, scheme):
+    page, complaints = _open(browser, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for name in PAGES:
+        page.goto((site / name).as_uri(), wait_until="load")
+        page.wait_for_timeout(300)
+        across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+        assert across[0] <= across[1], f"{name} scrolls sideways at {width} pixels"
+        assert page.evaluate(_CUT) == [], name
+        assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
+    assert complaints == []
+    page.context.close()
+
+
+def test_formulas_are_set(browser, site):
+    page, complaints = _open(browser)
+    page.goto((site / "mroueh2015/xperm.html").as_uri())
+    page.wait_for_selector("mjx-container")
+    assert page.locator("mjx-container").count() >= 2
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    page.goto((site / "soleymani2025/attack.html").as_uri())
+    page.wait_for_selector("mjx-container")
+    assert page.locator("mjx-container a[href]").count() == 0  # \href makes no link
+    assert complaints == []
+    page.context.close()
+
+
+def test_the_orbit_moves_unless_asked_not_to(browser, site):
+    moving = "() => getComputedStyle(document.querySelector('.turning')).animationName"
+    page, _ = _open(browser)
+    page.goto((site / "index.html").as_uri())
+    assert page.evaluate(moving) == "none"
+    page.context.close()
+    context = browser.new_context(reduced_motion="no-preference")
+    page = context.new_page()
+    page.goto((site / "index.html").as_uri())
+    assert page.evaluate(moving) == "turn"
+    context.close()
+
+
+def search(page, site: Path, words: str) -> list[str]:
+    """Addresses of the results of the site's own search, best first."""
+    page.goto((site / "search.html").as_uri() + "?q=" + words.replace(" ", "+"))
+    page.wait_for_selector("#search-results ul.search li a", timeout=20_000)
+    page.wait_for_timeout(1500)
+    links = page.locator("#search-results ul.search > li > a")
+    return [links.nth(i).get_attribute("href") for i in range(links.count())]
+
+
+def test_search_finds_a_class_and_a_claim(browser, site):
+    page, complaints = _open(browser)
+    assert "invariance.features.GroupCDF" in search(page, site, "GroupCDF")[0]
+    # numbers count, a page comes before an object that merely contains the word
+    assert "claim-mroueh2015-theorem3" in search(page, site, "theorem 3")[0]
+    assert search(page, site, "own_data")[0].startswith("guides/own_data.html")
+    assert complaints == []
+    page.context.close()
+
+
+def test_without_scripts_and_printed(browser, site):
+    page, _ = _open(browser, java_script_enabled=False)
+    page.goto((site / "papers/mroueh2015.html").as_uri())
+    assert page.locator("section.claim:visible").count() == 29
+    page.context.close()
+    page, _ = _open(browser)
+    page.goto((site / "mroueh2015/xperm.html").as_uri())
+    assert page.pdf(format="A4")[:5] == b"%PDF-"
+    page.context.close()

@@ -1,0 +1,260 @@
+"""What the pages say, and that from any claim all else is one click away."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.paths import Paths
+from invariance.companion.site import SiteError, build_site, findings, uses
+from invariance.companion.site.build import MARKER, dead_links
+from invariance.companion.site.cells import page_of
+from invariance.companion.site.forge import pages as forge_pages
+from invariance.companion.site.material import OPEN, Material, collect
+from invariance.companion.site.nodes import anchor, prose, table_of_html
+from invariance.companion.site.plots import dot_plot, orbit
+
+from .conftest import LEDGER, NOTEBOOK, ROOT, make_project
+
+
+class Page(HTMLParser):
+    """Ids, links and text of a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids, self.links, self.words = set(), [], []
+        self.feed(path.read_text())
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids |= {found["id"]} if "id" in found else set()
+        self.links += [found["href"]] if "href" in found else []
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, small_reference):
+    paths = make_project(tmp_path_factory.mktemp("project"))
+    index, problems = build_site(paths, profile="quick")
+    return index.parent, problems
+
+
+def test_nothing_is_wrong_with_a_good_project(site):
+    folder, problems = site
+    # the five findings need results that this small project has not
+    assert [p for p in problems if "is left out" not in p] == []
+    assert dead_links(folder) == []
+
+
+def test_every_claim_has_its_place_and_every_verdict_its_word(site):
+    folder, _ = site
+    ledger = load_ledger(LEDGER)
+    for paper in {claim.paper_key for claim in ledger.values()}:
+        page = Page(folder / f"papers/{paper}.html")
+        for claim in ledger.values():
+            if claim.paper_key == paper:
+                assert anchor("claim", claim.id) in page.ids, claim.id
+    text = Page(folder / "papers/mroueh2015.html").text
+    assert "violated" in text and "largest difference 1e-3" in text and "too few" in text
+
+
+def test_from_every_claim_to_evidence_paper_function_and_back(site):
+    """One click each way, and the places clicked on are there."""
+    folder, _ = site
+    start = folder / "papers/mroueh2015.html"
+    opened: dict[Path, Page] = {}
+    measured = [s for s in re.split(r"<section", start.read_text()) if "Evidence: " in s]
+    assert len(measured) == 4
+    for section in measured:
+        at = re.search(r'id="(claim-[^"]+)"', section)[1]
+        links = re.findall(r'href="([^"]+)"', section)
+        assert "https://doi.org/10.48550/arXiv.1506.02544" in links
+        evidence = next(a for a in links if f"xperm.html#{at}" in a)
+        function = next(a for a in links if a.endswith("#invariance.features.GroupCDF"))
+        for address in (evidence, function):
+            parts = urlsplit(address)
+            target = (start.parent / parts.path).resolve()
+            page = opened.setdefault(target, Page(target))
+            assert unquote(parts.fragment) in page.ids
+            assert any(a.endswith(f"papers/mroueh2015.html#{at}") for a in page.links)
+    entry = Page(folder / "api/invariance.features.GroupCDF.html")
+    assert any("_modules/invariance/features/cdf.html#" in a for a in entry.links)
+    assert any(a.endswith("mroueh2015/xperm.html") for a in entry.links)
+    notebook = Page(folder / "mroueh2015/xperm.html")
+    assert any(a.endswith("api/invariance.features.GroupCDF.html#invariance.features.GroupCDF")
+               for a in notebook.links)  # fmt: skip
+
+
+def test_published_results_stand_first_and_are_labelled(site):
+    folder, _ = site
+    page = (folder / "mroueh2015/xperm.html").read_text()
+    assert page.index("published, full scale") < page.index("The same, quick run on this machine")
+    text = Page(folder / "mroueh2015/xperm.html").text
+    assert "100%" in text and "10%\r" not in text and "by hand" in text
+    assert text.count("Accuracy against") >= 1
+    only = Page(folder / "liu2022/few_samples.html").text
+    assert "published, full scale" in only and "quick run" not in only
+
+
+def test_front_page(site):
+    folder, _ = site
+    text = (folder / "index.html").read_text()
+    assert "<svg" in text and 'class="turning"' in text
+    words = Page(folder / "index.html").text
+    assert "2 of the 107 claims of the four papers come out" in words
+    assert words.index("What fell short") < words.index("Mroueh 2015, figure 2 right")
+
+
+def test_the_site_fetches_nothing_and_is_small(site):
+    folder, _ = site
+    for path in folder.rglob("*.html"):
+        for src in re.findall(r'(?:src|href)="((?:https?:)?//[^"]+)"', path.read_text()):
+            assert not re.search(r"\.(js|css|woff2?|png|svg)(\?|$)", src), (path.name, src)
+    assert (folder / "_static/mathjax/tex-chtml.js").is_file()
+    assert json.loads((folder / MARKER).read_text())["made by"] == "invariance"
+
+
+def test_same_results_give_the_same_pages(site, tmp_path, small_reference):
+    folder, _ = site
+    other, _ = build_site(make_project(tmp_path / "again"), tmp_path / "out", profile="quick")
+    first, second = (
+        {p.relative_to(f).as_posix(): p.read_bytes() for p in f.rglob("*.html")}
+        for f in (folder, other.parent)
+    )
+    assert first == second
+
+
+def test_nothing_to_show(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/claims.yml").write_bytes(LEDGER.read_bytes())
+    with pytest.raises(SiteError, match="nothing to show"):
+        collect(Paths(tmp_path))
+
+
+def test_a_quick_result_on_a_stand_in_is_no_verdict(project):
+    from .conftest import claim, write_results
+
+    claims = {"raj2017/table2-gicdf": claim("matched", "95", data="bundled digits")}
+    write_results(project.output("raj2017/r", "quick"), "raj2017/r", "quick", claims)
+    row = collect(project, "quick").row("raj2017/table2-gicdf")
+    assert row.verdict == OPEN and collect(project).row("raj2017/table2-gicdf").result is None
+
+
+# ------------------------------------------------------------------------------- the parts
+
+
+def test_results_stand_where_the_text_names_them(project):
+    notebook = collect(project).notebooks["mroueh2015/xperm"]
+    page = page_of(notebook)
+    found = [[(o.kind, o.value) for o in outputs] for outputs in page.outputs]
+    assert [("figure", "accuracy"), ("table-of", "scores")] in found
+    claims = next(outputs for outputs in found if ("claim", "mroueh2015/fig1-rls-order") in outputs)
+    # an f-string stands for every claim that fits it
+    assert ("claim", "mroueh2015/theorem1-psd") in claims
+    assert found[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
+
+
+def test_uses_reads_names_and_modules():
+    source = NOTEBOOK + "\nfrom invariance.features.cdf import GroupCDF as G\n"
+    source += "from invariance.theory import mroueh2015\nmroueh2015.kernel_gap(3)\n"
+    found = uses.uses(source)
+    assert "invariance.features.GroupCDF" in found and len(found) == len(set(found))
+    assert uses.uses("import (") == [] and uses.uses("x = " + "-" * 20_000 + "1") == []
+
+
+def test_prose_is_never_markup():
+    nodes = prose("a **b** `c<d` $x<y$ [e](https://f.g) [h](javascript:i) <script>")
+    assert [type(n).__name__ for n in nodes if type(n).__name__ != "Text"] == [
+        "strong", "literal", "math", "reference"]  # fmt: skip
+    assert "[h](javascript:i) <script>" in nodes[-1]
+
+
+def test_tables_of_html_keep_words_alone():
+    text = "<table><thead><tr><th></th><th>a</th></tr></thead><tr><td>1</td></tr></table><b>x</b>"
+    assert table_of_html(text) == [["", "a"], ["1", ""]]
+    assert table_of_html("<p>no</p>") == []
+    assert table_of_html("<table><td><script>alert(1)</script>x</td>") == [["x"]]
+
+
+def test_the_orbit_is_what_it_says():
+    svg = orbit()
+    bars = svg.findall(".//rect")
+    assert len(bars) == 16  # two rounds, so that sliding by one round changes nothing
+    assert [b.get("height") for b in bars[:8]] == [b.get("height") for b in bars[8:]]
+
+
+@pytest.fixture(scope="module")
+def published() -> Material:
+    return collect(Paths(ROOT))
+
+
+def test_every_published_result_can_be_read(published):
+    assert published.all_problems() == []
+
+
+def test_findings_follow_from_published_results(published):
+    said = dict((f.title, words) for f, words in findings.found(published))
+    assert list(said) == [f.title for f in findings.FINDINGS]
+    results = published.row("soleymani2025/exact-invariance").result.recorded
+    assert f"{results['largest']:.0e}" in said["Exactness for free"]
+    fallen = sum(r.verdict in ("short", "violated") for r in published.rows)
+    assert said["Where the papers fall short"].startswith(f"{fallen} of ")
+    for finding in findings.FINDINGS:
+        assert finding.figure in published.notebooks[finding.notebook].published.figures
+        assert not re.search(r"\d", finding.title)
+
+
+def test_every_paper_has_a_dot_plot(published):
+    for paper in published.papers:
+        svg = dot_plot(paper)
+        names = {text.text for text in svg.iter("text") if text.get("class") == "name"}
+        ours = {r.claim.id.split("/")[1] for r in paper.rows if r.claim.kind != "bound"}
+        assert names == ours
+
+
+def test_every_published_result_has_one_place(published):
+    """Each figure, table and claim is shown once, and most where the code names them."""
+    rest = total = 0
+    for notebook in published.notebooks.values():
+        outputs = page_of(notebook).outputs
+        placed = [(o.kind, o.value) for cell in outputs for o in cell]
+        outcome = notebook.published
+        expected = [("figure", n) for n in outcome.figures] + [
+            ("table-of", n) for n in outcome.tables
+        ]
+        expected += [("claim", n) for n in outcome.claims]
+        assert sorted(placed) == sorted(expected), notebook.name
+        total += len(placed)
+        rest += len(outputs[-1])
+    assert rest <= total / 20
+
+
+def test_pages_for_a_forge_are_those_of_the_published_results():
+    """``invariance pages`` has been run since the results were published."""
+    for path, text in forge_pages(Paths(ROOT)).items():
+        assert path.read_text(encoding="utf-8") == text, f"run `invariance pages`: {path.name}"
+
+
+def test_pages_for_a_forge_lead_somewhere_and_hold_no_markup_of_results():
+    found = forge_pages(Paths(ROOT))
+    for path, text in found.items():
+        assert "<script" not in text
+        for address in re.findall(r"\]\(([^)\s]+)\)", text):
+            if not address.startswith("https://"):
+                target = (path.parent / address).resolve()
+                assert target.exists() or target in found, address
+
+
+def test_importing_the_command_line_brings_no_sphinx():
+    code = "import sys, invariance.companion.cli; print('sphinx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

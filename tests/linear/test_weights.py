@@ -1,0 +1,196 @@
+"""Weights of points and classes, probabilities, scores: of the classifiers and the regressor."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score, roc_auc_score
+
+from invariance.kernels import Gaussian, Linear
+from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
+from invariance.linear.calibration import fit_slope
+
+
+def weighted_ridge(X, Y, weights, penalty, intercept):
+    """sum_i w_i |y_i - W x_i - b|^2 + penalty |W|^2, by normal equations."""
+    A = np.c_[X, np.ones(len(X))] if intercept else X
+    ridge = penalty * np.diag([1.0] * X.shape[1] + [0.0] * intercept)
+    W = np.linalg.solve(A.T @ (weights[:, None] * A) + ridge, A.T @ (weights[:, None] * Y))
+    return lambda Z: (np.c_[Z, np.ones(len(Z))] if intercept else Z) @ W
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(3, 12), st.integers(1, 15), st.booleans(), st.floats(-4, 1), st.integers(0, 10**6)
+)
+def test_weighted_leave_one_out_is_that_of_refits(n, p, intercept, log_alpha, seed):
+    rng = np.random.default_rng(seed)
+    X, Y, Z = rng.standard_normal((n, p)), rng.standard_normal((n, 2)), rng.standard_normal((4, p))
+    weights, alpha = rng.uniform(0.2, 3, n), 10**log_alpha
+    weights[0] = 0  # as if it were not there, but for its prediction
+    penalty = weights.sum() * alpha
+    brute = []
+    for i in range(n):
+        rest = np.arange(n) != i
+        f = weighted_ridge(X[rest], Y[rest], weights[rest], penalty, intercept)
+        brute.append(f(X[[i]])[0])
+    expected = weighted_ridge(X, Y, weights, penalty, intercept)(Z)
+    for kernel in (None, Linear(), "precomputed"):
+        model = RLSRegressor([alpha], kernel, fit_intercept=intercept)
+        given_ = kernel == "precomputed"
+        model.fit(X @ X.T if given_ else X, Y, sample_weight=weights)
+        assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=1e-6)
+        assert_allclose(model.predict(Z @ X.T if given_ else Z), expected, rtol=1e-6, atol=1e-6)
+        left = weights @ np.square(np.array(brute) - Y).mean(axis=1) / weights.sum()
+        assert_allclose(model.loo_errors_, left, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit", [RLSClassifier([1e-2]).fit, BlockRidgeClassifier(1e-2, 40).fit])
+def test_weights_are_repetitions(fit, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    counts = np.random.default_rng(0).integers(0, 4, len(X))
+    weighted = fit(X, y, sample_weight=counts)
+    expected = fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert_allclose(weighted.decision_function(X), expected.decision_function(X), atol=1e-9)
+
+
+def test_weights_in_blocks_and_later():
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0, 2, 150)
+    whole = BlockRidgeClassifier(1e-2).fit(X, y, sample_weight=weights)
+    parts = BlockRidgeClassifier(1e-2)
+    for rows in np.array_split(np.random.default_rng(1).permutation(150), 4):
+        parts.partial_fit(X[rows], y[rows], [0, 1, 2], sample_weight=weights[rows])
+    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-9)
+    reference = RLSClassifier([1e-2]).fit(X, y, sample_weight=weights)
+    assert_allclose(whole.decision_function(X), reference.decision_function(X), atol=1e-8)
+
+
+def rare(seed, n=300, positives=6):
+    """Few positives, shifted by two standard deviations in two directions."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros(n, dtype=int)
+    y[:positives] = 1
+    X = rng.standard_normal((n, 5))
+    X[:, :2] += 1.5 * y[:, None]
+    return X, y
+
+
+def test_balanced_classes_are_found_though_few():
+    """Six positives in 300: recall 0 without weights, and most of them with."""
+    recalls, scores = [], []
+    for seed in range(10):
+        X, y = rare(seed)
+        Z, t = rare(seed + 100, 3000, 1500)
+        models = [
+            RLSClassifier(kernel=Gaussian(0.05), class_weight=w).fit(X, y)
+            for w in (None, "balanced")
+        ]
+        recalls.append([recall_score(t, model.predict(Z)) for model in models])
+        scores.append([balanced_accuracy_score(t, model.predict(Z)) for model in models])
+    recalls, scores = np.mean(recalls, axis=0), np.mean(scores, axis=0)
+    assert recalls[0] < 0.1 and recalls[1] > 0.6
+    assert scores[1] > scores[0] + 0.2
+
+
+def test_balanced_is_the_weights_that_it_stands_for():
+    X, y = rare(0)
+    weights = np.where(y == 1, 25.0, 300 / 294 / 2)
+    for model in (RLSClassifier([1e-2]), BlockRidgeClassifier(1e-2)):
+        by_name = model.set_params(class_weight="balanced").fit(X, y).decision_function(X)
+        by_dict = model.set_params(class_weight={0: 300 / 588, 1: 25.0}).fit(X, y)
+        assert_allclose(by_dict.decision_function(X), by_name)
+        by_points = model.set_params(class_weight=None).fit(X, y, sample_weight=weights)
+        assert_allclose(by_points.decision_function(X), by_name)
+    with pytest.raises(ValueError, match="cannot balance classes"):
+        BlockRidgeClassifier(class_weight="balanced").partial_fit(X, y, [0, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_calibrated_and_agree_with_predictions(n_classes):
+    X, y = make_classification(
+        3000, 10, n_informative=5, n_classes=n_classes, flip_y=0.2, random_state=0
+    )
+    model = RLSClassifier(kernel=Gaussian(0.1)).fit(X[:400], y[:400])
+    found = model.predict_proba(X[400:])
+    assert found.shape == (2600, n_classes)
+    assert_allclose(found.sum(axis=1), 1)
+    assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X[400:]))
+    # as often right as it says, on average over fifths of confidence
+    sure, right = found.max(axis=1), model.predict(X[400:]) == y[400:]
+    fifths = np.array_split(np.argsort(sure), 5)
+    assert np.mean([abs(sure[part].mean() - right[part].mean()) for part in fifths]) < 0.07
+    # the slope is near the best on these points, and better than that of the fitted values
+    decided = model.decision_function(X)
+    values = np.column_stack([-decided, decided]) / 2 if n_classes == 2 else decided
+    losses = []
+    for slope in (
+        fit_slope(values[400:], y[400:], np.ones(2600)),
+        fit_slope(values[:400], y[:400], np.ones(400)),
+    ):
+        likely = np.exp(slope * values[400:])
+        losses.append(log_loss(y[400:], likely / likely.sum(axis=1, keepdims=True)))
+    ours = log_loss(y[400:], found)
+    assert losses[0] <= ours < losses[1] and ours < losses[0] + 0.01
+
+
+def test_several_labels_have_probabilities_of_their_own():
+    X, y = make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
+    labels = np.c_[y == 0, y != 1].astype(int)
+    model = RLSClassifier().fit(X, labels)
+    found = model.predict_proba(X)
+    assert_array_equal(found > 0.5, model.predict(X) == 1)
+    assert roc_auc_score(labels[:, 0], found[:, 0]) > 0.8
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc", "f1", "neg_brier"])
+def test_alpha_by_a_score_of_choice(scoring):
+    X, y = make_classification(200, 20, weights=[0.9], flip_y=0.05, random_state=1)
+    grid = np.logspace(-4, 2, 7)
+
+    def brier(estimator, points, truth):
+        return -np.mean((estimator.decision_function(points) - (2 * truth - 1)) ** 2)
+
+    chosen = brier if scoring == "neg_brier" else scoring
+    model = RLSClassifier(grid, scoring=chosen).fit(X, y)
+    score = {
+        "balanced_accuracy": lambda f: balanced_accuracy_score(y, f > 0),
+        "roc_auc": lambda f: roc_auc_score(y, f),
+        "f1": lambda f: 2 * np.sum((f > 0) & y) / (np.sum(f > 0) + y.sum()),
+        "neg_brier": lambda f: -np.mean((f - (2 * y - 1)) ** 2),
+    }[scoring]
+    scores = [score(RLSClassifier([alpha]).fit(X, y).loo_decision_[:, 0]) for alpha in grid]
+    assert_allclose(-model.loo_errors_, scores)
+    assert model.alpha_ == grid[np.flatnonzero(np.array(scores) == max(scores))[-1]]
+
+
+def test_regressors_by_a_score_too():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 30))
+    y = X[:, 0] + rng.standard_t(1.5, 40)
+    model = RLSRegressor(np.logspace(-2, 2, 5), scoring="neg_median_absolute_error").fit(X, y)
+    errors = [
+        np.median(np.abs(RLSRegressor([a]).fit(X, y).loo_decision_[:, 0] - y))
+        for a in model.alphas_
+    ]
+    assert_allclose(model.loo_errors_, errors)
+
+
+def test_clear_errors():
+    X, y = load_iris(return_X_y=True)
+    for model in (RLSClassifier(), BlockRidgeClassifier()):
+        with pytest.raises(ValueError, match="class_weight to be"):
+            model.set_params(class_weight="even").fit(X, y)
+        model.set_params(class_weight=None)
+        with pytest.raises(ValueError, match="zero for all|at least one non-zero"):
+            model.fit(X, y, sample_weight=np.zeros(150))
+        with pytest.raises(ValueError, match="[Nn]egative"):
+            model.fit(X, y, sample_weight=-np.ones(150))
+    with pytest.raises(ValueError, match="scoring to be"):
+        RLSClassifier(scoring=3).fit(X, y)
+    with pytest.raises(ValueError, match="no_such_score"):
+        RLSClassifier(scoring="no_such_score").fit(X, y)

@@ -1,0 +1,388 @@
+"""Continuous groups, exchangeable factors, several outputs, weights, densities, kernels."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.special import eval_legendre
+from sklearn.linear_model import Lasso, MultiTaskLasso, Ridge
+
+from invariance.groups import (
+    CyclicShifts,
+    Permutations,
+    PlaneRotations,
+    Rotations3D,
+    SignFlips,
+    TorusShifts,
+    TorusTranslations,
+)
+from invariance.parameters import ParameterError
+from invariance.spectral import (
+    Circle,
+    Expansion,
+    HeatKernel,
+    MaternKernel,
+    Product,
+    SobolevKernel,
+    SpectralAveraging,
+    Sphere,
+    Torus,
+    invariant_subspace,
+    project,
+)
+
+CONTINUOUS = [
+    (Sphere(3, degree=12), Rotations3D()),
+    (Sphere(6, degree=4), Rotations3D()),
+    (Sphere(4, degree=6), PlaneRotations()),
+    (Product([Sphere(3)] * 2, degree=8), Rotations3D()),
+    (Product([Sphere(2), Sphere(4)], degree=6), PlaneRotations()),
+    (Torus(3, degree=6), TorusShifts([[1, 1, 0]])),
+    (Torus(2, period=3.0, degree=8), TorusShifts([[1, -2]], period=3.0)),
+    (Circle(degree=9), TorusShifts([[1]], period=2 * np.pi)),
+]
+
+
+def haar_average(f, basis, group, n_nodes=9):
+    """The plain definition: average f o g over rules that are exact, then read coefficients."""
+    x = basis.sample(3 * basis.n_functions_ + 20, random_state=5)
+    values = np.mean(
+        [basis.evaluate(moved) @ f for moved in group.act(rule(group, n_nodes), x)], axis=0
+    )
+    return np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
+
+
+def rule(group, n):
+    """Elements whose plain mean is the Haar integral for all degrees below n."""
+    angles = 2 * np.pi * np.arange(n) / n
+    if isinstance(group, PlaneRotations):
+        return angles
+    return np.asarray(group.directions) * group.period * np.arange(n)[:, None] / n
+
+
+@pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)
+def test_the_lie_algebra_is_the_derivative_of_the_action(basis, group):
+    x, step = basis.sample(6, random_state=0), 1e-5
+    matrices, shifts = group.lie_algebra(basis.n_features)
+    for matrix, shift in zip(matrices, shifts, strict=True):
+        # The point moves along the orbit; on a sphere it is put back to length one.
+        def moved(size, matrix=matrix, shift=shift):
+            return x @ expm(size * matrix).T + size * shift
+
+        slope = (basis.evaluate(moved(step)) - basis.evaluate(moved(-step))) / (2 * step)
+        values = basis.evaluate(x)
+        for k, columns in enumerate(basis.slices()):
+            frame = basis.frame(k)
+            action = (frame @ basis.frame_derivative(k, matrix, shift) @ frame.T).toarray()
+            np.testing.assert_allclose(action, -action.T, atol=1e-12)
+            size = np.abs(slope).max()
+            np.testing.assert_allclose(
+                slope[:, columns], values[:, columns] @ action.T, atol=1e-6 * size
+            )
+
+
+@pytest.mark.parametrize(
+    ("basis", "group"),
+    [case for case in CONTINUOUS if not isinstance(case[1], Rotations3D)],
+    ids=repr,
+)
+def test_continuous_projection_is_the_haar_average(basis, group):
+    f = np.random.default_rng(0).standard_normal(basis.n_functions_)
+    n = 2 * int(max(basis.labels_)) + 11
+    expected = haar_average(f, basis, group, n)
+    for method in ("auto", "null_space", "closed_form"):
+        np.testing.assert_allclose(project(f, basis, group, method=method), expected, atol=1e-9)
+    with pytest.raises(ParameterError, match="do not permute"):
+        project(f, basis, group, method="components")
+    with pytest.raises(ParameterError, match="listed"):
+        project(f, basis, group, method="reynolds")
+
+
+@pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)
+def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
+    found = invariant_subspace(basis, group)
+    x = basis.sample(10, random_state=1)
+    vectors = np.concatenate(
+        [
+            np.pad(u.toarray(), ((s.start, basis.n_functions_ - s.stop), (0, 0)))
+            for u, s in zip(found, basis.slices(), strict=True)
+        ],
+        axis=1,
+    )
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-12)
+    f = Expansion(basis, vectors)
+    for moved in group.act(group.sample(5, random_state=0), x):
+        np.testing.assert_allclose(f.predict(moved), f.predict(x), atol=1e-11)
+
+
+def test_rotations_leave_one_function_for_each_degree_of_a_pair():
+    """Invariants of two points on a sphere are the functions of their inner product."""
+    basis = Product([Sphere(3)] * 2, degree=40)
+    found = [u.shape[1] for u in invariant_subspace(basis, Rotations3D())]
+    expected = [int(any(2 * k * (k + 1) == value for k in range(9))) for value in basis.labels_]
+    assert found == expected
+    x = basis.sample(20, random_state=0)
+    inner = np.sum(x[:, :3] * x[:, 3:], axis=1)
+    for u, columns, value in zip(
+        invariant_subspace(basis, Rotations3D()), basis.slices(), basis.labels_, strict=True
+    ):
+        if u.shape[1]:
+            k = round((np.sqrt(1 + 2 * value) - 1) / 2)
+            ours = (basis.evaluate(x)[:, columns] @ u.toarray())[:, 0]
+            plain = np.sqrt(2 * k + 1) * eval_legendre(k, inner)
+            np.testing.assert_allclose(np.abs(ours), np.abs(plain), atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("factor", "n", "degree"), [(Sphere(3), 3, 6), (Circle(), 4, 2), (Torus(2), 2, 40)]
+)
+def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degree):
+    basis = Product([factor] * n, degree=degree, exchangeable=True)
+    f = np.random.default_rng(0).standard_normal(basis.n_functions_)
+    x = basis.sample(3 * basis.n_functions_ + 20, random_state=0)
+    points = x.reshape(len(x), n, -1)
+    orders = itertools.permutations(range(n))
+    values = np.mean(
+        [basis.evaluate(points[:, list(p)].reshape(len(x), -1)) @ f for p in orders], axis=0
+    )
+    expected = np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
+    for method in ("auto", "null_space", "closed_form", "qp"):
+        found = project(f, basis, None, method=method)
+        np.testing.assert_allclose(found, expected, atol=1e-8, err_msg=method)
+    # A group that does the same, on a product that knows of no exchange.
+    plain = Product([factor] * n, degree=degree)
+    group = Permutations(n, block=factor.n_features)
+    for method in ("auto", "null_space", "reynolds"):
+        found = project(f, plain, group, method=method)
+        np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=method)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
+    basis = Product([Sphere(3)] * n, exchangeable=True)
+    rng = np.random.RandomState(0)
+    X = basis.sample(300, rng)
+    points = X.reshape(len(X), n, 3)
+    y = np.sum(
+        [np.sum(a * b, axis=1) ** 2 for a, b in itertools.combinations(points.swapaxes(0, 1), 2)],
+        axis=0,
+    )
+    model = SpectralAveraging(basis, Rotations3D(), degree=12, estimator="ridge").fit(X, y)
+    Z = basis.sample(30, rng)
+    assert model.discrepancy(Z, n_elements=20) < 1e-12
+    assert model.score(X, y) > 1 - 1e-8
+    moved = Rotations3D().act(Rotations3D().sample(1, 3), Z)[0].reshape(-1, n, 3)[:, ::-1]
+    np.testing.assert_allclose(
+        model.predict(moved.reshape(len(Z), -1)), model.predict(Z), atol=1e-11
+    )
+
+
+def test_only_equal_factors_are_exchangeable():
+    with pytest.raises(ParameterError, match="only equal factors"):
+        invariant_subspace(Product([Sphere(3), Circle()], degree=2, exchangeable=True), None)
+    with pytest.raises(ParameterError, match="exchanges factor"):
+        basis = Product([Circle(), Torus(1)], degree=9)
+        project(np.zeros(basis.n_functions_), basis, Permutations(2))
+    with pytest.raises(ParameterError, match="mixes"):
+        basis = Product([Sphere(3)] * 2, degree=2)
+        project(np.zeros(basis.n_functions_), basis, CyclicShifts(6))
+    with pytest.raises(ParameterError, match="multiple of 3"):
+        invariant_subspace(Sphere(4, degree=2), Rotations3D())
+    with pytest.raises(ParameterError, match="only translations act continuously"):
+        invariant_subspace(Torus(2, degree=2), PlaneRotations())
+
+
+SMALL = Sphere(3).sample(40, random_state=0)
+TARGETS = np.stack([SMALL.prod(axis=1), np.cos(SMALL).sum(axis=1), SMALL.sum(axis=1) ** 2], axis=1)
+
+
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", Ridge(1.0)])
+def test_several_outputs_are_fitted_side_by_side(estimator):
+    def made():
+        return SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=estimator)
+
+    both = made().fit(SMALL, TARGETS)
+    assert both.coef_.shape == (16, 3) and both.predict(SMALL).shape == (40, 3)
+    for j in range(3):
+        one = made().fit(SMALL, TARGETS[:, j])
+        np.testing.assert_allclose(both.coef_[:, j], one.coef_, atol=1e-12)
+    assert both.discrepancy(SMALL) < 1e-12
+
+
+def test_ridge_chooses_one_alpha_for_all_outputs():
+    model = SpectralAveraging(Sphere(3), degree=3, estimator="ridge").fit(SMALL, TARGETS)
+    fixed = [
+        SpectralAveraging(Sphere(3), degree=3, estimator="ridge", alphas=[model.alpha_])
+        .fit(SMALL, TARGETS[:, j])
+        .coef_
+        for j in range(3)
+    ]
+    np.testing.assert_allclose(model.coef_, np.stack(fixed, axis=1), atol=1e-12)
+    multi = SpectralAveraging(Sphere(3), degree=3, estimator=MultiTaskLasso(0.01))
+    assert multi.fit(SMALL, TARGETS).coef_.shape == (16, 3)
+
+
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge", Lasso(0.01)])
+def test_a_weight_is_so_many_copies(estimator):
+    weights = np.random.default_rng(0).integers(0, 4, size=40).astype(float)
+    model = SpectralAveraging(
+        Sphere(3), Permutations(3), degree=3, estimator=estimator, alphas=[1e-2]
+    )
+    weighed = model.fit(SMALL, TARGETS[:, 1], sample_weight=weights).coef_
+    many = np.repeat(np.arange(40), weights.astype(int))
+    np.testing.assert_allclose(weighed, model.fit(SMALL[many], TARGETS[many, 1]).coef_, atol=1e-10)
+
+
+def test_weights_enter_the_choice_of_alpha():
+    """By the plain definition: leave a weighted point out, fit, and weigh its residual."""
+    rng = np.random.default_rng(1)
+    weights, alphas = rng.uniform(0.1, 3, size=40), [1e-6, 1e-3, 1e-1, 10.0]
+    y = TARGETS[:, 1] + 0.3 * rng.standard_normal(40)
+    model = SpectralAveraging(Sphere(3), degree=3, estimator="ridge", alphas=alphas)
+    model.fit(SMALL, y, sample_weight=weights)
+    features = (model.basis_.evaluate(SMALL) @ model.vectors_.toarray())[:, 1:]
+    errors = []
+    for alpha in alphas:
+        total = 0.0
+        for i in range(40):
+            rest = np.arange(40) != i
+            ridge = Ridge(alpha=alpha * weights.sum())
+            ridge.fit(features[rest], y[rest], sample_weight=weights[rest])
+            total += weights[i] * (ridge.predict(features[i : i + 1])[0] - y[i]) ** 2
+        errors.append(total)
+    assert model.alpha_ == alphas[int(np.argmin(errors))]
+
+
+def test_known_density_keeps_the_mean_unbiased():
+    """Points of density p: the mean over many data sets comes within five errors of the truth."""
+    basis, rng = Circle(), np.random.RandomState(0)
+    truth = np.array([1.0, 0.7, 0, 0.5, -0.25])
+    target = Expansion(basis.truncate(degree=2), truth)
+
+    def density(X):
+        return 1 + 0.8 * np.cos(X[:, 0])
+
+    found, biased = [], []
+    for _ in range(200):
+        x = basis.sample(400, rng)
+        x = x[rng.uniform(0, 1.8, len(x)) < density(x)][:150]
+        y = target.predict(x) + 0.1 * rng.standard_normal(len(x))
+        found.append(SpectralAveraging(basis, degree=2, density=density).fit(x, y).coef_)
+        biased.append(SpectralAveraging(basis, degree=2).fit(x, y).coef_)
+    error = np.mean(found, axis=0) - truth
+    spread = np.std(found, axis=0) / np.sqrt(len(found))
+    assert np.all(np.abs(error) <= 5 * spread + 1e-12)
+    assert np.abs(np.mean(biased, axis=0) - truth).max() > 0.2
+    with pytest.raises(ParameterError, match="one positive number per point"):
+        SpectralAveraging(basis, degree=2, density=lambda X: X).fit(x, y)
+
+
+def test_wrong_weights_are_named():
+    model = SpectralAveraging(Sphere(3), degree=2)
+    with pytest.raises(ValueError, match="positive weight|non-zero"):
+        model.fit(SMALL, SMALL[:, 0], sample_weight=np.zeros(40))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        model.fit(SMALL, SMALL[:, 0], sample_weight=-np.ones(40))
+    with pytest.raises(ParameterError, match="as so many copies"):
+        SpectralAveraging(Sphere(3)).fit(SMALL, SMALL[:, 0], sample_weight=np.full(40, 1 / 80))
+
+
+@pytest.mark.parametrize("smoothness", [None, 2.0])
+def test_predictive_deviations_are_those_of_the_gaussian_process(smoothness):
+    rng = np.random.default_rng(0)
+    y = TARGETS[:, 1] + 0.1 * rng.standard_normal(40)
+    model = SpectralAveraging(
+        Sphere(3), Permutations(3), degree=4, smoothness=smoothness, estimator="ridge"
+    ).fit(SMALL, y)
+    Z = Sphere(3).sample(15, random_state=3)
+    values, deviations = model.predict(Z, return_std=True)
+    np.testing.assert_array_equal(values, model.predict(Z))
+    prior = model.noise_ / (40 * model.alpha_)
+    one, two = (prior * model._penalised(A) @ model._penalised(SMALL).T + 1e4 for A in (SMALL, Z))
+    noisy = one + model.noise_ * np.eye(40)
+    mean = two @ np.linalg.solve(noisy, y)
+    own = prior * np.sum(model._penalised(Z) ** 2, axis=1) + 1e4
+    variance = own - np.sum(two * np.linalg.solve(noisy, two.T).T, axis=1)
+    np.testing.assert_allclose(values, mean, atol=1e-4)
+    np.testing.assert_allclose(deviations, np.sqrt(variance), rtol=1e-3)
+    # noise_ makes the data most likely: the likelihood's derivative in it vanishes.
+    centred = y - y.mean()
+    fit = model.predict(SMALL) - y.mean()
+    assert model.noise_ == pytest.approx(centred @ (centred - fit) / 39)
+    with pytest.raises(ParameterError, match="return_std needs estimator='ridge'"):
+        SpectralAveraging(Sphere(3), degree=1).fit(SMALL, y).predict(Z, return_std=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda basis, group=None: HeatKernel(basis, 0.6, group=group),
+        lambda basis, group=None: MaternKernel(basis, 0.6, nu=1.5, group=group),
+        lambda basis, group=None: SobolevKernel(basis, 2.0, group=group),
+    ],
+)
+@pytest.mark.parametrize(
+    ("basis", "group"),
+    [
+        (Sphere(3, degree=10), Permutations(3)),
+        (Torus(2, degree=10), SignFlips(2)),
+        (Circle(degree=12), TorusTranslations([3], period=2 * np.pi)),
+    ],
+    ids=repr,
+)
+def test_a_kernel_with_a_group_is_its_average_over_the_group(make, basis, group):
+    x, z = basis.sample(5, random_state=0), basis.sample(4, random_state=1)
+    kernel = make(basis, group)
+    plain = make(basis)
+    expected = np.mean([plain(x, moved) for moved in group.act(group.elements(), z)], axis=0)
+    np.testing.assert_allclose(kernel(x, z), expected, atol=1e-11)
+    np.testing.assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-11)
+
+
+def test_heat_and_matern_kernels_are_their_sums():
+    basis = Sphere(3, degree=30)
+    x, z = basis.sample(5, random_state=0), basis.sample(4, random_state=1)
+    k = np.arange(31)
+    inner = x @ z.T
+    for kernel, weights in [
+        (HeatKernel(basis, 0.3), np.exp(-0.09 * k * (k + 1) / 2)),
+        (MaternKernel(basis, 0.3, nu=2.0), (2 * 2.0 / 0.09 + k * (k + 1)) ** -3.0),
+    ]:
+        zonal = np.array([(2 * j + 1) * eval_legendre(j, inner) for j in k])
+        expected = np.tensordot(weights, zonal, axes=1) / np.sum(weights * (2 * k + 1))
+        np.testing.assert_allclose(kernel(x, z), expected, atol=1e-12)
+        np.testing.assert_allclose(kernel.diag(x), 1, atol=1e-12)
+        with pytest.raises(ParameterError, match="length_scale"):
+            type(kernel)(basis, -1.0)(x)
+
+
+def test_heat_kernels_of_large_manifolds_do_not_overflow():
+    kernel = MaternKernel(Torus(6, degree=4), 0.5, nu=300.0)
+    heat = HeatKernel(Torus(6, degree=4), 0.5)
+    x = Torus(6).sample(5, random_state=0)
+    np.testing.assert_allclose(kernel(x), heat(x), atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "group", [Rotations3D(), PlaneRotations(), TorusShifts([[1, 2]])], ids=repr
+)
+def test_continuous_groups_are_groups(group):
+    d = 6 if group.n_features is None else group.n_features
+    X = np.random.default_rng(0).uniform(-1, 1, (4, d))
+    a, b = group.sample(5, 0), group.sample(5, 1)
+
+    def same(one, two):
+        gap = one - two
+        period = getattr(group, "period", None)
+        if period is not None:
+            gap = gap - period * np.round(gap / period)
+        np.testing.assert_allclose(gap, 0, atol=1e-12)
+
+    nested = np.stack([group.act(g[None], Y)[0] for g, Y in zip(a, group.act(b, X), strict=True)])
+    same(group.act(group.compose(a, b), X), nested)
+    same(group.act(group.compose(a, group.inverse(a)), X), np.broadcast_to(X, (5, 4, d)))
+    same(group.act(group.identity(), X)[0], X)
+    assert group.order == np.inf
+    with pytest.raises(TypeError, match="infinitely many"):
+        group.elements()

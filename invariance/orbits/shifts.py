@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..array_api import like
 from ..groups import Composition, Grid, Transformations
 from ..groups.abilities import Abilities
 from .correlation import shift_correlation
@@ -20,6 +21,8 @@ Array = NDArray[Any]
 
 #: Bytes of one thread's transforms of a block of rows.
 _ROWS_BYTES = 128 * 2**20
+#: Bytes of the shifts of a tile of pairs in another library.
+_TILE_BYTES = 16 * 2**20
 
 
 class Shifts(Way):
@@ -47,8 +50,7 @@ class Shifts(Way):
         )
         self.skips = 1 if self.correlation.transposed else 0
         self.grid_weights = np.zeros(self.correlation.wanted.shape)
-        for pair, weight in zip(pairs, self.weights, strict=True):
-            self.grid_weights[self.correlation.place(pair)] += weight
+        np.add.at(self.grid_weights, self.correlation.places(pairs), self.weights)
         self._kept: list[Array] | None = None
         if self.after is not None:
             n, item = len(self.after.rule[0]), problem.dtype.itemsize
@@ -216,6 +218,91 @@ class Shifts(Way):
                 whole[some] = part
         return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]
 
+    # -- other libraries -----------------------------------------------------------------------
+
+    on_host = True
+
+    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
+        """Second and first points at a time."""
+        kept = self.correlation.spectrum_bytes() * self._n_before()
+        width = max(1, min(m, int(budget / 2 // kept)))
+        item, correlation = self.problem.dtype.itemsize, self.correlation
+        shifts = correlation.wanted.size + 4 * len(correlation.rows) * len(correlation.frequencies)
+        # All shifts of the pairs of a tile, a few times over.
+        tile = min(budget / 2, _TILE_BYTES) / (2 * item * shifts)
+        self.tile_width = max(1, int(tile**0.5)) if tile < 64**2 else max(1, int(tile // 64))
+        return width, max(1, min(n, int(tile // min(self.tile_width, width * self._n_before()))))
+
+    def prepare_arrays(
+        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
+    ) -> Iterator[Any]:
+        moved = self.moved(Y)
+        terms, of_shifts = self.terms(moved, offsets)
+        spectra = self._spectra(moved.reshape(-1, Y.shape[1]))
+        added = [None if A is None else like(A, fixed) for A in (terms, of_shifts)]
+        matrices = [like(A, fixed) for A in self.correlation.matrices()]
+        weights = self.correlation.in_tile_order(self.grid_weights).astype(self.problem.dtype)
+        yield (
+            self.correlation.second_arrays(xp, spectra, fixed),
+            added,
+            matrices,
+            like(weights, fixed),
+            len(moved),
+            largest_norm(moved.reshape(-1, Y.shape[1])),
+        )
+
+    def outputs_arrays(
+        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
+    ) -> list[Any]:
+        assert own is not None
+        second, (terms, of_shifts), matrices, weights, n_before, norm = prepared
+        reduction, form = self.problem.reduction, self.problem.form
+        total: list[Any] = []
+        for transpose, weight in self.transposes():
+            points = own if transpose is None else own @ transpose
+            first = self.correlation.first_arrays(self.pad(self.problem.first(points)), block)
+            n_extremes = 0
+            if reduction.extreme:
+                n_extremes = 2 if self.lowest(points, norm) else 1
+            n_tiles = n_extremes or reduction.n_outputs
+            tiles: list[list[Any]] = [[] for _ in range(n_tiles)]
+            for some, values in self.correlation.values_arrays(
+                xp, first, second, matrices, of_shifts, self.tile_width, n_extremes
+            ):
+                pairs = None if terms is None else terms[some, None]
+                if added is not None:
+                    pairs = added[None, :] if pairs is None else pairs + added[None, :]
+                if reduction.extreme:
+                    parts = values if pairs is None else [part + pairs for part in values]
+                else:
+                    if pairs is not None:
+                        values = values + pairs[None, :, None, :]
+                    parts = reduction.of_arrays(xp, values, weights, form)
+                for tile, part in zip(tiles, parts, strict=True):
+                    tile.append(part)
+            # A smallest value that cannot matter: any will do.
+            tiles += tiles[:1] * (reduction.n_outputs - n_tiles)
+            for i, tile in enumerate(tiles):
+                part = tile[0] if len(tile) == 1 else xp.concat(tile, axis=0)
+                if n_before > 1:
+                    part = self._joined(xp, part, n_before, i)
+                if self.after is not None and not reduction.extreme:
+                    part = part * weight
+                if len(total) <= i:
+                    total.append(part)
+                else:
+                    total[i] = reduction.merge_arrays(xp, total[i], part, i)
+        return total
+
+    def _joined(self, xp: Any, part: Any, n_before: int, which: int) -> Any:
+        """Reduce over what came before the shifts: (before m, n, ...) to (m, n, ...)."""
+        assert self.before is not None
+        part = xp.reshape(part, (n_before, -1, *part.shape[1:]))
+        if self.problem.reduction.extreme:
+            return (xp.min if which else xp.max)(part, axis=0)
+        weights = like(self.before.rule[1].astype(self.problem.dtype), part)
+        return xp.sum(part * xp.reshape(weights, (-1, *[1] * (part.ndim - 1))), axis=0)
+
     def operations(self, n: int, m: int) -> float:
         pairs = float(n) * m * self._n_before()
         if self.after is not None:
@@ -223,7 +310,10 @@ class Shifts(Way):
         axis = 1 if self.correlation.transposed else 0
         share = float(self.problem.shown[axis] / self.correlation.grid[axis])
         values = len(self.pairs) * self.problem.reduction.cost
-        return pairs * (sum(self.correlation.operations(share).values()) + values)
+        # Along one axis alone there are many frequencies of small products, which run at a quarter
+        # of a large product's rate (measured).
+        slow = 4.0 if min(self.correlation.height, self.correlation.width) == 1 else 1.0
+        return pairs * (slow * sum(self.correlation.operations(share).values()) + values)
 
 
 def _together(parts: list[Part]) -> Part | None:

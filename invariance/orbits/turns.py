@@ -165,7 +165,7 @@ class QuarterTurns:
         values = np.empty((len(first), 4, len(second)), first.dtype)
         halves, quarters = trivial + sign, trivial - sign
         np.add(halves, real, out=values[:, 0])
-        np.subtract(quarters, imaginary, out=values[:, 1])
+        np.add(quarters, imaginary, out=values[:, 1])
         np.subtract(halves, real, out=values[:, 2])
-        np.add(quarters, imaginary, out=values[:, 3])
+        np.subtract(quarters, imaginary, out=values[:, 3])
         return values

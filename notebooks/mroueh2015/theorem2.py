@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run, colour, fit_rate, marker, mean_se, shades
-from invariance.features import GroupCDF
+from invariance.features import GroupCDF, draw_templates
 from invariance.groups import CyclicShifts, OrthogonalMatrices, Permutations, Rotations, SignFlips
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
@@ -102,13 +102,20 @@ pd.DataFrame(
 def binning_error(name, bins, n_templates, seed):
     """Largest and mean excess over exact threshold integrals for each number of bins."""
     group = groups[name]
+    drawn = draw_templates(
+        "gaussian",
+        n_templates,
+        n_features=X.shape[1],
+        epsilon=eps,
+        rejection="zero",
+        random_state=seed,
+    )
+    kept = drawn[np.isfinite(drawn[:, 0])]
     rows = []
     for n in bins:
-        model = GroupCDF(
-            group, n_templates, n_bins=n, epsilon=eps, s=s, rejection="zero", random_state=seed
-        )
-        Z = model.fit_transform(X)
-        kept = model.templates_[~model.rejected_]
+        # Whole weights at all thresholds, as printed; with rejection="zero" the outermost count half.
+        model = GroupCDF(group, len(kept), n_bins=n, templates=kept, epsilon=eps, s=s)
+        Z = model.fit_transform(X) * np.sqrt(len(kept) / n_templates)
         orbits = group.act(group.elements(), kept)
         exact = (
             sum(theory.cdf_products(X @ orbits[:, j].T, s) for j in range(len(kept))) / n_templates

@@ -162,7 +162,9 @@ def features(X, m, n, elements, seed):
         s=s,
         random_state=seed,
     ).fit(X)
-    return model.transform(X) * np.sqrt(s * m / n), model
+    psi = model.transform(X).reshape(len(X), m, -1) * np.sqrt(s * m / n)
+    psi[:, :, [0, -1]] *= np.sqrt(2)  # the outermost thresholds count half in `GroupCDF`
+    return psi.reshape(len(X), -1), model
 
 
 def best_in_class(problem, Z, m):

@@ -48,5 +48,5 @@ def test_it_is_invariant_where_its_base_is(points):
 
 def test_gamma_must_be_positive(points):
     for gamma in (0, -1.0, np.nan, np.inf, None, "1"):
-        with pytest.raises(ValueError, match=f"a finite gamma > 0, got {gamma!r}"):
+        with pytest.raises(ValueError, match=f"gamma to be a finite number > 0, got {gamma!r}"):
             Hyperkernel(Linear(), gamma=gamma)(points[0])

@@ -229,13 +229,18 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
         (Average(Linear(), CyclicShifts(6), block_bytes=-1), "block_bytes to be a whole number >= 1 or None, got -1"),
         (Average(Linear(), CyclicShifts(6), side="left"), "needs side to be"),
         (Average(Linear(), CyclicShifts(5)), "points have 6 features"),
-        (Average(Linear(), Permutations(12, block=1)), "draw some with sample"),
+        (Average(Linear(), Permutations(12, block=1)), "points have 6 features"),
     ],
     ids=repr,
 )
 def test_clear_errors(kernel, message):
     with pytest.raises((ValueError, TypeError), match=message):
         kernel(points(3))
+
+
+def test_a_group_too_large_to_list():
+    with pytest.raises(ValueError, match="draw some with sample"):
+        Average(Linear(), Permutations(12))(points(3, 12))
 
 
 def test_sums_of_kernels_are_base_kernels():

@@ -12,7 +12,7 @@ from invariance.kernels import Locality
 
 def loops(kernel, x, z):
     """Eq. (5)-(6) window by window, from the parameters alone."""
-    local, final = list(kernel.degrees[:-1]), kernel.degrees[-1]
+    local, final = list(kernel.powers[:-1]), kernel.powers[-1]
     count = len(local)
     as_list = lambda v: [v] * count if isinstance(v, (int, str)) else list(v)  # noqa: E731
     windows, paddings, strides = map(as_list, (kernel.window, kernel.padding, kernel.stride))
@@ -57,12 +57,12 @@ def kernels(draw):
     return Locality(
         shape,
         window=draw(st.sampled_from([1, 3])),
-        degrees=tuple(draw(st.lists(st.integers(1, 3), min_size=depth + 1, max_size=depth + 1))),
+        powers=tuple(draw(st.lists(st.integers(1, 3), min_size=depth + 1, max_size=depth + 1))),
         padding="same" if depth > 1 else draw(st.sampled_from(["same", "valid", 0])),
         stride=draw(st.integers(1, 2)) if depth == 1 else 1,
         channels=draw(st.integers(1, 3)),
         mixed=draw(st.booleans()),
-        scales=draw(st.sampled_from([None, (0.5,) * (depth + 1)])),
+        gammas=draw(st.sampled_from([None, (0.5,) * (depth + 1)])),
     )
 
 
@@ -73,7 +73,7 @@ def test_every_window_by_itself(kernel, seed):
     X, Z = rng.uniform(-1, 1, (2, 3, kernel.n_features))
     expected = [[loops(kernel, x, z) for z in Z] for x in X]
     assert_allclose(kernel(X, Z), expected, rtol=1e-10)
-    if kernel.window == 1 or len(kernel.degrees) < 4:
+    if kernel.window == 1 or len(kernel.powers) < 4:
         slow = kernel.set_params(storage="last")
         assert_allclose(slow(X, Z), expected, rtol=1e-10)
     assert_allclose(kernel.diag(X), [loops(kernel, x, x) for x in X], rtol=1e-10)
@@ -94,9 +94,9 @@ def test_lemma3_positive_semi_definite_at_any_depth(kernel, seed):
 def test_the_quadratic_layer_is_one_inner_product(window, padding, stride):
     rng = np.random.default_rng(0)
     X, Z = rng.random((6, 90)), rng.random((5, 90))
-    kernel = Locality((9, 10), window, (2, 4), padding=padding, stride=stride)
-    assert kernel.lift() is not None
-    by_windows = Locality((9, 10), window, (2, 4), padding=padding, stride=stride, storage="last")
+    kernel = Locality((9, 10), window, powers=(2, 4), padding=padding, stride=stride)
+    assert kernel.inner_form((9, 10, 1)) is not None
+    by_windows = Locality((9, 10), window, powers=(2, 4), padding=padding, stride=stride, storage="last")
     assert_allclose(kernel(X, Z), by_windows(X, Z), rtol=1e-11)
     assert_allclose(kernel.set_params(block_bytes=10_000)(X, Z), by_windows(X, Z), rtol=1e-11)
 
@@ -116,7 +116,7 @@ def test_the_formula_of_the_papers_experiments():
 @pytest.mark.parametrize("storage", ["layers", "last"])
 @pytest.mark.parametrize("degrees", [(3, 2), (3, 2, 2), (3, 2, 2, 2)])
 def test_work_counts_the_powers_taken(storage, degrees, monkeypatch):
-    kernel = Locality((5, 4), 3, degrees, storage=storage)
+    kernel = Locality((5, 4), 3, powers=degrees, storage=storage)
     power, windows = locality.power, []
 
     def counting(values, degree):
@@ -134,8 +134,8 @@ def test_blocks_do_not_change_the_kernel():
     X, Z = rng.random((9, 36)), rng.random((7, 36))
     for degrees in ((2, 2), (3, 2), (2, 2, 2)):
         for storage in ("layers", "last"):
-            kernel = Locality((6, 6), 3, degrees, storage=storage)
-            small = Locality((6, 6), 3, degrees, storage=storage, block_bytes=4000)
+            kernel = Locality((6, 6), 3, powers=degrees, storage=storage)
+            small = Locality((6, 6), 3, powers=degrees, storage=storage, block_bytes=4000)
             assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
 
 
@@ -150,9 +150,9 @@ def test_blocks_do_not_change_the_kernel():
         (Locality((6, 6), window=3, stride=1.5), "stride must be a positive integer, got 1.5"),
         (Locality((6, 6), window=3, stride=None), "stride must be a positive integer, got None"),
         (Locality((6, 6), window=3, padding=1.0), "padding must be.*got 1.0"),
-        (Locality((6, 6), window=3, channels=0), "channels must be a positive integer, got 0"),
-        (Locality((6, 6), window=3, channels=1.0), "channels must be a positive integer, got 1.0"),
-        (Locality((6, 6), window=3, block_bytes=0), "block_bytes > 0, got 0"),
+        (Locality((6, 6), window=3, channels=0), "channels to be a whole number >= 1, got 0"),
+        (Locality((6, 6), window=3, channels=1.0), "channels to be a whole number >= 1, got 1.0"),
+        (Locality((6, 6), window=3, block_bytes=0), "block_bytes to be a whole number"),
         (Locality((6, 6), window=7), "larger than its input"),
         (Locality((9, 4), window=(3, 5), powers=(2, 2, 2), padding="valid"), "larger than its"),
         (Locality((6, 6), window=3, powers=(2,)), "at least two"),
@@ -162,10 +162,10 @@ def test_blocks_do_not_change_the_kernel():
         (Locality((6, 6), window=3, padding="reflect"), "padding must be"),
         (Locality((6, 6), window=3, padding=3), "below the window"),
         (Locality((6, 6), window=3, stride=0), "stride must be"),
-        (Locality((6, 6), window=3, gammas=(1.0,)), "scales must be 2"),
-        (Locality((6, 6), window=3, storage="disk"), "storage must be"),
+        (Locality((6, 6), window=3, gammas=(1.0,)), "gammas must be 2"),
+        (Locality((6, 6), window=3, storage="disk"), "storage to be"),
         (Locality((5, 6), window=3), "takes points of 30 features"),
-        (Locality((6, 6, 1), window=3), "a parameter of its own"),
+        (Locality((6, 6, 1), window=3), "shape to be a tuple of 1 or 2"),
     ],
     ids=repr,
 )

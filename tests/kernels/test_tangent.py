@@ -12,7 +12,7 @@ from invariance.kernels import TANGENTS, TangentDistance
 
 def by_least_squares(distance, x, z):
     t, s = distance.tangents(x[None])[0], distance.tangents(z[None])[0]
-    planes = {"both": [t, -s], "first": [t], "second": [-s]}[distance.sides]
+    planes = {"both": [t, -s], "first": [t], "second": [-s]}[distance.side]
     A = np.concatenate(planes).T
     found = np.linalg.lstsq(A, z - x, rcond=1e-12)[0]
     return np.linalg.norm(x + A @ found - z)
@@ -28,10 +28,10 @@ def by_least_squares(distance, x, z):
 def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.random((3, 48)), rng.random((2, 48))
-    distance = TangentDistance((8, 6), tuple(vectors), sides, smoothing, ridge=0.0)
+    distance = TangentDistance((8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0)
     expected = [[by_least_squares(distance, x, z) for z in Z] for x in X]
     assert_allclose(distance(X, Z), expected, rtol=1e-6, atol=1e-7)
-    small = TangentDistance((8, 6), tuple(vectors), sides, smoothing, 0.0, block_bytes=500)
+    small = TangentDistance((8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0, block_bytes=500)
     assert_allclose(small(X, Z), distance(X, Z), rtol=1e-12)
 
 
@@ -89,15 +89,15 @@ def test_an_empty_image_has_no_tangents():
     [
         (TangentDistance((8, 8), ("shear",)), "vectors must be some of"),
         (TangentDistance((8, 8), ()), "vectors must be some of"),
-        (TangentDistance((8, 8), side="none"), "sides must be"),
+        (TangentDistance((8, 8), side="none"), "side to be"),
         (TangentDistance((8, 9)), "do not make images"),
-        (TangentDistance((8, 8), smoothing=-1), "smoothing must be"),
+        (TangentDistance((8, 8), smoothing=-1), "smoothing to be"),
         (TangentDistance(64), "two pixels each.*got 64"),
         (TangentDistance((1, 64)), r"two pixels each.*got \(1, 64\)"),
         (TangentDistance((8.0, 8.0)), "two pixels each"),
-        (TangentDistance((8, 8), ridge=-1), "ridge must be >= 0, got -1"),
-        (TangentDistance((8, 8), ridge=np.nan), "ridge must be >= 0, got nan"),
-        (TangentDistance((8, 8), block_bytes=0), "block_bytes > 0, got 0"),
+        (TangentDistance((8, 8), ridge=-1), "ridge to be a finite number >= 0, got -1"),
+        (TangentDistance((8, 8), ridge=np.nan), "ridge to be a finite number >= 0, got nan"),
+        (TangentDistance((8, 8), block_bytes=0), "block_bytes to be a whole number"),
     ],
     ids=repr,
 )

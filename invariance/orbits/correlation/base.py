@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from math import gcd, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +85,7 @@ class ShiftCorrelation(ABC):
         self.columns = np.concatenate([folded[own], folded[~own]])
         self.n_own = int(own.sum())
         self.wanted = np.zeros((2, len(self.columns), len(self.rows)), dtype=bool)
-        for shift in shifts:
-            self.wanted[self.place(shift)] = True
+        self.wanted[self.places(shifts)] = True
         self.wanted[:, : self.n_own] = self.wanted[:, : self.n_own].any(axis=0)
         self.symmetric = bool(self.wanted.all())
         # Horizontal frequencies: first those of real transforms, 0 and half the width.
@@ -111,6 +111,14 @@ class ShiftCorrelation(ABC):
                 "among its `shifts`"
             )
         return int(right != folded), int(column[0]), int(row[0])
+
+    def places(self, shifts: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """`place` of many shifts, all of which are among the correlation's own."""
+        down, right = self._on_grid(np.asarray(shifts))
+        folded = np.minimum(right, self.width - right)
+        by_column = np.argsort(self.columns)
+        column = by_column[np.searchsorted(self.columns, folded, sorter=by_column)]
+        return (right != folded).astype(int), column, np.searchsorted(self.rows, down)
 
     def _column_transform(self) -> tuple[NDArray, NDArray]:
         """Matrices of a `Tile`, to E, and to O where it is not 0."""
@@ -286,6 +294,89 @@ class ShiftCorrelation(ABC):
                 by_shift[~wanted] = 0
             if not self._row_axis:
                 values = values.reshape(-1, *values.shape[2:])[:, :, None, :]
+            yield some, values
+
+    # -- other libraries -----------------------------------------------------------------------
+
+    def matrices(self) -> list[NDArray]:
+        """Of the inverse transform along columns, and what more a way needs."""
+        return [self._even, self._odd]
+
+    @abstractmethod
+    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
+        """What `spectra` gave, in the library of an array."""
+
+    @abstractmethod
+    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+        """Transforms of first images, computed here, in the library of an array."""
+
+    @abstractmethod
+    def _even_odd(self, xp: Any, first: Any, second: Any, some: slice, matrices: list[Any]) -> Any:
+        """E and O of a tile, in the order of `_row_axis`."""
+
+    @abstractmethod
+    def _n_second(self, second: Any) -> int: ...
+
+    def values_arrays(
+        self,
+        xp: Any,
+        first: Any,
+        second: Any,
+        matrices: list[Any],
+        offsets: Any,
+        step: int,
+        n_extremes: int,
+    ) -> Iterator[tuple[slice, Any]]:
+        """`values` in another library, or the largest, or these and the smallest."""
+        n_own, m = self.n_own, self._n_second(second)
+        for start in range(0, m, step):
+            some = slice(start, min(start + step, m))
+            even, odd = self._even_odd(xp, first, second, some, matrices)
+            reductions = [(xp.max, xp.maximum), (xp.min, xp.minimum)][:n_extremes]
+
+            def reduced(values: Any, reduce: Any) -> Any:
+                # The outer axis first: libraries are slow at several axes at once.
+                return reduce(reduce(values, axis=0), axis=self._row_axis)
+
+            if n_extremes and self.symmetric and offsets is None:
+                size, found = xp.abs(odd), []
+                for i, (reduce, either) in enumerate(reductions):
+                    parts = []
+                    if n_own:
+                        parts.append(reduce(even[:n_own, ...], axis=0))
+                    if odd.shape[0]:
+                        rest = even[n_own:, ...]
+                        parts.append(reduce(rest - size if i else rest + size, axis=0))
+                    both = parts[0] if len(parts) == 1 else either(*parts)
+                    found.append(reduce(both, axis=self._row_axis))
+                yield some, found
+                continue
+            rest = even[n_own:, ...]
+            values = xp.concat([even[:n_own, ...], rest + odd, rest - odd], axis=0)
+            wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
+            shape = (*wanted.shape, 1, 1) if not self._row_axis else (len(wanted), 1, -1, 1)
+            if offsets is not None:
+                own = xp.concat([offsets[0, ...], offsets[1, n_own:, ...]], axis=0)[:, :, some]
+                if self._row_axis:
+                    own = xp.permute_dims(own, (0, 2, 1))
+                values = values - own[..., None]
+            if n_extremes:
+                every = bool(wanted.all())
+                fills = [xp.full_like(values, fill) for fill in (-np.inf, np.inf)[:n_extremes]]
+                known = xp.asarray(wanted.reshape(shape), device=values.device)
+                yield (
+                    some,
+                    [
+                        reduced(values if every else xp.where(known, values, fill), reduce)
+                        for (reduce, _), fill in zip(reductions, fills, strict=False)
+                    ],
+                )
+                continue
+            if not wanted.all():
+                known = xp.asarray(wanted.reshape(shape), device=values.device)
+                values = xp.where(known, values, xp.zeros_like(values))
+            if not self._row_axis:
+                values = xp.reshape(values, (-1, *values.shape[2:]))[:, :, None, :]
             yield some, values
 
     def every(self, first: NDArray, second: list[NDArray]) -> NDArray:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+
+from ...array_api import like
 
 from .base import ShiftCorrelation
 from .workspace import Workspace
@@ -93,6 +96,45 @@ class FrequencyCorrelation(ShiftCorrelation):
             for part, (real, imaginary) in zip(parts, both, strict=True):
                 some = slice(start + part.start, start + part.stop)
                 yield some, self._tile(real, imaginary[self.n_real :], space)
+
+    def matrices(self) -> list[NDArray]:
+        parts = [A for M in (self._rows_of_real, self._rows_of_others) for A in (M.real, M.imag)]
+        return [*super().matrices(), *parts]
+
+    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
+        return [
+            (like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra
+        ]
+
+    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+        return [
+            (like(plane.real, like_this), like(plane.imag, like_this))
+            for plane in self._planes(first, 1, 0)
+        ]
+
+    def _n_second(self, second: Any) -> int:
+        return int(second[0][0].shape[1])
+
+    def _even_odd(self, xp: Any, first: Any, second: Any, some: slice, matrices: list[Any]) -> Any:
+        reals, imaginaries = [], []
+        rows = len(self.rows)
+        for k, ((a, b), (c, d)) in enumerate(zip(first, second, strict=True)):
+            c, d = c[:, some, :], d[:, some, :]
+            # (c + id)(a + ib), a frequency down at a time; the rows of shifts are a small product.
+            real, imaginary = c @ a - d @ b, c @ b + d @ a
+            m, n = real.shape[1:]
+            real, imaginary = (xp.reshape(A, (A.shape[0], m * n)) for A in (real, imaginary))
+            p, q = matrices[4:6] if k >= self.n_real else matrices[2:4]
+            reals.append(xp.reshape(p @ real - q @ imaginary, (rows, m, n)))
+            if k >= self.n_real:
+                imaginaries.append(xp.reshape(p @ imaginary + q @ real, (rows, m, n)))
+        shape = (rows, *reals[0].shape[1:])
+        even = xp.reshape(xp.stack(reals), (len(reals), -1))
+        even = xp.reshape(matrices[0] @ even, (-1, *shape))
+        if not imaginaries:
+            return even, even[:0, ...]
+        odd = xp.reshape(xp.stack(imaginaries), (len(imaginaries), -1))
+        return even, xp.reshape(matrices[1] @ odd, (-1, *shape))
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         others = len(self.frequencies) - self.n_real

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+
+from ...array_api import like
 
 from .base import ShiftCorrelation
 from .workspace import Workspace
@@ -63,16 +66,9 @@ class RowCorrelation(ShiftCorrelation):
         seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
         top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
         size = (bottom - top) * self._n_planes
-        spectrum = fft.rfft(images[:, :, top:bottom], axis=3).transpose(3, 2, 1, 0)
-        spectrum = spectrum[self.frequencies].reshape(len(self.frequencies), size, n)
-        others = spectrum[self.n_real :]
-        # In C order, which the products read fastest.
-        own = np.empty((self._n_products(), size, n), self.dtype)
-        np.concatenate(
-            [spectrum[: self.n_real].real, others.imag, others.real + others.imag, others.real],
-            out=own,
-        )
-        space, at_imaginary = Workspace(self.dtype), len(self._even[0]) - len(others)
+        own = self._own(images[:, :, top:bottom])
+        others = len(self.frequencies) - self.n_real
+        space, at_imaginary = Workspace(self.dtype), len(self._even[0]) - others
         step = max(1, self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)))
         kept = second[0][..., top * self._n_planes : bottom * self._n_planes]
         kept = kept.reshape(len(own), m * rows, size)  # a view: only the last axis was cut
@@ -84,6 +80,40 @@ class RowCorrelation(ShiftCorrelation):
                 tile = self._tile(apart[: len(self._even[0])], apart[at_imaginary:], space)
             np.matmul(kept[:, start * rows : stop * rows], own, out=products)
             yield slice(start, stop), tile
+
+    def _own(self, images: NDArray) -> NDArray:
+        """Transforms of first images (n, planes, height, width), shape (products, size, n)."""
+        spectrum = fft.rfft(images, axis=3).transpose(3, 2, 1, 0)
+        size = images.shape[1] * images.shape[2]
+        spectrum = spectrum[self.frequencies].reshape(len(self.frequencies), size, len(images))
+        others = spectrum[self.n_real :]
+        # In C order, which the products read fastest.
+        own = np.empty((self._n_products(), size, len(images)), self.dtype)
+        np.concatenate(
+            [spectrum[: self.n_real].real, others.imag, others.real + others.imag, others.real],
+            out=own,
+        )
+        return own
+
+    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
+        return like(spectra[0], like_this)
+
+    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+        return like(self._own(self._phases(first)), like_this)
+
+    def _n_second(self, second: Any) -> int:
+        return int(second.shape[1])
+
+    def _even_odd(self, xp: Any, first: Any, second: Any, some: slice, matrices: list[Any]) -> Any:
+        kept = second[:, some, :, :]
+        n, m, rows = first.shape[2], kept.shape[1], len(self.rows)
+        kept = xp.reshape(kept, (kept.shape[0], m * rows, kept.shape[3]))
+        products = xp.reshape(xp.matmul(kept, first), (kept.shape[0], m * rows * n))
+        n_even = len(self._even[0])
+        at_imaginary = n_even - (len(self.frequencies) - self.n_real)
+        even = matrices[0] @ products[:n_even, :]
+        odd = matrices[1] @ products[at_imaginary:, :]
+        return xp.reshape(even, (-1, m, rows, n)), xp.reshape(odd, (-1, m, rows, n))
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         each = 2 * len(self.rows) * self.height * self._n_planes

@@ -83,7 +83,7 @@ class Product(Way):
         return int(np.clip(problem.block_bytes / 8 // per_row, 1, self.rows))
 
     def lifted(self, moved: Array, offsets: Array | None) -> Array:
-        """Moved points (r, m, d) as rows of a matrix (r, m, ...), with what is added to products."""
+        """Moved points (r, m, d) as rows (r, m, ...), with what is added to products."""
         r, m, _ = moved.shape
         points = moved.reshape(r * m, -1)
         if self.problem.evaluate is not None:
@@ -208,6 +208,7 @@ class Product(Way):
         problem = self.problem
         lifted, terms, weights = prepared
         if problem.evaluate is not None:
+            assert problem.evaluate_arrays is not None
             values = problem.evaluate_arrays(xp, block, lifted).T
         else:
             if own is not None and not problem.form.linear:

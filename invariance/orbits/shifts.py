@@ -175,7 +175,7 @@ class Shifts(Way):
                     if part is not None and terms is not None:
                         part += terms[:, None]
             else:
-                parts = self._reduced(first, spectra, others, of_shifts, terms)
+                parts = [*self._reduced(first, spectra, others, of_shifts, terms)]
             for i, part in enumerate(parts):
                 if part is None:
                     continue

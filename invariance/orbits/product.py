@@ -225,7 +225,9 @@ class Product(Way):
     def operations(self, n: int, m: int) -> float:
         values = float(n) * m * len(self.elements)
         share = 1.0 if self.features is None else len(self.features) / self._width
-        return values * (2 * self._width * share + self.problem.reduction.cost)
+        # Moving and lifting points costs passes over memory, worth some hundred operations each.
+        moving = 150.0 * m * len(self.elements) * self._width
+        return values * (2 * self._width * share + self.problem.reduction.cost) + moving
 
 
 def _as_one(problem: Problem) -> tuple[Transformations, Array, Array]:

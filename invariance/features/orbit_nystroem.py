@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..array_api import is_foreign, like, numpy_only
+from ..array_api import is_foreign, like
 from ..groups import Transformations
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, row_blocks

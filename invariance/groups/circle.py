@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..parameters import Array, ParameterError, Whole, short
 from .base import Group
-from .densities import DENSITY, Density
+from .densities import DENSITY, Density, nodes_for
 
 __all__ = ["CircleAction"]
 
@@ -133,7 +133,7 @@ class CircleAction(Group):
         """The rule of the whole circle with ``factor`` times as many nodes; None for nodes."""
         if self.n_nodes is not None:
             return None
-        n = factor * (4 * int(self.frequency_array().max(initial=0)) + 1)
+        n = factor * nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
         return CircleAction(self.frequencies, self.density, n_nodes=n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:

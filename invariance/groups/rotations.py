@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..parameters import Array
-from .densities import DENSITY, Density, Uniform, normalised
+from .densities import DENSITY, Density, Uniform, normalised, nodes_for
 from .resampled import Resampled
 
 __all__ = ["Rotations"]
@@ -124,7 +124,7 @@ class Rotations(Resampled):
         """The rule of all angles with ``factor`` times as many; None where they are listed."""
         if self._listed() is not None:
             return None
-        n = 4 * factor * int(max(self.shape[:2]))
+        n = factor * nodes_for(self.density, 4 * int(max(self.shape[:2])))
         nodes = np.arange(n) * 360 / n
         return Rotations(self.shape, nodes, density=self.density, interpolation=self.interpolation)
 

@@ -36,6 +36,9 @@ __getattr__ = old_names(
     __name__,
     {
         "CircleAverage": ("Average(base, group)", circle_average),
-        "EmpiricalAverage": ("Average(base, group, n_transforms=..., statistic=...)", empirical_average),
+        "EmpiricalAverage": (
+            "Average(base, group, n_transforms=..., statistic=...)",
+            empirical_average,
+        ),
     },
 )

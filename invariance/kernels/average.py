@@ -15,6 +15,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.engine import mirror
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
@@ -25,6 +26,8 @@ Array = NDArray[Any]
 
 #: Nodes at which doubling ends.
 _MOST_NODES = 2**14
+#: Features of moved points at which it ends, where more would take seconds.
+_MOST_WORK = 2e7
 
 
 @renamed_parameters(sides="side")
@@ -58,7 +61,7 @@ class Average(OrbitKernel):
     tolerance : float
         For an infinite group without ``n_transforms``: nodes are doubled until the kernel of the
         largest points changes by no more than this, relative to its largest value. A warning tells
-        the error where 16,384 nodes do not suffice.
+        the error where the nodes that a second of work allows, 16,384 at most, do not suffice.
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one.
     n_jobs : int or None
@@ -99,7 +102,7 @@ class Average(OrbitKernel):
         n_transforms: int | None = None,
         side: str = "auto",
         statistic: str = "V",
-        tolerance: float = 1e-6,
+        tolerance: float = 1e-4,
         block_bytes: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -231,6 +234,8 @@ class Average(OrbitKernel):
             r, n = moved.shape[:2]
             (part,) = orbits.reduce(moved.reshape(r * n, -1), WeightedMean())
             gram[rows] = np.tensordot(weights.astype(part.dtype), part.reshape(r, n, -1), axes=1)
+        if same:
+            mirror(gram)  # exactly symmetric, as in theory
         return gram
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
@@ -246,26 +251,30 @@ class Average(OrbitKernel):
         if self.n_transforms is not None or finer is None:
             return self.group
         # The values that vary most are those of the largest points.
-        some = [A[np.argsort(np.einsum("nd,nd->n", A, A))[-6:]].astype(float) for A in (X, Y)]
-        factor, error = 1, np.inf
-        gram = self._of_group(finer, *some, same=False)
+        one, two = (A[np.argsort(np.einsum("nd,nd->n", A, A))[-6:]].astype(float) for A in (X, Y))
+        d = X.shape[1]
+        most = min(_MOST_NODES, _MOST_WORK / (12 * d))
+        if self._one_side(two, finer) is None:
+            most = min(most, (1000 * _MOST_WORK / (72 * d)) ** 0.5)
+        factor = 1
+        gram = self._of_group(finer, one, two, False)
         while True:
             group, factor = finer, 2 * factor
             finer = self.group.refined(factor)
             assert finer is not None
-            before, gram = gram, self._of_group(finer, *some, same=False)
+            before, gram = gram, self._of_group(finer, one, two, False)
             error = float(np.abs(gram - before).max())
-            error /= max(float(np.abs(gram).max()), np.finfo(float).tiny)
+            error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
             if error <= self.tolerance:
                 return group
-            if finer.order > _MOST_NODES:
+            if finer.order > most:
                 warnings.warn(
                     f"{type(self).__name__}: {group.order} nodes leave a relative error of about "
                     f"{error:.1e}, more than tolerance={self.tolerance:g}; take a smaller gamma "
                     "or degree, or a wider density",
                     stacklevel=2,
                 )
-                return finer
+                return group
 
 
 class _Exponential:

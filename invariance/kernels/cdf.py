@@ -85,7 +85,7 @@ class CDF(Kernel):
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         return Form(_OfDistance(*self.coefficients(prod(shape))), distance=True)
 
-    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
+    def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
         constant, slope = self.coefficients(X.shape[1])
         return (constant - slope * np.sqrt(squared_distances(X, Y))).astype(X.dtype, copy=False)
 
@@ -97,7 +97,7 @@ class CDF(Kernel):
         roots = xp.sqrt(xp.where(apart, squared, xp.ones_like(squared)))
         return constant - slope * xp.where(apart, roots, squared)
 
-    def _diag(self, X: NDArray) -> NDArray:
+    def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
         return np.full(len(X), self.coefficients(X.shape[1])[0])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,9 @@ class Hyperkernel(Kernel):
         self.base = base
         self.gamma = gamma
 
-    def of_gram(self, gram: NDArray, left: NDArray, right: NDArray | None = None) -> NDArray:
+    def of_gram(
+        self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """From values of the base kernel, so that several gammas share one Gram matrix.
 
         Parameters
@@ -70,11 +74,11 @@ class Hyperkernel(Kernel):
         values *= -self.gamma
         return np.exp(values, out=values)
 
-    def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
+    def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
         gram = self.base(X, Y)
         if Y is None:
             return self.of_gram(gram, gram.diagonal())
         return self.of_gram(gram, *(self.base.diag(A).astype(gram.dtype) for A in (X, Y)))
 
-    def _diag(self, X: NDArray) -> NDArray:
+    def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
         return np.ones(len(X))

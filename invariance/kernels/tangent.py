@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..orbits import row_blocks
-from ..parameters import Number, OneOf, ParameterError, Whole, check_parameters
+from ..parameters import Number, OneOf, Whole, check_parameters
 from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]
@@ -95,7 +96,7 @@ class TangentDistance(BaseEstimator):
         self.ridge = ridge
         self.block_bytes = block_bytes
 
-    def tangents(self, X: ArrayLike) -> NDArray:
+    def tangents(self, X: ArrayLike) -> NDArray[Any]:
         """Tangent vectors of each image, shape (n, k, d)."""
         X = self._points(X)
         vectors = [self.vectors] if isinstance(self.vectors, str) else list(self.vectors)
@@ -118,7 +119,7 @@ class TangentDistance(BaseEstimator):
             [TANGENTS[v](right, down, x, y).reshape(len(X), -1) for v in vectors], axis=1
         )
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray:
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
         """Distances of shape (n, m).
 
         Parameters
@@ -139,7 +140,7 @@ class TangentDistance(BaseEstimator):
             squared[rows] = self._squared(X[rows], self._bases(X[rows]), Y, Q, own, norms)
         return np.sqrt(np.maximum(squared, 0, out=squared))
 
-    def _points(self, X: ArrayLike) -> NDArray:
+    def _points(self, X: ArrayLike) -> NDArray[Any]:
         X = as_points(X, type(self).__name__)
         sizes = np.asarray(self.shape)
         if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or np.any(sizes < 2):
@@ -153,7 +154,7 @@ class TangentDistance(BaseEstimator):
             )
         return X
 
-    def _bases(self, X: NDArray) -> NDArray:
+    def _bases(self, X: NDArray[Any]) -> NDArray[Any]:
         """Orthonormal bases of the tangent planes, (n, k, d); missing directions are zero."""
         T = self.tangents(X).astype(X.dtype, copy=False)
         values, vectors = np.linalg.eigh(T.astype(float) @ T.swapaxes(1, 2).astype(float))
@@ -161,7 +162,7 @@ class TangentDistance(BaseEstimator):
         scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
         return (scale[:, :, None] * vectors.swapaxes(1, 2)).astype(X.dtype) @ T
 
-    def _squared(self, X, P, Y, Q, own, norms) -> NDArray:
+    def _squared(self, X, P, Y, Q, own, norms) -> NDArray[Any]:
         """Squared distances: |x - z|^2 less its projection on the span of both planes."""
         n, k, d = P.shape
         squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * X @ Y.T + norms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 
 import numpy as np
 
@@ -63,8 +64,8 @@ def offered(problem: Problem, n: int, m: int) -> list[Way]:
         if way is not None:
             ways.append(way)
     ways.sort(key=lambda way: way.operations(n, m))
-    order = float(np.prod([float(part.order) for part in problem.parts]))
-    plain = 2.0 * n * m * order * problem.lifted_size
+    order = prod(part.order for part in problem.parts)
+    plain = 2 * n * m * problem.lifted_size * order
     if not ways or plain < _HOPELESS * ways[0].operations(n, m):
         ways.append(Product(problem))
         ways.sort(key=lambda way: way.operations(n, m))

@@ -47,7 +47,9 @@ class Circle(Way):
     def row_step(self, width: int) -> int:
         problem, tail = self.problem, max(1, sum(self.problem.reduction.tail))
         per_row = problem.dtype.itemsize * (
-            2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * len(np.unique(self.frequencies))
+            2 * len(self.frequencies)
+            + 2 * width * tail
+            + _COLUMNS * len(np.unique(self.frequencies))
         )
         return int(np.clip(problem.block_bytes / 8 // per_row, 1, _ROWS))
 
@@ -76,9 +78,7 @@ class Circle(Way):
         gathered = products.gather(self._extended(X, ones, terms))
         weights = self.weights[:, None]
         shape = len(X), products.n_templates, *reduction.tail
-        outputs: list[Array] = [
-            np.empty(shape, problem.dtype) for _ in range(reduction.n_outputs)
-        ]
+        outputs: list[Array] = [np.empty(shape, problem.dtype) for _ in range(reduction.n_outputs)]
         r, every = len(self.angles), slice(None)
         for start in range(0, products.n_templates, _COLUMNS):
             columns = slice(start, start + _COLUMNS)
@@ -149,7 +149,7 @@ class CircleProducts:
     angles : ndarray of shape (r,), radians
     """
 
-    def __init__(self, frequencies: NDArray, templates: NDArray, angles: NDArray):
+    def __init__(self, frequencies: NDArray[Any], templates: NDArray[Any], angles: NDArray[Any]):
         dtype = templates.dtype
         self.n_templates = len(templates)
         self.n_angles = len(angles)
@@ -178,12 +178,14 @@ class CircleProducts:
         self._odd = np.sin(turns).astype(dtype)
         self._both = np.concatenate([self._even, self._odd], axis=1)
 
-    def gather(self, X: NDArray) -> list[NDArray]:
+    def gather(self, X: NDArray[Any]) -> list[NDArray[Any]]:
         """The rows' coefficients by frequency, contiguous: made once for many tiles."""
         parts = [np.ascontiguousarray(X[:, self._fixed])]
         return parts + [np.ascontiguousarray(X[:, columns]) for columns, _, _ in self._blocks]
 
-    def _coefficients(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
+    def _coefficients(
+        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
+    ) -> NDArray[Any]:
         """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
         constant = gathered[0][rows]
         shape = (len(constant), self._constant[:, columns].shape[1])
@@ -197,8 +199,8 @@ class CircleProducts:
         return coefficients
 
     def pairs(
-        self, gathered: list[NDArray], rows: slice, columns: slice
-    ) -> Iterator[tuple[slice, NDArray]]:
+        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Products of a tile, a cache's worth of (row, column) pairs at a time.
 
         Yields
@@ -228,7 +230,7 @@ class CircleProducts:
                 np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
             yield which, values[:, now]
 
-    def matrices(self) -> list[NDArray]:
+    def matrices(self) -> list[NDArray[Any]]:
         """For other libraries: from coefficients to angles, then the blocks of the templates."""
         turns = np.outer(self._angles, self._orders)
         both = np.concatenate([np.ones((len(turns), 1)), np.cos(turns), np.sin(turns)], axis=1)
@@ -238,7 +240,7 @@ class CircleProducts:
     def coefficients_arrays(self, xp: Any, X: Any, matrices: list[Any]) -> list[Any]:
         """a_0, ..., a_M, b_1, ..., b_M in another library, each of shape (templates, rows)."""
 
-        def at(columns: NDArray) -> Any:
+        def at(columns: NDArray[Any]) -> Any:
             return xp.take(X, xp.asarray(columns, device=X.device), axis=1).T
 
         even, odd = [matrices[1] @ at(self._fixed)], []
@@ -250,7 +252,7 @@ class CircleProducts:
             odd.append(cross @ part)
         return even + odd
 
-    def __call__(self, gathered: list[NDArray], rows: slice, columns: slice) -> NDArray:
+    def __call__(self, gathered: list[NDArray[Any]], rows: slice, columns: slice) -> NDArray[Any]:
         """Products of a tile, shape (r, rows, columns)."""
         shape = (len(gathered[0][rows]), self._constant[:, columns].shape[1])
         tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered[0].dtype)

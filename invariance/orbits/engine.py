@@ -20,7 +20,6 @@ from ..config import block_bytes_of
 from ..groups import Transformations
 from .choose import Explanation, offered, rate
 from .form import INNER, Form
-from .product import Product
 from .reductions import Extremes, Reduction
 from .way import Part, Problem, Way, bounding_boxes, half_norms, row_blocks
 
@@ -133,14 +132,14 @@ class OrbitProducts:
         """(height, width, channels) of the points; plain vectors are images of height one."""
         return image_shape(self.group, self.base, d)
 
-    def problem(
-        self, X: Array, reduction: Reduction, second: Array, dtype: Any = None
-    ) -> Problem:
+    def problem(self, X: Array, reduction: Reduction, second: Array, dtype: Any = None) -> Problem:
         """What `reduce` solves for first points X and second points."""
         shape = self._shape(X.shape[1])
         form = self._form(shape)
         reduction = _internal(reduction, form)
         evaluate = None
+        if form is not None and form.distance:
+            self._check_norms(X, second)
         if form is None:
             form, evaluate = INNER, getattr(self.base, "_gram", self.base)
         if dtype is None:
@@ -167,6 +166,15 @@ class OrbitProducts:
             brightest = np.maximum(X.max(axis=0), -X.min(axis=0)).reshape(1, *shape)
             problem.support = form.first(brightest)[0] != 0
         return problem
+
+    def _check_norms(self, *points: Array) -> None:
+        """Refuse points whose squared distances overflow: products alone may not show it."""
+        largest = max(float(np.abs(A).max(initial=0)) for A in points)
+        if largest > 1e150:
+            raise ValueError(
+                f"{self.owner}: squared distances are beyond float64; the largest absolute feature "
+                f"of the points is {largest:g}: scale the points down"
+            )
 
     def _dtype(self, form: Form, X: Array, second: Array) -> Any:
         dtype = np.result_type(X, second)
@@ -264,8 +272,9 @@ class OrbitProducts:
         Returns whether all outputs were ever needed.
         """
         n, m = len(X), len(Y)
+        ours = self.side == "second"
         terms = self._first_terms(problem, X)
-        key = problem.dtype, type(problem.reduction).__name__, problem.reduction.n_outputs, Y is self.Z
+        key = problem.dtype, type(problem.reduction).__name__, problem.reduction.n_outputs
         kept = None
         if key in self._kept:
             way, kept = self._kept[key]
@@ -284,7 +293,7 @@ class OrbitProducts:
         if not symmetric and problem.boxes is not None:
             order = _by_boxes(problem.boxes, way.skips)
         with _Runner(threads, self.verbose) as run:
-            if self.keep and kept is None and len(bounds) == 2:
+            if self.keep and kept is None and len(bounds) == 2 and ours:
                 if way.prepared_bytes(m) <= problem.block_bytes / 2:
                     kept = list(way.prepare(Y, self._offsets(slice(None)), run))
                     self._kept[key] = way, kept

@@ -77,7 +77,9 @@ class Product(Way):
     def row_step(self, width: int) -> int:
         item, problem = self.problem.dtype.itemsize, self.problem
         values = min(self.columns, width * self._step(width))
-        per_row = item * (3 * self._width + 4 * values + 2 * width * max(1, sum(problem.reduction.tail)))
+        per_row = item * (
+            3 * self._width + 4 * values + 2 * width * max(1, sum(problem.reduction.tail))
+        )
         return int(np.clip(problem.block_bytes / 8 // per_row, 1, self.rows))
 
     def lifted(self, moved: Array, offsets: Array | None) -> Array:

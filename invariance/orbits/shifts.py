@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class Shifts(Way):
         for place in reversed(range(len(problem.parts))):
             part = problem.parts[place]
             # Elements are not listed only to be told that these are no shifts.
-            if type(part.group).as_shifts is Abilities.as_shifts or np.isinf(part.order):
+            if type(part.group).as_shifts is Abilities.as_shifts or part.order == inf:
                 continue
             grid = part.group.as_shifts(part.rule[0])
             if grid is None:
@@ -233,9 +233,7 @@ class Shifts(Way):
         self.tile_width = max(1, int(tile**0.5)) if tile < 64**2 else max(1, int(tile // 64))
         return width, max(1, min(n, int(tile // min(self.tile_width, width * self._n_before()))))
 
-    def prepare_arrays(
-        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
-    ) -> Iterator[Any]:
+    def prepare_arrays(self, xp: Any, fixed: Any, Y: Array, offsets: Array | None) -> Iterator[Any]:
         moved = self.moved(Y)
         terms, of_shifts = self.terms(moved, offsets)
         spectra = self._spectra(moved.reshape(-1, Y.shape[1]))
@@ -309,11 +307,12 @@ class Shifts(Way):
             pairs *= len(self.after.rule[0])
         axis = 1 if self.correlation.transposed else 0
         share = float(self.problem.shown[axis] / self.correlation.grid[axis])
-        values = len(self.pairs) * self.problem.reduction.cost
-        # Along one axis alone there are many frequencies of small products, which run at a quarter
-        # of a large product's rate (measured).
-        slow = 4.0 if min(self.correlation.height, self.correlation.width) == 1 else 1.0
-        return pairs * (slow * sum(self.correlation.operations(share).values()) + values)
+        stages, reduction = self.correlation.operations(share), self.problem.reduction
+        # Products with small matrices run at a fraction of a large one's rate.
+        depth = self.correlation.depth * share
+        products = stages["products"] * (1 + 16 / depth)
+        values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
+        return pairs * (products + 3 * (stages["rows"] + stages["columns"]) + values)
 
 
 def _together(parts: list[Part]) -> Part | None:

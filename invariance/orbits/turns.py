@@ -98,8 +98,7 @@ class QuarterTurns:
     def __init__(self, problem: Any, support: Array | None = None):
         image = np.random.default_rng(0).random((1, *problem.shape))
         own, turned = (
-            problem.second(i.reshape(1, -1)).ravel()
-            for i in (image, np.rot90(image, axes=(1, 2)))
+            problem.second(i.reshape(1, -1)).ravel() for i in (image, np.rot90(image, axes=(1, 2)))
         )
         # No two features of a random image are equal unless they always are: sorting matches them.
         turn = np.empty(len(own), dtype=np.intp)

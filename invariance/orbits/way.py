@@ -207,4 +207,3 @@ def bounding_boxes(images: Array) -> Array:
         boxes[:, axis, 0] = along.argmax(axis=1)
         boxes[:, axis, 1] = along.shape[1] - along[:, ::-1].argmax(axis=1)
     return boxes
-

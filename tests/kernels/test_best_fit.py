@@ -247,12 +247,21 @@ def test_support_vector_machine_takes_the_kernel():
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (BestFit(Linear(), CYCLIC, side="left"), "needs side to be 'second' or 'first', got 'left'"),
+        (
+            BestFit(Linear(), CYCLIC, side="left"),
+            "needs side to be 'second' or 'first', got 'left'",
+        ),
         (BestFit(Linear(), CYCLIC, method="quick"), "needs method to be"),
         (BestFit(Linear(), CYCLIC, precision="half"), "needs precision to be"),
         (BestFit(Linear(), CYCLIC, n_transforms=0), "n_transforms to be a whole number >= 1"),
-        (BestFit(Linear(), CYCLIC, n_transforms=1.5), "n_transforms to be a whole number >= 1 or None, got 1.5"),
-        (BestFit(Linear(), CYCLIC, n_transforms="3"), "n_transforms to be a whole number >= 1 or None, got '3'"),
+        (
+            BestFit(Linear(), CYCLIC, n_transforms=1.5),
+            "n_transforms to be a whole number >= 1 or None, got 1.5",
+        ),
+        (
+            BestFit(Linear(), CYCLIC, n_transforms="3"),
+            "n_transforms to be a whole number >= 1 or None, got '3'",
+        ),
         (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
         (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),
@@ -267,7 +276,10 @@ def test_support_vector_machine_takes_the_kernel():
         (BestFit(None, CYCLIC), "needs base to be a kernel.*got None"),
         (BestFit(Linear(), None), "needs group to be transformations.*got None"),
         (BestFit(Linear(), [CYCLIC]), "needs group to be transformations"),
-        (BestFit(Linear(), CYCLIC, block_bytes=0), "block_bytes to be a whole number >= 1 or None, got 0"),
+        (
+            BestFit(Linear(), CYCLIC, block_bytes=0),
+            "block_bytes to be a whole number >= 1 or None, got 0",
+        ),
         (BestFit(Linear(), CYCLIC, block_bytes=1e9), "block_bytes to be a whole number.*got 1000"),
         (BestFit(Linear(), Affine(SHAPE, maps=[])), "at least one"),
         (BestFit(Linear(), Affine(SHAPE, maps=[[[1, 0, np.nan], [0, 1, 0]]])), "finite.*got nan"),

@@ -96,7 +96,9 @@ def test_the_quadratic_layer_is_one_inner_product(window, padding, stride):
     X, Z = rng.random((6, 90)), rng.random((5, 90))
     kernel = Locality((9, 10), window, powers=(2, 4), padding=padding, stride=stride)
     assert kernel.inner_form((9, 10, 1)) is not None
-    by_windows = Locality((9, 10), window, powers=(2, 4), padding=padding, stride=stride, storage="last")
+    by_windows = Locality(
+        (9, 10), window, powers=(2, 4), padding=padding, stride=stride, storage="last"
+    )
     assert_allclose(kernel(X, Z), by_windows(X, Z), rtol=1e-11)
     assert_allclose(kernel.set_params(block_bytes=10_000)(X, Z), by_windows(X, Z), rtol=1e-11)
 

@@ -31,7 +31,9 @@ def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
     distance = TangentDistance((8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0)
     expected = [[by_least_squares(distance, x, z) for z in Z] for x in X]
     assert_allclose(distance(X, Z), expected, rtol=1e-6, atol=1e-7)
-    small = TangentDistance((8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0, block_bytes=500)
+    small = TangentDistance(
+        (8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0, block_bytes=500
+    )
     assert_allclose(small(X, Z), distance(X, Z), rtol=1e-12)
 
 

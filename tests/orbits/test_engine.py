@@ -146,9 +146,7 @@ def test_offsets_elements_and_weights(name, side):
     elements = group.sample(6, 0)
     weights, phases = np.arange(1, 7) / 21, np.arange(5.0)
     values = every(None, group, X, Z, side, elements) + phases
-    orbits = OrbitProducts(
-        Z, group, elements=elements, weights=weights, offsets=phases, side=side
-    )
+    orbits = OrbitProducts(Z, group, elements=elements, weights=weights, offsets=phases, side=side)
     expected = np.tensordot(weights, np.cos(values), 1)
     assert_allclose(orbits.reduce(X, WeightedMean([np.cos]))[0], expected, atol=1e-12)
     high, low = orbits.reduce(X, Extremes(smallest=True))
@@ -166,7 +164,9 @@ def test_kept_points_written_in_place_and_pickled(name):
         kept.reduce(X, WeightedMean([np.cos]), out=[out[:, 10:50]])
         assert_allclose(out[:, 10:50], fresh, atol=1e-12)
         assert np.all(out[:, 50:] == 7)
-    assert_allclose(kept.reduce(X[:3], Extremes())[0], OrbitProducts(Z, group).reduce(X[:3], Extremes())[0])
+    assert_allclose(
+        kept.reduce(X[:3], Extremes())[0], OrbitProducts(Z, group).reduce(X[:3], Extremes())[0]
+    )
     twin = pickle.loads(pickle.dumps(kept))
     assert_array_equal(twin.reduce(X, WeightedMean([np.cos]))[0], out[:, 10:50])
     narrow = kept.reduce(X.astype(np.float32), WeightedMean([np.cos]))[0]
@@ -177,9 +177,7 @@ def test_kept_points_written_in_place_and_pickled(name):
 def test_threads_do_not_change_the_result(name):
     group, X = GROUPS[name], points(700)
     for reduction in (WeightedMean([np.cos]), Extremes()):
-        one, three = (
-            OrbitProducts(X, group, n_jobs=n).reduce(X, reduction)[0] for n in (None, 3)
-        )
+        one, three = (OrbitProducts(X, group, n_jobs=n).reduce(X, reduction)[0] for n in (None, 3))
         assert_allclose(one, three, rtol=1e-12)
 
 

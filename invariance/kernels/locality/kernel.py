@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,8 +16,8 @@ from ...deprecation import renamed_parameters
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
 from ...parameters import Flag, OneOf, ParameterError, Shape, Whole
 from ..base import Kernel
-from .quadratic import quadratic_form
 from .powers import power
+from .quadratic import quadratic_form
 from .windows import Settings, image_sizes, memberships, window_settings
 
 __all__ = ["Locality"]
@@ -125,7 +126,7 @@ class Locality(Kernel):
         """Side, padding and stride of the windows, for each local layer and both axes."""
         return window_settings(self, len(self._powers_()) - 1)
 
-    def _layers(self) -> list[list[NDArray]]:
+    def _layers(self) -> list[list[NDArray[Any]]]:
         """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
         return memberships(self._windows(), image_sizes(self.shape))
 
@@ -148,7 +149,7 @@ class Locality(Kernel):
         """Length of the points: pixels times channels."""
         return prod(image_sizes(self.shape)) * self.channels
 
-    def images(self, X: NDArray) -> NDArray:
+    def images(self, X: NDArray[Any]) -> NDArray[Any]:
         """Points (n, d) as images (n, height, width, channels)."""
         if X.shape[1] != self.n_features:
             raise ValueError(
@@ -211,11 +212,13 @@ class Locality(Kernel):
             return orbits.reduce(X, WeightedMean())[0]
         return self._layers_arrays(xp, X, *points)
 
-    def _layers_arrays(self, xp, X, first: NDArray, second: NDArray):
+    def _layers_arrays(self, xp, X, first: NDArray[Any], second: NDArray[Any]):
         """`_by_layers` in another library, by blocks; windows are cut out on the host."""
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
-        width = max(1, int(np.sqrt(block_bytes_of(self.block_bytes) / (4 * first.itemsize * n_windows))))
+        width = max(
+            1, int(np.sqrt(block_bytes_of(self.block_bytes) / (4 * first.itemsize * n_windows)))
+        )
         patches = [
             like(self._patches(second[columns]), X) for columns in row_blocks(len(second), 1, width)
         ]
@@ -241,7 +244,7 @@ class Locality(Kernel):
             values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
         return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
-    def _patches(self, X: NDArray) -> NDArray:
+    def _patches(self, X: NDArray[Any]) -> NDArray[Any]:
         """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""
         images = self.images(X)
         (f, p, s), (g, q, t) = self._windows()[0]
@@ -255,7 +258,7 @@ class Locality(Kernel):
             return np.ascontiguousarray(windows).reshape(rows * columns, 1, n, -1)
         return np.ascontiguousarray(windows).reshape(rows * columns, channels, n, -1)
 
-    def _by_layers(self, first: NDArray, second: NDArray, layers) -> NDArray:
+    def _by_layers(self, first: NDArray[Any], second: NDArray[Any], layers) -> NDArray[Any]:
         """All values of a layer at once: arrays of shape (windows, n, m)."""
         degrees, scales = self._powers_(), self._gammas_()
         values = 0
@@ -270,11 +273,11 @@ class Locality(Kernel):
             values = power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
         return power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
 
-    def _by_recursion(self, first: NDArray, second: NDArray, layers) -> NDArray:
+    def _by_recursion(self, first: NDArray[Any], second: NDArray[Any], layers) -> NDArray[Any]:
         """One (n, m) array a layer: every window recomputes the windows below it."""
         degrees, scales = self._powers_(), self._gammas_()
 
-        def value(layer: int, row: int, column: int) -> NDArray:
+        def value(layer: int, row: int, column: int) -> NDArray[Any]:
             if layer == 0:
                 position = row * len(layers[0][1]) + column
                 return sum(
@@ -309,7 +312,7 @@ class Locality(Kernel):
             return None
         return quadratic_form(layers[0], self._windows()[0], self.channels, gammas, powers[1])
 
-    def _quadratic(self, form: Form, X: NDArray, Y: NDArray) -> NDArray:
+    def _quadratic(self, form: Form, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
         values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
         per_point = values.itemsize * form.n_channels * self.n_features / self.channels
         block_bytes = block_bytes_of(self.block_bytes)

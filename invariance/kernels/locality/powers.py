@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import NDArray
 
 __all__ = ["power"]
 
 
-def power(values: NDArray, degree: int) -> NDArray:
+def power(values: NDArray[Any], degree: int) -> NDArray[Any]:
     """Integer powers by repeated squaring: ``**`` goes through the general power function."""
     result = None
     while degree:

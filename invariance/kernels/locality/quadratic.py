@@ -15,7 +15,11 @@ __all__ = ["quadratic_form"]
 
 
 def quadratic_form(
-    matrices: list[NDArray], settings: Settings, n_channels: int, gammas: list[float], degree: int
+    matrices: list[NDArray[Any]],
+    settings: Settings,
+    n_channels: int,
+    gammas: list[float],
+    degree: int,
 ) -> Form:
     r"""The locality kernel of two layers with :math:`d_1 = 2`, as a function of one inner product.
 
@@ -58,7 +62,7 @@ def quadratic_form(
     weights[1:] *= 2
     linear = 2 / alpha * weights[0]
 
-    def first(images: NDArray) -> NDArray:
+    def first(images: NDArray[Any]) -> NDArray[Any]:
         n, height, width, channels = images.shape
         lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
         for c in range(channels):
@@ -70,7 +74,7 @@ def quadratic_form(
                 lifted[:, c, k + 1] = weights[k].astype(images.dtype) * moved
         return lifted.reshape(n, -1, height, width)
 
-    def second(images: NDArray) -> NDArray:
+    def second(images: NDArray[Any]) -> NDArray[Any]:
         n, height, width, channels = images.shape
         lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
         for c in range(channels):
@@ -86,7 +90,7 @@ def quadratic_form(
     return Form(outer, n_channels=n_channels * (len(offsets) + 1), first=first, second=second)
 
 
-def _offset(matrix: NDArray, offset: int) -> NDArray:
+def _offset(matrix: NDArray[Any], offset: int) -> NDArray[Any]:
     """``matrix[p, p + offset]`` for every p, zero where p + offset leaves the frame."""
     entries = np.zeros(len(matrix))
     diagonal = np.diagonal(matrix, offset)

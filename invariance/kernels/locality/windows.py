@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ def _for_each_layer(kernel, name: str, n_layers: int) -> list:
     return values
 
 
-def memberships(layers: list[Settings], sizes: tuple[int, int]) -> list[list[NDArray]]:
+def memberships(layers: list[Settings], sizes: tuple[int, int]) -> list[list[NDArray[Any]]]:
     """For each local layer and axis, the 0/1 matrix (windows, pixels) of who holds whom."""
     found = []
     for settings in layers:

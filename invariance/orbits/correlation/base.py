@@ -95,11 +95,11 @@ class ShiftCorrelation(ABC):
         self.n_real = int(real.sum())
         self._even, self._odd = self._column_transform()
 
-    def _on_grid(self, shifts: NDArray) -> tuple[NDArray, NDArray]:
+    def _on_grid(self, shifts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         down, right = np.asarray(shifts)[..., self._axes].T
         return down // self._steps[0] % self.height, right // self._steps[1] % self.width
 
-    def place(self, shift: NDArray) -> tuple[int, int, int]:
+    def place(self, shift: NDArray[Any]) -> tuple[int, int, int]:
         """Where `every` has a shift (down, right): sign, column and row."""
         down, right = self._on_grid(shift)
         folded = min(right, self.width - right)
@@ -112,7 +112,7 @@ class ShiftCorrelation(ABC):
             )
         return int(right != folded), int(column[0]), int(row[0])
 
-    def places(self, shifts: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def places(self, shifts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """`place` of many shifts, all of which are among the correlation's own."""
         down, right = self._on_grid(np.asarray(shifts))
         folded = np.minimum(right, self.width - right)
@@ -120,7 +120,7 @@ class ShiftCorrelation(ABC):
         column = by_column[np.searchsorted(self.columns, folded, sorter=by_column)]
         return (right != folded).astype(int), column, np.searchsorted(self.rows, down)
 
-    def _column_transform(self) -> tuple[NDArray, NDArray]:
+    def _column_transform(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Matrices of a `Tile`, to E, and to O where it is not 0."""
         angle = 2 * np.pi * np.outer(self.columns, self.frequencies) / self.width
         even = np.cos(angle) / self.width
@@ -128,7 +128,7 @@ class ShiftCorrelation(ABC):
         odd = -2 * np.sin(angle[self.n_own :, self.n_real :]) / self.width
         return even.astype(self.dtype), odd.astype(self.dtype)
 
-    def _phases(self, images: NDArray) -> NDArray:
+    def _phases(self, images: NDArray[Any]) -> NDArray[Any]:
         """(n, channels, height, width) with the phases of the step among the channels."""
         if images.shape[1:] != (self.n_channels, *self.grid):
             raise ValueError(
@@ -145,12 +145,17 @@ class ShiftCorrelation(ABC):
         phases = split.transpose(0, 1, 3, 5, 2, 4)
         return phases.reshape(n, self._n_planes, self.height, self.width)
 
+    @property
+    def depth(self) -> int:
+        """Over how many numbers the products of a pair sum."""
+        return self._n_planes
+
     @abstractmethod
     def spectrum_bytes(self) -> int:
         """Bytes that `spectra` keeps for one image."""
 
     @abstractmethod
-    def spectra(self, images: NDArray) -> list[NDArray]:
+    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
         """Transforms of the shifted side.
 
         Parameters
@@ -163,14 +168,16 @@ class ShiftCorrelation(ABC):
         """
 
     @abstractmethod
-    def _tiles(self, first: NDArray, second: list[NDArray]) -> Iterator[tuple[slice, Tile]]:
+    def _tiles(
+        self, first: NDArray[Any], second: list[NDArray[Any]]
+    ) -> Iterator[tuple[slice, Tile]]:
         """Some of the second images, and the tile whose `transform` gives E and O of them.
 
         Each of shape (columns, ...), with vertical shifts, second and first images in the order
         of `_row_axis`.
         """
 
-    def _tile(self, read_even: NDArray, read_odd: NDArray, space: Workspace) -> Tile:
+    def _tile(self, read_even: NDArray[Any], read_odd: NDArray[Any], space: Workspace) -> Tile:
         return Tile(self._even, self._odd, read_even, read_odd, self.n_own, space)
 
     @abstractmethod
@@ -200,11 +207,11 @@ class ShiftCorrelation(ABC):
 
     def extremes(
         self,
-        first: NDArray,
-        second: list[NDArray],
-        offsets: NDArray | None = None,
+        first: NDArray[Any],
+        second: list[NDArray[Any]],
+        offsets: NDArray[Any] | None = None,
         minimum: bool = False,
-    ) -> tuple[NDArray, NDArray | None]:
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Extreme correlations of every pair over the shifts.
 
         Parameters
@@ -248,18 +255,18 @@ class ShiftCorrelation(ABC):
                 self._over_wanted(values, np.minimum, np.inf, lowest[some])
         return highest.T.copy(), lowest.T.copy() if minimum else None
 
-    def in_tile_order(self, grid: NDArray) -> NDArray:
+    def in_tile_order(self, grid: NDArray[Any]) -> NDArray[Any]:
         """Numbers (2, columns, rows) of the shifts, shaped as the weights of `values`."""
         placed = np.concatenate([grid[0], grid[1, self.n_own :]])
         return placed if self._row_axis else placed.reshape(-1, 1)
 
     def values(
         self,
-        first: NDArray,
-        second: list[NDArray],
-        offsets: NDArray | None = None,
-        pairs: NDArray | None = None,
-    ) -> Iterator[tuple[slice, NDArray]]:
+        first: NDArray[Any],
+        second: list[NDArray[Any]],
+        offsets: NDArray[Any] | None = None,
+        pairs: NDArray[Any] | None = None,
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Correlations at all shifts, a tile of pairs at a time.
 
         Parameters
@@ -298,16 +305,16 @@ class ShiftCorrelation(ABC):
 
     # -- other libraries -----------------------------------------------------------------------
 
-    def matrices(self) -> list[NDArray]:
+    def matrices(self) -> list[NDArray[Any]]:
         """Of the inverse transform along columns, and what more a way needs."""
         return [self._even, self._odd]
 
     @abstractmethod
-    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
+    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         """What `spectra` gave, in the library of an array."""
 
     @abstractmethod
-    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+    def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
         """Transforms of first images, computed here, in the library of an array."""
 
     @abstractmethod
@@ -379,7 +386,7 @@ class ShiftCorrelation(ABC):
                 values = xp.reshape(values, (-1, *values.shape[2:]))[:, :, None, :]
             yield some, values
 
-    def every(self, first: NDArray, second: list[NDArray]) -> NDArray:
+    def every(self, first: NDArray[Any], second: list[NDArray[Any]]) -> NDArray[Any]:
         """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
         shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
         out = np.empty(shape, self.dtype)
@@ -390,15 +397,17 @@ class ShiftCorrelation(ABC):
             out[1, self.n_own :, ..., some] -= odd
         return out
 
-    def _rows_first(self, values: NDArray) -> NDArray:
+    def _rows_first(self, values: NDArray[Any]) -> NDArray[Any]:
         """A view of shape (columns, rows, m, n)."""
         return np.moveaxis(values, 1 + self._row_axis, 1)
 
-    def _reduce(self, values: NDArray, reduce, out: NDArray) -> None:
+    def _reduce(self, values: NDArray[Any], reduce, out: NDArray[Any]) -> None:
         """Over columns and rows of shifts, shape (m, n)."""
         reduce.reduce(reduce.reduce(values, axis=0), axis=self._row_axis, out=out)
 
-    def _over_wanted(self, values: list[NDArray], reduce, fill: float, out: NDArray) -> None:
+    def _over_wanted(
+        self, values: list[NDArray[Any]], reduce, fill: float, out: NDArray[Any]
+    ) -> None:
         for value, wanted in zip(values, self.wanted, strict=True):
             if not wanted.all():
                 self._rows_first(value)[~wanted] = fill

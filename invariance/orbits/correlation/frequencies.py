@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ...array_api import like
-
 from .base import ShiftCorrelation
 from .workspace import Workspace
 
@@ -34,7 +33,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         self._complex = np.result_type(self.dtype, np.complex64)
         self._rows_of_real, self._rows_of_others = self._row_transforms()
 
-    def _row_transforms(self) -> tuple[NDArray, NDArray]:
+    def _row_transforms(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Matrices from vertical frequencies to vertical shifts.
 
         At real horizontal frequencies results are real, and half of the vertical ones suffice.
@@ -49,7 +48,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         numbers = len(self.frequencies) * self.height * self._n_planes
         return self._complex.itemsize * numbers
 
-    def _planes(self, images: NDArray, *axes: int) -> list[NDArray]:
+    def _planes(self, images: NDArray[Any], *axes: int) -> list[NDArray[Any]]:
         """Transforms by horizontal frequency, each of shape (vertical frequency, *axes)."""
         # One transposing copy: reading a frequency at a time would pass over the spectrum h times.
         spectrum = np.ascontiguousarray(fft.rfft2(self._phases(images)).transpose(3, 2, *axes))
@@ -59,7 +58,7 @@ class FrequencyCorrelation(ShiftCorrelation):
             for k, h in enumerate(self.frequencies)
         ]
 
-    def spectra(self, images: NDArray) -> list[NDArray]:
+    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
         return [np.conj(plane) for plane in self._planes(images, 0, 1)]
 
     def _tiles(self, first, second):
@@ -97,16 +96,14 @@ class FrequencyCorrelation(ShiftCorrelation):
                 some = slice(start + part.start, start + part.stop)
                 yield some, self._tile(real, imaginary[self.n_real :], space)
 
-    def matrices(self) -> list[NDArray]:
+    def matrices(self) -> list[NDArray[Any]]:
         parts = [A for M in (self._rows_of_real, self._rows_of_others) for A in (M.real, M.imag)]
         return [*super().matrices(), *parts]
 
-    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
-        return [
-            (like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra
-        ]
+    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
+        return [(like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra]
 
-    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+    def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
         return [
             (like(plane.real, like_this), like(plane.imag, like_this))
             for plane in self._planes(first, 1, 0)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ...array_api import like
-
 from .base import ShiftCorrelation
 from .workspace import Workspace
 
@@ -28,7 +27,7 @@ class RowCorrelation(ShiftCorrelation):
 
     _row_axis = 1
 
-    def _column_transform(self) -> tuple[NDArray, NDArray]:
+    def _column_transform(self) -> tuple[NDArray[Any], NDArray[Any]]:
         even, odd = super()._column_transform()
         real, others = even[:, : self.n_real], even[:, self.n_real :]
         return np.hstack([real, -others, others]), np.hstack([odd, odd])
@@ -36,11 +35,15 @@ class RowCorrelation(ShiftCorrelation):
     def _n_products(self) -> int:
         return self.n_real + 3 * (len(self.frequencies) - self.n_real)
 
+    @property
+    def depth(self) -> int:
+        return self.height * self._n_planes
+
     def spectrum_bytes(self) -> int:
         numbers = self._n_products() * self.height * self._n_planes * len(self.rows)
         return self.dtype.itemsize * numbers
 
-    def spectra(self, images: NDArray) -> list[NDArray]:
+    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
         spectrum = fft.rfft(self._phases(images), axis=3)
         rolled = (np.arange(self.height) - self.rows[:, None]) % self.height
         # Rows of pixels before planes, so that a range of them is a slice.
@@ -81,7 +84,7 @@ class RowCorrelation(ShiftCorrelation):
             np.matmul(kept[:, start * rows : stop * rows], own, out=products)
             yield slice(start, stop), tile
 
-    def _own(self, images: NDArray) -> NDArray:
+    def _own(self, images: NDArray[Any]) -> NDArray[Any]:
         """Transforms of first images (n, planes, height, width), shape (products, size, n)."""
         spectrum = fft.rfft(images, axis=3).transpose(3, 2, 1, 0)
         size = images.shape[1] * images.shape[2]
@@ -95,10 +98,10 @@ class RowCorrelation(ShiftCorrelation):
         )
         return own
 
-    def second_arrays(self, xp: Any, spectra: list[NDArray], like_this: Any) -> Any:
+    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return like(spectra[0], like_this)
 
-    def first_arrays(self, first: NDArray, like_this: Any) -> Any:
+    def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
         return like(self._own(self._phases(first)), like_this)
 
     def _n_second(self, second: Any) -> int:

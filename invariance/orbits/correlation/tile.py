@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,10 @@ class Tile:
 
     def __init__(
         self,
-        even_matrix: NDArray,
-        odd_matrix: NDArray,
-        read_even: NDArray,
-        read_odd: NDArray,
+        even_matrix: NDArray[Any],
+        odd_matrix: NDArray[Any],
+        read_even: NDArray[Any],
+        read_odd: NDArray[Any],
         n_own: int,
         space: Workspace,
     ):
@@ -50,7 +51,7 @@ class Tile:
             )
         ]
 
-    def transform(self) -> tuple[NDArray, NDArray]:
+    def transform(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """E and O of what the arrays hold now; E + O and E - O are values at shifts +, -."""
         for matrix, read, write in self._products:
             np.matmul(matrix, read, out=write)

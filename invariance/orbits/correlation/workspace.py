@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ class Workspace:
 
     def __init__(self, dtype):
         self.dtype = dtype
-        self.buffers: dict[str, NDArray] = {}
+        self.buffers: dict[str, NDArray[Any]] = {}
 
-    def array(self, name: str, *shape: int) -> NDArray:
+    def array(self, name: str, *shape: int) -> NDArray[Any]:
         size = prod(shape)
         if name not in self.buffers or self.buffers[name].size < size:
             self.buffers[name] = np.empty(size, self.dtype)

@@ -191,4 +191,4 @@ class GroupCDF(OrbitFeatures):
         factors = np.where(self.rejected_[:, None], 0, scales)
         features = self._reduced(X)
         features *= like(factors, X) if is_foreign(X) else factors.astype(X.dtype)
-        return namespace(X).reshape(features, (len(X), -1))
+        return namespace(X).reshape(features, (X.shape[0], -1))

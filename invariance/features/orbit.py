@@ -120,6 +120,7 @@ class OrbitFeatures(FeatureMap, ABC):
             block_bytes=self.block_bytes,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            owner=type(self).__name__,
             **how,
         )
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..array_api import is_foreign, like
+from ..array_api import is_foreign, like, numpy_only
 from ..groups import Transformations
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, row_blocks
@@ -180,6 +180,16 @@ class OrbitNystroem(OrbitFeatures):
             moved = np.empty((len(X), part.shape[1]), part.dtype) if moved is None else moved
             moved[drawn == g] = part
         return moved
+
+    def _points(self, X: Any) -> Any:
+        if is_foreign(X) and hasattr(self, "kernel_"):
+            if self.kernel_.inner_form((1, self.landmarks_.shape[1], 1)) is None:
+                numpy_only(
+                    f"OrbitNystroem with {self.kernel_!r}",
+                    "take a kernel of inner products: Gaussian, Linear and Polynomial",
+                    X,
+                )
+        return super()._points(X)
 
     def _reduction(self) -> Reduction:
         return WeightedMean()

@@ -153,8 +153,8 @@ class GroupCDF(OrbitFeatures):
         numbers = np.finfo(X.dtype)
         if not 1e3 * float(numbers.tiny) < self.s_ / self.n_bins < 1e-3 * float(numbers.max):
             raise ParameterError(
-                f"GroupCDF: thresholds at multiples of s / n_bins cannot be told apart in {X.dtype}, "
-                f"got s={self.s!r}, that is {self.s_:.3g}"
+                f"GroupCDF: multiples of s / n_bins cannot be told apart in {X.dtype}, got s="
+                f"{self.s!r}, that is {self.s_:.3g}"
             )
         # In units of a bin, so that thresholds are whole numbers.
         self._orbits = self._prepared(
@@ -191,4 +191,4 @@ class GroupCDF(OrbitFeatures):
         factors = np.where(self.rejected_[:, None], 0, scales)
         features = self._reduced(X)
         features *= like(factors, X) if is_foreign(X) else factors.astype(X.dtype)
-        return namespace(X).reshape(features, (len(X), -1))
+        return namespace(X).reshape(features, (X.shape[0], -1))

@@ -181,6 +181,16 @@ class OrbitNystroem(OrbitFeatures):
             moved[drawn == g] = part
         return moved
 
+    def _points(self, X: Any) -> Any:
+        if is_foreign(X) and hasattr(self, "kernel_"):
+            if self.kernel_.inner_form((1, self.landmarks_.shape[1], 1)) is None:
+                numpy_only(
+                    f"OrbitNystroem with {self.kernel_!r}",
+                    "take a kernel of inner products: Gaussian, Linear and Polynomial",
+                    X,
+                )
+        return super()._points(X)
+
     def _reduction(self) -> Reduction:
         return WeightedMean()
 

@@ -12,9 +12,9 @@ from invariance.companion.errors import CompanionError, NotebookError, OutputErr
 from invariance.companion.files import write_bytes
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
+from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
-from invariance.companion.runner.parameters import read_parameters
 from invariance.companion.runner.places import Cluster, Here, Place, connect
 from invariance.parameters import ParameterError
 

@@ -2,7 +2,7 @@
 
 ``build/<profile>/<paper>/<name>/`` is the output folder of one notebook:
 
-- ``status.json``: how the *latest* attempt ended (see `invariance.companion.status`);
+- ``status.json``: how the *latest* attempt ended (see `invariance.companion.runner.attempt`);
 - ``executed.ipynb``, ``results.json``, figures and tables: the latest *successful* attempt;
 - ``failed/``: executed notebook and partial outputs of the latest attempt, when it failed.
 

@@ -1,5 +1,7 @@
 """How far a fitted function is from invariant."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,12 @@ __all__ = ["share_of_changes"]
 
 
 def share_of_changes(
-    predict: Predict, group: Group, X: NDArray, n_elements: int = 8, random_state=0
+    predict: Predict,
+    group: Group,
+    *,
+    X: NDArray,
+    n_elements: int = 8,
+    random_state: Any = 0,
 ) -> float:
     """How often a predicted class changes under a random transformation.
 
@@ -27,7 +34,8 @@ def share_of_changes(
     Examples
     --------
     >>> from invariance.groups import Negation
-    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), np.ones((5, 1)), 100)
+    >>> ones = np.ones((5, 1))
+    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), X=ones, n_elements=100)
     >>> bool(0.35 < signs < 0.65)
     True
     """

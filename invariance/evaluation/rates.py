@@ -49,7 +49,7 @@ class RateFit:
 
 
 def fit_rate(
-    x: ArrayLike, y: ArrayLike, se: ArrayLike | None = None, confidence: float = 0.95
+    x: ArrayLike, y: ArrayLike, *, se: ArrayLike | None = None, confidence: float = 0.95
 ) -> RateFit:
     r"""Fit ``log y = intercept + slope log x`` by weighted least squares.
 

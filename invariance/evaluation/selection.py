@@ -1,21 +1,37 @@
 """Kernels and feature maps chosen by the leave-one-out error of regularised least squares."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.kernel_ridge import KernelRidge
 
-from ..kernels import Kernel, SpectrumRepair
+from ..kernels import GramTransformer, Kernel
+from ..linear.ridge import RidgeSolver
 from .trials import Predict
 
 __all__ = ["best_by_leave_one_out", "best_with_copies"]
 
 
+class _SymmetricPart(GramTransformer):
+    """Rows of the kernel as they are, and the symmetric part of the training matrix."""
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
+        gram = super().fit_transform(X)
+        return (gram + gram.T) / 2
+
+
 def best_by_leave_one_out(
-    candidates: Sequence[Any], X: NDArray, y: NDArray, learner: Any, repair: bool = False
+    candidates: Sequence[Any],
+    learner: Any,
+    *,
+    X: NDArray,
+    y: NDArray,
+    repair: str | None = None,
 ) -> Predict:
     """Regularised least squares on the kernel or feature map with the least leave-one-out error.
 
@@ -23,79 +39,78 @@ def best_by_leave_one_out(
     ----------
     candidates : sequence of Kernel or transformer
         The same method with other parameters.
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
     learner : RLSClassifier or RLSRegressor
         Chooses its alpha by leave-one-out as well.
-    repair : bool
-        Clip the negative eigenvalues of Gram matrices, see `SpectrumRepair`.
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+    repair : {"clip", "flip", "shift", "nystrom"} or None
+        For indefinite kernels, of training points and new ones alike, see `GramTransformer`. None
+        leaves it to the learner.
 
     Returns
     -------
     callable
         From points of shape (m, d) to predictions.
 
+    Raises
+    ------
+    ValueError
+        Without candidates.
+
     Examples
     --------
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
     >>> X = np.linspace(0, 1, 20)[:, None]
-    >>> f = best_by_leave_one_out([Gaussian(1e-6), Gaussian(5.0)], X, X[:, 0] ** 2, RLSRegressor())
+    >>> kernels = [Gaussian(1e-6), Gaussian(5.0)]
+    >>> f = best_by_leave_one_out(kernels, RLSRegressor(), X=X, y=X[:, 0] ** 2)
     >>> bool(abs(f(np.array([[0.5]]))[0] - 0.25) < 1e-3)
     True
     """
-    best = None
-    for candidate in candidates:
-        model, mend = clone(learner), None
+    if not len(candidates):
+        raise ValueError("candidates is empty: give at least one kernel or feature map")
+
+    def fit(candidate: Any) -> tuple[float, Any, Any]:
+        model = clone(learner)
         if isinstance(candidate, Kernel):
-            train = candidate(X)
-            train = (train + train.T) / 2
-            if repair:
-                mend = SpectrumRepair()
-                train = mend.fit_transform(train)
             model.set_params(kernel="precomputed")
+            features = GramTransformer(candidate, repair) if repair else _SymmetricPart(candidate)
         else:
-            candidate = clone(candidate)
-            train = candidate.fit_transform(X)
-        model.fit(train, y)
-        error = model.loo_errors_.min()
-        if best is None or error < best[0]:
-            best = error, candidate, mend, model
-    _, chosen, mend, model = best
+            features = clone(candidate)
+        model.fit(features.fit_transform(X), y)
+        return float(model.loo_errors_.min()), features, model
 
-    def predict(Z: NDArray) -> NDArray:
-        if not isinstance(chosen, Kernel):
-            return model.predict(chosen.transform(Z))
-        rows = chosen(Z, X)
-        return model.predict(rows if mend is None else mend.transform(rows))
-
-    return predict
+    # one at a time: each holds a matrix as large as that of the training points
+    _, features, model = reduce(
+        lambda best, one: one if one[0] < best[0] else best, map(fit, candidates)
+    )
+    return lambda Z: model.predict(features.transform(Z))
 
 
 def best_with_copies(
-    kernels: Sequence[Kernel], X: NDArray, y: NDArray, moved: NDArray, learner: Any
+    kernels: Sequence[Kernel], learner: Any, *, X: NDArray, y: NDArray, moved: NDArray
 ) -> Predict:
     """Kernel ridge regression on training points and moved copies of them: augmentation.
 
-    Kernel and penalty are those that leave-one-out prefers without the copies, because the copies
+    Kernel and alpha are those that leave-one-out prefers without the copies, because the copies
     of a point that is left out would give it away.
 
     Parameters
     ----------
     kernels : sequence of Kernel
+    learner : RLSClassifier or RLSRegressor
+        What chooses.
     X : ndarray of shape (n, d)
     y : ndarray of shape (n,)
     moved : ndarray of shape (r, n, d)
         The training points after r transformations.
-    learner : RLSClassifier or RLSRegressor
-        What chooses.
 
     Examples
     --------
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
     >>> X = np.linspace(0, 1, 20)[:, None]
-    >>> f = best_with_copies([Gaussian(1.0)], X, X[:, 0] ** 2, -X[None], RLSRegressor())
+    >>> f = best_with_copies([Gaussian(1.0)], RLSRegressor(), X=X, y=X[:, 0] ** 2, moved=-X[None])
     >>> bool(abs(f(np.array([[-0.5]]))[0] - 0.25) < 0.01)
     True
     """
@@ -105,12 +120,14 @@ def best_with_copies(
     values = np.tile(y, len(moved) + 1)
     classes = np.unique(y) if is_classifier(learner) else None
     targets = values if classes is None else np.where(values[:, None] == classes, 1.0, -1.0)
-    mean = targets.mean(axis=0)
-    ridge = KernelRidge(kernel="precomputed", alpha=best.alpha_ * len(points))
-    ridge.fit(best.kernel(points), targets - mean)
+    gram = best.kernel(points)
+    solver = RidgeSolver(
+        "best_with_copies", gram, np.array([best.alpha_]), relative_to=None, repair="clip"
+    )
+    (dual,) = solver.duals(gram, targets)
 
     def predict(Z: NDArray) -> NDArray:
-        decided = ridge.predict(best.kernel(Z, points)) + mean
+        decided = best.kernel(Z, points) @ dual + targets.mean(axis=0)
         return decided if classes is None else classes[decided.argmax(axis=1)]
 
     return predict

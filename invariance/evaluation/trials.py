@@ -39,6 +39,7 @@ class Trial(NamedTuple):
 def trial(
     fit: Callable[[], Predict],
     points: NDArray,
+    *,
     score: Callable[[NDArray], float],
     discrepancy: Callable[[Predict], float],
     memory: bool = False,
@@ -60,7 +61,8 @@ def trial(
 
     Examples
     --------
-    >>> done = trial(lambda: lambda X: X[:, 0], np.eye(3), np.mean, lambda f: 0.0, memory=True)
+    >>> first = lambda: lambda X: X[:, 0]
+    >>> done = trial(first, np.eye(3), score=np.mean, discrepancy=lambda f: 0.0, memory=True)
     >>> round(done.score, 3), done.peak_mb < 1
     (0.333, True)
     """

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import KMeans
 from sklearn.utils import check_array, check_random_state
 
 from ..checks import check_finite
@@ -93,6 +92,8 @@ def choose_landmarks(
     if s >= n:
         return candidates.copy()
     if how == "kmeans":
+        from sklearn.cluster import KMeans  # slow to import, and needed here alone
+
         means = KMeans(s, n_init=1, random_state=rng.randint(2**31)).fit(candidates)
         return means.cluster_centers_.astype(candidates.dtype)
     if how == "random":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import fft, signal
+from scipy import fft
 
 from ..groups.sound import mel_frequencies
 from ..parameters import Number, ParameterError, Positive, Whole
@@ -108,7 +108,9 @@ class LogMel(FeatureMap):
             dtype=X.dtype,
         )
         padded[:, lead : lead + X.shape[1]] = X
-        window = signal.get_window("hann", given.frame).astype(X.dtype)
+        from scipy.signal import get_window  # slow to import, and needed here alone
+
+        window = get_window("hann", given.frame).astype(X.dtype)
         spectrograms = np.empty((len(X), *self.shape_), dtype=X.dtype)
         for wave, result in zip(padded, spectrograms, strict=True):
             frames = np.lib.stride_tricks.sliding_window_view(wave, given.frame)[:: given.hop]

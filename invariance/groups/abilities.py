@@ -119,7 +119,7 @@ class Abilities:
 
 
 def differences(pairs: Array, weights: Array, sizes: Array) -> tuple[Array, Array]:
-    """Distinct differences of shifts modulo ``sizes``, with the weights of the pairs they are of."""
+    """Distinct differences of shifts modulo ``sizes``, with the weights of their pairs."""
     every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % sizes
     found, place = np.unique(every, axis=0, return_inverse=True)
     both = np.outer(weights, weights).ravel()

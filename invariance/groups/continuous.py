@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
-from sklearn.utils import check_random_state
 
-from ..parameters import Array, ParameterError, Positive, Whole, check_parameters, check_values
+from ..parameters import Array, ParameterError, Positive
 from .base import Group
 
 Floats: TypeAlias = NDArray[Any]
@@ -94,10 +93,9 @@ class Rotations3D(_BlockRotations):
 
     _size = 3
 
-    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        check_values("Rotations3D.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
-        quaternions = check_random_state(random_state).standard_normal((n_samples, 4))
+        quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
             return np.empty((0, 3, 3))
         return np.asarray(Rotation.from_quat(quaternions).as_matrix())
@@ -111,11 +109,12 @@ class Rotations3D(_BlockRotations):
     def inverse(self, elements: ArrayLike) -> Floats:
         return np.asarray(elements).swapaxes(-1, -2)
 
+    def _check_elements(self, elements: Floats) -> Floats:
+        if elements.shape[1:] != (3, 3):
+            self._refuse(elements, f"matrices of shape (r, 3, 3), not {elements.shape}")
+        return elements
+
     def _matrices(self, elements: Floats) -> Floats:
-        if elements.ndim != 3 or elements.shape[1:] != (3, 3):
-            raise ParameterError(
-                f"Rotations3D: elements are matrices, shape (r, 3, 3), got {elements.shape}"
-            )
         return elements
 
 
@@ -133,9 +132,8 @@ class PlaneRotations(_BlockRotations):
 
     _size = 2
 
-    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        check_values("PlaneRotations.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
-        return np.asarray(check_random_state(random_state).uniform(-np.pi, np.pi, size=n_samples))
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def identity(self) -> Floats:
         return np.zeros(1)
@@ -146,11 +144,12 @@ class PlaneRotations(_BlockRotations):
     def inverse(self, elements: ArrayLike) -> Floats:
         return -np.asarray(elements)
 
+    def _check_elements(self, elements: Floats) -> Floats:
+        if elements.ndim != 1 or not np.isfinite(elements).all():
+            self._refuse(elements, "finite angles in radians, of shape (r,)")
+        return elements
+
     def _matrices(self, elements: Floats) -> Floats:
-        if elements.ndim != 1:
-            raise ParameterError(
-                f"PlaneRotations: elements are angles, shape (r,), got {elements.shape}"
-            )
         c, s = np.cos(elements), np.sin(elements)
         return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=1)
 
@@ -182,7 +181,7 @@ class TorusShifts(ContinuousGroup):
         self.period = period
 
     def _directions(self) -> Floats:
-        check_parameters(self)
+        self._check()
         return np.asarray(self.directions, dtype=float)
 
     @property
@@ -198,10 +197,9 @@ class TorusShifts(ContinuousGroup):
             )
         return np.zeros((len(directions), n_features, n_features)), directions
 
-    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        check_values("TorusShifts.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         directions = self._directions()
-        turns = check_random_state(random_state).uniform(size=(n_samples, len(directions)))
+        turns = rng.uniform(size=(n_samples, len(directions)))
         return np.asarray(self.period * turns @ directions % self.period)
 
     def identity(self) -> Floats:
@@ -212,6 +210,11 @@ class TorusShifts(ContinuousGroup):
 
     def inverse(self, elements: ArrayLike) -> Floats:
         return np.asarray(-np.asarray(elements) % self.period)
+
+    def _check_elements(self, elements: Floats) -> Floats:
+        if elements.shape[1:] != self.shape or not np.isfinite(elements).all():
+            self._refuse(elements, f"finite shifts of shape (r, {self.shape[0]})")
+        return elements
 
     def _act(self, elements: Floats, X: Floats) -> Floats:
         return np.asarray(X[None] + elements[:, None].astype(X.dtype))

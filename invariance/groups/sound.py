@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import signal
 
 from ..parameters import (
     Array,
@@ -178,6 +177,8 @@ class PitchSpeed(_PitchSpeed):
                 "pip install 'invariance[audio]'. Log-mel spectrograms do without "
                 "(SpectrogramPitchSpeed)"
             ) from error
+        from scipy.signal import resample_poly  # slow to import, and needed here alone
+
         n_samples = X.shape[1]
         moved = np.zeros((len(elements), *X.shape), dtype=X.dtype)
         for (cents, speed), results in zip(elements, moved, strict=True):
@@ -196,7 +197,7 @@ class PitchSpeed(_PitchSpeed):
                         stretch_factor=factor,
                         high_quality=self.high_quality,
                     )
-                sound = signal.resample_poly(stretched[0], ratio.denominator, ratio.numerator)[
+                sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)[
                     : 4 * n_samples
                 ]
                 surplus = len(sound) - n_samples

@@ -55,5 +55,5 @@ class TorusTranslations(CyclicProduct):
         return (len(self._periods()),)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shifts = np.asarray(self.period * elements / self._periods(), dtype=X.dtype)
+        shifts = np.asarray(float(self.period) * elements / self._periods(), dtype=X.dtype)
         return np.asarray(X[None] + shifts[:, None])

@@ -143,7 +143,7 @@ class Average(OrbitKernel):
         self._check(X.shape[1])
         other = X if Y is None else Y
         group = self._finite(X, other)
-        gram = self._of_group(group, X, other, same=Y is None or Y is X)
+        gram: Array = self._of_group(group, X, other, Y is None or Y is X)
         if self.statistic == "V":
             return gram
         # Without the terms i = j.
@@ -259,7 +259,8 @@ class Average(OrbitKernel):
         factor = 1
         gram = self._of_group(finer, one, two, False)
         while True:
-            group, factor = finer, 2 * factor
+            group: Transformations = finer
+            factor *= 2
             finer = self.group.refined(factor)
             assert finer is not None
             before, gram = gram, self._of_group(finer, one, two, False)

@@ -62,7 +62,7 @@ def _check_finite(name: str, values: Array, *points: Array) -> None:
         )
 
 
-class Kernel(BaseEstimator, GaussianProcessKernel):  # type: ignore[misc]
+class Kernel(BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
     A subclass implements ``_gram(X, Y)``; a composed kernel holds its parts as parameters, which
@@ -383,7 +383,7 @@ def squared_distances(X: Array, Y: Array | None = None, scale: float = 0.0) -> A
     return squared
 
 
-def squared_distances_arrays(xp, X, Y):
+def squared_distances_arrays(xp: Any, X: Any, Y: Any) -> Any:
     """`squared_distances` in another library; zero on the diagonal when Y is X."""
     squared = xp.sum(X * X, axis=1)[:, None] - 2 * (X @ Y.T) + xp.sum(Y * Y, axis=1)[None, :]
     squared = xp.where(squared > 0, squared, xp.zeros_like(squared))

@@ -89,7 +89,7 @@ class CDF(Kernel):
         constant, slope = self.coefficients(X.shape[1])
         return (constant - slope * np.sqrt(squared_distances(X, Y))).astype(X.dtype, copy=False)
 
-    def _gram_arrays(self, xp, X, Y):
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         constant, slope = self.coefficients(X.shape[1])
         squared = squared_distances_arrays(xp, X, Y)
         # The root has no derivative at zero: coinciding points keep out of it.

@@ -72,7 +72,7 @@ class Hyperkernel(Kernel):
         values += left if right is None else right
         np.maximum(values, 0, out=values)  # rounding may leave a small negative distance
         values *= -self.gamma
-        return np.exp(values, out=values)
+        return np.asarray(np.exp(values, out=values))
 
     def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
         gram = self.base(X, Y)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike, NDArray
 
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.engine import image_shape
-from ..parameters import Has, ParameterError, Seed, Whole, check_parameters
+from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
 from .base import Kernel, as_points
 
 __all__ = ["OrbitKernel"]
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 class OrbitKernel(Kernel):
     """Base of kernels of a ``base`` kernel and a ``group``, computed by `OrbitProducts`."""
 
-    _parameters: Any = {
+    _parameters: ClassVar[dict[str, Kind]] = {
         "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
         "group": Has("transformations, such as CyclicShifts(8)", "act", "quadrature"),
         "n_transforms": Whole(1) | None,

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..kernel_matrix import kernel_matrix
 from ..parameters import Has, OneOf, ParameterError, Text, Whole, check_parameters
 from .diagnostics import largest_definite, square
 
@@ -83,7 +83,8 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rows: NDArray[Any] = validate_data(self, K, reset=False, dtype=np.float64)
         if self._projection is None:
             return rows
-        return rows[:, : len(self._projection)] @ self._projection
+        projected: NDArray[Any] = rows[:, : len(self._projection)] @ self._projection
+        return projected
 
     @property
     def _n_features_out(self) -> int:
@@ -112,7 +113,8 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             kept, signs, values = vectors[:, signs != 0], signs[signs != 0], values[signs != 0]
             self._projection = (kept * signs) @ kept.T
             repaired = (kept * np.abs(values)) @ kept.T
-        return (repaired + repaired.T) / 2
+        symmetric: NDArray[Any] = (repaired + repaired.T) / 2
+        return symmetric
 
     def _extend(self, K: NDArray[Any]) -> NDArray[Any]:
         """Nystrom's extension of the landmarks' matrix to all points."""
@@ -128,7 +130,8 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_landmarks_ = m
         projection: NDArray[Any] = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
         self._projection = projection
-        return K[:, :m] @ projection
+        extended: NDArray[Any] = K[:, :m] @ projection
+        return extended
 
 
 class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -186,7 +189,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        rows = np.asarray(pairwise_kernels(points, self.X_fit_, metric=self.kernel_))
+        rows = kernel_matrix(self.kernel_, points, self.X_fit_)
         return rows if self.repair_ is None else self.repair_.transform(rows)
 
     @property
@@ -198,6 +201,6 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         points: NDArray[Any] = validate_data(self, X, dtype=(np.float64, np.float32))
         # copies: what changes on the kernel or in X later does not change the fitted model
         self.X_fit_, self.kernel_ = points.copy(), clone(self.kernel, safe=False)
-        gram = np.asarray(pairwise_kernels(points, metric=self.kernel_))
+        gram = kernel_matrix(self.kernel_, points)
         self.repair_ = None if self.repair is None else SpectrumRepair(self.repair)
         return square(gram) if self.repair_ is None else self.repair_.fit_transform(gram)

@@ -160,9 +160,9 @@ class TangentDistance(BaseEstimator):
         values, vectors = np.linalg.eigh(T.astype(float) @ T.swapaxes(1, 2).astype(float))
         kept = values > 1e-10 * np.maximum(values[:, -1:], np.finfo(float).tiny)
         scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
-        return (scale[:, :, None] * vectors.swapaxes(1, 2)).astype(X.dtype) @ T
+        return np.asarray((scale[:, :, None] * vectors.swapaxes(1, 2)).astype(X.dtype) @ T)
 
-    def _squared(self, X, P, Y, Q, own, norms) -> NDArray[Any]:
+    def _squared(self, X: Any, P: Any, Y: Any, Q: Any, own: Any, norms: Any) -> Any:
         """Squared distances: |x - z|^2 less its projection on the span of both planes."""
         n, k, d = P.shape
         squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * X @ Y.T + norms

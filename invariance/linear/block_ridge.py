@@ -134,7 +134,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
             self._start(points.shape[1], np.unique(np.asarray(classes)))
         self._add(points, labels, weights)
-        self._solved = None
+        self._solved: tuple[NDArray, NDArray] | None = None
         self.alpha_ = float(self.alpha)
         return self
 
@@ -163,7 +163,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._targets_sum = np.zeros(targets)
         self._total = 0.0  # of the weights
         self._origin: NDArray | None = None  # what is subtracted from features before all sums
-        self._solved: tuple[NDArray, NDArray] | None = None
 
     def _add(self, X: NDArray, y: NDArray, weights: NDArray | None) -> None:
         unknown = ~np.isin(y, self.classes_)

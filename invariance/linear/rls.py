@@ -11,7 +11,6 @@ from scipy import linalg
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import get_scorer
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
@@ -26,6 +25,7 @@ from sklearn.utils.validation import (
 
 from ..checks import check_finite
 from ..deprecation import renamed_parameters
+from ..kernel_matrix import kernel_matrix
 from ..parameters import (
     Array,
     Flag,
@@ -166,7 +166,7 @@ class _RegularisedLeastSquares(BaseEstimator):
             self.X_fit_ = X
             # a copy: what is set on the kernel later does not change the fitted model
             self.kernel_ = clone(self.kernel, safe=False)
-            gram = np.asarray(pairwise_kernels(X, metric=self.kernel_))
+            gram = kernel_matrix(self.kernel_, X)
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
         tolerance = rounding(gram)
@@ -220,7 +220,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         if hasattr(self, "coef_"):
             return X @ self.coef_.T + self.intercept_
         if hasattr(self, "kernel_"):
-            X = np.asarray(pairwise_kernels(X, self.X_fit_, metric=self.kernel_))
+            X = kernel_matrix(self.kernel_, X, self.X_fit_)
             check_finite("the kernel between new points and training points", X)
         return X @ self.dual_coef_ + self.intercept_
 

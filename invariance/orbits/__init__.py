@@ -1,8 +1,8 @@
 """Inner products over orbits: reductions over group elements by the cheapest way.
 
 A group says what it can do (`Transformations.as_shifts`, ``as_circle``, ``as_turns``, ``aligned``),
-a base kernel what it is (``inner_form``), and `OrbitProducts` chooses: transformed points and matrix
-products, correlation, circle, quarter turns, closed forms.
+a base kernel what it is (``inner_form``), and `OrbitProducts` chooses: transformed points and
+matrix products, correlation, circle, quarter turns, closed forms.
 """
 
 from .choose import Explanation

@@ -51,8 +51,7 @@ def reduce_arrays(orbits: OrbitProducts, X: Any, reduction: Reduction) -> list[A
     parts = [xp.astype(part, X.dtype) for part in pairs.finished(reduction)]
     if orbits.side == "first":
         return parts
-    axes = lambda part: (1, 0, *range(2, part.ndim))  # noqa: E731
-    return [xp.permute_dims(part, axes(part)) for part in parts]
+    return [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in parts]
 
 
 class _Pairs:

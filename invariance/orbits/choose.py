@@ -1,4 +1,4 @@
-"""Which way an orbit's inner products are computed: the one of fewest operations among those offered."""
+"""Which way an orbit's inner products are computed: that of fewest operations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Explanation:
     def __str__(self) -> str:
         others = ", ".join(f"{name} {count:.1e}" for name, count in self.alternatives.items())
         return (
-            f"{self.way}: {self.operations:.1e} operations, about {self.seconds:.2g} s on one core, "
+            f"{self.way}: {self.operations:.1e} operations, about {self.seconds:.2g} s on a core, "
             f"{self.n_bytes / 2**20:.0f} MiB" + (f" (instead of {others})" if others else "")
         )
 

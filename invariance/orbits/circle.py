@@ -38,6 +38,9 @@ class Circle(Way):
         frequencies = problem.parts[0].group.as_circle()
         return None if frequencies is None else Circle(problem, frequencies)
 
+    def _n_orders(self) -> int:
+        return len(np.unique(self.frequencies))
+
     def prepared_bytes(self, m: int) -> float:
         return 2.0 * self.problem.dtype.itemsize * len(self.frequencies) * m
 
@@ -72,7 +75,7 @@ class Circle(Way):
         yield products, largest_norm(Y), terms is not None
 
     def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        products, norm, with_terms = prepared
+        products, _, with_terms = prepared
         problem, reduction = self.problem, self.problem.reduction
         ones = np.ones(len(X), X.dtype) if with_terms else None
         gathered = products.gather(self._extended(X, ones, terms))

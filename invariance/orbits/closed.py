@@ -31,8 +31,10 @@ class _Closed(Way):
 
 
 class Aligned(_Closed):
-    r"""Extremes by representatives: :math:`\max_g \langle x, g z\rangle = \langle \tilde x, \tilde z
-    \rangle`, such as sorted vectors for all permutations; the minimum is that of -z, negated."""
+    """Extremes by representatives: max_g <x, g z> = <aligned(x), aligned(z)>.
+
+    Such as sorted vectors for all permutations; the minimum is that of -z, negated.
+    """
 
     name = "closed form"
 
@@ -75,7 +77,7 @@ class Aligned(_Closed):
     def prepare_arrays(
         self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
     ) -> Iterator[list[Any]]:
-        largest, smallest, terms, _ = next(iter(self.prepare(Y, offsets, map)))
+        largest, smallest, terms, _ = next(iter(self.prepare(Y, offsets, _one_after_another)))
         yield [None if A is None else like(A, fixed) for A in (largest, smallest, terms)]
 
     def outputs_arrays(
@@ -97,7 +99,7 @@ class Aligned(_Closed):
 
 
 class Exponential(_Closed):
-    r"""Means of exponentials from :math:`\log E_g \exp \langle a, g b \rangle`, as for sign changes."""
+    """Means of exponentials from log E_g exp <a, g b>, as for sign changes."""
 
     name = "closed form"
 
@@ -127,6 +129,10 @@ class Exponential(_Closed):
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
+
+
+def _one_after_another(function: Any, arguments: Any) -> list[Any]:
+    return [function(argument) for argument in arguments]
 
 
 def _whole_and_linear(problem: Problem) -> bool:

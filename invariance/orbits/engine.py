@@ -307,7 +307,12 @@ class OrbitProducts:
                 prepared = kept or way.prepare(Y[columns], self._offsets(columns), run)
                 for second in prepared:
 
-                    def one(block: Array, second: Any = second, begun: bool = begun) -> bool:
+                    def one(
+                        block: Array,
+                        second: Any = second,
+                        begun: bool = begun,
+                        columns: slice = columns,
+                    ) -> bool:
                         own = slice(block[0], block[-1] + 1)
                         ordered = len(block) == own.stop - own.start and bool(
                             (np.diff(block) == 1).all()

@@ -83,7 +83,7 @@ class Product(Way):
         return int(np.clip(problem.block_bytes / 8 // per_row, 1, self.rows))
 
     def lifted(self, moved: Array, offsets: Array | None) -> Array:
-        """Moved points (r, m, d) as rows of a matrix (r, m, ...), with what is added to products."""
+        """Moved points (r, m, d) as rows (r, m, ...), with what is added to products."""
         r, m, _ = moved.shape
         points = moved.reshape(r * m, -1)
         if self.problem.evaluate is not None:
@@ -208,6 +208,7 @@ class Product(Way):
         problem = self.problem
         lifted, terms, weights = prepared
         if problem.evaluate is not None:
+            assert problem.evaluate_arrays is not None
             values = problem.evaluate_arrays(xp, block, lifted).T
         else:
             if own is not None and not problem.form.linear:
@@ -224,7 +225,9 @@ class Product(Way):
     def operations(self, n: int, m: int) -> float:
         values = float(n) * m * len(self.elements)
         share = 1.0 if self.features is None else len(self.features) / self._width
-        return values * (2 * self._width * share + self.problem.reduction.cost)
+        # Moving and lifting points costs passes over memory, worth some hundred operations each.
+        moving = 150.0 * m * len(self.elements) * self._width
+        return values * (2 * self._width * share + self.problem.reduction.cost) + moving
 
 
 def _as_one(problem: Problem) -> tuple[Transformations, Array, Array]:

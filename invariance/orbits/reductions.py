@@ -112,7 +112,7 @@ class WeightedMean(Reduction):
         return [_contract(part, weights) for part in self._apply(np, values, form)]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
-        return np.einsum("prq,r->pq", part, weights.astype(part.dtype, copy=False))
+        return np.asarray(np.einsum("prq,r->pq", part, weights.astype(part.dtype, copy=False)))
 
     def merge(self, out: Values, part: Values, which: int) -> None:
         out += part
@@ -137,12 +137,12 @@ def _contract(values: Values, weights: Values) -> Values:
     """Sum of weights (a, b) times values (a, p, b, q), shape (p, q)."""
     a, p, b, q = values.shape
     if b == 1:
-        return (weights.reshape(1, a) @ values.reshape(a, p * q)).reshape(p, q)
+        return np.asarray(weights.reshape(1, a) @ values.reshape(a, p * q)).reshape(p, q)
     if a == 1:
         if q == 1:
-            return (values.reshape(p, b) @ weights[0])[:, None]
-        return np.matmul(weights, values[0])[:, 0]
-    return np.matmul(weights[:, None, None, :], values)[:, :, 0].sum(axis=0)
+            return np.asarray(values.reshape(p, b) @ weights[0])[:, None]
+        return np.asarray(np.matmul(weights, values[0])[:, 0])
+    return np.asarray(np.matmul(weights[:, None, None, :], values)[:, :, 0].sum(axis=0))
 
 
 class Moments(WeightedMean):
@@ -288,7 +288,8 @@ class Histogram(Reduction):
         return [np.multiply(shares, first, dtype=dtype) if equal else shares]
 
     def join(self, part: Values, weights: Values, which: int) -> Values:
-        return np.einsum("prqk,r->pqk", part, weights.astype(part.dtype, copy=False))
+        weights = weights.astype(part.dtype, copy=False)
+        return np.asarray(np.einsum("prqk,r->pqk", part, weights))
 
     def merge(self, out: Values, part: Values, which: int) -> None:
         out += part

@@ -175,7 +175,7 @@ class Shifts(Way):
                     if part is not None and terms is not None:
                         part += terms[:, None]
             else:
-                parts = self._reduced(first, spectra, others, of_shifts, terms)
+                parts = [*self._reduced(first, spectra, others, of_shifts, terms)]
             for i, part in enumerate(parts):
                 if part is None:
                     continue
@@ -310,9 +310,9 @@ class Shifts(Way):
         stages, reduction = self.correlation.operations(share), self.problem.reduction
         # Products with small matrices run at a fraction of a large one's rate.
         depth = self.correlation.depth * share
-        products = stages["products"] * (1 + 16 / depth)
+        products = stages["products"] * (1 + 8 / depth)
         values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
-        return pairs * (products + 3 * (stages["rows"] + stages["columns"]) + values)
+        return pairs * (products + 2 * (stages["rows"] + stages["columns"]) + values)
 
 
 def _together(parts: list[Part]) -> Part | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,8 @@ class QuarterTurns:
         """
         size = self._cycles.shape[1]
         edges = [lead + i * size for i in range(5)]
-        a = [first[:, x:y] for x, y in zip(edges, edges[1:], strict=False)]
-        c = [second[:, x:y].T for x, y in zip(edges, edges[1:], strict=False)]
+        a = [first[:, x:y] for x, y in pairwise(edges)]
+        c = [second[:, x:y].T for x, y in pairwise(edges)]
         # What is not turned goes with the trivial character.
         trivial, sign = first[:, : edges[1]] @ second[:, : edges[1]].T, a[1] @ c[1]
         real, imaginary = a[2] @ c[2], a[3] @ c[2]

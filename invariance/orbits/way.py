@@ -135,7 +135,7 @@ class Problem:
 
 
 class Way(ABC):
-    """A way to compute a `Problem`, a block of first points and a piece of second ones at a time."""
+    """A way to compute a `Problem`, blocks of first against pieces of second points."""
 
     name: str
     #: Whether first points are needed on the host, where they are another library's.
@@ -200,10 +200,10 @@ def bounding_boxes(images: Array) -> Array:
     >>> bounding_boxes(image)[0].tolist()
     [[1, 2], [1, 4]]
     """
-    shown = images.any(axis=3)
+    shown: Array = np.asarray(images.any(axis=3))
     boxes = np.empty((len(images), 2, 2), dtype=np.intp)
     for axis in (0, 1):
-        along = shown.any(axis=2 - axis)
+        along: Array = np.asarray(shown.any(axis=2 - axis))
         boxes[:, axis, 0] = along.argmax(axis=1)
         boxes[:, axis, 1] = along.shape[1] - along[:, ::-1].argmax(axis=1)
     return boxes

@@ -53,9 +53,12 @@ class Symmetry:
             slopes = group.lie_algebra(basis.n_features)
         if hasattr(group, "generators"):
             generators = group.generators()
-            maps = basis.isometries(group, generators)
+            both = np.concatenate([generators, group.inverse(generators)])
+            matrices, shifts = basis.isometries(group, both)
+            size = len(generators)
+            maps = matrices[:size], shifts[:size]
             _check_finite_order(basis, group, maps)
-            _check_inverses(basis, group, maps, group.inverse(generators))
+            _check_inverses(basis, group, maps, (matrices[size:], shifts[size:]))
         elif not hasattr(group, "lie_algebra"):
             raise ParameterError(
                 f"{short(group)} has neither generators() nor lie_algebra(), which its invariants "
@@ -112,9 +115,8 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
             )
 
 
-def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: NDArray) -> None:
+def _check_inverses(basis: Basis, group: Transformations, maps: Maps, others: Maps) -> None:
     """Refuse a group that is another one on this manifold, such as one of another period."""
-    others = basis.isometries(group, inverses)
     for i, ((a, s), (b, t)) in enumerate(
         zip(zip(*maps, strict=True), zip(*others, strict=True), strict=True)
     ):

@@ -162,7 +162,9 @@ class Basis(BaseEstimator, ABC):
         check_parameters(self)
         degree = self.degree
         if degree is None:
-            raise ParameterError(f"{self!r} has infinitely many functions; truncate it first")
+            raise ParameterError(
+                f"{self!r} has degree None, hence infinitely many functions; truncate it first"
+            )
         limit = degree + 1e-9 * max(1, abs(degree))
         return self._kept(
             "eigenspaces",
@@ -242,6 +244,7 @@ class Basis(BaseEstimator, ABC):
 
     def check_points(self, X: ArrayLike) -> NDArray:
         """X as floats of shape (n, n_features), on the manifold."""
+        check_parameters(self)
         points = check_array(X, dtype=np.float64)
         if points.shape[1] != self.n_features:
             raise ParameterError(

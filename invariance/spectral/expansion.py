@@ -240,7 +240,8 @@ def transform_to_invariant(
             )
         basis, vectors, last = steps[0].basis_, getattr(steps[0], "vectors_", None), steps[1]
     check_is_fitted(last)
-    basis = getattr(last, "basis_", basis)
+    found: Any = getattr(last, "basis_", basis)
+    basis = found
     if basis is None or not hasattr(last, "coef_"):
         raise ParameterError(
             f"{type(last).__name__} is no expansion in eigenfunctions: it needs coef_, and a "

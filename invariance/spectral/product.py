@@ -64,7 +64,7 @@ class Product(Basis):
     >>> particles = Product([Sphere(3)] * 4, degree=6, exchangeable=True)
     >>> found = invariant_subspace(particles, Rotations3D())
     >>> particles.dimensions_, [vectors.shape[1] for vectors in found]
-    (array([ 1, 12, 54, 128]), [1, 0, 1, 1])
+    (array([  1,  12,  54, 128]), [1, 0, 1, 0])
     """
 
     _parameters = {
@@ -82,6 +82,7 @@ class Product(Basis):
 
     @property
     def n_features(self) -> int:
+        check_parameters(self, ["factors"])
         return sum(f.n_features for f in self.factors)
 
     @property

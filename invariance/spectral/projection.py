@@ -28,6 +28,9 @@ __all__ = ["METHODS", "invariant_subspace", "project"]
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
 
+#: In eigenspaces up to this dimension one dense null space is quicker than orbit sums before it.
+SMALL = 100
+
 _KINDS = {
     "coefficients": Array(),
     "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum", "frame_action"),
@@ -156,8 +159,8 @@ def _vectors(actions: Actions, method: str) -> sparse.csc_array:
     mixing = bool(others) or len(actions.symmetry.slopes[0]) > 0
     if mixing and method == "components":
         raise _no_permutation(actions)
-    if not permuting and mixing:
-        return null_vectors(actions.defects(others), actions.k)
+    if mixing and (not permuting or actions.frame.shape[0] <= SMALL):
+        return null_vectors(actions.defects(), actions.k)
     sums = orbit_sums(actions.frame, permuting)
     if not mixing or sums.shape[1] == 0:
         return sums
@@ -175,7 +178,7 @@ def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
             return orbit_average(actions.frame, permuting, f)
         if method == "components":
             raise _no_permutation(actions)
-        if permuting:
+        if permuting and actions.frame.shape[0] > SMALL:
             vectors = _vectors(actions, method)
             return np.asarray(vectors @ (vectors.T @ f))
     defects = actions.defects(every_entry=method in ("closed_form", "qp"))

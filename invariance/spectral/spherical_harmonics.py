@@ -35,7 +35,7 @@ def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
     --------
     >>> import numpy as np
     >>> *_, last = solid_harmonics(np.array([[0.0], [0.0], [1.0]]), 2)
-    >>> (last[:, 0] ** 2).sum().round(12)                  # every degree sums to 2 l + 1
+    >>> float((last[:, 0] ** 2).sum().round(12))           # every degree sums to 2 l + 1
     5.0
     """
     x, y, z = points

@@ -161,15 +161,15 @@ def fit(method, X, y, repetition):
         return lambda Z: model.predict(distance(Z, X))
     if method == "augmentation":
         moved = group.act(group.sample(4, repetition), X)
-        return best_with_copies(bases(X), X, y, moved, learner)
+        return best_with_copies(bases(X), learner, X=X, y=y, moved=moved)
     if method == "scattering":
         wavelets = Scattering(shape, n_scales=2).fit(X)
         S = wavelets.transform(X)
-        f = best_by_leave_one_out(bases(S)[:2], S, y, learner)
+        f = best_by_leave_one_out(bases(S)[:2], learner, X=S, y=y)
         return lambda Z: f(wavelets.transform(Z))
     options = candidates(method, X, repetition)
-    indefinite = method in ("average-fit", "ti-ri", "l-ti-ri")
-    return best_by_leave_one_out(options, X, y, learner, repair=indefinite)
+    repair = "clip" if method in ("average-fit", "ti-ri", "l-ti-ri") else None
+    return best_by_leave_one_out(options, learner, X=X, y=y, repair=repair)
 
 
 # %%
@@ -180,7 +180,7 @@ def compare(method, n, repetition):
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, group, Z[:25]),
+        discrepancy=lambda f: share_of_changes(f, group, X=Z[:25]),
         memory=repetition == 0,
     )
 

@@ -208,10 +208,12 @@ def fit(method, X, y, repetition):
     if method == "augmentation":
         everything = AtomPermutations(n_atoms)
         moved = everything.act(everything.sample(4, repetition), X)
-        return best_with_copies(BASES, X, y, moved, learner)
+        return best_with_copies(BASES, learner, X=X, y=y, moved=moved)
     points = canonical(method, X)
     options = candidates(method, points, repetition)
-    f = best_by_leave_one_out(options, points, y, learner, repair=method == "best-fit")
+    f = best_by_leave_one_out(
+        options, learner, X=points, y=y, repair="clip" if method == "best-fit" else None
+    )
     return lambda Z: f(canonical(method, Z))
 
 

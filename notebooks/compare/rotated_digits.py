@@ -160,11 +160,11 @@ def on_pixels(method, X, y):
         )
         return lambda Z: model.predict(distance(pixels(Z), P))
     if method == "l":
-        f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], P, y, learner)
+        f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], learner, X=P, y=y)
         return lambda Z: f(pixels(Z))
     wavelets = Scattering(shape, n_scales=2).fit(P)
     S = wavelets.transform(P)
-    f = best_by_leave_one_out(gaussians(S), S, y, learner)
+    f = best_by_leave_one_out(gaussians(S), learner, X=S, y=y)
     return lambda Z: f(wavelets.transform(pixels(Z)))
 
 
@@ -174,9 +174,11 @@ def fit(method, X, y, repetition):
         return on_pixels(method, X, y)
     if method == "augmentation":
         moved = circle.act(circle.sample(4, repetition), X)
-        return best_with_copies(gaussians(X), X, y, moved, learner)
+        return best_with_copies(gaussians(X), learner, X=X, y=y, moved=moved)
     options = candidates(method, X, repetition)
-    return best_by_leave_one_out(options, X, y, learner, repair=method == "best-fit")
+    return best_by_leave_one_out(
+        options, learner, X=X, y=y, repair="clip" if method == "best-fit" else None
+    )
 
 
 # %%
@@ -187,7 +189,7 @@ def compare(method, n, repetition):
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, circle, Z[:25]),
+        discrepancy=lambda f: share_of_changes(f, circle, X=Z[:25]),
         memory=repetition == 0,
     )
 

@@ -128,12 +128,12 @@ def fit(method, X, y, repetition):
     options = candidates(method, len(X), repetition)
     if method == "augmentation":
         moved = group.act(group.sample(3, repetition), X)
-        return best_with_copies(options, X, y, moved, learner)
+        return best_with_copies(options, learner, X=X, y=y, moved=moved)
     if method == "best-fit":
         ordered = SortedCoordinates().fit(X)
-        f = best_by_leave_one_out(options, ordered.transform(X), y, learner)
+        f = best_by_leave_one_out(options, learner, X=ordered.transform(X), y=y)
         return lambda Z: f(ordered.transform(Z))
-    return best_by_leave_one_out(options, X, y, learner)
+    return best_by_leave_one_out(options, learner, X=X, y=y)
 
 
 # %%
@@ -191,7 +191,7 @@ def with_half_the_landmarks(n, repetition):
         OrbitNystroem(group, n // 2, n_transforms=SAMPLED, gamma=g, random_state=repetition)
         for g in GAMMAS
     ]
-    predicted = best_by_leave_one_out(options, X, y, learner)(Z)
+    predicted = best_by_leave_one_out(options, learner, X=X, y=y)(Z)
     return np.mean((predicted - target(Z)) ** 2)
 
 

@@ -175,10 +175,12 @@ def fit(method, X, y, repetition):
     E = in_space(X)
     if method == "augmentation":
         moved = on_space.act(on_space.sample(3, repetition), E)
-        f = best_with_copies(candidates("krr", n, repetition), E, y, moved, learner)
+        f = best_with_copies(candidates("krr", n, repetition), learner, X=E, y=y, moved=moved)
     else:
         options = candidates(method, n, repetition)
-        f = best_by_leave_one_out(options, E, y, learner, repair=method == "best-fit")
+        f = best_by_leave_one_out(
+            options, learner, X=E, y=y, repair="clip" if method == "best-fit" else None
+        )
     return lambda Z: f(in_space(Z))
 
 

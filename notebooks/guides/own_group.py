@@ -35,7 +35,7 @@ from sklearn.svm import SVC
 from invariance.companion import Run, colour, marker, mean_se
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, FiniteGroup, check_group
-from invariance.kernels import Average, Gaussian
+from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
 
@@ -265,6 +265,50 @@ run.table(
 )
 
 # %% [markdown]
+# ## The fast way
+#
+# So far every kernel treats $D_n$ as a list: it transforms points by each of the $2n$ elements and
+# multiplies matrices. But rotations of a ring are cyclic shifts, and inner products with all
+# shifts of a vector come at once from a Fourier transform. The package cannot know that our $(f, s)$ is
+# *reflect, then shift*, unless the class says so. One more method does: `chain` lists the parts in the
+# order in which they are applied. `explain` tells which way a kernel will take, and what it costs.
+
+
+# %%
+class Mirror(Dihedral):
+    """The identity and the reflection."""
+
+    @property
+    def order(self):
+        return 2
+
+    def generators(self):
+        return np.array([[1, 0]])
+
+
+class DihedralInParts(Dihedral):
+    """The same group, which says what it is made of."""
+
+    def chain(self):
+        return [Mirror(self.n_sensors), CyclicShifts(self.n_sensors)]
+
+
+large = 256
+X_large = np.random.default_rng(seed).standard_normal((50, large))
+listed = BestFit(Gaussian(0.01), Dihedral(large))
+in_parts = BestFit(Gaussian(0.01), DihedralInParts(large))
+print("as a list :", listed.explain(X_large))
+print("in parts  :", in_parts.explain(X_large))
+assert in_parts.explain(X_large).way == "correlation"
+print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
+
+# %% [markdown]
+# Other groups have other short cuts. Where the best fit of two points has a representative (sorted
+# vectors for all permutations), the method is `aligned`; rotations that are diagonal in a basis of
+# angular frequencies say so by `as_circle`; `invariance.groups.abilities` lists all of them with
+# their defaults. A method that promises too much is found like any other mistake: compare the
+# two kernels, as above.
+#
 # Where to go next: `guides/when_invariance_hurts` for the symmetry that is *nearly* one, and
 # `soleymani2025/projection` for exact invariance from the generators alone, when the group is too
 # large to list.

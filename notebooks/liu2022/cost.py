@@ -323,7 +323,7 @@ run.table(
 print(
     f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
 )
-channels = local.lift().n_channels
+channels = local.inner_form(local.point_shape).n_channels
 # What test images show: their columns as a share of the frame, and the pixels of these columns that any image uses.
 seen = test.reshape(-1, *shape) > 0
 columns, used = seen.any(axis=1), seen.any(axis=0).sum(axis=0)
@@ -447,7 +447,7 @@ run.table(
 # %% [markdown]
 # ## Memory
 #
-# Blocks bound the temporary arrays: `block_bytes` (1 GiB) for what is kept of a block of training images, and a fixed tile a
+# Blocks bound the temporary arrays: `block_bytes` (256 MiB) for what is kept of a block of training images, and a fixed tile a
 # thread. For L-TI-RI the transforms of all rotated training images would take the number below if kept at once; they are worked off in blocks.
 
 # %%

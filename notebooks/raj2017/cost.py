@@ -45,8 +45,9 @@ import numpy as np
 from invariance.companion import Run, colour, fit_rate, marker
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis, OrbitFourier
-from invariance.groups import CircleProducts, Rotations, VonMises
+from invariance.groups import Rotations, VonMises
 from invariance.kernels import Average, Gaussian
+from invariance.orbits import CircleProducts
 
 run = Run("raj2017/cost", profile=profile, seed=seed)
 

@@ -456,7 +456,11 @@ n_numberings = run.choose(quick=3, full=5)
 
 def averaged_laplacian(sigma, noise, rows):
     kernel = Average(
-        base("laplacian", sigma), orbit(noise), n_numberings, "both", random_state=seed
+        base("laplacian", sigma),
+        orbit(noise),
+        n_transforms=n_numberings,
+        side="both",
+        random_state=seed,
     )
     return kernel(X[rows].reshape(len(X[rows]), -1).astype(float))
 

@@ -12,5 +12,5 @@ def test_share_of_changes_counts_pairs_of_point_and_element():
     signs = X[:, 0] > 0
     expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
     assert 0 < expected < 1
-    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X) == expected
-    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X) == 0
+    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X=X) == expected
+    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X=X) == 0

@@ -37,13 +37,13 @@ def test_the_candidate_with_the_least_leave_one_out_error_is_taken():
     kernels = [Gaussian(gamma) for gamma in (1e-3, 0.3, 50.0)]
     best = min(kernels, key=leave_one_out)
     for order in (kernels, kernels[::-1]):
-        predict = best_by_leave_one_out(order, X, y, RLSRegressor())
+        predict = best_by_leave_one_out(order, RLSRegressor(), X=X, y=y)
         assert_allclose(predict(Z), RLSRegressor(kernel=best).fit(X, y).predict(Z), rtol=1e-8)
 
 
 def test_feature_maps_are_candidates_like_kernels():
     maps = [FunctionTransformer(np.tanh), FunctionTransformer(np.sin)]
-    predict = best_by_leave_one_out(maps, X, np.sin(X).sum(axis=1), RLSRegressor())
+    predict = best_by_leave_one_out(maps, RLSRegressor(), X=X, y=np.sin(X).sum(axis=1))
     assert_allclose(predict(Z), np.sin(Z).sum(axis=1), atol=1e-4)
     assert not hasattr(maps[1], "n_features_in_")  # candidates are cloned, not fitted
 
@@ -59,7 +59,7 @@ def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
     assert values[0] < -0.1
     kept = vectors[:, values > 0] @ vectors[:, values > 0].T
     learner = RLSClassifier(kernel="precomputed").fit(kept @ gram @ kept, labels)
-    predict = best_by_leave_one_out([kernel], images, labels, RLSClassifier(), repair=True)
+    predict = best_by_leave_one_out([kernel], RLSClassifier(), X=images, y=labels, repair="clip")
     assert_array_equal(predict(others), learner.predict(kernel(others, images) @ kept))
 
 
@@ -69,7 +69,7 @@ def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
     values = y if task == "regression" else np.array(["a", "b", "c"])[np.arange(40) % 3]
     group = Negation()
     moved = group.act(np.array([-1]), X)
-    predicted = best_with_copies([Gaussian(0.5)], X, values, moved, learner)(Z)
+    predicted = best_with_copies([Gaussian(0.5)], learner, X=X, y=values, moved=moved)(Z)
 
     alpha = type(learner)(kernel=Gaussian(0.5)).fit(X, values).alpha_
     points = np.concatenate([X, -X])

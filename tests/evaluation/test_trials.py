@@ -19,7 +19,7 @@ def test_a_trial_measures_score_discrepancy_and_peak_memory():
     assert done.discrepancy == pytest.approx(X[0, 0] + 1)
     assert 8 <= done.peak_mb < 8.5
     assert done.fit_s >= 0 and done.predict_s >= 0
-    assert np.isnan(trial(fit, X, np.mean, lambda f: 0.0).peak_mb)
+    assert np.isnan(trial(fit, X, score=np.mean, discrepancy=lambda f: 0.0).peak_mb)
 
 
 def test_fit_and_prediction_are_timed_apart():
@@ -34,5 +34,5 @@ def test_fit_and_prediction_are_timed_apart():
         spin(0.2)
         return lambda points: (spin(0.05), points[:, 0])[1]
 
-    done = trial(fit, X, np.mean, lambda f: 0.0)
+    done = trial(fit, X, score=np.mean, discrepancy=lambda f: 0.0)
     assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2

@@ -70,7 +70,12 @@ def test_the_averaged_kernel_needs_no_more_nodes(density):
     assert_allclose(kernel(X), Average(Gaussian(0.05), many)(X), rtol=2e-3)
     draws = np.array(
         [
-            Average(Gaussian(0.05), Rotations(SHAPE, density=density), n_transforms=40, random_state=seed)(X)
+            Average(
+                Gaussian(0.05),
+                Rotations(SHAPE, density=density),
+                n_transforms=40,
+                random_state=seed,
+            )(X)
             for seed in range(30)
         ]
     )

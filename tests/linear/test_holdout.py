@@ -51,6 +51,7 @@ def test_float32_is_enough_above_its_rounding(digits):
     assert_allclose(gram @ one.dual_coef, gram @ two.dual_coef, atol=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
 def test_bad_input_is_named(digits):
     gram, y = digits
     indefinite = gram - 0.5 * np.eye(400)

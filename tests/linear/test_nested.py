@@ -59,6 +59,7 @@ def test_the_gram_matrix_is_left_as_it_was_and_test_targets_do_not_leak():
     assert one.chosen[0] == two.chosen[0]
 
 
+@pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
 def test_indefinite_matrices_need_larger_alphas_where_they_are_not_repaired():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)

@@ -189,7 +189,7 @@ def test_moments_and_a_trivial_group():
     assert_allclose(OrbitProducts(Z, None).reduce(X, Extremes())[0], X @ Z.T)
 
 
-class Flipped(CyclicShifts):
+class Flipped(CyclicTranslations):
     """A user's subclass inherits the fast way."""
 
 
@@ -201,17 +201,20 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
         def _gram(self, X, Y):
             return 1 + super()._gram(X, Y)
 
-    X, Z = points(7), points(5, seed=1)
-    orbits = OrbitProducts(Z, Flipped(36), base=Mine(0.1))
+    rng, shape = np.random.default_rng(0), (12, 12)
+    X, Z = rng.random((7, 144)) / 3, rng.random((5, 144)) / 3
+    orbits = OrbitProducts(Z, Flipped(shape), base=Mine(0.1))
     assert orbits.explain(X, WeightedMean()).way == "correlation"
     assert_allclose(
-        orbits.reduce(X, WeightedMean())[0], every(Gaussian(0.1), CyclicShifts(36), X, Z).mean(0)
+        orbits.reduce(X, WeightedMean())[0],
+        every(Gaussian(0.1), CyclicTranslations(shape), X, Z).mean(0),
     )
     # one that defines other values does not inherit the form of its parent's
-    other = OrbitProducts(Z, Flipped(36), base=Other(0.1)).reduce(X, WeightedMean())[0]
-    assert_allclose(other, 1 + every(Gaussian(0.1), CyclicShifts(36), X, Z).mean(0))
+    other = OrbitProducts(Z, Flipped(shape), base=Other(0.1)).reduce(X, WeightedMean())[0]
+    assert_allclose(other, 1 + every(Gaussian(0.1), CyclicTranslations(shape), X, Z).mean(0))
 
 
 def test_an_explanation_reads_as_a_line():
-    text = str(OrbitProducts(points(5), CyclicShifts(36)).explain(points(7), Extremes()))
+    X = np.ones((5, 144))
+    text = str(OrbitProducts(X, CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text

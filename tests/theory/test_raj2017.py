@@ -31,7 +31,10 @@ def test_pair_bounds_hold_in_simulation():
     x, z = np.random.default_rng(0).standard_normal((2, 1, 3))
     base = Gaussian(gamma)
     exact = Average(base, group, side="both")(x, z)[0, 0]
-    u = [Average(base, group, n_transforms=12, statistic="U", random_state=i)(x, z)[0, 0] for i in range(400)]
+    u = [
+        Average(base, group, n_transforms=12, statistic="U", random_state=i)(x, z)[0, 0]
+        for i in range(400)
+    ]
     for eps in (0.1, 0.2, 0.4):
         assert np.mean(np.abs(np.array(u) - exact) >= eps) <= raj2017.pair_failure_group(12, eps)
     gaps = []
@@ -48,7 +51,10 @@ def test_statistics_gap_is_attained_from_below():
     X = np.random.default_rng(0).standard_normal((8, 3))
     for r in (2, 5, 20):
         for seed in range(20):
-            U, V = (Average(base, group, n_transforms=r, statistic=s, random_state=seed)(X) for s in "UV")
+            U, V = (
+                Average(base, group, n_transforms=r, statistic=s, random_state=seed)(X)
+                for s in "UV"
+            )
             assert np.abs(U - V).max() <= raj2017.statistics_gap(r)
 
 
@@ -57,7 +63,12 @@ def test_u_statistics_are_unbiased_and_v_statistics_are_not():
     X = np.array([[1.0, 0.5], [0.8, -0.4]])
     exact = Average(base, group, side="both")(X)
     draws = {
-        s: np.array([Average(base, group, n_transforms=3, statistic=s, random_state=i)(X) for i in range(2000)])
+        s: np.array(
+            [
+                Average(base, group, n_transforms=3, statistic=s, random_state=i)(X)
+                for i in range(2000)
+            ]
+        )
         for s in "UV"
     }
     error = draws["U"].mean(axis=0) - exact

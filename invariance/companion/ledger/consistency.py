@@ -10,9 +10,9 @@ from invariance.companion.ledger.claims import Ledger, load_ledger
 from invariance.companion.ledger.results import read_results
 from invariance.companion.ledger.scoreboard import ScoreboardError, scoreboard, with_scoreboard
 from invariance.companion.ledger.verdicts import Verdict, judge_again
+from invariance.companion.order import reads
+from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.runner.order import reads
-from invariance.companion.runner.parameters import read_parameters
 from invariance.companion.source import notebook_code, parse_code, read_notebook
 
 __all__ = ["problems"]

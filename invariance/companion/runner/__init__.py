@@ -1,1 +1,1 @@
-"""Runs notebooks: parameters, order, processes and places; attempts that are kept or not."""
+"""Runs notebooks: processes and places, attempts that are kept or not, and what is resumed."""

@@ -19,6 +19,8 @@ from invariance.companion.files import ensure_writable, read_json, repair_folder
 from invariance.companion.ledger.claims import Ledger, load_ledger
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.ledger.verdicts import judge_again
+from invariance.companion.order import reads, runs_alone
+from invariance.companion.parameters import Parameter, read_parameters, resolve
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner.attempt import (
     Job,
@@ -31,8 +33,6 @@ from invariance.companion.runner.attempt import (
     start,
 )
 from invariance.companion.runner.lock import RunnerLock
-from invariance.companion.runner.order import reads, runs_alone
-from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
 from invariance.companion.runner.places import Here, Place
 from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
 from invariance.parameters import ParameterError

@@ -126,8 +126,9 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
     """On a worker of the cluster: run a notebook's process to its end, or until told to stop."""
     from distributed import get_worker
 
-    process = _launch(description, environment | _share(get_worker().state.nthreads))
     folder = Path(description["folder"])
+    kill_all(folder)  # of a worker that was lost: Dask gives its notebook to another
+    process = _launch(description, environment | _share(get_worker().state.nthreads))
     try:
         while process.poll() is None:
             time.sleep(_GLANCE)
@@ -157,6 +158,8 @@ class _Remote:
                 log.parent.mkdir(parents=True, exist_ok=True)
                 log.write_text(f"lost by the cluster: {type(error).__name__}: {error}")
                 self.returncode = 1
+            # or Dask would run it again when the worker that holds its exit code is lost
+            self._future.release()
         return self.returncode
 
     def end(self) -> None:

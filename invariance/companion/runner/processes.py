@@ -118,12 +118,13 @@ def _reap(child: int) -> int | None:
 
 
 def _end_below(folder: Path, patience: float = 10.0) -> None:
-    """Kill every descendant of this process, and what else belongs to the run."""
+    """Kill every descendant of this process, orphans among them."""
     import psutil
 
     end = time.monotonic() + patience
-    while time.monotonic() < end:
+    if sys.platform != "linux":  # orphans have gone to another parent
         kill_all(folder, patience)
+    while time.monotonic() < end:
         _reap(0)
         below = psutil.Process().children(recursive=True)
         living = [p for p in below if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]

@@ -237,6 +237,9 @@ def _configuration(book: Book) -> dict[str, Any]:
         "html_css_files": ["site.css"],
         "html_search_scorer": str(_HERE / "scorer.js"),
         "html_copy_source": False,
+        "html_show_search_summary": False,  # it fetches pages, which a browser refuses from disk
+        "html_use_index": False,
+        "html_domain_indices": False,
         "html_show_sourcelink": False,
         "html_show_sphinx": False,
         "html_theme_options": {
@@ -276,7 +279,8 @@ def _sphinx(book: Book, source: Path, out: Path, doctrees: Path) -> list[str]:
 
 
 # names, punctuation and blanks, which have no colour of their own: half of the markup of code
-_UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w)">([^<]*)</span>')
+_UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>')
+_TOOLTIP = re.compile(r' title="invariance\.[\w.]*"')
 
 _METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
 
@@ -297,8 +301,8 @@ def _prune(site: Path) -> None:
     for path in site.rglob("*.html"):
         parts = re.split(r"(<pre.*?</pre>)", path.read_text(encoding="utf-8"), flags=re.DOTALL)
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-        parts[1::2] = [_UNCOLOURED.sub(r"\1", part) for part in parts[1::2]]
-        page = "".join(parts)
+        page = _UNCOLOURED.sub(r"\1", "".join(parts))
+        page = _TOOLTIP.sub("", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
         if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
             page = _METHOD.sub(r"\1", page)
         path.write_text(page, encoding="utf-8")

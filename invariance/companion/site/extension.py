@@ -71,7 +71,7 @@ class Book:
 
 
 def _smaller(png: bytes, most: int) -> bytes:
-    """A picture of bounded width, in 256 colours where that saves a third or more."""
+    """A picture of bounded width, in 128 colours where that saves a third or more."""
     import io
 
     from PIL import Image
@@ -80,7 +80,7 @@ def _smaller(png: bytes, most: int) -> bytes:
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
         flat = picture.convert("RGB")
         flat.thumbnail((most, 4 * most))
-        flat = flat.quantize(256, dither=Image.Dither.NONE)
+        flat = flat.quantize(128, dither=Image.Dither.NONE)
         flat.save(stream, "PNG", optimize=True)
         resized = picture.width > most
     smaller = stream.getvalue()
@@ -247,8 +247,9 @@ class _Paper(_Directive):
     def _claim(self, row: Row, paper: Paper, sources: Mapping[str, int]) -> nodes.section:
         claim, result = row.claim, row.result
         title = f"{claim.source[:1].upper()}{claim.source[1:]}"
-        if sources[claim.source] > 1:  # one of many rows of a table
-            title += ": " + re.sub(r"^[a-z]+[0-9.]*-", "", claim.id.split("/")[1]).replace("-", " ")
+        part = re.sub(r"^[a-z]+[0-9.]*(-|$)", "", claim.id.split("/")[1]).replace("-", " ")
+        if part and sources[claim.source] > 1:  # one of many rows of a table
+            title += f": {part}"
         section = nodes.section(ids=[anchor("claim", claim.id)], classes=["claim"])
         section += nodes.title(title, title)
         section += paragraph(_verdict(row.verdict), " ", *prose(claim.says or claim.id))
@@ -377,8 +378,10 @@ class _Outputs(_Directive):
                 yield from self._recorded(output, notebook)
 
     def _recorded(self, output: Output, notebook: Notebook) -> Iterator[nodes.Node]:
+        outcomes: list[tuple[str, Outcome | None]]
         outcomes = [("published, full scale", notebook.published)]
-        outcomes += [("quick run on this machine", notebook.run)]
+        if notebook.run:
+            outcomes.append((f"{notebook.run.profile} run on this machine", notebook.run))
         shown = [
             (label, node)
             for label, outcome in outcomes
@@ -398,7 +401,7 @@ class _Outputs(_Directive):
         match output.kind:
             case "figure" if output.value in outcome.figures:
                 beside = outcome is notebook.run and notebook.published is not None
-                return self.figure(outcome.figures[output.value], 640 if beside else 2000)
+                return self.figure(outcome.figures[output.value], 480 if beside else 2000)
             case "table-of" if output.value in outcome.tables:
                 found = outcome.tables[output.value]
                 shown = table(map(self._cells, found.rows), found.caption)

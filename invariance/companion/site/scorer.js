@@ -5,8 +5,10 @@ var Scorer = {
     const words = (new URLSearchParams(window.location.search).get("q") || "").trim().toLowerCase();
     const name = title.toLowerCase();
     const at = words ? name.indexOf(words) : -1;
-    const whole = at >= 0 && !/^(\w|\.\d)/.test(name.slice(at + words.length));
-    return score + (whole ? (at === 0 ? 40 : 20) : 0);
+    const whole =
+      at >= 0 && !/\w$/.test(name.slice(0, at)) && !/^(\w|\.\d)/.test(name.slice(at + words.length));
+    if (whole) return score + (at === 0 ? 40 : 20);
+    return page.startsWith("api/") ? score - 4 : score;
   },
   objNameMatch: 11,
   objPartialMatch: 1,

@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 
 from ...parameters import (
     Kind,
+    Number,
     ParameterError,
-    Positive,
     Seed,
     Whole,
     check_values,
@@ -23,7 +23,11 @@ from .subject import Recogniser, Subject
 
 __all__ = ["check_group"]
 
-_KINDS: dict[str, Kind] = {"n_trials": Whole(1), "random_state": Seed(), "tolerance": Positive()}
+_KINDS: dict[str, Kind] = {
+    "n_trials": Whole(1),
+    "random_state": Seed(),
+    "tolerance": Number(above=0, most=0.01),
+}
 
 
 def check_group(

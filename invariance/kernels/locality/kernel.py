@@ -92,7 +92,7 @@ class Locality(Kernel):
         window: int | tuple[int, ...] = 7,
         *,
         powers: tuple[int, ...] = (2, 4),
-        padding: str | int | tuple = "same",
+        padding: str | int | tuple[str | int, ...] = "same",
         stride: int | tuple[int, ...] = 1,
         channels: int = 1,
         mixed: bool = False,
@@ -182,7 +182,7 @@ class Locality(Kernel):
 
     # -- values ----------------------------------------------------------------------------------
 
-    def _gram(self, X, Y):
+    def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
         Y = X if Y is None else Y
         form = self.inner_form(self.point_shape) if self.storage == "layers" else None
         if form is not None:
@@ -204,7 +204,7 @@ class Locality(Kernel):
                 values[rows, columns] = compute(first, second, layers)
         return values
 
-    def _gram_arrays(self, xp, X, Y):
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         points = [on_host(X, "Locality"), on_host(Y, "Locality")]
         form = self.inner_form(self.point_shape)
         if form is not None:
@@ -212,7 +212,7 @@ class Locality(Kernel):
             return orbits.reduce(X, WeightedMean())[0]
         return self._layers_arrays(xp, X, *points)
 
-    def _layers_arrays(self, xp, X, first: NDArray[Any], second: NDArray[Any]):
+    def _layers_arrays(self, xp: Any, X: Any, first: NDArray[Any], second: NDArray[Any]) -> Any:
         """`_by_layers` in another library, by blocks; windows are cut out on the host."""
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
@@ -232,7 +232,7 @@ class Locality(Kernel):
             )
         return xp.concat(rows, axis=0)
 
-    def _values_arrays(self, xp, X, first, second, layers):
+    def _values_arrays(self, xp: Any, X: Any, first: Any, second: Any, layers: Any) -> Any:
         degrees, scales = self._powers_(), self._gammas_()
         inner = xp.matmul(first, xp.matrix_transpose(second))
         values = xp.sum(power(1 + scales[0] * inner, degrees[0]), axis=1)
@@ -258,10 +258,10 @@ class Locality(Kernel):
             return np.ascontiguousarray(windows).reshape(rows * columns, 1, n, -1)
         return np.ascontiguousarray(windows).reshape(rows * columns, channels, n, -1)
 
-    def _by_layers(self, first: NDArray[Any], second: NDArray[Any], layers) -> NDArray[Any]:
+    def _by_layers(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
         """All values of a layer at once: arrays of shape (windows, n, m)."""
         degrees, scales = self._powers_(), self._gammas_()
-        values = 0
+        values: Any = 0
         for channel in range(first.shape[1]):
             inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
             values = values + power(1 + scales[0] * inner, degrees[0])
@@ -273,11 +273,11 @@ class Locality(Kernel):
             values = power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
         return power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
 
-    def _by_recursion(self, first: NDArray[Any], second: NDArray[Any], layers) -> NDArray[Any]:
+    def _by_recursion(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
         """One (n, m) array a layer: every window recomputes the windows below it."""
         degrees, scales = self._powers_(), self._gammas_()
 
-        def value(layer: int, row: int, column: int) -> NDArray[Any]:
+        def value(layer: int, row: int, column: int) -> Any:
             if layer == 0:
                 position = row * len(layers[0][1]) + column
                 return sum(
@@ -286,7 +286,7 @@ class Locality(Kernel):
                 )
             vertical, horizontal = layers[layer]
             below = product(np.flatnonzero(vertical[row]), np.flatnonzero(horizontal[column]))
-            total = sum(value(layer - 1, r, c) for r, c in below)
+            total = sum(value(layer - 1, int(r), int(c)) for r, c in below)
             return power(1 + scales[layer] * total, degrees[layer])
 
         top = len(layers) - 1
@@ -314,7 +314,8 @@ class Locality(Kernel):
 
     def _quadratic(self, form: Form, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
         values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        per_point = values.itemsize * form.n_channels * self.n_features / self.channels
+        n_lifted = (form.n_channels or 1) * self.n_features / self.channels
+        per_point = values.itemsize * n_lifted
         block_bytes = block_bytes_of(self.block_bytes)
         for columns in row_blocks(len(Y), per_point, block_bytes // 2):
             second = form.second(self.images(Y[columns]))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
 __all__ = ["power"]
 
 
-def power(values: NDArray[Any], degree: int) -> NDArray[Any]:
+def power(values: Any, degree: int) -> Any:
     """Integer powers by repeated squaring: ``**`` goes through the general power function."""
     result = None
     while degree:

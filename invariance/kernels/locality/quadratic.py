@@ -56,7 +56,7 @@ def quadratic_form(
     ]
     shared = [m.T @ m for m in (vertical, horizontal)]
     weights = np.stack([np.outer(_offset(shared[0], i), _offset(shared[1], j)) for i, j in offsets])
-    alive = weights.any(axis=(1, 2))
+    alive = np.asarray(weights.any(axis=(1, 2)))
     offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
     weights = weights[alive] * alpha**2
     weights[1:] *= 2

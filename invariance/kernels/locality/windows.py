@@ -27,7 +27,7 @@ def image_sizes(shape: int | Sequence[int]) -> tuple[int, int]:
     return (1, int(sizes[0])) if len(sizes) == 1 else (int(sizes[0]), int(sizes[1]))
 
 
-def window_settings(kernel, n_layers: int) -> list[Settings]:
+def window_settings(kernel: Any, n_layers: int) -> list[Settings]:
     """The windows of each local layer, from a kernel's parameters."""
     along_both = len(np.atleast_1d(kernel.shape)) == 2
     layers = []
@@ -57,7 +57,7 @@ def window_settings(kernel, n_layers: int) -> list[Settings]:
     return layers
 
 
-def _for_each_layer(kernel, name: str, n_layers: int) -> list:
+def _for_each_layer(kernel: Any, name: str, n_layers: int) -> list[Any]:
     """A parameter's value for every local layer."""
     value = getattr(kernel, name)
     values = [value] * n_layers if np.ndim(value) == 0 else list(value)
@@ -84,5 +84,5 @@ def memberships(layers: list[Settings], sizes: tuple[int, int]) -> list[list[NDA
             inside = np.arange(size) - starts[:, None]
             matrices.append(((inside >= 0) & (inside < window)).astype(float))
         found.append(matrices)
-        sizes = tuple(len(m) for m in matrices)
+        sizes = (len(matrices[0]), len(matrices[1]))
     return found

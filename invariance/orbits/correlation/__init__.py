@@ -7,6 +7,8 @@ never separates opposite shifts, whose values are E + O and E - O with maximum E
 
 from __future__ import annotations
 
+from typing import Any
+
 from .base import ShiftCorrelation
 from .frequencies import FrequencyCorrelation
 from .rows import RowCorrelation
@@ -15,7 +17,7 @@ __all__ = ["FrequencyCorrelation", "RowCorrelation", "ShiftCorrelation", "shift_
 
 
 def shift_correlation(
-    grid, shifts, n_channels: int, dtype, shown: tuple[float, float] = (1.0, 1.0)
+    grid: Any, shifts: Any, n_channels: int, dtype: Any, shown: tuple[float, float] = (1.0, 1.0)
 ) -> ShiftCorrelation:
     """`RowCorrelation` of either axis or `FrequencyCorrelation`, whichever multiplies least.
 

@@ -54,7 +54,9 @@ class ShiftCorrelation(ABC):
     #: Where the vertical shifts stand in (vertical shifts, second images, first images).
     _row_axis: int
 
-    def __init__(self, grid, shifts, n_channels: int, dtype, transposed: bool = False):
+    def __init__(
+        self, grid: Any, shifts: Any, n_channels: int, dtype: Any, transposed: bool = False
+    ):
         shifts = np.asarray(shifts)
         if shifts.ndim != 2 or shifts.shape[1] != 2 or not len(shifts):
             raise ValueError(
@@ -203,7 +205,7 @@ class ShiftCorrelation(ABC):
 
     def _bytes_a_pair(self, n_read: int) -> int:
         """Bytes that the inverse transform along columns reads and writes."""
-        return self.dtype.itemsize * (n_read + 2 * len(self.columns)) * len(self.rows)
+        return int(self.dtype.itemsize) * (n_read + 2 * len(self.columns)) * len(self.rows)
 
     def extremes(
         self,
@@ -232,7 +234,7 @@ class ShiftCorrelation(ABC):
         # A tile's second images are rows here, so that its results are written in one piece.
         shape = second[0].shape[1], len(first)
         highest = np.empty(shape, self.dtype)
-        lowest = np.empty(shape, self.dtype) if minimum else None
+        lowest = np.empty(shape if minimum else (0, 0), self.dtype)
         for some, tile in self._tiles(first, second):
             even, odd = tile.transform()
             if self.symmetric and offsets is None:
@@ -401,12 +403,12 @@ class ShiftCorrelation(ABC):
         """A view of shape (columns, rows, m, n)."""
         return np.moveaxis(values, 1 + self._row_axis, 1)
 
-    def _reduce(self, values: NDArray[Any], reduce, out: NDArray[Any]) -> None:
+    def _reduce(self, values: NDArray[Any], reduce: Any, out: NDArray[Any]) -> None:
         """Over columns and rows of shifts, shape (m, n)."""
         reduce.reduce(reduce.reduce(values, axis=0), axis=self._row_axis, out=out)
 
     def _over_wanted(
-        self, values: list[NDArray[Any]], reduce, fill: float, out: NDArray[Any]
+        self, values: list[NDArray[Any]], reduce: Any, fill: float, out: NDArray[Any]
     ) -> None:
         for value, wanted in zip(values, self.wanted, strict=True):
             if not wanted.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import fft
 
 from ...array_api import like
 from .base import ShiftCorrelation
+from .tile import Tile
 from .workspace import Workspace
 
 __all__ = ["FrequencyCorrelation"]
@@ -28,7 +30,9 @@ class FrequencyCorrelation(ShiftCorrelation):
     #: Bytes of products over channels that are made before they are transformed.
     tile_bytes = 32 * 2**20
 
-    def __init__(self, grid, shifts, n_channels: int, dtype, transposed: bool = False):
+    def __init__(
+        self, grid: Any, shifts: Any, n_channels: int, dtype: Any, transposed: bool = False
+    ):
         super().__init__(grid, shifts, n_channels, dtype, transposed)
         self._complex = np.result_type(self.dtype, np.complex64)
         self._rows_of_real, self._rows_of_others = self._row_transforms()
@@ -61,7 +65,9 @@ class FrequencyCorrelation(ShiftCorrelation):
     def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
         return [np.conj(plane) for plane in self._planes(images, 0, 1)]
 
-    def _tiles(self, first, second):
+    def _tiles(
+        self, first: NDArray[Any], second: list[NDArray[Any]]
+    ) -> Iterator[tuple[slice, Tile]]:
         n, m = len(first), second[0].shape[1]
         prepared = self._planes(first, 1, 0)
         space, products = Workspace(self.dtype), Workspace(self._complex)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import fft
 
 from ...array_api import like
 from .base import ShiftCorrelation
+from .tile import Tile
 from .workspace import Workspace
 
 __all__ = ["RowCorrelation"]
@@ -37,11 +39,11 @@ class RowCorrelation(ShiftCorrelation):
 
     @property
     def depth(self) -> int:
-        return self.height * self._n_planes
+        return int(self.height * self._n_planes)
 
     def spectrum_bytes(self) -> int:
         numbers = self._n_products() * self.height * self._n_planes * len(self.rows)
-        return self.dtype.itemsize * numbers
+        return int(self.dtype.itemsize * numbers)
 
     def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
         spectrum = fft.rfft(self._phases(images), axis=3)
@@ -62,7 +64,9 @@ class RowCorrelation(ShiftCorrelation):
                 np.negative(kept[k + 2 * others], out=kept[k + 2 * others])
         return [kept.reshape(*shape[:3], prod(shape[3:]))]
 
-    def _tiles(self, first, second):
+    def _tiles(
+        self, first: NDArray[Any], second: list[NDArray[Any]]
+    ) -> Iterator[tuple[slice, Tile]]:
         n, m, rows = len(first), second[0].shape[1], len(self.rows)
         images = self._phases(first)
         # The first images meet nothing where all are blank: only products with the other rows.

@@ -14,7 +14,7 @@ __all__ = ["Workspace"]
 class Workspace:
     """Arrays that are used again for every tile: fresh memory costs a page fault a page."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: Any):
         self.dtype = dtype
         self.buffers: dict[str, NDArray[Any]] = {}
 

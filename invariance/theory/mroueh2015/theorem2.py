@@ -231,7 +231,7 @@ def theorem2_errors(
     """
     templates = s * sqrt(2 / n_templates * log(2 * n_points**2 / delta))
     elements = 0.0
-    if np.isfinite(n_elements):
+    if np.isfinite(float(n_elements)):
         union = 4 * n_templates * n_points**2 / delta
         elements = s * sqrt(18 / n_elements * log(union))
     return s / n_bins, templates, elements

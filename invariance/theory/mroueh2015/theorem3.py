@@ -83,7 +83,7 @@ def lemma4_error(
     1.0675
     """
     templates = (1 + sqrt(2 * log(1 / delta1))) / sqrt(m)
-    elements = (1 + sqrt(2 * log(m / delta2))) / sqrt(G) if np.isfinite(G) else 0.0
+    elements = (1 + sqrt(2 * log(m / delta2))) / sqrt(G) if np.isfinite(float(G)) else 0.0
     return 2 * s * C * (templates + elements + 1 / n)
 
 

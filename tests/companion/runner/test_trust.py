@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
-from invariance.companion.files import write_bytes, write_json
+from invariance.companion.files import file_digest, write_bytes, write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.runner.batch import run_notebooks
@@ -277,6 +277,58 @@ def test_resume_says_why_it_runs_something_again(project, capfd):
     table = project.published("p/a") / "numbers.csv"
     table.write_text("x\n3\n")
     assert "published copy was damaged" in again()
+
+
+def test_a_result_is_of_the_data_that_are_here(project, capfd, monkeypatch):
+    monkeypatch.setenv("INVARIANCE_DATA", str(project.root / "data"))
+    chaos = Chaos(project, SEED)
+    data = project.root / "data" / "own" / "points.bin"
+    write_bytes(data, b"1 2 3")
+    outputs = chaos.truths["p/b"][-1]
+    results = json.loads(outputs["results.json"])
+    results["provenance"]["data"] = {"own/points.bin": file_digest(data)}
+    outputs["results.json"] = json.dumps(results).encode()
+
+    def again() -> str:
+        run_notebooks(project, NAMES, profile="full", place=Writer(chaos), resume=True)
+        return capfd.readouterr().out
+
+    assert again() == "" and again() == ""
+    stat = data.stat()
+    data.write_bytes(b"1 2 4")
+    os.utime(data, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert "p/b" in (told := again()) and "the data file own/points.bin has changed" in told
+    data.write_bytes(b"1 2 3")
+    assert again() == ""
+    data.unlink()  # what is not here has not changed
+    assert again() == ""
+
+
+def test_half_an_executed_notebook_is_dropped_with_a_failure(project):
+    chaos = Chaos(project, SEED)
+
+    class Cut(Writer):
+        """The worker dies while it writes."""
+
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            folder = Path(description["folder"])
+            (folder / "executed.ipynb").write_bytes(b'{"cells": [')
+            (folder / ".work" / "outcome.json").write_bytes(b"[1]")
+            (folder / ".work" / "worker.log").write_text("out of luck")
+            process.returncode = 3
+            return process
+
+    run_notebooks(project, NAMES, profile="full", place=Writer(chaos))
+    chaos.rewrite("p/b")
+    summary = run_notebooks(project, ["p/b"], profile="full", place=Cut(chaos))
+    assert "ended with code 3: out of luck" in summary.outcomes[0].failure["message"]
+    status, problems = read_status(chaos.folder("p/b"), "p/b")
+    assert problems == [] and status["status"] == "failed" and status["executed"] is None
+    assert not (chaos.folder("p/b") / "failed" / "executed.ipynb").exists()
+    assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
+    run_notebooks(project, NAMES, profile="full", place=Writer(chaos), resume=True)
+    chaos.assert_all_done()
 
 
 # kills

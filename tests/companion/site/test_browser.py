@@ -136,6 +136,8 @@ def test_search_finds_a_class_and_a_claim(browser, site):
     # numbers count, a page comes before an object that merely contains the word
     assert "claim-mroueh2015-theorem3" in search(page, site, "theorem 3")[0]
     assert search(page, site, "own_data")[0].startswith("guides/own_data.html")
+    # a page that speaks of it comes before a function whose name contains it
+    assert not search(page, site, "rls")[0].startswith("api/")
     assert complaints == []
     page.context.close()
 

@@ -1,7 +1,7 @@
 import pytest
 
 from invariance.companion.errors import NotebookError
-from invariance.companion.runner.parameters import Parameter, read_parameters, resolve
+from invariance.companion.parameters import Parameter, read_parameters, resolve
 from invariance.companion.source import notebook_code
 from invariance.parameters import ParameterError
 

@@ -168,7 +168,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.draw_frequencies": {"kernel": "gaussian"},
     "features.draw_templates": {"kind": "gaussian"},
     "features.draw_windowed_templates": {"width": 2.0},
-    "features.leverage_scores": {"kernel": kernels.Gaussian(0.5), "ridge": 0.1},
+    "features.leverage_scores": {"kernel": kernels.Gaussian(0.5), "alpha": 0.1},
     "linear.BlockRidgeClassifier": {"alpha": 1e-3},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
     "linear.nested_ridge": {"y": X[:, 0], "folds": np.array_split(np.arange(8), 4)},

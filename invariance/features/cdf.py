@@ -170,7 +170,9 @@ class GroupCDF(OrbitFeatures):
         if self.s != "data":
             return float(self.s)
         some, few = X[:: max(1, len(X) // 500)], templates[:20]
-        moved = few[None] if self.group_ is None else self.group_.act(self.elements_, few)
+        moved = few[None]
+        if self.group_ is not None and self.elements_ is not None:
+            moved = self.group_.act(self.elements_, few)
         sizes = np.abs(some @ moved.reshape(-1, X.shape[1]).T)
         # One per cent beyond, so that no training projection sits on the last threshold.
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0

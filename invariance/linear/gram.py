@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ..checks import check_finite
-from ..parameters import OneOf
+from ..parameters import OneOf, check_finite
 
 __all__ = [
     "REPAIRS",

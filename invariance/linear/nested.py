@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from ..checks import check_finite
-from ..parameters import ParameterError, Whole, check_values
+from ..parameters import ParameterError, Whole, check_finite, check_values
 from .gram import check_gram
 from .ridge import RidgeSolver, check_alphas
 

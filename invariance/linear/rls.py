@@ -23,7 +23,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..checks import check_finite
 from ..deprecation import renamed_parameters
 from ..kernel_matrix import kernel_matrix
 from ..parameters import (
@@ -34,6 +33,7 @@ from ..parameters import (
     ParameterError,
     Positive,
     Text,
+    check_finite,
     check_parameters,
     short,
 )

@@ -18,7 +18,6 @@ from invariance.groups import (
     CyclicShifts,
     Permutations,
     Rotations,
-    SignFlips,
     Translations,
     VonMises,
 )
@@ -185,7 +184,6 @@ KERNELS = {
         Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"
     ),
     "average, angular": Average(Gaussian(0.1), CircleAction(np.repeat(np.arange(24), 2))),
-    "average, signs": Average(Gaussian(0.1), SignFlips(48)),
     "average, drawn": Average(Gaussian(0.1), Permutations(48), n_transforms=7, side="second"),
 }
 

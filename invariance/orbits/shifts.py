@@ -21,6 +21,8 @@ Array = NDArray[Any]
 
 #: Bytes of one thread's transforms of a block of rows.
 _ROWS_BYTES = 128 * 2**20
+#: Share of the bound for transforms of second points: each piece transforms all first ones anew.
+_PREPARED = 0.7
 #: Bytes of the shifts of a tile of pairs in another library.
 _TILE_BYTES = 16 * 2**20
 
@@ -102,11 +104,11 @@ class Shifts(Way):
         return float(m) * self.correlation.spectrum_bytes() * self._n_before()
 
     def pieces(self, m: int) -> int:
-        return int(-(-self.prepared_bytes(m) // (self.problem.block_bytes / 2)))
+        return int(-(-self.prepared_bytes(m) // (_PREPARED * self.problem.block_bytes)))
 
     def row_step(self, width: int) -> int:
         correlation = self.correlation
-        per_row = 4 * self.problem.dtype.itemsize * self.problem.n_channels
+        per_row = 3 * self.problem.dtype.itemsize * self.problem.n_channels
         per_row *= correlation.height * correlation.width
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         return int(np.clip(budget // per_row, 8, correlation.n_first))

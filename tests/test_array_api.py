@@ -177,12 +177,8 @@ KERNELS = {
     "average, a window of shifts": Average(
         Polynomial(3, 0.02), Translations((6, 8), max_shift=2), side="second"
     ),
-    "average, rotations": Average(
-        Linear(), Rotations((6, 8), degrees=[-20, 0, 20]), side="second"
-    ),
-    "average, first side": Average(
-        Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"
-    ),
+    "average, rotations": Average(Linear(), Rotations((6, 8), degrees=[-20, 0, 20]), side="second"),
+    "average, first side": Average(Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "average, angular": Average(Gaussian(0.1), CircleAction(np.repeat(np.arange(24), 2))),
     "average, drawn": Average(Gaussian(0.1), Permutations(48), n_transforms=7, side="second"),
 }

@@ -150,7 +150,8 @@ class Shifts(Way):
         moved = self.moved(Y)
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
-        step = max(1, _ROWS_BYTES // (8 * self.correlation.spectrum_bytes()) + 1)
+        budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
+        step = 1 + int(budget // self.correlation.spectrum_bytes())
         blocks = [moved[a : a + step] for a in range(0, len(moved), step)]
         parts = run(self._spectra, blocks)
         spectra = []

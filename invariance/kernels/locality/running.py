@@ -34,7 +34,7 @@ class Changes:
         if down[0] == 1:  # along sequences windows run along their only axis
             down, across, pixels = across, down, pixels.swapaxes(0, 1)
         (side, padding, stride), (width, margin, step) = down, across
-        height, length, channels, self.n = pixels.shape
+        height, length, _, self.n = pixels.shape
         starts = range(-padding, height + padding - side + 1, stride)
         #: Whether running sums would gain nothing.
         self.anew = 2 * stride >= side

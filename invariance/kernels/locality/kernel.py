@@ -323,7 +323,8 @@ class Locality(Kernel):
             vertical, horizontal = (m.astype(X.dtype) for m in matrices)
             sums = np.einsum("ah,nhwc,bw->nabc", vertical, values, horizontal, optimize=True)
             values = power(1 + scale * sums, degree).sum(axis=3, keepdims=True)
-        return power(1 + scales[-1] * values.sum(axis=(1, 2, 3)), degrees[-1])
+        diagonal: NDArray[Any] = power(1 + scales[-1] * values.sum(axis=(1, 2, 3)), degrees[-1])
+        return diagonal
 
     # -- two layers: running sums over windows ---------------------------------------------------
 

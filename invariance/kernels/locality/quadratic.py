@@ -62,7 +62,7 @@ def quadratic_form(
     weights[1:] *= 2
     factors = np.concatenate([2 / alpha * weights[:1], weights])
 
-    def products(images: NDArray[Any], mode: str) -> NDArray[Any]:
+    def products(images: NDArray[Any], mode: Any) -> NDArray[Any]:
         """Pixels, then products with those at each offset, in the frame or around its edges."""
         n, height, width, channels = images.shape
         lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from invariance.array_api import is_foreign, on_host
-from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
+from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -81,6 +81,11 @@ FEATURES = {
     ),
     "fourier, Laplacian": lambda **k: OrbitFourier(
         CyclicShifts(12), 31, kernel="laplacian", gamma=0.1, random_state=0, **k
+    ),
+    "max filter": lambda **k: MaxFilter(CyclicShifts(12), 31, random_state=0, **k),
+    "max filter, a large group": lambda **k: MaxFilter(Permutations(12), 31, random_state=0, **k),
+    "max filter, angular": lambda **k: MaxFilter(
+        CircleAction(ANGULAR, n_nodes=16), 31, random_state=0, **k
     ),
     "nystrom": lambda **k: OrbitNystroem(
         CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
@@ -210,7 +215,7 @@ def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library)
 
 # -- gradients -------------------------------------------------------------------------------------
 
-BY_TEMPLATES = [name for name in FEATURES if name.startswith("fourier") and "points" not in name]
+BY_TEMPLATES = [name for name in FEATURES if "points" not in name and "max" not in name]
 
 
 @pytest.mark.parametrize("name", BY_TEMPLATES)

@@ -100,13 +100,13 @@ class AngularBasis(FeatureMap):
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients <x, basis function>, shape (n, k), of X's floating type."""
-        X = self._points_to_transform(X)
-        return X @ self.functions_.astype(X.dtype)
+        points = self._points_to_transform(X)
+        return points @ self.functions_.astype(points.dtype)
 
     def inverse_transform(self, coefficients: ArrayLike) -> NDArray:
         """Images sum_k c_k (basis function k), shape (n, d)."""
-        coefficients = check_array(coefficients, dtype=(np.float64, np.float32))
-        return coefficients @ self.functions_.T.astype(coefficients.dtype)
+        given: NDArray = check_array(coefficients, dtype=(np.float64, np.float32))
+        return given @ self.functions_.T.astype(given.dtype)
 
     def rotations(self, density: Density | None = None, n_nodes: int | None = 64) -> CircleAction:
         """The rotations as a group acting on the coefficients (the basis need not be fitted).
@@ -135,7 +135,7 @@ class AngularBasis(FeatureMap):
 
 
 def angular_functions(
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     radius: float | None,
     bandwidth: float,
     concentration: float,
@@ -143,10 +143,10 @@ def angular_functions(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Basis functions at the pixels (d, k), their frequencies and concentrations (k,)."""
     radius = min(shape) / 2 if radius is None else radius
-    if radius > np.hypot(*shape):
+    if radius > np.hypot(shape[0], shape[1]):
         raise ParameterError(
             f"AngularBasis needs a radius within images of shape {shape}, got {radius!r}: at most "
-            f"{np.hypot(*shape):.4g}, their diagonal"
+            f"{np.hypot(shape[0], shape[1]):.4g}, their diagonal"
         )
     # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
     rows, columns = np.indices(shape)

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
-from ..checks import check_finite
-from ..parameters import OneOf, ParameterError, Seed, Whole, check_values, short
+from ..parameters import OneOf, ParameterError, Seed, Whole, check_finite, check_values, short
 
 __all__ = ["median_gamma"]
 
@@ -50,21 +49,21 @@ def median_gamma(
     """
     given = {"kernel": kernel, "max_points": max_points, "random_state": random_state}
     check_values("median_gamma", _KINDS, given)
-    X = np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "iuf":
+    points: NDArray = np.asarray(X)
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
         raise ParameterError(
             f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
         )
-    check_finite("X", X)
+    check_finite("X", points)
     rng = check_random_state(random_state)
-    if len(X) > max_points:
-        X = X[rng.choice(len(X), max_points, replace=False)]
-    if len(X) < 2:
+    if len(points) > max_points:
+        points = points[rng.choice(len(points), max_points, replace=False)]
+    if len(points) < 2:
         return 1.0
     if kernel == "laplacian":
-        median = float(np.median(pdist(X, "cityblock")))
+        median = float(np.median(pdist(points, "cityblock")))
     else:
-        median = 2 * _median_squared_distance(X)
+        median = 2 * _median_squared_distance(points)
     if median == 0:
         return 1.0
     gamma = 1 / median

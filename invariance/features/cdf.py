@@ -153,8 +153,8 @@ class GroupCDF(OrbitFeatures):
         numbers = np.finfo(X.dtype)
         if not 1e3 * float(numbers.tiny) < self.s_ / self.n_bins < 1e-3 * float(numbers.max):
             raise ParameterError(
-                f"GroupCDF: thresholds at multiples of s / n_bins cannot be told apart in {X.dtype}, "
-                f"got s={self.s!r}, that is {self.s_:.3g}"
+                f"GroupCDF: multiples of s / n_bins cannot be told apart in {X.dtype}, got s="
+                f"{self.s!r}, that is {self.s_:.3g}"
             )
         # In units of a bin, so that thresholds are whole numbers.
         self._orbits = self._prepared(
@@ -170,7 +170,9 @@ class GroupCDF(OrbitFeatures):
         if self.s != "data":
             return float(self.s)
         some, few = X[:: max(1, len(X) // 500)], templates[:20]
-        moved = few[None] if self.group_ is None else self.group_.act(self.elements_, few)
+        moved = few[None]
+        if self.group_ is not None and self.elements_ is not None:
+            moved = self.group_.act(self.elements_, few)
         sizes = np.abs(some @ moved.reshape(-1, X.shape[1]).T)
         # One per cent beyond, so that no training projection sits on the last threshold.
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0
@@ -191,4 +193,4 @@ class GroupCDF(OrbitFeatures):
         factors = np.where(self.rejected_[:, None], 0, scales)
         features = self._reduced(X)
         features *= like(factors, X) if is_foreign(X) else factors.astype(X.dtype)
-        return namespace(X).reshape(features, (len(X), -1))
+        return namespace(X).reshape(features, (X.shape[0], -1))

@@ -8,14 +8,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from ..checks import check_finite
 from ..kernels import Kernel
-from ..parameters import Has, ParameterError, Positive, Seed, Whole, check_values
+from ..parameters import (
+    Array,
+    Has,
+    ParameterError,
+    Positive,
+    Seed,
+    Whole,
+    check_finite,
+    check_values,
+)
 
 __all__ = ["choose_landmarks", "leverage_scores", "whitener"]
 
 KERNEL = Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
 _KINDS = {
+    "X": Array(2),
     "kernel": KERNEL,
     "alpha": Positive(),
     "n_landmarks": Whole(1),
@@ -37,16 +46,16 @@ def leverage_scores(
     >>> leverage_scores(X, Gaussian(1.0), alpha=1 / 3, n_landmarks=3).round(3)
     array([0.333, 0.333, 0.5  ])
     """
-    given = {"kernel": kernel, "alpha": alpha, "n_landmarks": n_landmarks}
+    given = {"X": X, "kernel": kernel, "alpha": alpha, "n_landmarks": n_landmarks}
     check_values("leverage_scores", _KINDS, given | {"random_state": random_state})
-    X = check_array(X, dtype=(np.float64, np.float32))
+    points: NDArray = check_array(X, dtype=(np.float64, np.float32))
     rng = check_random_state(random_state)
-    chosen = rng.choice(len(X), min(n_landmarks, len(X)), replace=False)
-    gram = kernel(X[chosen])
+    chosen = rng.choice(len(points), min(n_landmarks, len(points)), replace=False)
+    gram = kernel(points[chosen])
     gram.flat[:: len(gram) + 1] += alpha * len(chosen)
-    cross = kernel(X, X[chosen])
+    cross = kernel(points, points[chosen])
     explained = np.einsum("ij,ij->i", cross, np.linalg.solve(gram, cross.T).T)
-    return np.clip((kernel.diag(X) - explained) / (alpha * len(X)), 0, 1)
+    return np.clip((kernel.diag(points) - explained) / (alpha * len(points)), 0, 1)
 
 
 def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:

@@ -87,9 +87,9 @@ class OrbitFeatures(FeatureMap, ABC):
 
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
-        largest = max(float(X.max()), -float(X.min()))
-        highest = namespace(X).finfo(X.dtype).max
-        if largest > np.sqrt(float(highest) / X.shape[1]) / 8:
+        xp = namespace(X)
+        largest = max(float(xp.max(X)), -float(xp.min(X)))
+        if largest > np.sqrt(float(xp.finfo(X.dtype).max) / X.shape[1]) / 8:
             raise ValueError(
                 f"{type(self).__name__}: X has entries as large as {largest:.3g}, whose squares "
                 f"overflow in {X.dtype}: rescale X"
@@ -120,6 +120,7 @@ class OrbitFeatures(FeatureMap, ABC):
             block_bytes=self.block_bytes,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            owner=type(self).__name__,
             **how,
         )
 

@@ -146,9 +146,10 @@ class OrbitFourier(OrbitFeatures):
         rng, for_elements = spawn(check_random_state(self.random_state), 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
-        self.gamma_ = self.gamma
-        if self.gamma == "median":
+        if isinstance(self.gamma, str):
             self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
+        else:
+            self.gamma_ = self.gamma
         self.templates_ = draw_frequencies(
             self.kernel,
             self.gamma_,
@@ -173,6 +174,7 @@ class OrbitFourier(OrbitFeatures):
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
         """Some points as the group shows them: they set the bandwidth and the dimension."""
         some = X if len(X) <= 1000 else X[rng.choice(len(X), 1000, replace=False)]
+        assert self.group_ is not None
         moved = self.group_.act(elements[:1], some)[0]
         return moved.reshape(len(some), -1)
 

@@ -143,7 +143,7 @@ class OrbitNystroem(OrbitFeatures):
         )
         preserved = self.group_ is not None and self.kernel_.preserved_by(self.group_)
         self.side_, self.elements_ = self._resolve_side(elements, preserved, self.landmarks_)
-        if self.side_ == "first":
+        if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:
                 raise ParameterError(
@@ -165,21 +165,30 @@ class OrbitNystroem(OrbitFeatures):
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):
             return clone(self.kernel, safe=False)
-        gamma = self.gamma
-        if gamma == "median":
-            gamma = median_gamma(candidates, self.kernel, random_state=rng)
-        return _NAMED[self.kernel](gamma)
+        if isinstance(self.gamma, str):
+            return _NAMED[self.kernel](median_gamma(candidates, self.kernel, random_state=rng))
+        return _NAMED[self.kernel](self.gamma)
 
     def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
         """Each point after an element drawn by its weight."""
         drawn = rng.choice(len(elements), size=len(X), p=self.weights_)
-        moved = None
+        assert self.group_ is not None
+        width = self.group_.act(elements[:1], X[:1]).size
+        moved = np.empty((len(X), width), X.dtype)
         for g in np.unique(drawn):
             part = self.group_.act(elements[g][None], X[drawn == g])[0]
-            part = part.reshape(len(part), -1)
-            moved = np.empty((len(X), part.shape[1]), part.dtype) if moved is None else moved
-            moved[drawn == g] = part
+            moved[drawn == g] = part.reshape(len(part), -1)
         return moved
+
+    def _points(self, X: Any) -> Any:
+        if is_foreign(X) and hasattr(self, "kernel_"):
+            if self.kernel_.inner_form((1, self.landmarks_.shape[1], 1)) is None:
+                numpy_only(
+                    f"OrbitNystroem with {self.kernel_!r}",
+                    "take a kernel of inner products: Gaussian, Linear and Polynomial",
+                    X,
+                )
+        return super()._points(X)
 
     def _reduction(self) -> Reduction:
         return WeightedMean()

@@ -57,7 +57,7 @@ def draw_templates(
     >>> draw_templates("sphere", 3, n_features=5, epsilon=0.2, random_state=0).shape
     (3, 5)
     """
-    given = {"kind": kind, "n_templates": n_templates, "n_features": n_features}
+    given: dict[str, object] = {"kind": kind, "n_templates": n_templates, "n_features": n_features}
     given |= {"epsilon": epsilon, "rejection": rejection, "random_state": random_state}
     check_values("draw_templates", _KINDS, given)
     bound = np.inf if epsilon is None else 1 + epsilon

@@ -80,9 +80,9 @@ def _widths(width: float | tuple[float, float]) -> NDArray[np.float64]:
         widths = np.broadcast_to(np.asarray(width), (2,))
     except ValueError:
         widths = np.zeros(2)
-    if widths.dtype.kind not in "iuf" or not np.all(widths > 0):
+    if widths.dtype.kind not in "iuf" or not np.all(widths >= 0.1):
         raise ParameterError(
-            "draw_windowed_templates needs width > 0 to be a number or a pair of numbers, got "
+            "draw_windowed_templates needs width > 0, at least 0.1 pixels, a number or a pair, got "
             f"{short(width)}"
         )
     return widths.astype(np.float64)

@@ -300,7 +300,7 @@ class OrbitProducts:
             for start, stop in pairwise(bounds):
                 rows = stop if symmetric else n
                 # The same blocks whatever the number of threads, for the same rounding.
-                step = min(way.row_step(stop - start), max(32, -(-rows // 8)))
+                step = min(way.row_step(stop - start), max(256, -(-rows // 8)))
                 blocks = [order[a : min(a + step, rows)] for a in range(0, rows, step)]
                 columns = slice(start, stop)
                 begun = False

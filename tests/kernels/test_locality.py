@@ -18,7 +18,7 @@ def loops(kernel, x, z):
     windows, paddings, strides = map(as_list, (kernel.window, kernel.padding, kernel.stride))
     dimensions = len(kernel.shape)
     shape = kernel.shape if dimensions == 2 else (1, *kernel.shape)
-    scales = kernel.scales or [
+    scales = kernel.gammas or [
         *(1 / f**dimensions for f in windows),
         1 / (kernel.channels * kernel.shape[0]),
     ]

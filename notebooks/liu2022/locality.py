@@ -64,7 +64,7 @@ for settings in (
     rows.append(
         {
             "kernel": repr(kernel).replace("\n", " "),
-            "local layers": len(kernel.degrees) - 1,
+            "local layers": len(kernel.powers) - 1,
             "smallest / largest eigenvalue": f"{report.smallest / report.largest:.1e}",
             "asymmetry": f"{report.asymmetry:.0e}",
         }

@@ -126,8 +126,10 @@ SPELLINGS = {
         features,
     ),
     "OrbitNystroem(side='second')": (
-        lambda: OrbitNystroem(SHIFTS, base=BASE, n_components=3, side="templates", random_state=0),
-        lambda: OrbitNystroem(SHIFTS, base=BASE, n_components=3, side="second", random_state=0),
+        lambda: OrbitNystroem(
+            SHIFTS, kernel=BASE, n_components=3, side="templates", random_state=0
+        ),
+        lambda: OrbitNystroem(SHIFTS, kernel=BASE, n_components=3, side="second", random_state=0),
         features,
     ),
     "Scattering(n_scales=...)": (

@@ -199,7 +199,8 @@ def on_host(X: Any, owner: str = "on_host") -> NDArray:
         return X.detach().cpu().numpy()
     if _compat().is_cupy_array(X):
         return X.get()
-    return np.asarray(X)
+    # NumPy reads what lies on a library's default device.
+    return np.asarray(X.to_device(namespace(X).__array_namespace_info__().default_device()))
 
 
 def like(A: NDArray, X: Any) -> Any:

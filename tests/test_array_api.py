@@ -173,6 +173,14 @@ KERNELS = {
     "best fit, definition": BestFit(Gaussian(0.2), CyclicShifts(48), method="definition"),
     "best fit, first side": BestFit(Linear(), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "best fit, drawn": BestFit(Gaussian(0.1), Permutations(48), n_transforms=7),
+    "average, shifts": Average(Gaussian(0.1), CyclicShifts(48)),
+    "average, a window of shifts": Average(
+        Polynomial(3, 0.02), Translations((6, 8), max_shift=2), side="second"
+    ),
+    "average, rotations": Average(Linear(), Rotations((6, 8), degrees=[-20, 0, 20]), side="second"),
+    "average, first side": Average(Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"),
+    "average, angular": Average(Gaussian(0.1), CircleAction(np.repeat(np.arange(24), 2))),
+    "average, drawn": Average(Gaussian(0.1), Permutations(48), n_transforms=7, side="second"),
 }
 
 
@@ -384,7 +392,7 @@ def test_the_second_points_must_be_dense_and_have_values(torch):
     "kernel",
     [
         Laplacian(0.1),
-        Average(Gaussian(0.1), CyclicShifts(12)),
+        Average(Laplacian(0.1), CyclicShifts(12)),
         BestFit(Laplacian(0.1), CyclicShifts(12)),
     ],
     ids=["Laplacian", "Average", "BestFit"],

@@ -1,7 +1,7 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
 from ..deprecation import old_names
-from .average import Average, circle_average, empirical_average
+from .average import Average, empirical_average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
@@ -35,7 +35,7 @@ __all__ = [
 __getattr__ = old_names(
     __name__,
     {
-        "CircleAverage": ("Average(base, group)", circle_average),
+        "CircleAverage": ("Average(base, group)", Average),
         "EmpiricalAverage": (
             "Average(base, group, n_transforms=..., statistic=...)",
             empirical_average,

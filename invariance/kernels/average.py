@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
 from ..orbits.engine import mirror
+from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
@@ -23,11 +24,6 @@ from .orbit import OrbitKernel
 __all__ = ["Average"]
 
 Array = NDArray[Any]
-
-#: Nodes at which doubling ends.
-_MOST_NODES = 2**14
-#: Features of moved points at which it ends, where more would take seconds.
-_MOST_WORK = 2e7
 
 
 @renamed_parameters(sides="side")
@@ -48,9 +44,8 @@ class Average(OrbitKernel):
     base : Kernel
     group : Transformations
     n_transforms : int or None
-        How many elements to draw from the group's measure; ``None`` takes its quadrature rule:
-        all elements of a finite set with their weights, and for rotations by any angle the
-        trapezoidal rule, with as many nodes as `tolerance` asks for.
+        How many elements to draw from the group's measure; None takes its quadrature rule: all
+        elements of a finite set, and the trapezoidal rule for rotations by any angle.
     side : {"auto", "both", "second", "first"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both".
@@ -60,8 +55,8 @@ class Average(OrbitKernel):
         kernel with values in [0, 1].
     tolerance : float
         For an infinite group without ``n_transforms``: nodes are doubled until the kernel of the
-        largest points changes by no more than this, relative to its largest value. A warning tells
-        the error where the nodes that a second of work allows, 16,384 at most, do not suffice.
+        largest points changes by no more than this, relative to its largest value, or a warning
+        tells the error (`invariance.orbits.rules.enough_nodes`).
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one.
     n_jobs : int or None
@@ -69,8 +64,7 @@ class Average(OrbitKernel):
     verbose : int
         1 shows progress.
     random_state : int
-        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
-        fitting and predicting must draw the same ones.
+        Seed for ``n_transforms``, whose elements are drawn anew, the same ones, at every call.
 
     Raises
     ------
@@ -151,12 +145,10 @@ class Average(OrbitKernel):
         assert elements is not None
         diagonal = np.zeros_like(gram)
         for one in elements[:, None]:
-            moved = (group.act(one, A)[0].reshape(len(A), -1) for A in (X, other))
-            diagonal += self.base(*moved)
+            diagonal += self.base(*(group.act(one, A)[0].reshape(len(A), -1) for A in (X, other)))
         r = len(elements)
         gram *= r / (r - 1)
-        diagonal /= r * (r - 1)
-        gram -= diagonal
+        gram -= diagonal / (r * (r - 1))
         return gram
 
     def grams(self, X: ArrayLike, Y: ArrayLike | None, gammas: Sequence[float]) -> Array:
@@ -190,10 +182,8 @@ class Average(OrbitKernel):
                 f"{type(self).__name__}.grams needs a Gaussian base kernel and a group that "
                 f"preserves it, got {self.base!r} and {self.group!r}"
             )
-        functions = [_Exponential(form.rate) for form in forms]
-        symmetric = Y is None and self.side == "auto"
-        reduction = WeightedMean(functions, raw=True)
-        return np.stack(orbits.reduce(X, reduction, symmetric=symmetric))
+        reduction = WeightedMean([partial(form.value, xp=np) for form in forms], raw=True)
+        return np.stack(orbits.reduce(X, reduction, symmetric=Y is None and self.side == "auto"))
 
     def _one_side(self, Z: Any, group: Transformations) -> OrbitProducts | None:
         """The average as a reduction over the orbits of Z alone, where it is one."""
@@ -209,23 +199,16 @@ class Average(OrbitKernel):
 
     def _plan(self, Z: Any) -> tuple[OrbitProducts, Reduction]:
         group = self._finite(Z, Z)
-        orbits = self._one_side(Z, group)
-        return self._orbits(Z, group, elements=self.elements()) if orbits is None else orbits, (
-            WeightedMean()
-        )
+        orbits = self._one_side(Z, group) or self._orbits(Z, group, elements=self.elements())
+        return orbits, WeightedMean()
 
     def _of_group(self, group: Transformations, X: Any, Y: Any, same: bool) -> Any:
         orbits = self._one_side(Y, group)
         if orbits is not None:
             symmetric = same and self.side == "auto" and not is_foreign(X)
             return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
-        elements = self.elements()
-        weights = None
-        if elements is None:
-            elements, weights = group.quadrature()
+        elements, weights = self.transforms() if group is self.group else group.quadrature()
         orbits = self._orbits(Y, group, elements=elements, weights=weights, keep=True)
-        if weights is None:
-            weights = np.full(len(elements), 1 / len(elements))
         # Both sides: the first argument's orbits are unrolled a block of points at a time.
         gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
         row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + len(Y))
@@ -240,75 +223,27 @@ class Average(OrbitKernel):
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         self._check(X.shape[1])
-        orbits = self._one_side(Y, self.group)
+        orbits = self._one_side(Y, self._finite(X, Y))
         if orbits is None:
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         return orbits.reduce(X, WeightedMean())[0]
 
     def _finite(self, X: Any, Y: Any) -> Transformations:
         """The group, or for an infinite one a finite one whose mean agrees to `tolerance`."""
-        finer = self.group.refined(1)
-        if self.n_transforms is not None or finer is None:
+        if self.n_transforms is not None:
             return self.group
-        # The values that vary most are those of the largest points.
-        one, two = (A[np.argsort(np.einsum("nd,nd->n", A, A))[-6:]].astype(float) for A in (X, Y))
-        d = X.shape[1]
-        most = min(_MOST_NODES, _MOST_WORK / (12 * d))
-        if self._one_side(two, finer) is None:
-            most = min(most, (1000 * _MOST_WORK / (72 * d)) ** 0.5)
-        factor = 1
-        gram = self._of_group(finer, one, two, False)
-        while True:
-            group: Transformations = finer
-            factor *= 2
-            finer = self.group.refined(factor)
-            assert finer is not None
-            before, gram = gram, self._of_group(finer, one, two, False)
-            error = float(np.abs(gram - before).max())
-            error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
-            if error <= self.tolerance:
-                return group
-            if finer.order > most:
-                warnings.warn(
-                    f"{type(self).__name__}: {group.order} nodes leave a relative error of about "
-                    f"{error:.1e}, more than tolerance={self.tolerance:g}; take a smaller gamma "
-                    "or degree, or a wider density",
-                    stacklevel=2,
-                )
-                return group
-
-
-class _Exponential:
-    """exp(rate v) of v <= 0."""
-
-    def __init__(self, rate: float):
-        self.rate = rate
-
-    def __call__(self, values: Array) -> Array:
-        np.minimum(values, 0, out=values)
-        values *= values.dtype.type(self.rate)
-        return np.exp(values, out=values)
-
-
-def circle_average(base: Kernel, group: Transformations, n_jobs: int | None = None) -> Average:
-    """What ``CircleAverage`` was."""
-    return Average(base, group, n_jobs=n_jobs)
+        return enough_nodes(
+            self.group,
+            lambda group, A, B: self._of_group(group, A, B, False),
+            (X, Y),
+            tolerance=self.tolerance,
+            pairs=lambda group, B: self._one_side(B, group) is None,
+            owner=type(self).__name__,
+        )
 
 
 def empirical_average(
-    base: Kernel,
-    group: Transformations,
-    n_transforms: int = 20,
-    statistic: str = "V",
-    block_bytes: int | None = None,
-    random_state: Any = 0,
+    base: Kernel, group: Transformations, n_transforms: int = 20, statistic: str = "V", **more: Any
 ) -> Average:
     """What ``EmpiricalAverage`` was."""
-    return Average(
-        base,
-        group,
-        n_transforms=n_transforms,
-        statistic=statistic,
-        block_bytes=block_bytes,
-        random_state=random_state,
-    )
+    return Average(base, group, n_transforms=n_transforms, statistic=statistic, **more)

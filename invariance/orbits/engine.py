@@ -336,6 +336,7 @@ class OrbitProducts:
 
                     needed |= any(run(one, blocks))
                     begun = True
+                    del one, second  # before the next ones are prepared
         if symmetric:
             for result in results:
                 mirror(result)

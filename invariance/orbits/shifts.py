@@ -21,6 +21,8 @@ Array = NDArray[Any]
 
 #: Bytes of one thread's transforms of a block of rows.
 _ROWS_BYTES = 128 * 2**20
+#: Share of the bound for transforms of second points: each piece transforms all first ones anew.
+_PREPARED = 0.7
 #: Bytes of the shifts of a tile of pairs in another library.
 _TILE_BYTES = 16 * 2**20
 
@@ -102,11 +104,11 @@ class Shifts(Way):
         return float(m) * self.correlation.spectrum_bytes() * self._n_before()
 
     def pieces(self, m: int) -> int:
-        return int(-(-self.prepared_bytes(m) // (self.problem.block_bytes / 2)))
+        return int(-(-self.prepared_bytes(m) // (_PREPARED * self.problem.block_bytes)))
 
     def row_step(self, width: int) -> int:
         correlation = self.correlation
-        per_row = 4 * self.problem.dtype.itemsize * self.problem.n_channels
+        per_row = 3 * self.problem.dtype.itemsize * self.problem.n_channels
         per_row *= correlation.height * correlation.width
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         return int(np.clip(budget // per_row, 8, correlation.n_first))
@@ -148,7 +150,8 @@ class Shifts(Way):
         moved = self.moved(Y)
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
-        step = max(1, _ROWS_BYTES // (8 * self.correlation.spectrum_bytes()) + 1)
+        budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
+        step = 1 + int(budget // self.correlation.spectrum_bytes())
         blocks = [moved[a : a + step] for a in range(0, len(moved), step)]
         parts = run(self._spectra, blocks)
         spectra = []

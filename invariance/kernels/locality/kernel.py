@@ -18,9 +18,13 @@ from ...parameters import Flag, OneOf, ParameterError, Shape, Whole
 from ..base import Kernel
 from .powers import power
 from .quadratic import quadratic_form
+from .running import Changes, window_values
 from .windows import Settings, image_sizes, memberships, window_settings
 
 __all__ = ["Locality"]
+
+#: Bytes of a tile of pairs.
+_TILE_BYTES = 2**20
 
 
 @renamed_parameters(degrees="powers", scales="gammas")
@@ -184,9 +188,8 @@ class Locality(Kernel):
 
     def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
         Y = X if Y is None else Y
-        form = self.inner_form(self.point_shape) if self.storage == "layers" else None
-        if form is not None:
-            return self._quadratic(form, X, Y)
+        if self.storage == "layers" and len(self._powers_()) == 2:
+            return self._running(X, Y)
         layers = self._layers()
         n_windows = prod(len(m) for m in layers[0])
         window = prod(side for side, _, _ in self._windows()[0])
@@ -312,16 +315,36 @@ class Locality(Kernel):
             return None
         return quadratic_form(layers[0], self._windows()[0], self.channels, gammas, powers[1])
 
-    def _quadratic(self, form: Form, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
-        values = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        n_lifted = (form.n_channels or 1) * self.n_features / self.channels
-        per_point = values.itemsize * n_lifted
-        block_bytes = block_bytes_of(self.block_bytes)
-        for columns in row_blocks(len(Y), per_point, block_bytes // 2):
-            second = form.second(self.images(Y[columns]))
-            second = second.reshape(len(second), -1).T
-            for rows in row_blocks(len(X), per_point, block_bytes // 2):
-                first = form.first(self.images(X[rows]))
-                core = first.reshape(len(first), -1) @ second
-                values[rows, columns] = form.value(core)
-        return values
+    def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        squares = self.images(X) ** 2
+        values = squares.sum(axis=3, keepdims=True) if self.mixed else squares
+        degrees, scales = self._powers_(), self._gammas_()
+        for matrices, scale, degree in zip(self._layers(), scales[:-1], degrees[:-1], strict=True):
+            vertical, horizontal = (m.astype(X.dtype) for m in matrices)
+            sums = np.einsum("ah,nhwc,bw->nabc", vertical, values, horizontal, optimize=True)
+            values = power(1 + scale * sums, degree).sum(axis=3, keepdims=True)
+        return power(1 + scales[-1] * values.sum(axis=(1, 2, 3)), degrees[-1])
+
+    # -- two layers: running sums over windows ---------------------------------------------------
+
+    def _running(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
+        (degree, final), (alpha, beta) = self._powers_(), self._gammas_()
+        self._layers()  # which refuses windows larger than the frame
+        (settings,) = self._windows()
+        out = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
+        X, Y = X.astype(out.dtype, copy=False), Y.astype(out.dtype, copy=False)
+        groups = [slice(None)] if self.mixed else [slice(c, c + 1) for c in range(self.channels)]
+        # Tiles of pairs whose three arrays stay in a core's own cache.
+        budget = block_bytes_of(self.block_bytes) // 4
+        side = int((min(budget, _TILE_BYTES) / (4 * out.itemsize)) ** 0.5)
+        side = max(1, min(side, int(budget // Changes.n_bytes(X))))
+        for columns in row_blocks(len(Y), 1, side):
+            second = [Changes(settings, self.images(Y[columns])[..., g], -1) for g in groups]
+            for rows in row_blocks(len(X), 1, side):
+                total = np.zeros((rows.stop - rows.start, second[0].n), out.dtype, order="F")
+                for g, other in zip(groups, second, strict=True):
+                    first = Changes(settings, self.images(X[rows])[..., g])
+                    for values in window_values(first, other, alpha):
+                        total += power(values, degree)
+                out[rows, columns] = power(1 + beta * total, final)
+        return out

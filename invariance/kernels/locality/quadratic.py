@@ -60,29 +60,28 @@ def quadratic_form(
     offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
     weights = weights[alive] * alpha**2
     weights[1:] *= 2
-    linear = 2 / alpha * weights[0]
+    factors = np.concatenate([2 / alpha * weights[:1], weights])
+
+    def products(images: NDArray[Any], mode: str) -> NDArray[Any]:
+        """Pixels, then products with those at each offset, in the frame or around its edges."""
+        n, height, width, channels = images.shape
+        lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
+        planes = np.ascontiguousarray(np.moveaxis(images, 3, 1))
+        lifted[:, :, 0] = planes
+        beyond = np.pad(planes, ((0, 0), (0, 0), (0, reach[0]), (reach[1], reach[1])), mode)
+        for k, (i, j) in enumerate(offsets):
+            moved = beyond[:, :, i : i + height, j + reach[1] : j + reach[1] + width]
+            np.multiply(planes, moved, out=lifted[:, :, k + 1])
+        return lifted
 
     def first(images: NDArray[Any]) -> NDArray[Any]:
-        n, height, width, channels = images.shape
-        lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
-        for c in range(channels):
-            plane = np.ascontiguousarray(images[..., c])
-            lifted[:, c, 0] = linear * plane
-            for k, (i, j) in enumerate(offsets):
-                moved = np.roll(plane, (-i, -j), axis=(1, 2))
-                np.multiply(plane, moved, out=moved)
-                lifted[:, c, k + 1] = weights[k].astype(images.dtype) * moved
-        return lifted.reshape(n, -1, height, width)
+        lifted = products(images, "constant")
+        lifted *= factors.astype(images.dtype)
+        return lifted.reshape(len(images), -1, *images.shape[1:3])
 
     def second(images: NDArray[Any]) -> NDArray[Any]:
-        n, height, width, channels = images.shape
-        lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
-        for c in range(channels):
-            plane = np.ascontiguousarray(images[..., c])
-            lifted[:, c, 0] = plane
-            for k, (i, j) in enumerate(offsets):
-                np.multiply(plane, np.roll(plane, (-i, -j), axis=(1, 2)), out=lifted[:, c, k + 1])
-        return lifted.reshape(n, -1, height, width)
+        lifted = products(images, "wrap")
+        return lifted.reshape(len(images), -1, *images.shape[1:3])
 
     def outer(values: Any, xp: Any) -> Any:
         return power(1 + beta * (n_windows + values), degree)

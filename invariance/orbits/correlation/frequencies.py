@@ -52,24 +52,31 @@ class FrequencyCorrelation(ShiftCorrelation):
         numbers = len(self.frequencies) * self.height * self._n_planes
         return self._complex.itemsize * numbers
 
-    def _planes(self, images: NDArray[Any], *axes: int) -> list[NDArray[Any]]:
-        """Transforms by horizontal frequency, each of shape (vertical frequency, *axes)."""
-        # One transposing copy: reading a frequency at a time would pass over the spectrum h times.
-        spectrum = np.ascontiguousarray(fft.rfft2(self._phases(images)).transpose(3, 2, *axes))
-        half = self.height // 2 + 1
-        return [
-            spectrum[h, :half] if k < self.n_real else spectrum[h]
-            for k, h in enumerate(self.frequencies)
-        ]
+    def _planes(self, images: NDArray[Any]) -> list[NDArray[Any]]:
+        """Transforms by horizontal frequency, of shape (vertical frequency, images, channels)."""
+        n, half = len(images), self.height // 2 + 1
+        sizes = [half if k < self.n_real else self.height for k in range(len(self.frequencies))]
+        planes = [np.empty((size, n, self._n_planes), self._complex) for size in sizes]
+        # A few images at a time, which stay in cache while they are transformed and put in order.
+        step = max(1, self.cache_bytes // (self.spectrum_bytes() + 1))
+        for start in range(0, n, step):
+            some = slice(start, start + step)
+            spectrum = fft.rfft2(self._phases(images[some])).transpose(3, 2, 0, 1)
+            for plane, h in zip(planes, self.frequencies, strict=True):
+                plane[:, some] = spectrum[h, : len(plane)]
+        return planes
 
     def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
-        return [np.conj(plane) for plane in self._planes(images, 0, 1)]
+        planes = self._planes(images)
+        for plane in planes:
+            np.conj(plane, out=plane)
+        return planes
 
     def _tiles(
         self, first: NDArray[Any], second: list[NDArray[Any]]
     ) -> Iterator[tuple[slice, Tile]]:
         n, m = len(first), second[0].shape[1]
-        prepared = self._planes(first, 1, 0)
+        prepared = [plane.swapaxes(1, 2) for plane in self._planes(first)]
         space, products = Workspace(self.dtype), Workspace(self._complex)
         rows = len(self.rows)
         read = self._bytes_a_pair(2 * len(self.frequencies))
@@ -110,10 +117,8 @@ class FrequencyCorrelation(ShiftCorrelation):
         return [(like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra]
 
     def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
-        return [
-            (like(plane.real, like_this), like(plane.imag, like_this))
-            for plane in self._planes(first, 1, 0)
-        ]
+        planes = [plane.swapaxes(1, 2) for plane in self._planes(first)]
+        return [(like(plane.real, like_this), like(plane.imag, like_this)) for plane in planes]
 
     def _n_second(self, second: Any) -> int:
         return int(second[0][0].shape[1])

@@ -169,7 +169,7 @@ class OrbitProducts:
 
     def _check_norms(self, *points: Array) -> None:
         """Refuse points whose squared distances overflow: products alone may not show it."""
-        largest = max(float(np.abs(A).max(initial=0)) for A in points)
+        largest = max(float(max(A.max(initial=0), -A.min(initial=0))) for A in points)
         if largest > 1e150:
             raise ValueError(
                 f"{self.owner}: squared distances are beyond float64; the largest absolute feature "

@@ -69,6 +69,8 @@ class Circle(Way):
         terms = self.problem.column_terms(Y[None], offsets)
         ones = np.ones(len(Y), Y.dtype) if self.problem.first_terms else None
         moved = self._extended(Y, None if terms is None else terms[0], ones)
+        if self.problem.folded:
+            moved *= moved.dtype.type(self.problem.form.rate)
         fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
         frequencies = np.concatenate([self.frequencies, fixed])
         products = CircleProducts(frequencies, moved, self.angles)
@@ -88,7 +90,7 @@ class Circle(Way):
             parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
             flat = [part.reshape(-1, *reduction.tail) for part in parts]
             for which, values in products.pairs(gathered, every, columns):
-                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, problem.form)
+                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, problem.applied)
                 for part, tile in zip(flat, tiles, strict=True):
                     part[which] = tile[0]
             for out, part in zip(outputs, parts, strict=True):

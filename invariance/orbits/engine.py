@@ -274,14 +274,14 @@ class OrbitProducts:
         n, m = len(X), len(Y)
         ours = self.side == "second"
         terms = self._first_terms(problem, X)
-        key = problem.dtype, type(problem.reduction).__name__, problem.reduction.n_outputs
+        key = problem.dtype, type(reduction := problem.reduction), reduction.n_outputs
+        key = *key, problem.folded
         kept = None
         if key in self._kept:
             way, kept = self._kept[key]
             way.problem = problem
         elif way is None:
             way = offered(problem, n, m)[0]
-        reduction = problem.reduction
         needed = False
         small = way.operations(n, m) < _THREADS_FROM
         threads = 1 if small else effective_n_jobs(self.n_jobs)

@@ -11,7 +11,6 @@ __all__ = ["need"]
 _DISTRIBUTIONS = {
     "PIL": "pillow",
     "array_api_compat": "array-api-compat",
-    "bs4": "beautifulsoup4",
     "dateutil": "python-dateutil",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",

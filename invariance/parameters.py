@@ -15,6 +15,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = [
     "Array",
@@ -30,6 +31,7 @@ __all__ = [
     "Shape",
     "Text",
     "Whole",
+    "check_finite",
     "check_parameters",
     "check_values",
     "short",
@@ -396,3 +398,20 @@ def check_parameters(estimator: Any, names: Iterable[str] | None = None) -> None
     wanted = kinds if names is None else names
     values = {name: getattr(estimator, name) for name in wanted if name in kinds}
     check_values(type(estimator).__name__, kinds, values)
+
+
+def check_finite(what: str, array: NDArray[Any]) -> None:
+    """Refuse NaN and infinity, naming the first such entry.
+
+    >>> check_finite("the Gram matrix", np.array([[1.0, np.nan]]))
+    Traceback (most recent call last):
+    invariance.parameters.ParameterError: the Gram matrix must be finite, but entry (0, 1) is nan
+    """
+    step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
+    for start in range(0, len(array), step):
+        broken = ~np.isfinite(array[start : start + step])
+        if broken.any():
+            first, *rest = (int(i) for i in np.argwhere(broken)[0])
+            index = (start + first, *rest)
+            entry = f"({', '.join(map(str, index))})" if len(index) > 1 else str(index[0])
+            raise ParameterError(f"{what} must be finite, but entry {entry} is {array[index]}")

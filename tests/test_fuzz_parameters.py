@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import signal
 import threading
 import time
@@ -147,7 +148,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.LinearMaps": {"matrices": RNG.standard_normal((3, 2, 4))},
     "groups.OrthogonalMatrices": {"matrices": [[[0.0, -1.0], [1.0, 0.0]]]},
     "groups.Projected": {"components": np.eye(4)[:2]},
-    "groups.TorusShifts": {"directions": [[1, 1]]},
     "groups.TorusTranslations": {"orders": [4, 1]},
     "groups.Uniform": {"low": -1.0, "high": 1.0},
     "groups.check_coulomb": {"matrices": COULOMB},
@@ -415,8 +415,8 @@ def _points(thing: Any, name: str) -> np.ndarray:
     n = getattr(thing, "n_features", None)
     shape = getattr(thing, "shape", None)
     group = getattr(thing, "group", None)
-    if not isinstance(n, int):
-        n = None
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        n = None  # the object refuses it: any points will do
     if n is None and isinstance(shape, tuple) and len(shape):
         n = 36
     if n is None and isinstance(getattr(group, "n_features", None), int):
@@ -433,7 +433,7 @@ def use(name: str, thing: Any) -> None:
     """Do with an object what it is for, and look at the result."""
     if name in ("spectral.Circle", "spectral.Torus", "spectral.Product", "spectral.Sphere"):
         width = {"spectral.Circle": 1, "spectral.Product": 2}.get(name, 0) or thing.n_features
-        width = width if isinstance(width, int) and width is not True else 4
+        width = width if isinstance(width, int) and width is not True and width > 0 else 4
         points = _points(thing, name)[:, :1].repeat(width, axis=1)
         if name == "spectral.Sphere":
             points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -487,14 +487,15 @@ OF_DATA = (
 def _names(message: str, parameter: str, value: Any) -> bool:
     """Whether a message names a parameter, or an object that was given for it."""
     text = message.lower().replace("_", " ")
-    if parameter.lower().replace("_", " ").removesuffix("s") in text:
+    words = parameter.lower().replace("_", " ").removesuffix("s")
+    if re.search(rf"\b{re.escape(words)}(s|es)?\b", text):
         return True
     if parameter in DATA and message.startswith(OF_DATA):
         return True
     return type(value).__module__.startswith("invariance") and type(value).__name__ in message
 
 
-def _tokens(value: Any) -> list[str]:
+def _tokens(parameter: str, value: Any) -> list[str]:
     """Ways in which a message may show a value; any of them will do."""
     shown = []
     for form in (repr, str):
@@ -510,11 +511,23 @@ def _tokens(value: Any) -> list[str]:
         shown += [f"{value:g}", str(float(value))]
     try:
         array = np.asarray(value)  # as what an array it is looked at
-        shown += [str(array.shape), str(array.dtype), str(array)[:10], repr(array)[6:14]]
+        shown += [str(array)[:10], repr(array)[6:14]]
+        if array.ndim or parameter in DATA:
+            shown += [str(array.shape), str(array.dtype)]
     except (ValueError, TypeError):
         pass
     shown.append(f"object of type {type(value).__name__}")
     return [token for token in shown if token]
+
+
+def _shows(message: str, parameter: str, value: Any) -> bool:
+    """Whether a message shows the value: a token of it that is no part of a longer word."""
+    return any(
+        re.search(
+            rf"(?<![\w.]){re.escape(token)}" if token[0].isalnum() else re.escape(token), message
+        )
+        for token in _tokens(parameter, value)
+    )
 
 
 @contextmanager
@@ -552,9 +565,9 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
         message = str(error)
         if not any(_names(message, *change) for change in changes.items()):
             failure = f"{type(error).__name__} names no parameter: {message:.200}"
-        elif not message.startswith(OF_DATA) and not any(
-            t in message for v in changes.values() for t in _tokens(v)
-        ):
+        elif not (
+            message.startswith(OF_DATA) and any(parameter in DATA for parameter in changes)
+        ) and not any(_shows(message, *change) for change in changes.items()):
             failure = f"{type(error).__name__} does not show the value: {message:.200}"
     except TimeoutError:
         failure = "hangs"

@@ -249,19 +249,19 @@ def data(wanted: tuple[str, ...]) -> None:
     if wanted:
         sets = {entry.name: entry for entry in available()}
     for name, entry in sorted(sets.items()):
-        if not entry.present:
+        if entry.checksum_ok is False:
+            state, colour = "damaged, WRONG CHECKSUM", "red"
+        elif not entry.present:
             state, colour = "absent", "yellow"
-        elif entry.checksum_ok:
-            state, colour = "here, checksums hold", "green"
         else:
-            state, colour = "here, WRONG CHECKSUM", "red"
+            state, colour = "here, checksums hold", "green"
         click.secho(name, bold=True, nl=False)
         click.echo(": ", nl=False)
         click.secho(state, fg=colour)
         click.echo(f"    {entry.description}")
         click.echo(f"    files: {', '.join(map(str, entry.files))}")
         click.echo(f"    from {entry.source}")
-    if any(entry.present and not entry.checksum_ok for entry in sets.values()):
+    if any(entry.checksum_ok is False for entry in sets.values()):
         raise click.ClickException("a data set is damaged: remove its files and download it again")
 
 

@@ -36,9 +36,9 @@ class DatasetInfo:
         Official origin.
     present : bool
         Whether every file is here.
-    checksum_ok : bool
+    checksum_ok : bool or None
         Whether every file that is here was read and has a known checksum, of its bytes or of what
-        it unpacks to.
+        it unpacks to; None where none is here.
     """
 
     name: str
@@ -46,7 +46,7 @@ class DatasetInfo:
     files: list[str]
     source: str
     present: bool
-    checksum_ok: bool
+    checksum_ok: bool | None
 
 
 def _mnist(name: str, sha256: str) -> DataFile:
@@ -246,7 +246,7 @@ def available() -> list[DatasetInfo]:
                 ],
                 entry.origin,
                 present=len(here) == len(found),
-                checksum_ok=bool(here) and all(f.holds for f in here),
+                checksum_ok=all(f.holds for f in here) if here else None,
             )
         )
     return infos

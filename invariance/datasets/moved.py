@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Number, ParameterError, Seed, Whole, check_values, short
+from ..parameters import Array, Number, ParameterError, Seed, Whole, check_values, short
 from .dataset import Dataset
 from .images import load_mnist
 
@@ -20,7 +20,7 @@ _PARAMETERS = {
     "canvas": Whole(1),
     "n_train": Whole(0) | None,
     "n_test": Whole(0) | None,
-    "noise": Number(0),
+    "noise": Number(0, 1e30),
     "random_state": Seed(),
 }
 
@@ -35,15 +35,19 @@ def _given(
         mnist = load_mnist()
         images, labels = mnist.data, mnist.target
         name, sources = "MNIST", mnist.sources
-    pixels = np.asarray(images)
-    if pixels.ndim != 3 or pixels.dtype.kind not in "biuf":
+    if np.issubdtype(getattr(images, "dtype", np.float64), np.bool_):
+        images = np.asarray(images, dtype=np.float32)
+    if not Array(3).accepts(images):
         raise ParameterError(
-            "images must be numbers of shape (n, height, width), got "
-            f"{pixels.dtype} of shape {pixels.shape}"
+            f"images must be finite numbers of shape (n, height, width), got {short(images)}"
         )
+    pixels = np.asarray(images)
     classes = np.asarray(labels)
     if labels is None or classes.shape[:1] != pixels.shape[:1]:
-        raise ParameterError(f"{len(pixels)} images need as many labels, got {short(labels)}")
+        raise ParameterError(
+            f"images of shape {pixels.shape} need as many labels, {len(pixels)}, got "
+            f"{short(labels)}"
+        )
     scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
     return pixels.astype(np.float32) / scale, classes, name, sources
 

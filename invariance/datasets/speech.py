@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
-from ..parameters import Whole, check_values
+from ..parameters import Array, ParameterError, Whole, check_values, short
 from .catalogue import CATALOGUE, RECORDING, recordings
 from .dataset import Dataset
 from .files import decoded, fetch
@@ -116,11 +116,20 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
            [1., 2., 3., 4.]], dtype=float32)
     """
     check_values("fixed_length", {"n_samples": Whole(1)}, {"n_samples": n_samples})
+    if not isinstance(waves, Iterable) or isinstance(waves, (str, bytes)):
+        raise ParameterError(
+            f"fixed_length needs waves to be a sequence of waveforms, got {short(waves)}"
+        )
     waves = list(waves)
     rows = np.zeros((len(waves), n_samples), dtype=np.float32)
     for i, (row, wave) in enumerate(zip(rows, waves, strict=True)):
+        if not Array(1, empty=True).accepts(wave):
+            raise ParameterError(
+                f"fixed_length needs waves to be rows of finite numbers, but recording {i} is "
+                f"{short(wave)}"
+            )
         if not len(wave):
-            raise ValueError(f"recording {i} holds no samples (length zero)")
+            raise ParameterError(f"recording {i} of waves holds no samples (length zero)")
         surplus = len(wave) - n_samples
         if surplus >= 0:
             row[...] = wave[surplus // 2 : surplus // 2 + n_samples]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, check_values
+from ..parameters import ParameterError, Seed, Whole, check_values, short
 
 __all__ = ["balanced_sample", "split_rows"]
 
@@ -37,12 +39,12 @@ def split_rows(
     >>> split_rows([5, 6, 5, 6], train=speaker == 0, test=speaker == 1)
     (array([0, 1]), array([2, 3]))
     """
-    labels = np.asarray(target)
+    labels = _labels("split_rows", target)
     masks = [np.asarray(mask) for mask in (train, test)]
     for name, mask in zip(("train", "test"), masks, strict=True):
         if mask.dtype != bool or mask.shape != labels.shape:
             raise ParameterError(
-                f"{name} must be a mask of {len(labels)} booleans, got {mask.dtype} of shape "
+                f"{name} must be a mask of {len(labels)} booleans, as many as target has labels, got {mask.dtype} of shape "
                 f"{mask.shape}"
             )
         if not mask.any():
@@ -77,17 +79,30 @@ def balanced_sample(
     [2, 0, 4, 1]
     """
     given = {"per_class": per_class, "random_state": random_state}
-    check_values("balanced_sample", {"per_class": Whole(), "random_state": Seed()}, given)
-    labels = np.asarray(target)
+    check_values("balanced_sample", {"per_class": Whole(1), "random_state": Seed()}, given)
+    labels = _labels("balanced_sample", target)
     classes, counts = np.unique(labels, return_counts=True)
-    if not len(classes):
-        raise ParameterError("balanced_sample needs labels to draw from, got none")
-    if per_class < 1 or counts.min() < per_class:
+    if counts.min() < per_class:
         raise ParameterError(
-            f"cannot draw {per_class} rows of every class: class {classes[counts.argmin()]} has "
-            f"{counts.min()}"
+            f"cannot draw {per_class} rows (per_class) of every class: class "
+            f"{classes[counts.argmin()]} has {counts.min()} in the target {short(target)}"
         )
     rng = check_random_state(random_state)
     return np.concatenate(
         [rng.permutation(np.flatnonzero(labels == c))[:per_class] for c in classes]
     )
+
+
+def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
+    """Labels as an array of shape (n,), of one type and without NaN, so that they can be sorted."""
+    try:
+        labels = np.asarray(target)
+        np.sort(labels)
+    except (ValueError, TypeError):  # ragged, or labels that cannot be compared
+        labels = np.array(None)
+    if labels.ndim != 1 or not labels.size or bool((labels != labels).any()):
+        raise ParameterError(
+            f"{owner} needs target to be labels of one type, without NaN, shape (n,), got "
+            f"{short(target)}"
+        )
+    return labels

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
-from ..checks import check_finite
-from ..parameters import OneOf, ParameterError, Seed, Whole, check_values, short
+from ..parameters import OneOf, ParameterError, Seed, Whole, check_finite, check_values, short
 
 __all__ = ["median_gamma"]
 

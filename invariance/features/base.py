@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checks import check_rows
-from ..parameters import Kind, check_parameters
+from ..parameters import Kind, ParameterError, check_parameters
 
 __all__ = ["FeatureMap"]
 
@@ -31,16 +31,26 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """X of shape (n, d) in single or double precision; its d is remembered."""
         check_parameters(self)
         self._fitted = SimpleNamespace(**self.get_params(deep=False))
-        check_rows(type(self).__name__, X)
+        _check_rows(type(self).__name__, X)
         return validate_data(self, X, dtype=(np.float64, np.float32))
 
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision, with the d of the fitted points."""
         check_is_fitted(self)
-        check_rows(type(self).__name__, X)
+        _check_rows(type(self).__name__, X)
         return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _check_rows(owner: str, X: Any) -> None:
+    """Refuse arrays of images, which are to be given as rows of pixels."""
+    shape = tuple(getattr(X, "shape", ()))
+    if len(shape) > 2:
+        raise ParameterError(
+            f"{owner} expects points as rows of shape (n, d), got shape {shape}; use "
+            "X.reshape(len(X), -1)"
+        )

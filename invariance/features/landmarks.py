@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from ..checks import check_finite
 from ..kernels import Kernel
-from ..parameters import Array, Has, ParameterError, Positive, Seed, Whole, check_values
+from ..parameters import (
+    Array,
+    Has,
+    ParameterError,
+    Positive,
+    Seed,
+    Whole,
+    check_finite,
+    check_values,
+)
 
 __all__ = ["choose_landmarks", "leverage_scores", "whitener"]
 

@@ -7,7 +7,7 @@ slicing, sampling and blocking read the same for permutations, angles and matric
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -82,6 +82,8 @@ class Transformations(Abilities, BaseEstimator, ABC):
     symmetric: bool = False
     #: Whether transformed points have the shape of points; where not, they are rows.
     keeps_shape: bool = True
+    #: What `then` makes: `products` puts its Composition here, a subclass that cannot stand below.
+    _composition: ClassVar[Callable[[Transformations, Transformations], Transformations]]
     #: What the constructor's arguments may be.
     _parameters: ClassVar[Mapping[str, Kind]] = {}
 
@@ -214,10 +216,8 @@ class Transformations(Abilities, BaseEstimator, ABC):
 
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
-        from .products import Composition
-
         check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
-        return Composition(self, other)
+        return self._composition(self, other)
 
     def _flatten(self, X: NDArray[Any]) -> NDArray[Any]:
         """X as (n, d), checked against the group's own shape."""

@@ -237,3 +237,6 @@ class Composition(Transformations):
         for a, b in pairwise([*starts, len(one)]):
             moved[a:b] = self.second.act(two[a:b], self.first.act(one[a : a + 1], X)[0])
         return moved
+
+
+Transformations._composition = Composition

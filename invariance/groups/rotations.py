@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..parameters import Array
-from .densities import DENSITY, Density, Uniform, normalised, nodes_for
+from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 from .resampled import Resampled
 
 __all__ = ["Rotations"]

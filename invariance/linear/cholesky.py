@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Positive, Whole, check_values
+from ..parameters import Number, Whole, check_values
 from .classes import check_two_classes, misclassification
 from .gram import check_gram, check_labels, lowest_eigenvalue, rounding
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
-_KINDS = {"start": Positive(), "step": Number(above=1), "max_steps": Whole(1)}
+_KINDS = {"start": Number(above=0, most=1e15), "step": Number(above=1), "max_steps": Whole(1)}
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from ..checks import check_finite
-from ..parameters import OneOf
+from ..parameters import OneOf, ParameterError, check_finite
 
 __all__ = [
     "REPAIRS",
@@ -30,13 +29,15 @@ class IndefiniteWarning(UserWarning):
     """A Gram matrix has negative eigenvalues: how many, how large, and what follows."""
 
 
-def check_gram(gram: NDArray, targets: NDArray, called: str = "label") -> None:
+def check_gram(
+    gram: NDArray, targets: NDArray, called: str = "label", name: str = "labels"
+) -> None:
     """Refuse a Gram matrix that is not square, finite and symmetric with one target per row."""
     n = len(targets) if targets.ndim == 1 else -1
     if n < 1 or gram.shape != (n, n):
-        raise ValueError(
+        raise ParameterError(
             f"expected a square Gram matrix and one {called} per row, got shapes {gram.shape} and "
-            f"{targets.shape}"
+            f"{targets.shape} of gram and {name}"
         )
     check_finite("the Gram matrix", gram)
     check_symmetric(gram)

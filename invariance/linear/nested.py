@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from ..checks import check_finite
-from ..parameters import ParameterError, Whole, check_values
+from ..parameters import Array, ParameterError, Whole, check_finite, check_values, short
 from .gram import check_gram
 from .ridge import RidgeSolver, check_alphas
 
@@ -58,14 +57,21 @@ def _predict(
 
 
 def _check_folds(folds: Sequence[NDArray], n: int) -> None:
-    """Refuse folds that are empty, reach beyond the points or share one."""
+    """Refuse fewer than three folds, and such that are empty, reach too far or share a point."""
+    if not isinstance(folds, (list, tuple, np.ndarray)) or getattr(folds, "ndim", 1) == 0:
+        raise ParameterError(f"folds must be a list of arrays of indices, got {short(folds)}")
+    if len(folds) < 3:
+        raise ParameterError(
+            f"nested cross-validation needs at least 3 folds, got {len(folds)}: {short(folds)}"
+        )
     owner = np.full(n, -1)
     for a, fold in enumerate(folds):
-        fold = np.asarray(fold)
-        if fold.ndim != 1 or not fold.size or not np.issubdtype(fold.dtype, np.integer):
-            raise ValueError(
-                f"each fold must be a row of at least one index, but fold {a} is {fold!r}"
+        if not Array(1, whole=True).accepts(fold):
+            raise ParameterError(
+                f"each of the folds must be a row of at least one index, but fold {a} is "
+                f"{short(fold)}: got {short(folds)}"
             )
+        fold = np.asarray(fold)
         outside = fold[(fold < 0) | (fold >= n)]
         if outside.size:
             raise ValueError(f"fold {a} has index {outside[0]}, outside 0 .. {n - 1}")
@@ -141,12 +147,10 @@ def nested_ridge(
         "nested_ridge", alphas, relative_to=relative_to, repair=repair, verbose=verbose
     )
     gram, y = np.asarray(gram, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    check_gram(gram, y, "target")
+    check_gram(gram, y, "target", "y")
     check_finite("y", y)
-    k = len(folds)
-    if k < 3:
-        raise ParameterError(f"nested cross-validation needs at least 3 folds, got {k}")
     _check_folds(folds, len(y))
+    k = len(folds)
     check_values("nested_ridge", {"n_inner": None | Whole(2, k - 1)}, {"n_inner": n_inner})
     if n_inner is not None and n_inner % 2:
         raise ParameterError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ..extras import need
-from ..parameters import OneOf, Positive, Text, check_parameters, check_values
+from ..parameters import (
+    Array,
+    OneOf,
+    ParameterError,
+    Positive,
+    Text,
+    check_parameters,
+    check_values,
+    short,
+)
 from .classes import OneVsRest, check_two_classes
 from .ridge import check_scale
 
@@ -36,7 +46,8 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     >>> margin_loss("hinge", [-1.0, 0.5, 2.0])
     array([2. , 0.5, 0. ])
     """
-    check_values("margin_loss", {"loss": _LOSSES}, {"loss": loss})
+    kinds = {"loss": _LOSSES, "margins": Array(empty=True)}
+    check_values("margin_loss", kinds, {"loss": loss, "margins": margins})
     u = np.asarray(margins, dtype=float)
     if loss == "hinge":
         return np.maximum(1 - u, 0)
@@ -172,13 +183,19 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         else:
             risk = cp.sum_squares(cp.multiply(np.sqrt(c), 1 - u))
         solver = self.solver or _SOLVERS[self.loss]
+        if solver.upper() not in cp.installed_solvers():
+            raise ParameterError(
+                f"NormInfinityClassifier needs solver to be one of {cp.installed_solvers()}, got "
+                f"{short(solver)}"
+            )
         with warnings.catch_warnings():
             # The duality gap measures what the solver only suspects.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            cp.Problem(cp.Minimize(risk), [margins]).solve(solver=solver)
+            with suppress(cp.error.SolverError):  # then there are no weights
+                cp.Problem(cp.Minimize(risk), [margins]).solve(solver=solver)
         if w.value is None:
             raise RuntimeError(
-                f"the solver {solver} returned no weights; "
+                f"the solver {solver} returned no weights at bound={short(self.bound)}; "
                 "try another one (HIGHS, CLARABEL, SCS) or scale the features"
             )
         v = np.clip(w.value, -1, 1)

@@ -23,8 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..checks import check_finite
-from ..deprecation import renamed_parameters
+from ..deprecation import renamed_parameters, warn_renamed
 from ..kernel_matrix import kernel_matrix
 from ..parameters import (
     Array,
@@ -34,6 +33,7 @@ from ..parameters import (
     ParameterError,
     Positive,
     Text,
+    check_finite,
     check_parameters,
     short,
 )
@@ -223,6 +223,16 @@ class _RegularisedLeastSquares(BaseEstimator):
             X = kernel_matrix(self.kernel_, X, self.X_fit_)
             check_finite("the kernel between new points and training points", X)
         return X @ self.dual_coef_ + self.intercept_
+
+    @property
+    def lambda_(self) -> float:
+        warn_renamed("lambda_", "alpha_")
+        return self.alpha_
+
+    @property
+    def lambdas_(self) -> NDArray:
+        warn_renamed("lambdas_", "alphas_")
+        return self.alphas_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -248,8 +248,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         values = np.asarray(self.density(X), dtype=float)
         if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
             raise ParameterError(
-                f"density must give one positive number per point, shape ({len(X)},), but gave "
-                f"{short(values)}"
+                f"density must give one positive number per point, shape ({len(X)},), but "
+                f"{short(self.density)} gave {short(values)}"
             )
         return 1 / values
 

@@ -248,8 +248,8 @@ class Basis(BaseEstimator, ABC):
         points = check_array(X, dtype=np.float64)
         if points.shape[1] != self.n_features:
             raise ParameterError(
-                f"points of {type(self).__name__} have {self.n_features} coordinates, "
-                f"got {points.shape[1]}"
+                f"points of {short(self)} have {self.n_features} coordinates, got X with "
+                f"{points.shape[1]}"
             )
         return points
 
@@ -426,7 +426,7 @@ class Basis(BaseEstimator, ABC):
         if group.n_features not in (None, d):
             raise ParameterError(
                 f"{short(group)} acts on {group.n_features} coordinates, but the points of "
-                f"{type(self).__name__} have {d}"
+                f"{short(self)} have {d}"
             )
         elements = np.asarray(elements)
         if len(elements) == 0:

@@ -20,6 +20,7 @@ _KINDS = {
     "n_elements": Whole(1),
     "relative": Flag(),
     "random_state": Seed(),
+    "verbose": Whole(0) | Flag(),
 }
 
 #: At most this many points are handed to the function at once.
@@ -69,7 +70,8 @@ def invariance_discrepancy(
     8.0
     """
     given = {"group": group, "X": X, "n_elements": n_elements, "relative": relative}
-    check_values("invariance_discrepancy", _KINDS, given | {"random_state": random_state})
+    given |= {"random_state": random_state, "verbose": verbose}
+    check_values("invariance_discrepancy", _KINDS, given)
     X = np.asarray(X, dtype=float)
     reference = np.asarray(function(X))
     size = np.abs(reference).max(axis=0)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
-from ..parameters import Flag, Has, Positive, check_parameters
+from ..parameters import Flag, Has, Number, Positive, check_parameters
 from ..theory.soleymani2025 import alpha
 from .base import Basis
 from .projection import invariant_subspace
@@ -209,7 +209,7 @@ class HeatKernel(SpectralKernel):
     array([[1.    , 0.6065, 0.1353]])
     """
 
-    _parameters = {"length_scale": Positive()}
+    _parameters = {"length_scale": Number(above=0, most=1e100)}
 
     def __init__(
         self, basis: Basis, length_scale: float = 0.5, *, group: Transformations | None = None
@@ -251,7 +251,7 @@ class MaternKernel(SpectralKernel):
     True
     """
 
-    _parameters = {"length_scale": Positive(), "nu": Positive()}
+    _parameters = {"length_scale": Number(above=0, most=1e100), "nu": Positive()}
 
     def __init__(
         self,

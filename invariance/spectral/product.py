@@ -19,6 +19,9 @@ from .base import Basis, Eigenspace, Maps
 
 __all__ = ["Product"]
 
+#: More products of eigenspaces than this are not listed: sorting them would take minutes.
+PRODUCTS_LIMIT = 1_000_000
+
 
 class _Factors(Kind):
     """Lists of bases, at least one."""
@@ -104,6 +107,11 @@ class Product(Basis):
                     break
                 values.append(space.eigenvalue)
             spectra.append(values)
+        if prod(map(len, spectra)) > PRODUCTS_LIMIT:
+            raise ParameterError(
+                f"{short(self)}: more than {PRODUCTS_LIMIT} products of eigenspaces lie below the "
+                f"eigenvalue {limit:g}; lower degree"
+            )
         sums = sorted(
             (sum(values[k] for values, k in zip(spectra, chosen, strict=True)), chosen)
             for chosen in product(*(range(len(values)) for values in spectra))
@@ -263,7 +271,7 @@ class Product(Basis):
         if group.n_features not in (None, d):
             raise ParameterError(
                 f"{short(group)} acts on {group.n_features} coordinates, but the points of "
-                f"Product have {d}"
+                f"{short(self)} have {d}"
             )
         matrices, shifts = np.zeros((len(elements), d, d)), np.zeros((len(elements), d))
         sources = self._sources(group, elements)

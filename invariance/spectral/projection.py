@@ -17,7 +17,7 @@ from scipy import sparse
 
 from ..extras import need
 from ..groups import Transformations
-from ..parameters import Array, Has, OneOf, ParameterError, check_values
+from ..parameters import Array, Has, OneOf, ParameterError, check_values, short
 from .actions import Actions, Symmetry
 from .base import Basis, OracleCalls
 from .null_space import null_projection, null_vectors, range_rows
@@ -95,7 +95,7 @@ def project(
     if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
         raise ParameterError(
             f"coefficients must have shape ({basis.n_functions_},) or ({basis.n_functions_}, m) "
-            f"for this basis, got {coefficients.shape}"
+            f"for {short(basis)}, got shape {coefficients.shape}: {short(coefficients)}"
         )
     columns = coefficients.reshape(len(coefficients), -1)
     result = np.empty_like(columns)

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import ParameterError, Positive, Whole, check_parameters, check_values, short
+from ..parameters import Number, ParameterError, Whole, check_parameters, check_values, short
 from .base import Basis, Eigenspace, Maps, signed_permutation
 from .rows import RowIndex
 
@@ -50,7 +50,7 @@ class Torus(Basis):
 
     _parameters = {
         "n_features": Whole(1),
-        "period": Positive(),
+        "period": Number(1e-100, 1e100),
         "degree": Whole(0) | None,
     }
 

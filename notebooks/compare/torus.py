@@ -38,6 +38,8 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
+import warnings
+
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
@@ -171,7 +173,10 @@ def fit(method, X, y, repetition):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
         model = SpectralAveraging(Torus(DIMENSION), flips, degree=1, estimator=estimator)
         grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
-        return GridSearchCV(model, grid, scoring="neg_mean_squared_error").fit(X, y).predict
+        search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
+        with warnings.catch_warnings():  # of degrees too high for the folds, which the search rejects
+            warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
+            return search.fit(X, y).predict
     E = in_space(X)
     if method == "augmentation":
         moved = on_space.act(on_space.sample(3, repetition), E)

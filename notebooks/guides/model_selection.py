@@ -78,7 +78,7 @@ print("\n".join(name for name in model.get_params() if name.startswith("svc__ker
 # the quick form that moves one argument alone, is symmetric (with each shift its opposite is there)
 # but need not be positive definite, and neither need `BestFit`. `SVC` takes such kernels without a
 # word and stops at a stationary point; whether that is a good one, the held-out folds say. The
-# default `sides` gives a positive definite kernel, at the cost of moving both arguments. What
+# default `side` gives a positive definite kernel, at the cost of moving both arguments. What
 # `gram_report` prints below is of the training images, with shifts by up to two pixels.
 
 # %%

@@ -127,7 +127,7 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 # ## 3. Kernel or features?
 #
 # Up to a few thousand points: a kernel, in `SVC`, `KernelRidge` or a Gaussian process. `Average`
-# with its default `sides` has no negative eigenvalues, whatever the transformations. (With
+# with its default `side` has no negative eigenvalues, whatever the transformations. (With
 # `side="second"`, over transformations that form no group, it may; `guides/model_selection` has
 # such a case.) `BestFit` looks for the best alignment, is often better with few samples, and may be
 # indefinite. Beyond: features, whose cost grows with $n$ and not $n^2$, and any linear model behind
@@ -247,7 +247,7 @@ run.table(
 
 # %% [markdown]
 # **Is the kernel one?** A support vector machine wants a positive semi-definite Gram matrix.
-# `Average`, with the default `sides`, gives one by construction, `BestFit` need not; `gram_report`
+# `Average`, with the default `side`, gives one by construction, `BestFit` need not; `gram_report`
 # says what it found and what to do about it.
 
 # %%

@@ -328,7 +328,12 @@ cases = [
     (*run.rng.uniform(-2, 2, 2), *run.rng.uniform(0.2, 2, 2), run.rng.uniform(-0.98, 0.98))
     for _ in range(run.choose(quick=50, full=300))
 ]
-clark = np.array([theory.clark_max_moments(*case) for case in cases])
+clark = np.array(
+    [
+        theory.clark_max_moments(*means, sd_x=sd_x, sd_y=sd_y, rho=rho)
+        for *means, sd_x, sd_y, rho in cases
+    ]
+)
 integrated = np.array([integrated_moments(*case) for case in cases])
 # Equation (11): for unit x and z the mean maximum of the projections is |x - z| / sqrt(2 pi d).
 eleven = []

@@ -190,6 +190,9 @@ def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets["digits"].checksum_ok = False
     damaged = invoke("data")
     assert damaged.exit_code == 1 and "WRONG CHECKSUM" in damaged.output
+    sets["digits"].present = False  # one file damaged, another one missing
+    damaged = invoke("data")
+    assert damaged.exit_code == 1 and "digits: damaged" in damaged.output
 
 
 def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, monkeypatch):

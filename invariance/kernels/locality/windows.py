@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import is_integer
+from ...parameters import Whole
 
 __all__ = ["Settings", "image_sizes", "memberships", "window_settings"]
 
@@ -36,18 +36,18 @@ def window_settings(kernel: Any, n_layers: int) -> list[Settings]:
         strict=True,
     )
     for window, padding, stride in settings:
-        if not is_integer(window) or window < 1:
+        if not Whole(1).accepts(window):
             raise ValueError(f"window must be a positive odd integer, got {window!r}")
         if window % 2 == 0:
             raise ValueError(
                 f"window must be odd, to have a pixel at its centre, got {window!r}: take "
                 f"{window - 1} or {window + 1}"
             )
-        if not is_integer(stride) or stride < 1:
+        if not Whole(1).accepts(stride):
             raise ValueError(f"stride must be a positive integer, got {stride!r}")
         if isinstance(padding, str):
             padding = {"same": (window - 1) // 2, "valid": 0}.get(padding, padding)
-        if not is_integer(padding) or not 0 <= padding < window:
+        if not Whole(0, int(window) - 1).accepts(padding):
             raise ValueError(
                 "padding must be 'same', 'valid' or a number of pixels below the window's "
                 f"{window}, got {padding!r}"

@@ -274,8 +274,8 @@ class OrbitProducts:
         n, m = len(X), len(Y)
         ours = self.side == "second"
         terms = self._first_terms(problem, X)
-        key = problem.dtype, type(reduction := problem.reduction), reduction.n_outputs
-        key = *key, problem.folded
+        reduction = problem.reduction
+        key = problem.dtype, type(reduction), reduction.n_outputs, problem.folded
         kept = None
         if key in self._kept:
             way, kept = self._kept[key]

@@ -38,6 +38,8 @@ full: $(VENV)/.full
 	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
+# The array checks of scikit-learn's check_estimator run only where this is set.
+test: export SCIPY_ARRAY_API ?= 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
 

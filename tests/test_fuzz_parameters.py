@@ -432,12 +432,13 @@ def _points(thing: Any, name: str) -> np.ndarray:
 def use(name: str, thing: Any) -> None:
     """Do with an object what it is for, and look at the result."""
     if name in ("spectral.Circle", "spectral.Torus", "spectral.Product", "spectral.Sphere"):
+        size = thing.n_functions_  # looks at the parameters before points are made of them
         width = {"spectral.Circle": 1, "spectral.Product": 2}.get(name, 0) or thing.n_features
         width = width if isinstance(width, int) and width is not True and width > 0 else 4
         points = _points(thing, name)[:, :1].repeat(width, axis=1)
         if name == "spectral.Sphere":
             points /= np.linalg.norm(points, axis=1, keepdims=True)
-        _right("evaluate", thing.evaluate(points), (8, thing.n_functions_))
+        _right("evaluate", thing.evaluate(points), (8, size))
     elif hasattr(thing, "act") and hasattr(thing, "sample"):
         points = _points(thing, name)
         moved = thing.act(thing.sample(3, random_state=0), points)

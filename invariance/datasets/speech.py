@@ -129,7 +129,7 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
                 f"{short(wave)}"
             )
         if not len(wave):
-            raise ParameterError(f"recording {i} of waves holds no samples (length zero)")
+            raise ParameterError(f"recording {i} holds no samples (length zero) in waves")
         surplus = len(wave) - n_samples
         if surplus >= 0:
             row[...] = wave[surplus // 2 : surplus // 2 + n_samples]

@@ -44,8 +44,8 @@ def split_rows(
     for name, mask in zip(("train", "test"), masks, strict=True):
         if mask.dtype != bool or mask.shape != labels.shape:
             raise ParameterError(
-                f"{name} must be a mask of {len(labels)} booleans, as many as target has labels, got {mask.dtype} of shape "
-                f"{mask.shape}"
+                f"{name} must be a mask of {len(labels)} booleans, as many as target has labels, "
+                f"got {mask.dtype} of shape {mask.shape}"
             )
         if not mask.any():
             raise ParameterError(f"the split leaves no row to {name}: check the groups it names")
@@ -79,10 +79,10 @@ def balanced_sample(
     [2, 0, 4, 1]
     """
     given = {"per_class": per_class, "random_state": random_state}
-    check_values("balanced_sample", {"per_class": Whole(1), "random_state": Seed()}, given)
+    check_values("balanced_sample", {"per_class": Whole(), "random_state": Seed()}, given)
     labels = _labels("balanced_sample", target)
     classes, counts = np.unique(labels, return_counts=True)
-    if counts.min() < per_class:
+    if per_class < 1 or counts.min() < per_class:
         raise ParameterError(
             f"cannot draw {per_class} rows (per_class) of every class: class "
             f"{classes[counts.argmin()]} has {counts.min()} in the target {short(target)}"

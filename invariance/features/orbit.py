@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from .base import FeatureMap
 
 __all__ = ["OrbitFeatures", "spawn"]
 
+#: Arrays of more bytes are refused by name, before NumPy fails to allocate them.
+_MOST_BYTES = 2**40
 _SIDES = {"side": OneOf("auto", "first", "second")}
 _OLD_SIDES = {"points": "first", "templates": "second"}
 
@@ -42,6 +45,8 @@ class OrbitFeatures(FeatureMap, ABC):
         "random_state": Seed(),
     }
     _orbits: OrbitProducts
+    #: Whether templates are taken among the points, of which there are no more.
+    _among_points = False
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of points X of shape (n, d), one row per point, of X's floating type.
@@ -68,6 +73,7 @@ class OrbitFeatures(FeatureMap, ABC):
             X = on_host(X, f"{type(self).__name__}.fit")
         X = super()._points_to_fit(X)
         self._check_size(X)
+        self._check_counts(*X.shape)
         self.group_: Transformations | None = clone(self.group, safe=False)
         due = getattr(self.group_, "n_features", None)
         if due not in (None, X.shape[1]):
@@ -84,6 +90,25 @@ class OrbitFeatures(FeatureMap, ABC):
             X = self._points_to_transform(X)
         self._check_size(X)
         return X
+
+    def _check_counts(self, n: int, d: int) -> None:
+        """Refuse counts whose templates, features or elements no memory holds."""
+        given, reduction = self._fitted, self._reduction()
+        m = min(given.n_components, n) if self._among_points else given.n_components
+        kept = reduction.n_outputs * prod(reduction.tail)
+        arrays = {
+            "templates": (m, d),
+            "features": (n, m * kept),
+            "group elements": (given.n_transforms or 0, 1),
+        }
+        for name, shape in arrays.items():
+            if prod(map(int, shape)) * 8 > _MOST_BYTES:
+                names = ("n_components", "n_bins", "n_transforms")
+                counts = {k: getattr(given, k) for k in names if hasattr(given, k)}
+                raise ParameterError(
+                    f"{type(self).__name__}: {name} of shape {shape} would take more than 1 TiB "
+                    f"with {', '.join(f'{k}={v!r}' for k, v in counts.items())}: take fewer"
+                )
 
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""

@@ -81,6 +81,7 @@ class OrbitNystroem(OrbitFeatures):
     True
     """
 
+    _among_points = True
     _parameters = {
         "n_components": Whole(1),
         "kernel": OneOf("gaussian", "laplacian") | KERNEL,

@@ -7,7 +7,7 @@ slicing, sampling and blocking read the same for permutations, angles and matric
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -83,7 +83,7 @@ class Transformations(Abilities, BaseEstimator, ABC):
     #: Whether transformed points have the shape of points; where not, they are rows.
     keeps_shape: bool = True
     #: What `then` makes: `products` puts its Composition here, a subclass that cannot stand below.
-    _composition: ClassVar[Callable[[Transformations, Transformations], Transformations]]
+    _composition: ClassVar[Any]
     #: What the constructor's arguments may be.
     _parameters: ClassVar[Mapping[str, Kind]] = {}
 
@@ -217,7 +217,8 @@ class Transformations(Abilities, BaseEstimator, ABC):
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
         check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
-        return self._composition(self, other)
+        made: Transformations = self._composition(self, other)
+        return made
 
     def _flatten(self, X: NDArray[Any]) -> NDArray[Any]:
         """X as (n, d), checked against the group's own shape."""

@@ -69,6 +69,8 @@ class Circle(Way):
         terms = self.problem.column_terms(Y[None], offsets)
         ones = np.ones(len(Y), Y.dtype) if self.problem.first_terms else None
         moved = self._extended(Y, None if terms is None else terms[0], ones)
+        if self.problem.folded:
+            moved *= moved.dtype.type(self.problem.form.rate)
         fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
         frequencies = np.concatenate([self.frequencies, fixed])
         products = CircleProducts(frequencies, moved, self.angles)
@@ -82,13 +84,13 @@ class Circle(Way):
         weights = self.weights[:, None]
         shape = len(X), products.n_templates, *reduction.tail
         outputs: list[Array] = [np.empty(shape, problem.dtype) for _ in range(reduction.n_outputs)]
-        r, every = len(self.angles), slice(None)
+        r, every, form = len(self.angles), slice(None), problem.applied
         for start in range(0, products.n_templates, _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
             flat = [part.reshape(-1, *reduction.tail) for part in parts]
             for which, values in products.pairs(gathered, every, columns):
-                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, problem.form)
+                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, form)
                 for part, tile in zip(flat, tiles, strict=True):
                     part[which] = tile[0]
             for out, part in zip(outputs, parts, strict=True):

@@ -169,7 +169,7 @@ class OrbitProducts:
 
     def _check_norms(self, *points: Array) -> None:
         """Refuse points whose squared distances overflow: products alone may not show it."""
-        largest = max(float(np.abs(A).max(initial=0)) for A in points)
+        largest = max(float(max(A.max(initial=0), -A.min(initial=0))) for A in points)
         if largest > 1e150:
             raise ValueError(
                 f"{self.owner}: squared distances are beyond float64; the largest absolute feature "
@@ -274,14 +274,14 @@ class OrbitProducts:
         n, m = len(X), len(Y)
         ours = self.side == "second"
         terms = self._first_terms(problem, X)
-        key = problem.dtype, type(problem.reduction).__name__, problem.reduction.n_outputs
+        reduction = problem.reduction
+        key = problem.dtype, type(reduction), reduction.n_outputs, problem.folded
         kept = None
         if key in self._kept:
             way, kept = self._kept[key]
             way.problem = problem
         elif way is None:
             way = offered(problem, n, m)[0]
-        reduction = problem.reduction
         needed = False
         small = way.operations(n, m) < _THREADS_FROM
         threads = 1 if small else effective_n_jobs(self.n_jobs)

@@ -96,7 +96,9 @@ class Product(Way):
         if self.problem.first_terms:
             extra.append(np.ones((r * m, 1), lifted.dtype))
         if extra:
-            lifted = np.concatenate([*extra, lifted], axis=1, dtype=lifted.dtype)
+            lifted = np.concatenate([lifted, *extra], axis=1, dtype=lifted.dtype)
+        if self.problem.folded:
+            lifted *= lifted.dtype.type(self.problem.form.rate)
         return lifted.reshape(r, m, -1)
 
     def own(self, X: Array, n_extra: int, terms: Array | None) -> Array:
@@ -111,7 +113,7 @@ class Product(Way):
             extra.append(np.ones((len(X), 1), first.dtype))
         if terms is not None:
             extra.append(terms[:, None])
-        return np.concatenate([*extra, first], axis=1, dtype=first.dtype) if extra else first
+        return np.concatenate([first, *extra], axis=1, dtype=first.dtype) if extra else first
 
     def _n_extra(self, offsets: Array | None) -> int:
         form = self.problem.form
@@ -159,7 +161,7 @@ class Product(Way):
         for which, weights, matrix in tiles:
             r = len(weights)
             values = self._values(own, matrix, some).reshape(1, len(X), r, -1)
-            parts = reduction.of(values, weights.reshape(1, r), problem.form)
+            parts = reduction.of(values, weights.reshape(1, r), problem.applied)
             for i, (out, part) in enumerate(zip(outputs, parts, strict=True)):
                 if which.start > done:
                     out[:, which] = part

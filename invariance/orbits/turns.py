@@ -53,7 +53,10 @@ class Turns(Product):
         own = [terms.reshape(-1, 1).astype(parts.dtype, copy=False), parts]
         if self.problem.first_terms:
             own.insert(0, np.ones((r * m, 1), parts.dtype))
-        return np.concatenate(own, axis=1).reshape(r, m, -1)
+        lifted = np.concatenate(own, axis=1)
+        if self.problem.folded:
+            lifted *= lifted.dtype.type(self.problem.form.rate)
+        return lifted.reshape(r, m, -1)
 
     def own(self, X: Array, n_extra: int, terms: Array | None) -> Array:
         own = [np.ones((len(X), 1), X.dtype), self.turns.first(X)]

@@ -107,6 +107,21 @@ class Problem:
         return shown
 
     @property
+    def folded(self) -> bool:
+        """Whether prepared second points are scaled so that products are the exponents sought."""
+        return (
+            self.form.rate is not None
+            and self.form.distance
+            and self.reduction.plain_mean
+            and self.evaluate is None
+        )
+
+    @property
+    def applied(self) -> Form:
+        """The outer function of products with prepared second points."""
+        return Form(_exponential) if self.folded else self.form
+
+    @property
     def n_channels(self) -> int:
         return self.form.n_channels or self.shape[2]
 
@@ -132,6 +147,12 @@ class Problem:
             own = np.broadcast_to(offsets.astype(self.dtype), moved.shape[:2])
             terms = own if terms is None else terms + own
         return terms
+
+
+def _exponential(values: Any, xp: Any) -> Any:
+    """exp, in place, of what is at most zero but for rounding."""
+    np.exp(values, out=values)
+    return np.minimum(values, 1, out=values)
 
 
 class Way(ABC):

@@ -174,7 +174,9 @@ def fit(method, X, y, repetition):
         model = SpectralAveraging(Torus(DIMENSION), flips, degree=1, estimator=estimator)
         grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
         search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
-        with warnings.catch_warnings():  # of degrees too high for the folds, which the search rejects
+        with (
+            warnings.catch_warnings()
+        ):  # of degrees too high for the folds, which the search rejects
             warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
             return search.fit(X, y).predict
     E = in_space(X)

@@ -49,14 +49,14 @@ run = Run("liu2022/locality", profile=profile, seed=seed)
 n = run.choose(quick=40, full=120)
 violations, rows = [], []
 for settings in (
-    dict(shape=(10, 10), window=3, degrees=(2, 4)),
-    dict(shape=(10, 10), window=5, degrees=(2, 4), padding="valid", stride=2),
-    dict(shape=(10, 10), window=3, degrees=(2, 2, 2)),
-    dict(shape=(8, 8), window=3, degrees=(2, 1, 2, 2)),
-    dict(shape=(8, 8), window=3, degrees=(3, 2), channels=3),
-    dict(shape=(8, 8), window=3, degrees=(3, 2), channels=3, mixed=True),
-    dict(shape=(40,), window=(5, 3), degrees=(3, 2, 3)),
-    dict(shape=(40,), window=3, degrees=(2, 1, 2, 1, 2)),
+    dict(shape=(10, 10), window=3, powers=(2, 4)),
+    dict(shape=(10, 10), window=5, powers=(2, 4), padding="valid", stride=2),
+    dict(shape=(10, 10), window=3, powers=(2, 2, 2)),
+    dict(shape=(8, 8), window=3, powers=(2, 1, 2, 2)),
+    dict(shape=(8, 8), window=3, powers=(3, 2), channels=3),
+    dict(shape=(8, 8), window=3, powers=(3, 2), channels=3, mixed=True),
+    dict(shape=(40,), window=(5, 3), powers=(3, 2, 3)),
+    dict(shape=(40,), window=3, powers=(2, 1, 2, 1, 2)),
 ):
     kernel = Locality(**settings)
     report = gram_report(kernel(run.rng.standard_normal((n, kernel.n_features))))
@@ -64,7 +64,7 @@ for settings in (
     rows.append(
         {
             "kernel": repr(kernel).replace("\n", " "),
-            "local layers": len(kernel.degrees) - 1,
+            "local layers": len(kernel.powers) - 1,
             "smallest / largest eigenvalue": f"{report.smallest / report.largest:.1e}",
             "asymmetry": f"{report.asymmetry:.0e}",
         }

@@ -60,14 +60,28 @@ def test_sampled_angles_follow_the_density():
         assert abs(error) < 4.5 / np.sqrt(20_000)
 
 
-@pytest.mark.parametrize("bad", [[1], [1, 1, 1], [1, 2], [-1, -1], [0.5, 0.5], [1, 0, 1]])
-def test_unpaired_frequencies_are_refused(bad):
-    with pytest.raises(ValueError, match="frequencies must"):
+UNPAIRED = "frequencies must"
+NOT_WHOLE = r"frequencies to be an array of whole numbers >= 0, at least one, got \["
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ([1], UNPAIRED),
+        ([1, 1, 1], UNPAIRED),
+        ([1, 2], UNPAIRED),
+        ([1, 0, 1], UNPAIRED),
+        ([-1, -1], NOT_WHOLE + "-1, -1"),
+        ([0.5, 0.5], NOT_WHOLE + "0.5, 0.5"),
+    ],
+)
+def test_unpaired_frequencies_are_refused(bad, message):
+    with pytest.raises(ValueError, match=message):
         CircleAction(bad).act([0.1], np.ones((1, len(bad))))
 
 
 def test_bad_nodes_and_vanishing_densities():
-    with pytest.raises(ValueError, match="n_nodes >= 1"):
+    with pytest.raises(ValueError, match="n_nodes to be a whole number >= 1 or None, got 0"):
         CircleAction([1, 1], n_nodes=0).elements()
     with pytest.raises(ValueError, match="vanishes at all 2 nodes"):
         CircleAction([1, 1], Normal(0.01, loc=1.0), n_nodes=2).weights()
@@ -186,7 +200,9 @@ def test_the_average_over_a_circle_over_many_tiles():
     threads = Average(Gaussian(0.3), group, side="both", n_jobs=2)
     assert_allclose(gram, threads(X, X.copy()), atol=1e-12)
     assert np.linalg.eigvalsh(gram).min() > -1e-10
-    several = Average(Gaussian(1.0), group, side="both").grams(X, X[:9], [0.1, 0.3])
+    one_sided = Average(Gaussian(0.3), group)(X)
+    assert np.array_equal(one_sided, one_sided.T)
+    several = Average(Gaussian(1.0), group).grams(X, X[:9], [0.1, 0.3])
     assert_allclose(several[1], gram[:, :9], atol=1e-12)
 
 

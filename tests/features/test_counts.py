@@ -6,6 +6,7 @@ import pytest
 from invariance.features import AngularBasis, GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, Gaussian
+from invariance.parameters import ParameterError
 
 X = np.random.default_rng(0).standard_normal((8, 4))
 
@@ -59,3 +60,21 @@ def test_images_are_given_as_rows(features):
     if not isinstance(features, OrbitNystroem):  # which would warn of too few points
         with pytest.raises(ValueError, match=message):
             features.fit(X).transform(X.reshape(8, 2, 2))
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (GroupCDF(n_components=10**12), "GroupCDF: templates .*n_components=1000000000000"),
+        (GroupCDF(n_components=10**5, n_bins=10**9), "GroupCDF: features .*n_bins=1000000000"),
+        (MaxFilter(n_components=10**12), "MaxFilter: templates .*n_components=1000000000000"),
+        (OrbitFourier(n_components=10**12), "OrbitFourier: templates .*n_components=10{12}"),
+        (
+            OrbitNystroem(CyclicShifts(4), n_transforms=10**12),
+            "OrbitNystroem: group elements .*n_transforms=10{12}",
+        ),
+    ],
+)
+def test_counts_that_no_memory_holds_are_refused(model, message):
+    with pytest.raises(ParameterError, match=message):
+        model.fit(np.ones((3, 4)))

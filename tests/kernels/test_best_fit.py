@@ -282,7 +282,10 @@ def test_support_vector_machine_takes_the_kernel():
         ),
         (BestFit(Linear(), CYCLIC, block_bytes=1e9), "block_bytes to be a whole number.*got 1000"),
         (BestFit(Linear(), Affine(SHAPE, maps=[])), "at least one"),
-        (BestFit(Linear(), Affine(SHAPE, maps=[[[1, 0, np.nan], [0, 1, 0]]])), "finite numbers.*got .*nan"),
+        (
+            BestFit(Linear(), Affine(SHAPE, maps=[[[1, 0, np.nan], [0, 1, 0]]])),
+            "finite numbers.*got .*nan",
+        ),
     ],
     ids=repr,
 )

@@ -192,6 +192,15 @@ def test_sampled_elements_bias_the_inner_product():
     assert np.abs((mean - kernel) / error).max() > 10
 
 
+def test_expected_inner_product_takes_several_numbers_of_elements():
+    sizes = np.array([1.0, 2.0, 4.0])
+    found = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
+    assert found.tolist() == [theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes]
+    assert np.allclose(found, [0.9, 0.7, 0.6])
+    with pytest.raises(ValueError, match="n_elements"):
+        theory.expected_inner_product(0.5, 0.9, n_elements=[0.5, 2.0])
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.9), st.integers(2, 10**6), st.floats(1e-6, 0.5), st.floats(1.01, 2))
 def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):

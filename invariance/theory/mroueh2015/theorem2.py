@@ -112,8 +112,10 @@ def mean_maximum(projections: ArrayLike, others: ArrayLike) -> NDArray:
     return np.asarray(((below * values + above[below]) / len(listed)).mean(axis=1))
 
 
-@checked(_KINDS, n_elements=Number(1))
-def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, *, n_elements: int) -> NDArray:
+@checked(_KINDS, n_elements=Array(least=1))
+def expected_inner_product(
+    kernel: ArrayLike, plain: ArrayLike, *, n_elements: ArrayLike
+) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
     Section 2 states :math:`\lim_n E_{t,g} \langle\Phi(x),\Phi(z)\rangle = K_s(x, z)`. Both feature
@@ -130,8 +132,10 @@ def expected_inner_product(kernel: ArrayLike, plain: ArrayLike, *, n_elements: i
     ----------
     kernel, plain : arrays of equal shape
         K_s of the group and of the trivial group.
+    n_elements : array
+        :math:`|G|`, one number or several that broadcast with the kernels.
     """
-    share = 1 / n_elements
+    share = 1 / np.asarray(n_elements)
     if np.shape(kernel) != np.shape(plain):
         raise ParameterError(
             f"kernel and plain must be of equal shape, got {short(kernel)} of shape "

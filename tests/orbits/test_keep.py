@@ -1,0 +1,41 @@
+"""What is kept between calls is of the kept points, whichever side moves."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance.groups import CircleAction, CyclicShifts, SignFlips, Translations
+from invariance.kernels import Gaussian, Laplacian
+from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
+
+GROUPS = {
+    "shifts": CyclicShifts(9),
+    "grid": Translations((3, 3), max_shift=1, boundary="zero"),
+    "circle": CircleAction([0, 1, 1, 2, 2, 3, 3, 0, 0], n_nodes=8),
+    "signs": SignFlips(9).then(CyclicShifts(9)),
+}
+REDUCTIONS = [
+    WeightedMean(),
+    WeightedMean([np.cos]),
+    WeightedMean([np.tanh], raw=True),
+    Extremes(),
+    Histogram(3, 2.0),
+    Histogram(5, 1.0),
+]
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+@pytest.mark.parametrize("base", [None, Gaussian(0.1), Laplacian(0.1)], ids=repr)
+@pytest.mark.parametrize("name", GROUPS)
+def test_nothing_is_kept_of_the_points_of_an_earlier_call(name, base, side):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((4, 9))
+    how = {"base": base, "side": side}
+    kept = OrbitProducts(Z, GROUPS[name], keep=True, **how)
+    for dtype in (float, np.float32):
+        for n in (5, 5, 3):
+            X = rng.standard_normal((n, 9)).astype(dtype)
+            for reduction in REDUCTIONS:
+                fresh = OrbitProducts(Z, GROUPS[name], **how).reduce(X, reduction)
+                for one, other in zip(kept.reduce(X, reduction), fresh, strict=True):
+                    assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -175,13 +175,15 @@ class Average(OrbitKernel):
         for base in bases:
             check_parameters(base)
         self._check(X.shape[1])
-        forms = [base.inner_form((1, X.shape[1], 1)) for base in bases]
+        own, *forms = (b.inner_form((1, X.shape[1], 1)) for b in (self.base, *bases))
         orbits = self._one_side(other, self._finite(X, other))
-        if orbits is None or any(form is None or form.rate is None for form in forms):
+        if orbits is None or own is None or own.rate is None:
             raise ParameterError(
                 f"{type(self).__name__}.grams needs a Gaussian base kernel and a group that "
                 f"preserves it, got {self.base!r} and {self.group!r}"
             )
+        if not forms:
+            raise ParameterError(f"{type(self).__name__}.grams needs gammas, got {gammas!r}")
         reduction = WeightedMean([partial(form.value, xp=np) for form in forms], raw=True)
         return np.stack(orbits.reduce(X, reduction, symmetric=Y is None and self.side == "auto"))
 

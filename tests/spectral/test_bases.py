@@ -216,11 +216,11 @@ def test_truncation_keeps_whole_eigenspaces():
         (lambda: Torus(3).truncate(degree=1, cutoff=2), "either degree or cutoff"),
         (lambda: Torus(3).truncate(cutoff=0.5), "cutoff to be a finite number >= 1"),
         (lambda: Torus(0, degree=1).n_functions_, "n_features to be a whole number >= 1"),
-        (lambda: Torus(2, period=-1.0, degree=1).eigenvalues_, "period to be a finite number > 0"),
+        (lambda: Torus(2, period=-1.0, degree=1).eigenvalues_, "period to be .*got -1.0"),
         (lambda: Sphere(1, degree=1).n_functions_, "n_features to be a whole number >= 2"),
         (lambda: Sphere(3, degree=-1).n_functions_, "degree to be a whole number >= 0"),
         (lambda: Sphere(3, degree=1).evaluate([[1.0, 1.0, 0.0]]), "row 0 has norm 1.41421"),
-        (lambda: Sphere(3, degree=1).evaluate([[1.0, 0.0]]), "have 3 coordinates, got 2"),
+        (lambda: Sphere(3, degree=1).evaluate([[1.0, 0.0]]), "have 3 coordinates, got X with 2"),
         (
             lambda: Product([Sphere(3), Circle()], degree=2).evaluate([[2.0, 0.0, 0.0, 1.0]]),
             "row 0 has norm 2",

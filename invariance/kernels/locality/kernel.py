@@ -14,7 +14,17 @@ from ...array_api import like, on_host
 from ...config import block_bytes_of
 from ...deprecation import renamed_parameters
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
-from ...parameters import Flag, OneOf, ParameterError, Shape, Whole
+from ...parameters import (
+    Each,
+    Flag,
+    OneOf,
+    ParameterError,
+    Positive,
+    Shape,
+    Whole,
+    check_parameters,
+    short,
+)
 from ..base import Kernel
 from .powers import power
 from .quadratic import quadratic_form
@@ -85,6 +95,7 @@ class Locality(Kernel):
     _parameters = {
         "shape": Shape(1, 2),
         "channels": Whole(1),
+        "gammas": Each(Positive()) | None,
         "mixed": Flag(),
         "storage": OneOf("layers", "last"),
         "block_bytes": Whole(1) | None,
@@ -118,13 +129,14 @@ class Locality(Kernel):
     # -- parameters ------------------------------------------------------------------------------
 
     def _powers_(self) -> list[int]:
-        powers = np.atleast_1d(np.asarray(self.powers))
-        if len(powers) < 2 or powers.dtype.kind not in "iu" or np.any(powers < 1):
+        check_parameters(self)
+        powers = self.powers if isinstance(self.powers, (tuple, list)) else ()
+        if len(powers) < 2 or not all(map(Whole(1).accepts, powers)):
             raise ParameterError(
                 "powers must be at least two positive integers, one for each local layer and "
-                f"one for the final sum, got {self.powers!r}"
+                f"one for the final sum, got {short(self.powers)}"
             )
-        return [int(d) for d in powers]
+        return [int(d) for d in self.powers]
 
     def _windows(self) -> list[Settings]:
         """Side, padding and stride of the windows, for each local layer and both axes."""
@@ -138,9 +150,9 @@ class Locality(Kernel):
         """The factors before each power."""
         degrees = self._powers_()
         if self.gammas is not None:
-            scales = [float(s) for s in np.atleast_1d(self.gammas)]
-            if len(scales) != len(degrees) or not all(s > 0 for s in scales):
-                raise ValueError(
+            scales = [float(s) for s in self.gammas]
+            if len(scales) != len(degrees):
+                raise ParameterError(
                     f"gammas must be {len(degrees)} positive numbers, one for each of "
                     f"powers={self.powers!r}, got {self.gammas!r}"
                 )
@@ -151,6 +163,7 @@ class Locality(Kernel):
     @property
     def n_features(self) -> int:
         """Length of the points: pixels times channels."""
+        check_parameters(self)
         return prod(image_sizes(self.shape)) * self.channels
 
     def images(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -169,7 +182,7 @@ class Locality(Kernel):
         held. With ``storage="last"`` a window's value is computed anew for every window above
         that needs it, and each layer holds one running sum.
 
-        >>> [Locality((27,), 3, (2,) * n, storage="last").work() for n in (2, 3, 4)]
+        >>> [Locality((27,), 3, powers=(2,) * n, storage="last").work() for n in (2, 3, 4)]
         [(27, 2), (106, 3), (339, 4)]
         """
         layers = self._layers()

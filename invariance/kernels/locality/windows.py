@@ -60,7 +60,8 @@ def window_settings(kernel: Any, n_layers: int) -> list[Settings]:
 def _for_each_layer(kernel: Any, name: str, n_layers: int) -> list[Any]:
     """A parameter's value for every local layer."""
     value = getattr(kernel, name)
-    values = [value] * n_layers if np.ndim(value) == 0 else list(value)
+    several = isinstance(value, (tuple, list, np.ndarray))
+    values = list(value) if several else [value] * n_layers
     if len(values) != n_layers:
         raise ValueError(
             f"{name}={value!r} has {len(values)} entries for {n_layers} local layers "

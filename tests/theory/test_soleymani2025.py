@@ -124,6 +124,11 @@ def test_ball_volumes():
     )
 
 
+def test_sphere_dimensions_are_exact_in_many_dimensions():
+    d = 10**6
+    assert theory.sphere_dimension(d, 3) == d * (d + 1) * (d + 2) // 6 - d
+
+
 def test_sphere_dimensions_fill_the_polynomials():
     """Homogeneous polynomials split as H_k + |x|^2 H_{k-2} + ..., so the dimensions add up."""
     from math import comb

@@ -60,7 +60,7 @@ def window_settings(kernel: Any, n_layers: int) -> list[Settings]:
 def _for_each_layer(kernel: Any, name: str, n_layers: int) -> list[Any]:
     """A parameter's value for every local layer."""
     value = getattr(kernel, name)
-    several = isinstance(value, (tuple, list, np.ndarray))
+    several = isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1
     values = list(value) if several else [value] * n_layers
     if len(values) != n_layers:
         raise ValueError(

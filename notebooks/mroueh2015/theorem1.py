@@ -13,8 +13,8 @@
 #
 # *Mroueh, Voinea and Poggio (2015), section 1.1, theorem 1, lemma 2 and remark 3.*
 #
-# Average a kernel over a group and it no longer notices the group. That is easily said and dear to
-# compute. The paper's feature map only looks at the *distribution* of the projections of a point
+# Average a kernel over a group and it no longer notices the group. That is easy to state and
+# expensive to compute. The paper's feature map only looks at the *distribution* of the projections of a point
 # on transformed random templates, and theorem 1 says which averaged kernel its inner product has
 # in expectation: up to a constant, minus the mean distance between two orbits,
 #

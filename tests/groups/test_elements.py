@@ -1,4 +1,4 @@
-"""Elements that are none are refused, and those that are the same count once."""
+"""What is no element is refused, and those that are the same count once."""
 
 import pickle
 import subprocess

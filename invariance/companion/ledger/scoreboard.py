@@ -42,7 +42,7 @@ class ScoreboardError(CompanionError, ValueError):
 
 
 def scoreboard(paths: Paths) -> str:
-    """The scoreboard as Markdown: a line a paper, every claim that fell short and why, figures.
+    """The scoreboard as Markdown: one line per paper, every claim that fell short and why, figures.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
 
 def scores(trials: Trials) -> pd.DataFrame:
-    """Means over draws, a row a method and number of samples; ``se`` is that of the score."""
+    """Means over draws, one row per method and number of samples; ``se`` is that of the score."""
     rows = []
     for (method, n), draws in trials.items():
         values = np.array(draws, dtype=float)

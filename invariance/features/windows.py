@@ -47,7 +47,7 @@ def draw_windowed_templates(
     Raises
     ------
     ValueError
-        For a width that is not positive, a negative blur, no templates or a shape that no image has.
+        For a width that is not positive, a negative blur, no templates or a wrong shape.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class Product(Way):
         )
         return int(np.clip(self.budget // per_row, 1, self.rows))
 
-    def lifted(self, moved: Array, offsets: Array | None) -> Array:
+    def lifted(self, moved: Array, offsets: Array | None) -> Any:
         """Moved points (r, m, d) as rows (r, m, ...), with what is added to products."""
         r, m, _ = moved.shape
         problem, points = self.problem, moved.reshape(r * m, -1)

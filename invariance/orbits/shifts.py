@@ -162,9 +162,8 @@ class Shifts(Way):
         norm = largest_norm(moved)
         if self.problem.folded:
             rate = moved.dtype.type(self.problem.form.rate)
-            moved, terms, of_shifts = (
-                None if A is None else rate * A for A in (moved, terms, of_shifts)
-            )
+            moved = rate * moved
+            terms, of_shifts = (None if A is None else rate * A for A in (terms, of_shifts))
         budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
         step = 1 + int(budget // self.correlation.spectrum_bytes())
         parts = run(self._spectra, [moved[a : a + step] for a in range(0, len(moved), step)])
@@ -255,7 +254,9 @@ class Shifts(Way):
         for some, values in self.correlation.values_arrays(
             xp, own, second, matrices, of_shifts, step, n_extremes
         ):
-            added = 0 if pairs is None else pairs if pairs.shape[0] == 1 else pairs[some, :]
+            added: Any = 0
+            if pairs is not None:
+                added = pairs if pairs.shape[0] == 1 else pairs[some, :]
             if n_extremes:
                 tiles.append([part + added for part in values])
             else:

@@ -45,7 +45,7 @@ class Turns(Product):
     def prepared_bytes(self, m: int) -> float:
         return 4 / 3 * super().prepared_bytes(m)
 
-    def lifted(self, moved: Array, offsets: Array | None) -> Array:
+    def lifted(self, moved: Array, offsets: Array | None) -> Any:
         r, m, _ = moved.shape
         parts = self.turns.second(moved.reshape(r * m, -1))
         terms = self.problem.column_terms(moved, offsets)
@@ -56,7 +56,7 @@ class Turns(Product):
             lifted *= lifted.dtype.type(self.problem.form.rate)
         return lifted.reshape(r, m, -1)
 
-    def own(self, X: Array, with_terms: bool, terms: Array | None) -> Array:
+    def own(self, X: Any, with_terms: bool, terms: Any) -> Any:
         return beside(terms, np.ones(len(X), X.dtype), self.turns.first(X))
 
     def _shares(self, weights: Array) -> Array:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["WithheldError", "withheld", "withholding"]
+__all__ = ["WithheldError", "withheld", "withhold", "withholding"]
 
 _DOOR = "INVARIANCE_WITHHOLD_TESTS"
 
@@ -24,6 +24,11 @@ def withholding() -> bool:
     return os.environ.get(_DOOR) == "1"
 
 
+def withhold(closed: bool) -> None:
+    """From now on, hand out training data alone, or everything."""
+    os.environ[_DOOR] = "1" if closed else "0"
+
+
 @contextmanager
 def withheld(closed: bool = True) -> Iterator[None]:
     """While this lasts, loaders hand out training data alone (or, if not closed, everything).
@@ -35,12 +40,9 @@ def withheld(closed: bool = True) -> Iterator[None]:
     ...     len(load_digits_images().data)
     1200
     """
-    before = os.environ.get(_DOOR)
-    os.environ[_DOOR] = "1" if closed else "0"
+    before = withholding()
+    withhold(closed)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[_DOOR]
-        else:
-            os.environ[_DOOR] = before
+        withhold(before)

@@ -43,7 +43,9 @@ def test_files_without_a_split_are_refused_until_there_is_one():
     with withheld():
         hidden = points(sources={"file": "0" * 64})
         for name in ("data", "target", "places"):
-            with pytest.raises(WithheldError, match=rf"{name} of five points.*\.split\(test=rows\)"):
+            with pytest.raises(
+                WithheldError, match=rf"{name} of five points.*\.split\(test=rows\)"
+            ):
                 getattr(hidden, name)
         parts = hidden.split(test=hidden.speaker == "b")
         assert parts.target.tolist() == [0, 1, 4] and parts.places.shape == (3, 2)

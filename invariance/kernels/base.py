@@ -8,6 +8,8 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,12 +22,18 @@ from sklearn.utils.validation import check_array
 from ..array_api import check_arrays, is_foreign, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
+from ..groups.abilities import ability
 from ..orbits import Form, row_blocks
+from ..orbits.closed import least_matching
 from ..parameters import Kind, Number, Positive, Whole, check_parameters
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
 
 Array = NDArray[Any]
+Reduced = Callable[[Array, Array], Array]
+
+#: Degrees beyond which a mean of powers is not written as a sum of moments.
+_MOST_POWERS = 12
 
 #: Single precision will do where it changes exponents by no more than this.
 _SINGLE_ERROR = 1e-5
@@ -96,6 +104,14 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         ----------
         shape : tuple (height, width, channels)
             Of a point; plain vectors are images of height one.
+        """
+        return None
+
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
+
+        None where there is none. Kernels that are functions of inner products need none for
+        their largest value, and those that are exponentials of them none for their mean.
         """
         return None
 
@@ -196,6 +212,9 @@ class Linear(Kernel):
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         return Form()
 
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        return None if largest else _of_powers(group, [0.0, 1.0])
+
     def _gram(self, X: Array, Y: Array | None) -> Array:
         gram: Array = X @ (X if Y is None else Y).T
         return gram
@@ -243,6 +262,14 @@ class Polynomial(Kernel):
             return None
         even = self.degree % 2 == 0
         return Form(self._of_values, turning_point=-self.coef0 / self.gamma if even else None)
+
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        check_parameters(self)
+        p = int(self.degree)
+        if largest or p > _MOST_POWERS:
+            return None
+        terms = [comb(p, k) * self.coef0 ** (p - k) * self.gamma**k for k in range(p + 1)]
+        return _of_powers(group, terms)
 
     def _of_values(self, values: Any, xp: Any) -> Any:
         if xp is not np:
@@ -333,6 +360,20 @@ class Laplacian(Kernel):
         """The sum of absolute differences sees no permutation and no change of sign."""
         return group.preserves_l1
 
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        check_parameters(self)
+        if not largest:
+            mean = ability(group, "log_mean_separable")
+            return mean and (lambda X, Y: np.exp(mean(X, Y, lambda gap: self.gamma * np.abs(gap))))
+        # A sum of convex functions of differences is least where the points are aligned.
+        aligned, matched = (ability(group, name) for name in ("aligned", "as_assignment"))
+        if aligned and aligned(np.zeros((1, group.n_features or 1))) is not None:
+            return lambda X, Y: self._gram(aligned(X), aligned(Y))
+        block = matched and matched()
+        if not block:
+            return None
+        return lambda X, Y: np.exp(-self.gamma * least_matching(X, Y, block, "cityblock"))
+
     def _gram(self, X: Array, Y: Array | None) -> Array:
         gram: Array = np.exp(-self.gamma * manhattan_distances(X, Y))
         return gram
@@ -342,6 +383,20 @@ class Laplacian(Kernel):
 
     def is_stationary(self) -> bool:
         return True
+
+
+def _of_powers(group: Transformations, terms: list[float]) -> Reduced | None:
+    """Sums of terms[k] times the mean of <x, g y>^k."""
+    powers, none = ability(group, "mean_powers"), np.zeros((0, group.n_features or 1))
+    if powers is None or powers(none, none, len(terms) - 1) is None:
+        return None
+
+    def mean(X: Array, Y: Array) -> Array:
+        moments = powers(X, Y, len(terms) - 1)
+        gram: Array = sum(term * moment for term, moment in zip(terms, moments, strict=True))
+        return gram
+
+    return mean
 
 
 def integer_power(values: Array, degree: int) -> Array:

@@ -85,13 +85,15 @@ class _Tensors:
         return self._known[parts]
 
     def _made(self, parts: tuple[int, ...]) -> NDArray[Any]:
+        tensor: NDArray[Any]
         m, _, block = self.points.shape
         if len(parts) == 1:
             power = self.points
             for k in range(2, parts[0] + 1):
                 power = power[..., None] * self.points[:, :, None]
                 power = power.reshape(*power.shape[:2], block**k)
-            return power.sum(axis=1).reshape(m, *[block] * parts[0])
+            tensor = power.sum(axis=1).reshape(m, *[block] * parts[0])
+            return tensor
         # All places for the last part, less those of the others.
         *others, last = parts
         first, alone = self.of(tuple(others)), self.of((last,))

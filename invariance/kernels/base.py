@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Hyperparameter
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
@@ -23,9 +24,10 @@ from ..array_api import check_arrays, is_foreign, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..groups.abilities import ability
-from ..orbits import Form, row_blocks
+from ..orbits import Form, OrbitProducts, row_blocks
 from ..orbits.closed import least_matching
 from ..parameters import Kind, Number, Positive, Whole, check_parameters
+from .gradients import BOUNDS, BOUNDS_KIND, of_products, outer_derivatives, whole_derivatives
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
 
@@ -129,8 +131,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         X : array-like of shape (n, d)
         Y : array-like of shape (m, d), default X
         eval_gradient : bool
-            For `GaussianProcessRegressor`; these kernels have no hyperparameters that it tunes, so
-            the gradient has shape (n, n, 0).
+            Whether to return, for Y=None, also the derivatives of shape (n, n, p) with respect to
+            ``theta``, the logarithms of the p hyperparameters, for `GaussianProcessRegressor`.
 
         Returns
         -------
@@ -149,13 +151,13 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                     f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
                     "both must be points of the same space"
                 )
+        if eval_gradient and Y is not None:
+            raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self._gram(X, Y)
-        _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
-        if eval_gradient:
-            return gram, np.empty((*gram.shape, 0))
-        return gram
+            _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
+            return (gram, self._gradient(X.astype(float))) if eval_gradient else gram
 
     def _of_arrays(self, X: Any, Y: Any) -> Any:
         """The kernel matrix of points given in another library than NumPy."""
@@ -194,10 +196,27 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def is_stationary(self) -> bool:
         return False
 
+    #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
+    _tuned: ClassVar[tuple[str, ...]] = ()
+
     @property
-    def hyperparameters(self) -> list[Any]:
-        """None that a Gaussian process would tune by gradient: grid search is the way here."""
-        return []
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """What a Gaussian process tunes by gradient; a value that is not positive is fixed."""
+        return [
+            Hyperparameter(
+                name,
+                "numeric",
+                getattr(self, f"{name}_bounds", BOUNDS) if getattr(self, name) > 0 else "fixed",
+            )
+            for name in self._tuned
+        ]
+
+    def _gradient(self, X: Array) -> Array:
+        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
+        functions = outer_derivatives(self, (1, X.shape[1], 1))
+        if functions is None:
+            return whole_derivatives(self, X)
+        return of_products(OrbitProducts(X, None, base=self), functions)
 
 
 class Linear(Kernel):
@@ -236,6 +255,8 @@ class Polynomial(Kernel):
     degree : int
     gamma, coef0 : float
         As in scikit-learn's ``polynomial_kernel``.
+    gamma_bounds, coef0_bounds : pair of floats > 0, or "fixed"
+        Within which a Gaussian process tunes them.
 
     Examples
     --------
@@ -244,12 +265,29 @@ class Polynomial(Kernel):
     """
 
     unitary_invariant = True
-    _parameters = {"degree": Whole(1, 10_000), "gamma": Number(), "coef0": Number()}
+    _parameters = {
+        "degree": Whole(1, 10_000),
+        "gamma": Number(),
+        "coef0": Number(),
+        "gamma_bounds": BOUNDS_KIND,
+        "coef0_bounds": BOUNDS_KIND,
+    }
+    _tuned = ("gamma", "coef0")
 
-    def __init__(self, degree: int = 3, gamma: float = 1.0, *, coef0: float = 1.0):
+    def __init__(
+        self,
+        degree: int = 3,
+        gamma: float = 1.0,
+        *,
+        coef0: float = 1.0,
+        gamma_bounds: Any = BOUNDS,
+        coef0_bounds: Any = BOUNDS,
+    ):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.gamma_bounds = gamma_bounds
+        self.coef0_bounds = coef0_bounds
 
     def of_inner_products(self, inner: Any) -> Any:
         """The kernel as a function of the inner product <x, z>."""
@@ -293,15 +331,19 @@ class Polynomial(Kernel):
 class Gaussian(Kernel):
     """k(x, z) = exp(-gamma |x - z|^2).
 
+    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+
     >>> Gaussian(gamma=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
     array([[1.    , 0.6065]])
     """
 
     unitary_invariant = True
-    _parameters = {"gamma": Positive()}
+    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    _tuned = ("gamma",)
 
-    def __init__(self, gamma: float = 1.0):
+    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
         self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def of_squared_distances(self, squared: Array) -> Array:
         """The kernel as a function of |x - z|^2; the argument is overwritten."""
@@ -347,14 +389,18 @@ class Gaussian(Kernel):
 class Laplacian(Kernel):
     """k(x, z) = exp(-gamma |x - z|_1).
 
+    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.1353]])
     """
 
-    _parameters = {"gamma": Positive()}
+    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    _tuned = ("gamma",)
 
-    def __init__(self, gamma: float = 1.0):
+    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
         self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def preserved_by(self, group: Transformations) -> bool:
         """The sum of absolute differences sees no permutation and no change of sign."""

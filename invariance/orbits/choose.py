@@ -101,7 +101,7 @@ def _check_listable(problem: Problem) -> None:
         except ValueError as error:
             kind = "largest value" if problem.reduction.extreme else "mean"
             known = {
-                "aligned": "BestFit of kernels that grow with inner products or fall with distances",
+                "aligned": "BestFit of kernels that grow with <x, z> or fall with |x - z|",
                 "as_assignment": "BestFit of such kernels by matching",
                 "mean_powers": "Average(Polynomial(...)) and Average(Linear())",
                 "log_mean_exponential": "Average(Gaussian(...))",

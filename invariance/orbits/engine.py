@@ -123,7 +123,7 @@ class OrbitProducts:
     def _form(self, shape: tuple[int, int, int]) -> Form | None:
         if self.base is None:
             return INNER
-        if self.method == "definition" or not _speaks_for_itself(self.base):
+        if self.method == "definition" or not speaks_for_itself(self.base):
             return None
         form: Form | None = self.base.inner_form(shape)
         return form
@@ -133,7 +133,7 @@ class OrbitProducts:
         plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
         if not plain or self.method == "definition" or self.elements is not None:
             return None
-        if self.base is None or not _speaks_for_itself(self.base, "closed_form"):
+        if self.base is None or not speaks_for_itself(self.base, "closed_form"):
             return None
         return self.base.closed_form(self.group, reduction.extreme)  # type: ignore[no-any-return]
 
@@ -443,7 +443,7 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
     return grid
 
 
-def _speaks_for_itself(base: Any, method: str = "inner_form") -> bool:
+def speaks_for_itself(base: Any, method: str = "inner_form") -> bool:
     """Whether a kernel's method is of the class that defines its values, or below it."""
     for cls in type(base).__mro__:
         if method in vars(cls):

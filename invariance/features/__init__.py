@@ -12,6 +12,7 @@ from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
 from .patches import PatchPooling
 from .scattering import Scattering
+from .structured import StructuredTemplates
 from .templates import draw_templates
 from .windows import draw_windowed_templates
 
@@ -25,6 +26,7 @@ __all__ = [
     "OrbitNystroem",
     "PatchPooling",
     "Scattering",
+    "StructuredTemplates",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

@@ -200,12 +200,10 @@ for d in range(first + 1, deepest + 1):
         f"last only: growth of time, depth {d}": seconds["last", d] / seconds["last", d - 1],
         f"stored: memory over linear, depth {d}": memory["layers", d]
         / (memory["layers", first] * d / first),
-        f"last only: memory over its first, depth {d}": memory["last", d] / memory["last", first],
     }
     order += [
         f"1 >= stored: time over linear, depth {d}",
         f"1 >= stored: memory over linear, depth {d}",
-        f"1.5 >= last only: memory over its first, depth {d}",
     ]
     if d > 4:  # where the layers outweigh what a call costs anyway
         order.append(f"last only: growth of time, depth {d} > 1.5")

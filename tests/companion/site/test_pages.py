@@ -110,7 +110,7 @@ def test_front_page(site):
     text = (folder / "index.html").read_text()
     assert "<svg" in text and 'class="turning"' in text
     words = Page(folder / "index.html").text
-    assert "2 of the 107 claims of the four papers come out" in words
+    assert "2 of the 133 claims of the four papers come out" in words
     assert words.index("What fell short") < words.index("Mroueh 2015, figure 2 right")
 
 

@@ -21,7 +21,7 @@ from ..array_api import check_arrays, is_foreign, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import Form, row_blocks
-from ..parameters import Kind, Number, Positive, Whole, check_parameters
+from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
 
@@ -50,15 +50,15 @@ def as_points(X: ArrayLike, name: str) -> Array:
     return points
 
 
-def _check_finite(name: str, values: Array, *points: Array) -> None:
+def _check_finite(kernel: Kernel, values: Array, *points: Array) -> None:
     """Refuse values that overflowed; the points are finite."""
     # The extremes are infinite or NaN where any value is, and need no array of their own.
     if not np.isfinite(values.min()) or not np.isfinite(values.max()):
         largest = max(float(max(X.max(), -X.min())) for X in points)
         raise ValueError(
-            f"{name}: values beyond {values.dtype} or not a number; the largest absolute feature "
-            f"of the points is {largest:g}: scale the points down (divide by 255 where they are "
-            "pixels from 0 to 255), or take smaller degrees or factors"
+            f"{short(kernel)}: values beyond {values.dtype} or not a number; the largest absolute "
+            f"feature of the points is {largest:g}: scale the points down (divide by 255 where they "
+            "are pixels from 0 to 255), or take smaller degrees or factors"
         )
 
 
@@ -136,7 +136,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
             gram = self._gram(X, Y)
-        _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
+        _check_finite(self, gram, *((X,) if Y is None else (X, Y)))
         if eval_gradient:
             return gram, np.empty((*gram.shape, 0))
         return gram
@@ -167,7 +167,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         X = as_points(X, type(self).__name__)
         with np.errstate(over="ignore", invalid="ignore"):
             values = self._diag(X)
-        _check_finite(type(self).__name__, values, X)
+        _check_finite(self, values, X)
         return values
 
     def _diag(self, X: Array) -> Array:

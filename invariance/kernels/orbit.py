@@ -29,7 +29,7 @@ class OrbitKernel(Kernel):
         "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
         "group": Has("transformations, such as CyclicShifts(8)", "act", "quadrature"),
         "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
         "n_jobs": Whole() | None,
         "verbose": Whole(0),
     }

@@ -8,6 +8,7 @@ from .cdf import CDF
 from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .overlap import OverlapFit
 from .repair import GramTransformer, SpectrumRepair
 from .tangent import TANGENTS, TangentDistance
 
@@ -24,6 +25,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
+    "OverlapFit",
     "Polynomial",
     "SpectrumRepair",
     "TangentDistance",

@@ -87,6 +87,13 @@ class Abilities:
         """
         return None
 
+    def moves_points(self, size: int) -> list[int] | None:
+        """Which of the ``size`` coordinates of each point are moved, where a row holds points.
+
+        None where elements do not act on all points of a row alike.
+        """
+        return None
+
     def as_shifts(self, elements: Array) -> Grid | None:
         """These elements as shifts of a grid, or None."""
         return None

@@ -10,6 +10,7 @@ from .hyper import Hyperkernel
 from .locality import Locality
 from .overlap import OverlapFit
 from .repair import GramTransformer, SpectrumRepair
+from .sets import MatchingKernel, SetKernel
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
+    "MatchingKernel",
     "OverlapFit",
     "Polynomial",
+    "SetKernel",
     "SpectrumRepair",
     "TangentDistance",
     "gershgorin_margin",

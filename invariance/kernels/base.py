@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from math import comb
 from typing import Any, ClassVar
 
@@ -24,12 +25,13 @@ from ..array_api import check_arrays, is_foreign, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..groups.abilities import ability
+from ..kernel_matrix import takes_sets
 from ..orbits import Form, OrbitProducts, row_blocks
 from ..orbits.closed import least_matching
 from ..parameters import Kind, Number, Positive, Whole, check_parameters
 from .gradients import BOUNDS, BOUNDS_KIND, of_products, outer_derivatives, whole_derivatives
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
@@ -60,11 +62,31 @@ def as_points(X: ArrayLike, name: str) -> Array:
     return points
 
 
+def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
+    """A kernel for points as rows, and the points as rows.
+
+    Padded sets (n, largest, d) become rows (n, largest * d) for a kernel of sets, and for one that
+    is made of such; the kernel that is returned knows d.
+    """
+    if not takes_sets(kernel):
+        return kernel, [as_points(X, type(kernel).__name__) for X in arrays]
+    if getattr(kernel, "takes_sets", False):
+        own: tuple[Any, list[Array]] = kernel.on_rows(*arrays)
+        return own
+    bound = copy(kernel)
+    rows: list[Array] = []
+    for name, part in vars(kernel).items():
+        if takes_sets(part):
+            part, rows = on_rows(part, *arrays)
+            setattr(bound, name, part)
+    return bound, rows
+
+
 def _check_finite(name: str, values: Array, *points: Array) -> None:
     """Refuse values that overflowed; the points are finite."""
     # The extremes are infinite or NaN where any value is, and need no array of their own.
     if not np.isfinite(values.min()) or not np.isfinite(values.max()):
-        largest = max(float(max(X.max(), -X.min())) for X in points)
+        largest = max(float(np.nanmax(np.abs(X))) for X in points)
         raise ValueError(
             f"{name}: values beyond {values.dtype} or not a number; the largest absolute feature "
             f"of the points is {largest:g}: scale the points down (divide by 255 where they are "
@@ -143,9 +165,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         check_parameters(self)
         if is_foreign(X) or is_foreign(Y):
             return self._of_arrays(X, Y)
-        X = as_points(X, name)
-        if Y is not None:
-            Y = as_points(Y, name)
+        kernel, (X, *others) = on_rows(self, X, *(() if Y is None else (Y,)))
+        Y = None
+        if others:
+            (Y,) = others
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
                     f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
@@ -155,9 +178,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = self._gram(X, Y)
+            gram = kernel._gram(X, Y)
             _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
-            return (gram, self._gradient(X.astype(float))) if eval_gradient else gram
+            return (gram, kernel._gradient(X.astype(float))) if eval_gradient else gram
 
     def _of_arrays(self, X: Any, Y: Any) -> Any:
         """The kernel matrix of points given in another library than NumPy."""
@@ -182,9 +205,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def diag(self, X: ArrayLike) -> Array:
         """k(x_i, x_i) for each row, shape (n,)."""
         check_parameters(self)
-        X = as_points(X, type(self).__name__)
+        kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self._diag(X)
+            values = kernel._diag(X)
         _check_finite(type(self).__name__, values, X)
         return values
 

@@ -12,7 +12,7 @@ from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.engine import image_shape
 from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
-from .base import Kernel, as_points
+from .base import Kernel, on_rows
 from .functions import as_function
 from .gradients import Derivative, outer_derivatives
 
@@ -135,8 +135,7 @@ class OrbitKernel(Kernel):
         >>> BestFit(Linear(), CyclicTranslations((28, 28))).explain(X).way
         'correlation'
         """
-        X = as_points(X, type(self).__name__)
-        Y = X if Y is None else as_points(Y, type(self).__name__)
-        self._check(X.shape[1])
-        orbits, reduction = self._plan(Y)
-        return orbits.explain(X, reduction)
+        kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
+        kernel._check(rows[0].shape[1])
+        orbits, reduction = kernel._plan(rows[-1])
+        return orbits.explain(rows[0], reduction)

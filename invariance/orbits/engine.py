@@ -241,6 +241,9 @@ class OrbitProducts:
         first, second = (A.astype(problem.dtype, copy=False) for A in (first, second))
         needed = self._fill(problem, first, second, swapped, symmetric)
         if not inner.extreme:
+            if problem.folded and problem.form.distance:  # exponents above zero were rounding
+                for result in results:
+                    np.minimum(result, 1, out=result)
             return results
         results = self._finish(problem, reduction, X, results, needed)
         if symmetric and problem.form.distance:  # half norms of rows entered both triangles

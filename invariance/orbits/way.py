@@ -101,7 +101,7 @@ class Problem:
     boxes: Array | None = None
     support: Array | None = None
 
-    @property
+    @cached_property
     def shown(self) -> Array:
         """Mean numbers of rows and of columns of first points that are not blank."""
         if self.boxes is None:
@@ -114,7 +114,7 @@ class Problem:
         """Whether prepared second points are scaled so that products are the exponents sought."""
         return (
             self.form.rate is not None
-            and self.form.distance
+            and self.form.linear
             and self.reduction.plain_mean
             and self.evaluate is None
         )
@@ -153,9 +153,7 @@ class Problem:
 
 
 def _exponential(values: Any, xp: Any) -> Any:
-    """exp, in place, of what is at most zero but for rounding."""
-    np.exp(values, out=values)
-    return np.minimum(values, 1, out=values)
+    return np.exp(values, out=values)
 
 
 class Way(ABC):

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import GALLERY
-from ..ledger.verdicts import VERDICTS
+from ..ledger.verdicts import FAILED, VERDICTS
 from . import reference
 from .cells import Output, Page
 from .findings import found
@@ -38,7 +38,6 @@ from .uses import used_by, uses
 
 __all__ = ["Book", "setup"]
 
-_FAILED = ("violated", "short")
 _MOST_TILES = 6  # pictures below an entry of the reference
 _SAFE = ("https://", "http://", "mailto:")
 
@@ -131,7 +130,7 @@ def _verdict(verdict: str) -> nodes.inline:
 
 
 def _known(verdict: str) -> str:
-    return verdict if verdict.isalpha() else "open"
+    return verdict if verdict in VERDICTS else "open"
 
 
 def _count(number: int, what: str) -> str:
@@ -148,7 +147,7 @@ class _Front(_Directive):
         )
         rows = self.book.material.rows
         kept = sum(row.verdict in ("matched", "better") for row in rows)
-        failed = sum(row.verdict in _FAILED for row in rows)
+        failed = sum(row.verdict in FAILED for row in rows)
         result = (
             f"**{kept} of the {len(rows)} claims of the four papers come out as printed or "
             f"better.** {failed} do not, and each says why: "
@@ -192,7 +191,7 @@ class _Scoreboard(_Directive):
         kept = total["matched"] + total["better"]
         says = f"**{kept} of the {total.total()} claims are reproduced** (matched or better)."
         shown: list[nodes.Node] = [paragraph(*prose(says)), table(rows)]
-        failed = [row for row in material.rows if row.verdict in _FAILED]
+        failed = [row for row in material.rows if row.verdict in FAILED]
         if failed:
             shown.append(nodes.rubric("", "What fell short, and why"))
             shown.append(box(*map(self._failed, failed), classes=["failures"]))
@@ -267,7 +266,10 @@ class _Paper(_Directive):
             section += paragraph(*prose(result.note))
         details = fold(summary="Why this verdict")
         details += paragraph(*prose(result.reason))
+        if row.beside:
+            details += paragraph(nodes.strong("", "It rests on: "), row.beside)
         section += details
+        section += _protocol(row)
         to = self.to(row.notebook, "the run", at=anchor("claim", claim.id))
         links: list[nodes.Node | str] = ["Evidence: ", to]
         links += [", ", self.to(row.notebook, "its notebook"), ". "] if row.notebook else []
@@ -282,6 +284,26 @@ class _Paper(_Directive):
             links += [nodes.reference("", f"The {label}", refuri=address), ". "]
         section += paragraph(*links, classes=["evidence"])
         return section
+
+
+def _protocol(row: Row) -> list[nodes.Node]:
+    """How the claim is measured, and what earlier protocols gave."""
+    shown: list[nodes.Node] = []
+    if row.claim.protocol:
+        registered = fold(summary="Protocol, registered before the run that counts")
+        registered += paragraph(row.claim.protocol)
+        shown.append(registered)
+    if row.result and row.verdict not in (*VERDICTS, "open"):
+        said = f"These numbers do not count ({row.verdict}); by their time's rules: "
+        shown.append(paragraph(said, _verdict(row.result.verdict)))
+    if row.claim.history:
+        shown.append(paragraph(nodes.strong("", "Protocol changed after a first result. Before:")))
+        for earlier in row.claim.history:
+            verdict = f" ({earlier.verdict})" if earlier.verdict else ""
+            shown.append(paragraph(f"{earlier.gave}{verdict}: {earlier.protocol}"))
+    if row.claim.note:
+        shown.append(paragraph(row.claim.note))
+    return shown
 
 
 def _clipped(text: str, most: int = 400) -> str:

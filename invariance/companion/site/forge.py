@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..files import write_bytes
 from ..ledger.claims import paper_label
-from ..ledger.verdicts import VERDICTS
+from ..ledger.protocols import ANOTHER, UNREGISTERED
+from ..ledger.verdicts import KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
 from .material import Material, Notebook, Outcome, Row, collect
@@ -82,12 +83,14 @@ def _index(material: Material, notebooks: list[Notebook]) -> Iterator[str]:
     titles = {paper.key: f"{paper.short}, *{_plain(paper.title)}*" for paper in material.papers}
     for group, members in groups.items():
         yield from ("", f"## {titles.get(group) or paper_label(group)}", "")
-        rows = [["notebook", "figures", "claims", *VERDICTS]]
+        states = [*VERDICTS, *(s for s in (ANOTHER, UNREGISTERED) if any(
+            row.verdict == s for n in members for row in _claims(material, n)))]  # fmt: skip
+        rows = [["notebook", "figures", "claims", *states]]
         for notebook in members:
             counts = Counter(row.verdict for row in _claims(material, notebook))
             figures = len(notebook.published.figures) if notebook.published else 0
             label = f"[{_plain(page_of(notebook).title)}]({notebook.name}.md)"
-            numbers = [figures, counts.total(), *(counts[verdict] for verdict in VERDICTS)]
+            numbers = [figures, counts.total(), *(counts[state] for state in states)]
             rows.append([label, *(str(n or "") for n in numbers)])
         yield from _table(rows)
 
@@ -116,7 +119,12 @@ def _page(material: Material, notebook: Notebook, outcome: Outcome) -> Iterator[
             assert row.result is not None
             says = f": {_plain(row.claim.says)}" if row.claim.says else ""
             note = f"<br>{_plain(row.result.note)}" if row.result.note else ""
-            verdict = row.verdict if row.verdict in ("matched", "better") else f"**{row.verdict}**"
+            verdict = row.verdict if row.verdict in KEPT else f"**{row.verdict}**"
+            if row.verdict not in VERDICTS:  # measured, and does not count
+                verdict += f"<br>(then: {row.result.verdict})"
+            if row.claim.history:
+                verdict += "<br>protocol changed after a first result"
+            verdict += f"<br>{_plain(row.beside)}" if row.beside else ""
             listed.append(
                 [
                     f"{_plain(row.claim.source)}{says}",

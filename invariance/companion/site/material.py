@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ import yaml
 
 from ..errors import CompanionError
 from ..ledger.claims import Claim, Ledger, load_ledger, paper_label
+from ..ledger.protocols import registered, standing
+from ..ledger.verdicts import beside
 from ..paths import Paths
 
 __all__ = ["OPEN", "Figure", "Material", "Notebook", "Outcome", "Paper", "Result", "Row"]
@@ -42,6 +44,7 @@ class Result:
     data: str
     note: str
     recorded: Mapping[str, Any]
+    protocol: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,20 @@ class Row:
     result: Result | None = None
     notebook: str = ""
     profile: str = ""
+    digest: str | None = None  # of the protocol that counts
 
     @property
     def verdict(self) -> str:
-        return self.result.verdict if self.result else OPEN
+        """What counts: the verdict of a full run by the registered protocol."""
+        if self.result is None or self.profile != "full":
+            return OPEN
+        entry = {"protocol": self.result.protocol, "verdict": self.result.verdict}
+        return standing(entry, self.digest)
+
+    @property
+    def beside(self) -> str:
+        """Margin, tightness and repetitions, as text."""
+        return beside(self.claim, self.result.recorded) if self.result else ""
 
 
 @dataclass(frozen=True)
@@ -205,6 +218,9 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
     notebooks = {name: _notebook(name, paths, profile) for name in ordered}
     problems: list[str] = []
     papers = _papers(ledger, notebooks, paths.root / "CITATION.cff", problems)
+    papers = tuple(
+        replace(p, rows=tuple(_registered(row, paths) for row in p.rows)) for p in papers
+    )
     return Material(papers, notebooks, tuple(problems))
 
 
@@ -316,6 +332,7 @@ def _outcome(folder: Path, problems: list[str]) -> Outcome:
             data=_text(entry.get("data")),
             note=_text(entry.get("note")),
             recorded=numbers if isinstance(numbers, dict) else {},
+            protocol=_text(entry.get("protocol")) or None,
         )
     parts = (content.get(key) for key in ("provenance", "volatile"))
     provenance, volatile = (part if isinstance(part, dict) else {} for part in parts)
@@ -352,6 +369,10 @@ def _csv(path: Path) -> list[tuple[str, ...]]:
     if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
         raise _Unreadable(f"{path.name}: rows of different lengths, or none")
     return rows
+
+
+def _registered(row: Row, paths: Paths) -> Row:
+    return replace(row, digest=registered(row.claim, paths, row.notebook))
 
 
 def _papers(

@@ -9,6 +9,7 @@ from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_def
 from .hyper import Hyperkernel
 from .locality import Locality
 from .repair import GramTransformer, SpectrumRepair
+from .sets import MatchingKernel, SetKernel
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
+    "MatchingKernel",
     "Polynomial",
+    "SetKernel",
     "SpectrumRepair",
     "TangentDistance",
     "gershgorin_margin",

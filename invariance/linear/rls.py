@@ -20,11 +20,10 @@ from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from ..deprecation import renamed_parameters, warn_renamed
-from ..kernel_matrix import kernel_matrix
+from ..kernel_matrix import check_points, kernel_matrix
 from ..parameters import (
     Array,
     Flag,
@@ -214,7 +213,7 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        return self._decisions(validate_data(self, X, reset=False, dtype=_FLOATS))
+        return self._decisions(check_points(self, X, getattr(self, "kernel_", None), reset=False))
 
     def _decisions(self, X: NDArray) -> NDArray:
         if hasattr(self, "coef_"):
@@ -354,9 +353,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, targets = validate_data(
-            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True
-        )
+        points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         self._flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
@@ -442,7 +439,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
+        points, labels = check_points(self, X, self.kernel, y=y, multi_output=True)
         check_classification_targets(labels)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         if labels.ndim == 2 and labels.shape[1] == 1:

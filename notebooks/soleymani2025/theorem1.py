@@ -398,7 +398,6 @@ run.claim(
         name: fit_rate(x, np.array(count, dtype=float)) for name, (x, count, _) in sweeps.items()
     },
     expected={name: stated for name, (_, _, stated) in sweeps.items()},
-    tolerance=0.02,
     note="exponents of counted operations: n at the theorem's cutoff (torus 3, s = 2), generators "
     "at a fixed basis, |G| for kernel averaging, and the number of eigenfunctions of degree <= 3 "
     "on S^(d-1) in d",

@@ -141,7 +141,7 @@ def _write_source(material: Material, source: Path) -> Book:
     groups = {"compare": "compare/index", "guides": "guides/index"}
     for paper in material.papers:
         groups[paper.key] = f"papers/{paper.key}"
-        title = f"{paper.short}: {paper.title}" if paper.title else paper.short
+        title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")
         texts[f"papers/{paper.key}.md"] = (
             f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n"
             f"```{{gallery}} {paper.key}/\n```\n"
@@ -240,6 +240,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
 
 # names, punctuation and blanks, which have no colour of their own: half of the markup of code
 _UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>')
+_TOOLTIP = re.compile(r' title="invariance\.[\w.]*"')
 _METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
 
 
@@ -255,7 +256,11 @@ def _prune(site: Path) -> None:
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in site.rglob("*.html"):
-        page = _UNCOLOURED.sub(r"\1", path.read_text(encoding="utf-8"))
+        parts = re.split(
+            r"(<pre.*?</pre>|<script.*?</script>)", path.read_text("utf-8"), flags=re.S
+        )
+        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
+        page = _TOOLTIP.sub("", _UNCOLOURED.sub(r"\1", "".join(parts)))
         if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
             page = _METHOD.sub(r"\1", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
         path.write_text(page, encoding="utf-8")

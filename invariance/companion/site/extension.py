@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import GALLERY
-from ..ledger.verdicts import VERDICTS
+from ..ledger.verdicts import FAILED, KEPT, VERDICTS
 from . import reference, widgets
 from .cells import Output, Page
 from .findings import Finding, found
-from .material import Figure, Material, Notebook, Outcome, Paper, Result, Row
+from .material import OPEN, Figure, Material, Notebook, Outcome, Paper, Result, Row
 from .nodes import (
     Part,
     anchor,
@@ -40,7 +41,6 @@ from .uses import uses
 
 __all__ = ["Book", "setup"]
 
-_KEPT, _FAILED = ("matched", "better"), ("violated", "short")
 _MOST_TILES = 6  # pictures below an entry of the reference
 _SAFE = ("https://", "http://", "mailto:")
 
@@ -82,7 +82,7 @@ def _smaller(png: bytes, most: int) -> bytes:
 
 
 def _verdict(verdict: str) -> nodes.inline:
-    known = verdict if verdict.isalpha() else "open"
+    known = verdict if verdict in VERDICTS else "open"
     return nodes.inline(verdict, verdict, classes=["verdict", f"verdict-{known}"])
 
 
@@ -90,6 +90,22 @@ def _counts(rows: Iterable[Row]) -> str:
     """``"3 matched, 1 short"``."""
     counts = Counter(row.verdict for row in rows)
     return ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+
+
+def _protocol(row: Row, result: Result) -> Iterator[nodes.Node]:
+    """How the claim is measured, and what earlier protocols gave."""
+    if row.claim.protocol:
+        yield fold("Protocol, registered before the run that counts", paragraph(row.claim.protocol))
+    if row.verdict not in (*VERDICTS, OPEN):
+        said = f"These numbers do not count ({row.verdict}); by the rules of their time: "
+        yield paragraph(said, _verdict(result.verdict))
+    if row.claim.history:
+        yield paragraph(nodes.strong("", "Protocol changed after a first result. Before:"))
+        for earlier in row.claim.history:
+            verdict = f" ({earlier.verdict})" if earlier.verdict else ""
+            yield paragraph(f"{earlier.gave}{verdict}: {earlier.protocol}")
+    if row.claim.note:
+        yield paragraph(row.claim.note)
 
 
 def _clipped(text: str, most: int = 400) -> str:
@@ -152,14 +168,21 @@ class _Shown(SphinxDirective):
     def result(self) -> Iterator[nodes.Node]:
         """How many claims came out."""
         rows = self.material.rows
-        kept = sum(row.verdict in _KEPT for row in rows)
-        failed = sum(row.verdict in _FAILED for row in rows)
-        said = (
-            f"**{kept} of the {len(rows)} claims that they make come out as printed or better.** "
-            f"{failed} do not; "
-        )
-        more = link(self.page, self.page, "the scoreboard says why", at="scoreboard")
-        yield paragraph(*prose(said), more, ".", classes=["result-line"])
+        counted = [row.verdict for row in rows if row.verdict in VERDICTS]
+        before = [row.result.verdict for row in rows if row.result and row.verdict not in VERDICTS]
+        kept = sum(verdict in KEPT for verdict in counted)
+        said = f"**{kept} of the {len(counted)} claims measured by a registered protocol come out "
+        said += "as printed or better.** " if counted else ""
+        if not counted:
+            said = ""
+        if before:
+            kept = sum(verdict in KEPT for verdict in before)
+            said += f"**{kept} of {len(before)} claims came out as printed or better** in runs "
+            said += "whose protocol was not registered beforehand; these do not count until they "
+            said += "are measured again. "
+        more = link(self.page, self.page, "The scoreboard", at="scoreboard")
+        where = " says what fell short, and why."
+        yield paragraph(*prose(said), more, where, classes=["result-line"])
 
     def widget(self, name: str) -> Iterator[nodes.Node]:
         """Something to move, drawn in advance."""
@@ -190,7 +213,8 @@ class _Shown(SphinxDirective):
             counts = Counter(row.verdict for row in some)
             listed.append([label, str(len(some)), *(str(counts[verdict]) for verdict in known)])
         yield table(listed)
-        if failed := [row for row in rows if row.verdict in _FAILED]:
+        # what fell short is told even where it does not count
+        if failed := [row for row in rows if row.result and row.result.verdict in FAILED]:
             yield nodes.rubric("", "What fell short, and why")
             yield box(*map(self._failed, failed), classes=["failures"])
         for paper in self.material.papers:
@@ -199,7 +223,7 @@ class _Shown(SphinxDirective):
     def _failed(self, row: Row) -> nodes.Node:
         result, says = row.result, f": {row.claim.says}" if row.claim.says else ""
         assert result is not None
-        what = paragraph(_verdict(row.verdict), " ", self.claim_link(row, row.where), says)
+        what = paragraph(_verdict(result.verdict), " ", self.claim_link(row, row.where), says)
         why = [paragraph(*prose(result.note))] if result.note else []
         reason = fold("The numbers", paragraph(*prose(result.reason)))
         return box(what, *why, reason, classes=["failure"])
@@ -247,7 +271,9 @@ class _Shown(SphinxDirective):
                 shown.append(paragraph(nodes.strong("", "Data: "), result.data))
             if result.note:
                 shown.append(paragraph(*prose(result.note)))
-            shown.append(fold("Why this verdict", paragraph(*prose(result.reason))))
+            rests = [paragraph(nodes.strong("", "It rests on: "), row.beside)] if row.beside else []
+            shown.append(fold("Why this verdict", paragraph(*prose(result.reason)), *rests))
+            shown += _protocol(row, result)
             at = anchor("claim", claim.id)
             notebook = self.material.notebooks[row.notebook]
             evidence = [self.to(row.notebook, "the run", at=at), self.to(row.notebook)]
@@ -387,7 +413,7 @@ class _Shown(SphinxDirective):
         figures = (f for o in self.material.notebooks[name].outcomes for f in o.figures.values())
         first = next(figures, None)
         # its words stand on the notebook's own page
-        shown = [paragraph(self.to(name, self.image(first.png, "", 640)))] if first else []
+        shown = [paragraph(self.to(name, self.image(first.png, "")))] if first else []
         said = _counts(row for row in self.material.rows if row.notebook == name)
         words = [paragraph(said, classes=["counts"])] if said else []
         return box(*shown, paragraph(self.to(name)), *words, classes=["tile"])
@@ -431,8 +457,12 @@ def _disarm(app: Sphinx, doctree: nodes.document) -> None:
             place.replace_self(nodes.inline("", "", *place.children))
     for name in list(doctree.findall(nodes.literal)):
         target = name.astext()
-        if target in pages and not isinstance(name.parent, nodes.reference):
+        if isinstance(name.parent, nodes.reference | addnodes.pending_xref):
+            continue
+        if target in pages:
             name.replace_self(link(page, target, nodes.literal(target, target)))
+        elif re.search(r"[A-Z_]", target) and target in reference.homes():
+            name.replace_self(python_link(page, reference.homes()[target]))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

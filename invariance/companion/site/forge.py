@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..files import write_bytes
 from ..ledger.claims import paper_label
-from ..ledger.verdicts import VERDICTS
+from ..ledger.protocols import ANOTHER, UNREGISTERED
+from ..ledger.verdicts import KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
 from .material import Material, Notebook, Outcome, Row, collect
@@ -82,11 +83,14 @@ def _index(material: Material, claims: dict[str, list[Row]]) -> Iterator[str]:
     shown = [notebook for notebook in material.notebooks.values() if notebook.published]
     for group in dict.fromkeys(notebook.paper for notebook in shown):
         yield f"\n## {titles.get(group) or paper_label(group)}\n"
-        rows = [["notebook", "figures", "claims", *VERDICTS]]
-        for notebook in (n for n in shown if n.paper == group and n.published):
+        members = [notebook for notebook in shown if notebook.paper == group]
+        found = {row.verdict for notebook in members for row in claims[notebook.name]}
+        states = [*VERDICTS, *(state for state in (ANOTHER, UNREGISTERED) if state in found)]
+        rows = [["notebook", "figures", "claims", *states]]
+        for notebook in members:
             counts = Counter(row.verdict for row in claims[notebook.name])
             figures = len(notebook.published.figures) if notebook.published else 0
-            numbers = [figures, counts.total(), *(counts[verdict] for verdict in VERDICTS)]
+            numbers = [figures, counts.total(), *(counts[state] for state in states)]
             label = f"[{_plain(page_of(notebook).title)}]({notebook.name}.md)"
             rows.append([label, *(str(n or "") for n in numbers)])
         yield from _table(rows)
@@ -111,7 +115,12 @@ def _page(notebook: Notebook, outcome: Outcome, claims: list[Row]) -> Iterator[s
             says = f": {_plain(claim.says)}" if claim.says else ""
             note = f"<br>{_plain(result.note)}" if result.note else ""
             printed = _plain(f"{claim.printed} {claim.unit}".strip())
-            verdict = row.verdict if row.verdict in ("matched", "better") else f"**{row.verdict}**"
+            verdict = row.verdict if row.verdict in KEPT else f"**{row.verdict}**"
+            if row.verdict not in VERDICTS:  # measured, and does not count
+                verdict += f"<br>(then: {result.verdict})"
+            if claim.history:
+                verdict += "<br>protocol changed after a first result"
+            verdict += f"<br>{_plain(row.beside)}" if row.beside else ""
             ours = f"{_plain(result.ours[:300])}{note}"
             rows.append([f"{_plain(claim.source)}{says}", printed, ours, verdict])
         yield from _table(rows)

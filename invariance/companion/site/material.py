@@ -15,7 +15,9 @@ import yaml
 
 from ..errors import CompanionError
 from ..ledger.claims import Claim, Ledger, load_ledger, paper_label
+from ..ledger.protocols import registered, standing
 from ..ledger.results import read_executed, read_results, read_status
+from ..ledger.verdicts import beside
 from ..paths import Paths
 
 __all__ = ["OPEN", "Figure", "Material", "Notebook", "Outcome", "Paper", "Result", "Row"]
@@ -41,6 +43,7 @@ class Result:
     recorded: Mapping[str, Any]
     data: str = ""
     note: str = ""
+    protocol: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,20 @@ class Row:
     result: Result | None = None
     notebook: str = ""
     profile: str = ""
+    digest: str | None = None  # of the protocol that counts
 
     @property
     def verdict(self) -> str:
-        return self.result.verdict if self.result else OPEN
+        """What counts: the verdict of a full run by the registered protocol."""
+        if self.result is None or self.profile != "full":
+            return OPEN
+        entry = {"protocol": self.result.protocol, "verdict": self.result.verdict}
+        return standing(entry, self.digest)
+
+    @property
+    def beside(self) -> str:
+        """Margin, tightness and repetitions, as text."""
+        return beside(self.claim, self.result.recorded) if self.result else ""
 
     @property
     def where(self) -> str:
@@ -177,7 +190,7 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
     ordered = sorted(names, key=lambda n: (rank.get(n.split("/")[0], len(rank)), n))
     notebooks = {name: _notebook(name, paths, profile) for name in ordered}
     problems: list[str] = []
-    papers = _papers(ledger, notebooks, paths.root / "CITATION.cff", problems)
+    papers = _papers(ledger, notebooks, paths, problems)
     return Material(papers, notebooks, tuple(problems))
 
 
@@ -239,6 +252,7 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
             verdict=OPEN if quick and entry.get("data") else entry["verdict"],
             data=entry.get("data") or "",
             note=entry.get("note") or "",
+            protocol=entry.get("protocol"),
             **{key: entry[key] for key in ("reason", "ours", "recorded")},
         )
         for claim, entry in content["claims"].items()
@@ -274,7 +288,7 @@ def _csv(path: Path) -> list[tuple[str, ...]]:
 
 
 def _papers(
-    ledger: Ledger, notebooks: Mapping[str, Notebook], citation: Path, problems: list[str]
+    ledger: Ledger, notebooks: Mapping[str, Notebook], paths: Paths, problems: list[str]
 ) -> tuple[Paper, ...]:
     results = {
         claim: (result, notebook.name, outcome.profile)
@@ -285,8 +299,10 @@ def _papers(
     }
     rows: dict[str, list[Row]] = {}
     for claim in ledger.values():
-        rows.setdefault(claim.paper_key, []).append(Row(claim, *results.get(claim.id, ())))
-    about = _citations(citation, problems)
+        result, notebook, profile = results.get(claim.id, (None, "", ""))
+        row = Row(claim, result, notebook, profile, registered(claim, paths, notebook))
+        rows.setdefault(claim.paper_key, []).append(row)
+    about = _citations(paths.root / "CITATION.cff", problems)
     return tuple(Paper(key, tuple(rows[key]), **about.get(key, {})) for key in rows)
 
 

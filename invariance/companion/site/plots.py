@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
+from ..ledger.verdicts import FAILED, VERDICTS
 from .material import Paper, Row
 from .svg import draw, start, write
 
@@ -80,7 +81,7 @@ _PANELS = (
            "value", _values, _log(0.01, 1.2),
            [(-1, "−100 %"), (-0.1, "−10 %"), (-0.01, "−1 %"), (0, "paper"), (0.01, "+1 %"),
             (0.1, "+10 %")],
-           lambda row: row.claim.tolerance / min(map(abs, row.claim.values))),
+           lambda row: row.claim.margins[0] / (abs(row.claim.values[0]) or 1.0)),
     _Panel("orders: each gap in its standard errors (right: as stated)", "order", _orders,
            _log(2, _MOST_DEVIATIONS),
            [(-100, "−100"), (-10, "−10"), (0, "tie"), (10, "10"), (100, "100"), (1000, "≥ 1000")]),
@@ -116,7 +117,7 @@ def dot_plot(paper: Paper) -> Element | None:
             continue
         write(svg, 0, y + 14, panel.title, "panel")
         top, y = y + 22, y + 22
-        for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in _FAILED):
+        for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in FAILED):
             y += _LINE
             write(svg, _LABELS - 6, y, row.claim.id.split("/")[1], "name", at="end")
             if band := panel.band(row):
@@ -126,7 +127,8 @@ def dot_plot(paper: Paper) -> Element | None:
             for dot in dots:
                 ends = (centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high))
                 low, at, high = ends
-                group = draw(svg, "g", f"dot verdict-{row.verdict}")
+                known = row.verdict if row.verdict in VERDICTS else "open"
+                group = draw(svg, "g", f"dot verdict-{known}")
                 draw(group, "line", x1=low, x2=high, y1=y - 4, y2=y - 4)
                 draw(group, "circle", cx=at, cy=y - 4, r=3.5)
         for value, words in panel.ticks:
@@ -135,6 +137,3 @@ def dot_plot(paper: Paper) -> Element | None:
             write(svg, at, y + 17, words, "tick", at="middle")
         y += 2 * _LINE - 4
     return svg
-
-
-_FAILED = ("violated", "short")

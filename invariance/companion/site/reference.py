@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from .nodes import python_link
 from .uses import public
 
-__all__ = ["pages", "setup"]
+__all__ = ["homes", "pages", "setup"]
 
 _BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
 # roles, code, references and emphasis stay; bars, stars and underscores outside are themselves
@@ -85,7 +85,7 @@ def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any)
 
 
 @cache
-def _homes() -> dict[str, str]:
+def homes() -> dict[str, str]:
     """Full names by short ones; the first module that has one counts."""
     named = [(name, f"{module}.{name}") for module, names in public().items() for name in names]
     return dict(reversed(named))
@@ -93,7 +93,7 @@ def _homes() -> dict[str, str]:
 
 def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
     """A word between backquotes: a link where it names something public, else as it stands."""
-    full = _homes().get(text.removesuffix("()").rpartition(".")[2])
+    full = homes().get(text.removesuffix("()").rpartition(".")[2])
     if full is None or text.startswith("."):
         return [nodes.literal(text, text)], []
     return [python_link(inliner.document.settings.env.current_document.docname, full)], []

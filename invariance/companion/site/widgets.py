@@ -206,18 +206,20 @@ def local(n: int = 36) -> Widget:
 @cache
 def alignment() -> Widget:
     """A digit turned against another: the best fit is the largest similarity."""
+    from scipy.ndimage import zoom
     from sklearn.datasets import load_digits
 
     from ...groups import Rotations
     from ...kernels import BestFit, Polynomial
 
     digits = load_digits()
-    x, z = (digits.images[digits.target == 4][i] / 16 for i in (0, 16))
+    twos = digits.images[digits.target == 2]
+    x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1) for i in (1, 11))
     angles = np.arange(-60, 61, 5)
-    group = Rotations((8, 8), degrees=angles)
-    tilted = Rotations((8, 8), degrees=[-25]).act([-25], z.reshape(1, -1))[0]
+    group = Rotations((16, 16), degrees=angles)
+    tilted = Rotations((16, 16), degrees=[-25]).act([-25], z.reshape(1, -1))[0]
     turned = group.act(group.elements(), tilted)[:, 0]
-    base = Polynomial(degree=4, gamma=1 / 8)
+    base = Polynomial(degree=4, gamma=1 / 16)
     values = base(x.reshape(1, -1), turned)[0]
     best = BestFit(base, group)(x.reshape(1, -1), tilted)[0, 0]
     level = values / best * 0.92
@@ -225,15 +227,15 @@ def alignment() -> Widget:
 
     def image(svg: Element, pixels: np.ndarray, left: float) -> None:
         for i, value in enumerate(pixels):
-            draw(svg, "rect", "pixel", x=left + 17.0 * (i % 8), y=40 + 17.0 * (i // 8), width=17,
-                 height=17, **{"fill-opacity": f"{min(max(float(value), 0), 1):.2g}"})  # fmt: skip
+            draw(svg, "rect", "pixel", x=left + 8.5 * (i % 16), y=40 + 8.5 * (i // 16), width=8.6,
+                 height=8.6, **{"fill-opacity": f"{min(max(float(value), 0), 1):.2g}"})  # fmt: skip
 
     def picture(g: int) -> Element:
         svg = start(_WIDTH, _HEIGHT, "orbit")
         image(svg, x.ravel(), 30)
-        write(svg, 98, 215, "a four", at="middle")
+        write(svg, 98, 215, "a two", at="middle")
         image(svg, turned[g], 215)
-        write(svg, 283, 215, "another four, turned", at="middle")
+        write(svg, 283, 215, "another two, turned", at="middle")
         line(svg, [425, 620], [180 - 140 * 0.92] * 2, "grid")
         write(svg, 425, 180 - 140 * 0.92 - 5, "best fit")
         line(svg, 430 + across, 180 - 140 * level, "still")
@@ -243,7 +245,7 @@ def alignment() -> Widget:
 
     said = [f"turned by {angle}°" for angle in angles]
     alt = (
-        "A handwritten four, a tilted one that the slider turns, and their similarity at each "
+        "A handwritten two, a tilted one that the slider turns, and their similarity at each "
         "angle. The best-fit kernel takes the top of that curve."
     )
     return Widget(alt, said, picture, at=4)

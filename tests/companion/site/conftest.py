@@ -17,6 +17,16 @@ from invariance.companion.site import reference, uses
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "notebooks" / "claims.yml"
 
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
 CUNNING = (
     "<![CDATA[<script>alert(2)</script>]]><![if !IE]><script>alert(3)</script><![endif]>"
@@ -172,14 +182,26 @@ def make_project(root: Path) -> Paths:
 
 
 @pytest.fixture(scope="module")
+def browser():
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
 def small_reference():
     """One module of the package in the reference: it has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uses, "MODULES", ("invariance.features", "invariance.linear"))
-        for function in (uses.public, uses._canonical, uses.uses, reference._homes):
+        for function in (uses.public, uses._canonical, uses.uses, reference.homes):
             function.cache_clear()
         yield
-    for function in (uses.public, uses._canonical, uses.uses, reference._homes):
+    for function in (uses.public, uses._canonical, uses.uses, reference.homes):
         function.cache_clear()
 
 

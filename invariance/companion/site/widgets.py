@@ -215,9 +215,9 @@ def alignment() -> Widget:
     digits = load_digits()
     twos = digits.images[digits.target == 2]
     x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1) for i in (1, 11))
-    angles = np.arange(-60, 61, 5)
+    angles = np.arange(-64, 65, 8)
     group = Rotations((16, 16), degrees=angles)
-    tilted = Rotations((16, 16), degrees=[-25]).act([-25], z.reshape(1, -1))[0]
+    tilted = Rotations((16, 16), degrees=[-24]).act([-24], z.reshape(1, -1))[0]
     turned = group.act(group.elements(), tilted)[:, 0]
     base = Polynomial(degree=4, gamma=1 / 16)
     values = base(x.reshape(1, -1), turned)[0]
@@ -225,16 +225,18 @@ def alignment() -> Widget:
     level = values / best * 0.92
     across = np.linspace(0, 180, len(angles))
 
-    def image(svg: Element, pixels: np.ndarray, left: float) -> None:
-        for i, value in enumerate(pixels):
-            draw(svg, "rect", "pixel", x=left + 8.5 * (i % 16), y=40 + 8.5 * (i // 16), width=8.6,
-                 height=8.6, **{"fill-opacity": f"{min(max(float(value), 0), 1):.2g}"})  # fmt: skip
+    def image(svg: Element, pixels: np.ndarray, some: np.ndarray, left: float) -> None:
+        grid = draw(svg, "g", transform=f"translate({left:g} 40) scale(8.5)")
+        for i in np.flatnonzero(some > 0.1):
+            shade = f"{min(max(float(pixels[i]), 0), 1):.1f}"
+            place = {"x": f"{i % 16}", "y": f"{i // 16}", "fill-opacity": shade}
+            draw(grid, "rect", "pixel", **place)
 
     def picture(g: int) -> Element:
         svg = start(_WIDTH, _HEIGHT, "orbit")
-        image(svg, x.ravel(), 30)
+        image(svg, x.ravel(), x.ravel(), 30)
         write(svg, 98, 215, "a two", at="middle")
-        image(svg, turned[g], 215)
+        image(svg, turned[g], turned.max(axis=0), 215)
         write(svg, 283, 215, "another two, turned", at="middle")
         line(svg, [425, 620], [180 - 140 * 0.92] * 2, "grid")
         write(svg, 425, 180 - 140 * 0.92 - 5, "best fit")
@@ -248,7 +250,7 @@ def alignment() -> Widget:
         "A handwritten two, a tilted one that the slider turns, and their similarity at each "
         "angle. The best-fit kernel takes the top of that curve."
     )
-    return Widget(alt, said, picture, at=4)
+    return Widget(alt, said, picture, at=2)
 
 
 @cache

@@ -214,10 +214,10 @@ def alignment() -> Widget:
 
     digits = load_digits()
     twos = digits.images[digits.target == 2]
-    x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1) for i in (1, 11))
+    x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1) for i in (0, 4))
     angles = np.arange(-64, 65, 8)
     group = Rotations((16, 16), degrees=angles)
-    tilted = Rotations((16, 16), degrees=[-24]).act([-24], z.reshape(1, -1))[0]
+    tilted = group.act(np.radians([-32.0]), z.reshape(1, -1))[0]
     turned = group.act(group.elements(), tilted)[:, 0]
     base = Polynomial(degree=4, gamma=1 / 16)
     values = base(x.reshape(1, -1), turned)[0]

@@ -28,8 +28,14 @@ from ..groups.abilities import ability
 from ..kernel_matrix import takes_sets
 from ..orbits import Form, OrbitProducts, row_blocks
 from ..orbits.closed import least_matching
+from ..orbits.derivatives import (
+    BOUNDS,
+    BOUNDS_KIND,
+    of_products,
+    outer_derivatives,
+    whole_derivatives,
+)
 from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
-from .gradients import BOUNDS, BOUNDS_KIND, of_products, outer_derivatives, whole_derivatives
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 

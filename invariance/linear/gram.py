@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +53,11 @@ def check_labels(labels: NDArray) -> None:
 
 
 def check_symmetric(gram: NDArray) -> None:
-    """Refuse a square matrix that is not symmetric up to rounding, in squares of 512 rows."""
+    """Refuse a square matrix that is not symmetric up to rounding."""
+    tiles = [slice(start, start + 128) for start in range(0, len(gram), 128)]
     gap = 0.0
-    for start in range(0, len(gram), 512):
-        rows = slice(start, start + 512)
-        gap = max(gap, float(np.abs(gram[rows, start:] - gram[start:, rows].T).max()))
+    for a, b in combinations_with_replacement(tiles, 2):  # squares that fit into the cache
+        gap = max(gap, float(np.abs(gram[a, b] - gram[b, a].T).max()))
     tolerance = 1e-4 if gram.dtype == np.float32 else 1e-6
     if gap > tolerance * max(gram.max(), -gram.min()):
         raise ValueError(
@@ -81,6 +82,7 @@ def lowest_eigenvalue(gram: NDArray, steps: int = 30) -> float:
     n = len(gram)
     if n <= 4 * steps:
         return float(linalg.eigvalsh(gram, subset_by_index=[0, 0])[0])
+    symv = linalg.get_blas_funcs("symv", (gram,))  # reads half of the matrix
     basis = np.zeros((steps, n))
     images = np.zeros((steps, n))
     vector = np.random.default_rng(0).standard_normal(n)
@@ -92,7 +94,7 @@ def lowest_eigenvalue(gram: NDArray, steps: int = 30) -> float:
             basis, images = basis[:i], images[:i]
             break
         basis[i] = vector / size
-        images[i] = gram @ basis[i].astype(gram.dtype)
+        images[i] = symv(1, gram.T, basis[i].astype(gram.dtype))
         vector = images[i].copy()
     projected = basis @ images.T
     return float(np.linalg.eigvalsh((projected + projected.T) / 2)[0])

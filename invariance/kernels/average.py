@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
@@ -210,18 +212,28 @@ class Average(OrbitKernel):
             symmetric = same and self.side == "auto" and not is_foreign(X)
             return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
         elements, weights = self.transforms() if group is self.group else group.quadrature()
-        orbits = self._orbits(Y, group, elements=elements, weights=weights, keep=True)
         # Both sides: the first argument's orbits are unrolled a block of points at a time.
         gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + len(Y))
-        for rows in row_blocks(len(X), row_bytes, block_bytes_of(self.block_bytes) / 4):
-            moved = group.act(elements, X[rows])
-            r, n = moved.shape[:2]
-            (part,) = orbits.reduce(moved.reshape(r * n, -1), WeightedMean())
-            gram[rows] = np.tensordot(weights.astype(part.dtype), part.reshape(r, n, -1), axes=1)
+        for columns in row_blocks(len(Y), 1, max(32, -(-len(Y) // 8)) if same else len(Y)):
+            orbits = self._orbits(Y[columns], group, elements=elements, weights=weights, keep=True)
+            row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + len(orbits.Z))
+            budget = block_bytes_of(self.block_bytes) / 4
+            for rows in row_blocks(columns.stop if same else len(X), row_bytes, budget):
+                moved = group.act(elements, X[rows])
+                (part,) = orbits.reduce(moved.reshape(prod(moved.shape[:2]), -1), WeightedMean())
+                parts = part.reshape(*moved.shape[:2], -1)
+                gram[rows, columns] = np.tensordot(weights.astype(part.dtype), parts, axes=1)
         if same:
             mirror(gram)  # exactly symmetric, as in theory
         return gram
+
+    def _gradient(self, X: Array) -> Array:
+        orbits = None if self.statistic == "U" else self._one_side(X, self._finite(X, X))
+        functions = self._derivatives(X.shape[1])
+        closed = orbits is None or orbits.explain(X, WeightedMean()).way == "closed form"
+        if functions is None or orbits is None or closed:
+            return whole_derivatives(self, X)
+        return of_products(orbits, functions, symmetric=self.side == "auto")
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         self._check(X.shape[1])

@@ -10,7 +10,7 @@ from scipy import linalg
 
 from ..parameters import Number, Whole, check_values
 from .classes import check_two_classes, misclassification
-from .gram import check_gram, check_labels, lowest_eigenvalue, rounding
+from .gram import check_gram, check_labels, lowest_eigenvalue
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
@@ -103,7 +103,7 @@ def rls_by_cholesky(
     centred = gram - (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)
     centred -= (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)[:, None]
     lowest = lowest_eigenvalue(centred)
-    if lowest < -rounding(gram):
+    if lowest < 0:
         raise ValueError(
             f"the Gram matrix is not positive semi-definite: centred, it has an eigenvalue of "
             f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"

@@ -39,11 +39,9 @@ def check_scale(X: NDArray) -> None:
 class RidgeSolver:
     """(K + n alpha)^-1 (y - mean y) on blocks of one Gram matrix, repaired where it is indefinite.
 
-    A Cholesky factor per alpha where the matrix is positive definite. Where it is not, the
-    eigenvectors of each block give all alphas, and training and new points are repaired alike
-    (`Repair`). That the whole matrix is indefinite is found by some products with it; what these
-    do not resolve is seen by the factor of the smallest alpha. A negative eigenvalue that even
-    this one makes up for is harmless: the ridge is then a shift and a smaller ridge.
+    A Cholesky factor per alpha where the whole matrix is positive semi-definite. Where it is not,
+    the eigenvectors of each block give all alphas, and training and new points are repaired alike
+    (`Repair`).
 
     Parameters
     ----------
@@ -71,8 +69,8 @@ class RidgeSolver:
         self.repair = Repair(owner, repair)
         self._tolerance = rounding(gram)
         lowest = lowest_eigenvalue(gram)
-        self._indefinite = lowest < -self._tolerance
-        if self._indefinite and repair in (None, "raise"):
+        self._indefinite = lowest < 0
+        if self._indefinite:
             trace = float(np.trace(gram, dtype=np.float64))
             self.repair.say(f"it has an eigenvalue of {lowest:.2g}, beside a trace of {trace:.2g}")
 
@@ -105,7 +103,7 @@ class RidgeSolver:
         for i in np.argsort(ridges):  # what the smallest ridge makes definite, the others do too
             try:
                 found[i] = _by_cholesky(gram, centred, ridges[i])
-            except linalg.LinAlgError:
+            except linalg.LinAlgError:  # singular, with a ridge of rounding's size
                 if self.repair.how is not None:
                     return self._by_eigenvectors(gram, centred, ridges)
                 found[i] = np.full_like(centred, np.nan)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import get_scorer
 from sklearn.preprocessing import LabelBinarizer
@@ -20,11 +19,10 @@ from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from ..deprecation import renamed_parameters, warn_renamed
-from ..kernel_matrix import kernel_matrix
+from ..kernel_matrix import check_points, kernel_matrix
 from ..parameters import (
     Array,
     Flag,
@@ -36,7 +34,7 @@ from ..parameters import (
     check_parameters,
     short,
 )
-from .calibration import fit_slope
+from .calibration import fit_calibration, probabilities
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes, misclassification
 from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
@@ -149,7 +147,10 @@ class _RegularisedLeastSquares(BaseEstimator):
             return self._default_loss(decided, Y, weights)
         scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
         given = {"sample_weight": sample_weight} if np.ptp(sample_weight) else {}
-        score = float(scorer(self._of_decisions(), decided, y, **given))
+        try:
+            score = float(scorer(self._of_decisions(), decided, y, **given))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"scoring={short(self.scoring)} fails: {error}") from error
         if not np.isfinite(score):
             raise ParameterError(
                 f"{type(self).__name__}: scoring={short(self.scoring)} gives {score} on "
@@ -217,7 +218,7 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        return self._decisions(validate_data(self, X, reset=False, dtype=_FLOATS))
+        return self._decisions(check_points(self, X, getattr(self, "kernel_", None), reset=False))
 
     def _decisions(self, X: NDArray) -> NDArray:
         if hasattr(self, "coef_"):
@@ -357,9 +358,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, targets = validate_data(
-            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True
-        )
+        points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         self._flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
@@ -441,7 +440,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
+        points, labels = check_points(self, X, self.kernel, y=y, multi_output=True)
         check_classification_targets(labels)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         if labels.ndim == 2 and labels.shape[1] == 1:
@@ -479,18 +478,17 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.
 
-        Softmax of the decisions times one slope, which is fitted to the decisions on points that
-        were left out (`fit_slope`): the most probable class is the predicted one. With weights,
-        of classes too, they are probabilities in the weighted population. For several labels at
-        once shape (n, t), each on its own.
+        Softmax of the decisions times a slope, mixed with a share of labels at random; both are
+        fitted to the decisions on points that were left out (`fit_calibration`). The most probable
+        class is the predicted one. With weights, of classes too, they are probabilities in the
+        weighted population. For several labels at once shape (n, t), each on its own.
         """
         decided, held = self._decide(X), self.loo_decision_
         pairs = self._multilabel or held.shape[1] == 1
         held = _pairs(held) if pairs else held
-        slope = fit_slope(held, self._columns, self._column_weights)
-        if self._multilabel:
-            return expit(slope * decided)
-        return softmax(slope * (_pairs(decided) if pairs else decided), axis=1)
+        fitted = fit_calibration(held, self._columns, self._column_weights)
+        found = probabilities(_pairs(decided) if pairs else decided, *fitted)
+        return found[:, 1].reshape(decided.shape) if self._multilabel else found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

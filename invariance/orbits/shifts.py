@@ -150,6 +150,12 @@ class Shifts(Way):
         moved = self.moved(Y)
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
+        norm = largest_norm(moved)
+        if self.problem.folded:
+            rate = moved.dtype.type(self.problem.form.rate)
+            moved, terms, of_shifts = (
+                None if A is None else rate * A for A in (moved, terms, of_shifts)
+            )
         budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
         step = 1 + int(budget // self.correlation.spectrum_bytes())
         blocks = [moved[a : a + step] for a in range(0, len(moved), step)]
@@ -163,7 +169,7 @@ class Shifts(Way):
             )
             for part in parts:
                 part[h] = None
-        yield spectra, terms, of_shifts, largest_norm(moved)
+        yield spectra, terms, of_shifts, norm
 
     def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
         spectra, others, of_shifts, norm = prepared
@@ -213,10 +219,11 @@ class Shifts(Way):
         if terms is not None or row_terms is not None:
             pairs = np.zeros(shape[:2], self.problem.dtype)
             pairs += 0 if terms is None else terms[:, None]
-            pairs += 0 if row_terms is None else row_terms
+            if row_terms is not None:
+                pairs += self.problem.form.rate * row_terms if self.problem.folded else row_terms
         weights = self.correlation.in_tile_order(self.grid_weights)
         for some, values in self.correlation.values(first, spectra, of_shifts, pairs):
-            parts = reduction.of(values, weights, self.problem.form)
+            parts = reduction.of(values, weights, self.problem.applied)
             for whole, part in zip(out, parts, strict=True):
                 whole[some] = part
         return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]

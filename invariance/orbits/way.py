@@ -80,6 +80,8 @@ class Problem:
     first_terms : bool
         Whether something is added to the inner products with each first point: half its squared
         norm, where only extremes are wanted in the end instead.
+    closed : callable or None
+        ``closed(X, Y)`` is the whole reduction over the group, as the base kernel knows it.
     boxes : ndarray or None
         `bounding_boxes` of the first points, where these are images and known beforehand.
     support : ndarray of bool or None
@@ -95,10 +97,11 @@ class Problem:
     first_terms: bool = False
     evaluate: Callable[[Array, Array], Array] | None = None
     evaluate_arrays: Callable[[Any, Any, Any], Any] | None = None
+    closed: Callable[[Array, Array], Array] | None = None
     boxes: Array | None = None
     support: Array | None = None
 
-    @property
+    @cached_property
     def shown(self) -> Array:
         """Mean numbers of rows and of columns of first points that are not blank."""
         if self.boxes is None:
@@ -111,7 +114,7 @@ class Problem:
         """Whether prepared second points are scaled so that products are the exponents sought."""
         return (
             self.form.rate is not None
-            and self.form.distance
+            and self.form.linear
             and self.reduction.plain_mean
             and self.evaluate is None
         )
@@ -150,9 +153,7 @@ class Problem:
 
 
 def _exponential(values: Any, xp: Any) -> Any:
-    """exp, in place, of what is at most zero but for rounding."""
-    np.exp(values, out=values)
-    return np.minimum(values, 1, out=values)
+    return np.exp(values, out=values)
 
 
 class Way(ABC):

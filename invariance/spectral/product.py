@@ -111,17 +111,21 @@ class Product(Basis):
         """The factors, each truncated at the eigenvalue limit."""
         return [clone(f).truncate(degree=_below(f, limit)[-1].label) for f in self.factors]
 
+    def _spaces(self, degree: float) -> list[Eigenspace]:
+        dimensions = [f.dimensions_ for f in self._cut(degree)]
+        found = []
+        for value, tuples in self._blocks(degree):
+            sizes = [[int(d[k]) for d, k in zip(dimensions, t, strict=True)] for t in tuples]
+            found.append(Eigenspace(value, value, sum(map(prod, sizes))))
+        return found
+
     def spectrum(self) -> Iterator[Eigenspace]:
         done = -1.0
         limit = max(1.0, *(next(islice(f.spectrum(), 1, None)).eigenvalue for f in self.factors))
         while True:
-            dimensions = [f.dimensions_ for f in self._cut(limit)]
-            for value, tuples in self._blocks(limit):
-                if value > done + 1e-9 * max(1, value):
-                    sizes = [
-                        [int(d[k]) for d, k in zip(dimensions, t, strict=True)] for t in tuples
-                    ]
-                    yield Eigenspace(value, value, sum(map(prod, sizes)))
+            for space in self._spaces(limit):
+                if space.eigenvalue > done + 1e-9 * max(1, space.eigenvalue):
+                    yield space
             done, limit = _up_to(limit), 2 * limit
 
     def counting(self, eigenvalues: ArrayLike) -> NDArray:
@@ -358,7 +362,11 @@ def _up_to(limit: Any) -> Any:
 
 
 def _below(factor: Basis, limit: float) -> list[Eigenspace]:
-    return list(takewhile(lambda space: space.eigenvalue <= _up_to(limit), factor.spectrum()))
+    found = []
+    for space in takewhile(lambda s: s.eigenvalue <= _up_to(limit), factor.spectrum()):
+        found.append(space)
+        factor._check_number(len(found), limit)
+    return found
 
 
 def _equal(one: Basis, two: Basis) -> bool:

@@ -291,6 +291,9 @@ class Circle(Torus):
     def _squared_norm(label: float) -> int:
         return int(label) ** 2
 
+    def frequencies(self, k: int) -> NDArray:
+        return np.array([[k], [-k]] if k else [[0]])
+
 
 def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
     """A signed permutation, which `isometries` has made sure of."""

@@ -165,7 +165,6 @@ run.claim(
     "mroueh2015/theorem2-rate-bins",
     rates=bin_rates,
     expected=dict.fromkeys(bin_rates, -1.0),
-    tolerance=0.05,
     note="largest error over all pairs; never negative and never above s/n in any draw"
     if all(
         (v[:, :, 2] >= -1e-12).all() and (v[:, :, 0] <= s / bins + 1e-12).all()
@@ -299,13 +298,11 @@ run.claim(
     "mroueh2015/theorem2-rate-templates",
     rates=template_rates,
     expected=dict.fromkeys(template_rates, -0.5),
-    tolerance=0.05,
 )
 run.claim(
     "mroueh2015/theorem2-rate-group",
     rates=group_rates,
     expected=dict.fromkeys(group_rates, -0.5),
-    tolerance=0.05,
     note="at few elements the bias of order 1/|G| from pairing sampled elements with themselves adds to the "
     "|G|^-1/2 fluctuation",
 )

@@ -607,7 +607,6 @@ run.claim(
     "mroueh2015/theorem3-rates",
     rates=rates,
     expected=expected,
-    tolerance=0.05,
     note="samples: statistical part of the excess risk (hinge left out: it reaches exactly zero); templates, elements, bins: approximation part, square loss; lemma 4: distance in L2 "
     "of the proof's own function. Around a minimum the square risk grows with the square of that distance, and the minimiser does better "
     "than the proof's function: hence the faster decay",

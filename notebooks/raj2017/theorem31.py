@@ -152,7 +152,6 @@ run.claim(
     "raj2017/theorem3.1-rates",
     rates={"templates": fits["phase"], "group samples": fits["V"]},
     expected={"templates": -0.5, "group samples": -0.5},
-    tolerance=0.03,
 )
 
 # %% [markdown]

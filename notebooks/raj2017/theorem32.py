@@ -209,7 +209,6 @@ run.claim(
     "raj2017/theorem3.2",
     rates=fits,
     expected=dict.fromkeys(fits, -0.5),
-    tolerance=0.03,
     note="for s and r the rate is that of the L2 distance in lemma A.2: the excess risk itself can be negative",
 )
 

@@ -123,7 +123,6 @@ run.claim(
     "soleymani2025/weyl-law",
     rates=rates,
     expected=expected,
-    tolerance=0.03,
     note="slopes of the counting function in lambda (stated d/2) and of the largest relative remainder "
     "(stated -1/2); no constant is fitted",
 )
@@ -212,7 +211,6 @@ run.claim(
     "soleymani2025/dimension-counting",
     rates=rates,
     expected=expected,
-    tolerance=0.05,
     note="decay of ||G| x share - 1| in lambda: the boundary term of the quotient is of relative size "
     "lambda^(-1/2)",
 )

@@ -236,17 +236,48 @@ def test_refusals():
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(130, 300), st.floats(-3, 0), st.integers(0, 10**6))
-def test_the_cheap_bound_is_never_below_and_finds_one_per_cent(n, log_noise, seed):
+@given(st.integers(5, 300), st.floats(-8, 0), st.integers(0, 10**6))
+def test_the_lowest_eigenvalue_is_exact_and_rounding_counts_as_none(n, log_noise, seed):
     K, _, _ = indefinite(n, 1, seed, noise=10**log_noise)
-    values, found = np.linalg.eigvalsh(K), lowest_eigenvalue(K)
-    assert values[0] - 1e-9 <= found
-    if values[0] < -0.01 * values[-1]:
-        assert found < 0.7 * values[0]
-    clean = K @ K
-    assert lowest_eigenvalue(clean) > -rounding(clean)
-    single = clean.astype(np.float32)
-    assert lowest_eigenvalue(single) > -rounding(single)
+    lowest = np.linalg.eigvalsh(K)[0]
+    assert lowest_eigenvalue(K) == pytest.approx(min(lowest, 0), rel=1e-3, abs=rounding(K))
+    X = np.random.default_rng(seed).standard_normal((n, 3))
+    for clean in (K @ K, X @ X.T, (X @ X.T).astype(np.float32)):
+        assert lowest_eigenvalue(clean) == 0
+
+
+@pytest.mark.parametrize("how", [*REPAIRS, None])
+@pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-6])
+def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(how, size):
+    """Down to -1 % of the largest these passed without a word, new points in another geometry."""
+    rng = np.random.default_rng(0)
+    n, m = 200, 100
+    V = np.linalg.qr(rng.standard_normal((n + m, n + m)))[0]
+    values = np.r_[np.linspace(0.1, 1, 250), -size * np.linspace(0.5, 1, 50)]
+    K = (V * values) @ V.T
+    K = (K + K.T) / 2
+    y, labels = rng.standard_normal(n + m), np.arange(n + m) % 2
+    train, test = np.arange(n), np.arange(n, n + m)
+    alpha = 0.01  # n alpha = 2: every block is positive definite with it
+    gram, rows = K[:n, :n], K[n:, :n]
+    if how is not None:
+        gram, rows = repaired(gram, rows, how)
+    folds = [test, train[:100], train[100:]]
+    said = "an eigenvalue of -|eigenvalues are negative"
+    with pytest.warns(IndefiniteWarning, match=said) as caught:
+        found = nested_ridge(K, y, folds=folds, alphas=[alpha], repair=how)
+    assert len(caught) == 1
+    centred = y[train] - y[train].mean()
+    expected = y[train].mean() + rows @ np.linalg.solve(gram + n * alpha * np.eye(n), centred)
+    assert_allclose(found.predictions[test], expected, rtol=1e-6, atol=1e-9)
+    with pytest.warns(IndefiniteWarning, match=said):
+        ridge_by_holdout(K, labels, alphas=[alpha], n_held_out=m, repair=how)
+    for call in (nested_ridge, ridge_by_holdout):
+        options = {"folds": folds} if call is nested_ridge else {"n_held_out": m}
+        with pytest.raises(ValueError, match="not positive semi-definite: it has an eigenvalue"):
+            call(K, labels, alphas=[alpha], repair="raise", **options)
+    with pytest.raises(ValueError, match="not positive semi-definite: centred"):
+        rls_by_cholesky(K, labels, start=2.0)
 
 
 def test_without_refit_nothing_is_fitted_to_all():

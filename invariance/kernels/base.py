@@ -57,8 +57,8 @@ def _check_finite(kernel: Kernel, values: Array, *points: Array) -> None:
         largest = max(float(max(X.max(), -X.min())) for X in points)
         raise ValueError(
             f"{short(kernel)}: values beyond {values.dtype} or not a number; the largest absolute "
-            f"feature of the points is {largest:g}: scale the points down (divide by 255 where they "
-            "are pixels from 0 to 255), or take smaller degrees or factors"
+            f"feature of the points is {largest:g}: scale the points down (divide by 255 where "
+            "they are pixels from 0 to 255), or take smaller degrees or factors"
         )
 
 

@@ -24,7 +24,7 @@ from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.ledger.results import RESULTS_SCHEMA
-from invariance.companion.ledger.settings import settings_digest
+from invariance.companion.ledger.settings import Choice, settings_digest
 from invariance.companion.ledger.verdicts import Verdict, judge
 from invariance.companion.notebook import style
 from invariance.companion.notebook.cache import cached, code_digest
@@ -197,6 +197,11 @@ class Run:
             before, or where the settings on disk are missing or were chosen from another grid.
         """
         return self._stages.select(name, grid, score, by=by, higher=higher, scores=scores)
+
+    @property
+    def choices(self) -> Mapping[str, Choice]:
+        """What `select` has returned so far, by name: ``chosen``, ``grid``, ``scores``, ``se``."""
+        return dict(self._stages.made)
 
     def measure(self) -> None:
         """Choosing ends here: from now on, loaders hand out test data.

@@ -97,7 +97,7 @@ run.table(
 #
 # - **The range $s$.** Theory asks for $s = 1 + \varepsilon$, beyond any possible inner product. A
 #   projection of a unit vector on a random unit template in 784 dimensions is of the size 1/28, so
-#   nearly all thresholds would lie where nothing happens. We take the 99.9 % quantile of the
+#   nearly all thresholds would lie where nothing happens. We take the $0.999$ quantile of the
 #   projections of some unlabelled training images (`s="data"`).
 # - **The templates.** Gaussian images, plain or seen through a Gaussian window at a random place.
 #   The window's width is chosen below, by leave-one-out on training images only.

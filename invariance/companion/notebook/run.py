@@ -364,6 +364,29 @@ class Run:
         )
         return verdict
 
+    def say(self, text: str, **numbers: Any) -> None:
+        """Print a sentence with numbers of this run in it, as Markdown.
+
+        Parameters
+        ----------
+        text : str
+            With fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``.
+        **numbers
+            The fields' values.
+
+        Raises
+        ------
+        RecordError
+            For a field without a number, or a number without a field.
+        """
+        try:
+            said = text.format(**numbers)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
+        if unused := [name for name in numbers if f"{{{name}" not in text]:
+            raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
+        _display({"text/markdown": said, "text/plain": said})
+
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
         seconds = float(seconds)

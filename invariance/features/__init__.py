@@ -14,11 +14,8 @@ from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
 from .patches import PatchPooling, patch_sets
 from .scattering import Scattering
-<<<<<<< HEAD
-from .structured import StructuredTemplates
-=======
 from .sets import SetFeatures
->>>>>>> main
+from .structured import StructuredTemplates
 from .templates import draw_templates
 from .windows import draw_windowed_templates
 
@@ -32,13 +29,10 @@ __all__ = [
     "OrbitNystroem",
     "PatchPooling",
     "Scattering",
-<<<<<<< HEAD
-    "StructuredTemplates",
-=======
     "SetFeatures",
+    "StructuredTemplates",
     "atom_environments",
     "coulomb_positions",
->>>>>>> main
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...parameters import Array, Kind, Number, ParameterError, Positive, short
-from ..quantities import PROBABILITY, SIZE, checked
+from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 from .theorem1 import theorem1_sandwich
 
 __all__ = [
@@ -38,7 +38,7 @@ _KINDS: dict[str, Kind] = {
     "delta": PROBABILITY,
     "n_points": Number(1),
     "n_bins": SIZE,
-    "n_templates": SIZE,
+    "n_templates": LOGGED,
     "n_elements": SIZE,
 }
 
@@ -171,7 +171,12 @@ def expected_inner_product(
             f"kernel and plain must be of equal shape, got {short(kernel)} of shape "
             f"{np.shape(kernel)} and {short(plain)} of shape {np.shape(plain)}"
         )
-    return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
+    try:
+        return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
+    except ValueError as error:
+        raise ParameterError(
+            f"n_elements={short(n_elements)} is not of that shape: {error}"
+        ) from error
 
 
 class Sizes(NamedTuple):
@@ -211,7 +216,7 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     return ceil(2 * s**2 / eps**2 * log(2 * n_points**2 / delta))
 
 
-@checked(_KINDS, n_templates=Positive())
+@checked(_KINDS, n_templates=SIZE)
 def theorem2_elements(
     eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:

@@ -15,9 +15,9 @@ from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import rate
 from ..orbits.engine import mirror
+from ..orbits.foreign import as_function
 from ..parameters import OneOf, ParameterError
 from .base import Kernel, as_points
-from .functions import as_function
 from .orbit import OrbitKernel
 
 __all__ = ["OverlapFit"]

@@ -18,7 +18,8 @@
 # The features of theorem 1 have the right inner product in expectation. Theorem 2 says how fast one
 # draw of them gets there, uniformly on N points: with
 #
-# $$ n \ge \frac{1}{\varepsilon_0}, \qquad m \ge \frac{C_1}{\varepsilon_1^2} \log\frac{N}{\delta_1}, \qquad
+# $$ n \ge \frac{1}{\varepsilon_0}, \qquad
+#    m \ge \frac{C_1}{\varepsilon_1^2} \log\frac{N}{\delta_1}, \qquad
 #    |G| \ge \frac{C_2}{\varepsilon_2^2} \log\frac{Nm}{\delta_2} $$
 #
 # bins, templates and group elements, $|\langle\Phi(x_i), \Phi(x_j)\rangle - K_s(x_i, x_j)| \le
@@ -146,7 +147,7 @@ def binning_error(name, bins, n_templates, seed):
     kept = drawn[np.isfinite(drawn[:, 0])]
     rows = []
     for n in bins:
-        # Whole weights at all thresholds, as printed; with rejection="zero" the outermost count half.
+        # Whole weights at all thresholds, as printed; rejection="zero" halves the outermost.
         model = GroupCDF(group, len(kept), n_bins=n, templates=kept, epsilon=eps, s=s)
         Z = model.fit_transform(X) * np.sqrt(len(kept) / n_templates)
         orbits = group.act(group.elements(), kept)
@@ -422,7 +423,7 @@ run.table(
         for name in groups
     ],
     "rates",
-    caption="Fitted exponents with 95 % intervals; stated: −1, −1/2, −1/2, and −1 together.",
+    caption="Fitted exponents with 95 % intervals; stated: −1, −1/2, −1/2; together −1.",
 )
 
 # %% [markdown]
@@ -576,7 +577,7 @@ run.table(
 # %%
 @run.cache
 def calibration(repetitions, seed):
-    """C1 and C2 that 95 % of the draws keep to, two points in the plane, 64 templates or elements."""
+    """C1 and C2 that 95 % of the draws keep to: two points in the plane, 64 draws a sample."""
     rng = np.random.default_rng([seed, 99])
     two = np.array([[1.0, 0.0], [-0.6, 0.8]])
     turns = small_groups(2)["rotations"]
@@ -615,7 +616,7 @@ for name in groups:
     lhs += [quantile(row) for row in by_group[name]]
     rhs += [np.sqrt(C2 * np.log(N * n_fixed / delta) / size) for size in group_sizes]
 sharper = {
-    "says": "the theorem with constants measured in the plane, in eight dimensions under four groups",
+    "says": "constants measured in the plane, tried in eight dimensions under four groups",
     "lhs": lhs,
     "rhs": rhs,
     "ceiling": float(max(K.max() for K in kernels.values())),

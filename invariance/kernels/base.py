@@ -28,8 +28,14 @@ from ..groups.abilities import ability
 from ..kernel_matrix import takes_sets
 from ..orbits import Form, OrbitProducts, row_blocks
 from ..orbits.closed import least_matching
+from ..orbits.derivatives import (
+    BOUNDS,
+    BOUNDS_KIND,
+    of_products,
+    outer_derivatives,
+    whole_derivatives,
+)
 from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
-from .gradients import BOUNDS, BOUNDS_KIND, of_products, outer_derivatives, whole_derivatives
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 
@@ -89,8 +95,8 @@ def _check_finite(kernel: Kernel, values: Array, *points: Array) -> None:
         largest = max(float(np.nanmax(np.abs(X))) for X in points)
         raise ValueError(
             f"{short(kernel)}: values beyond {values.dtype} or not a number; the largest absolute "
-            f"feature of the points is {largest:g}: scale the points down (divide by 255 where they "
-            "are pixels from 0 to 255), or take smaller degrees or factors"
+            f"feature of the points is {largest:g}: scale the points down (divide by 255 where "
+            "they are pixels from 0 to 255), or take smaller degrees or factors"
         )
 
 

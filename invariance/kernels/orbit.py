@@ -10,11 +10,11 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.derivatives import Derivative, outer_derivatives
 from ..orbits.engine import image_shape
 from ..orbits.foreign import as_function
 from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
 from .base import Kernel, on_rows
-from .gradients import Derivative, outer_derivatives
 
 __all__ = ["OrbitKernel"]
 

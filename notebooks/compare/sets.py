@@ -56,7 +56,7 @@ from invariance.kernels import Average, Gaussian, Hyperkernel, SetKernel
 from invariance.linear import RLSRegressor
 
 run = Run("compare/sets", profile=profile, seed=seed)
-SIZES = run.choose(quick=(30, 60), full=(100, 200, 300))
+SIZES = run.choose(quick=(30, 60), full=(100, 200))
 DRAWS = run.choose(quick=2, full=10)
 TEST = run.choose(quick=60, full=500)
 

@@ -115,7 +115,9 @@ def atom_environments(
     size = len(kinds) * n_pairs + len(kinds) * (len(kinds) + 1) * n_triples
     atoms = np.full((n, a, 1 + size), np.nan)
     for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(R[some], is_kind[some], cutoff, width, n_pairs, n_triples)
+        atoms[some, :, 1:] = _environments(
+            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
+        )
     atoms[..., 0] = Z
     atoms[Z == 0] = np.nan
     return atoms
@@ -126,7 +128,7 @@ def _environments(
 ) -> Floats:
     """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
     n, a, e = is_kind.shape
-    there = is_kind.any(axis=2)
+    there = np.asarray(is_kind.any(axis=2))
     both = there[:, :, None] & there[:, None] & ~np.eye(a, dtype=bool)
     difference = R[:, :, None] - R[:, None]
     distance = np.sqrt(np.einsum("nijc,nijc->nij", difference, difference))

@@ -189,7 +189,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         check_parameters(self)
         kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = kernel._diag(X)
+            values: Array = kernel._diag(X)
         _check_finite(type(self).__name__, values, X)
         return values
 

@@ -6,13 +6,14 @@ the way that goes with it: see `invariance.orbits`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Abilities", "Grid"]
+__all__ = ["Abilities", "Grid", "ability"]
 
 Array = NDArray[Any]
 
@@ -80,9 +81,9 @@ class Abilities:
         return None
 
     def refined(self, factor: int) -> Any:
-        """For an infinite set, a finite one with ``factor`` times as many nodes as its rule.
+        """A finite set with ``factor`` times as many nodes as this one's quadrature rule.
 
-        None for a finite set, or one without a rule.
+        None for a set of no more elements than it lists, or one without a rule.
         """
         return None
 
@@ -120,9 +121,45 @@ class Abilities:
         """
         return None
 
+    def as_assignment(self) -> int | None:
+        """The block length b where the elements are all permutations of blocks of b coordinates."""
+        return None
+
     def log_mean_exponential(self, A: Array, B: Array) -> Array | None:
         """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None."""
         return None
+
+    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:
+        """E_g <a, g b>^k for k = 0, ..., degree, each of shape (n, m), or None."""
+        return None
+
+    def log_mean_separable(
+        self, A: Array, B: Array, cost: Callable[[Array], Array]
+    ) -> Array | None:
+        """log E_g exp -sum_i cost(a_i - (g b)_i) for all pairs of rows, shape (n, m), or None."""
+        return None
+
+
+#: Whoever changes one of these changes what abilities inherited from above would say.
+_MEANING = {"act", "_act", "elements", "generators", "order", "quadrature", "weights"}
+
+
+def ability(group: Any, name: str) -> Any:
+    """The method of that name; None where a subclass changed what it speaks of.
+
+    >>> from invariance.groups import SignFlips
+    >>> class FirstOnly(SignFlips):
+    ...     def generators(self):
+    ...         return super().generators()[:1]
+    >>> ability(SignFlips(3), "aligned") is None, ability(FirstOnly(3), "aligned") is None
+    (False, True)
+    """
+    for cls in type(group).__mro__:
+        if name in vars(cls):
+            return None if cls is Abilities else getattr(group, name)
+        if _MEANING & set(vars(cls)):
+            return None
+    return None
 
 
 def differences(pairs: Array, weights: Array, sizes: Array) -> tuple[Array, Array]:

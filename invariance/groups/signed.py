@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..parameters import Array, ParameterError, Whole, short
 from .abilities import Grid
 from .base import FiniteGroup, whole_elements
+from .powers import permutation_powers, sign_powers
 from .schreier_sims import order_at_least, permutation_group, sample_permutations
 
 __all__ = [
@@ -144,6 +145,14 @@ class Permutations(SymmetricGroup):
         """Sorted rows; None for blocks of several coordinates."""
         return xp.sort(X, axis=1) if self.block == 1 else None
 
+    def as_assignment(self) -> int:
+        """The length of a block."""
+        return int(self.block)
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
+        """By power sums; None where a block's monomials are too many."""
+        return permutation_powers(A, B, degree, self._degree(), self.block)
+
 
 class CyclicShifts(SignedPermutationGroup):
     """Cyclic shifts of ``n`` coordinates (or blocks): (g x)[i] = x[i - shift] (Z_n).
@@ -232,6 +241,17 @@ class SignFlips(SignedPermutationGroup):
         total -= A.shape[1] * np.log(2)
         return total
 
+    def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:
+        """Sums over coordinates of the log mean of two terms."""
+        total = np.zeros((len(A), len(B)), np.result_type(A, B))
+        for a, b in zip(A.T, B.T, strict=True):
+            total += np.logaddexp(*(-cost(np.subtract.outer(a, s * b)) for s in (1, -1)))
+        return np.asarray(total - A.shape[1] * np.log(2))
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
+        """By one coordinate after the other: only even powers of it have a mean."""
+        return sign_powers(A, B, degree)
+
 
 class SignedPermutations(SignedPermutationGroup):
     """All signed permutations of ``n`` coordinates, the hyperoctahedral group, order 2^n n!.
@@ -261,6 +281,10 @@ class SignedPermutations(SignedPermutationGroup):
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
         return xp.sort(xp.abs(X), axis=1)
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
+        """As for permutations, of even powers of the coordinates alone."""
+        return permutation_powers(A, B, degree, self._degree(), even=True)
 
 
 class GeneratedPermutations(SignedPermutationGroup):

@@ -16,6 +16,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
@@ -225,6 +226,14 @@ class Average(OrbitKernel):
         if same:
             mirror(gram)  # exactly symmetric, as in theory
         return gram
+
+    def _gradient(self, X: Array) -> Array:
+        orbits = None if self.statistic == "U" else self._one_side(X, self._finite(X, X))
+        functions = self._derivatives(X.shape[1])
+        closed = orbits is None or orbits.explain(X, WeightedMean()).way == "closed form"
+        if functions is None or orbits is None or closed:
+            return whole_derivatives(self, X)
+        return of_products(orbits, functions, symmetric=self.side == "auto")
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         self._check(X.shape[1])

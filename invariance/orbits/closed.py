@@ -1,4 +1,4 @@
-"""`Aligned` and `Exponential`: reductions over a whole group that need no element of it."""
+"""Reductions over a whole group that need no element of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 from ..array_api import like
+from ..groups.abilities import ability
 from .way import Problem, Run, Way, largest_norm
 
-__all__ = ["Aligned", "Exponential"]
+__all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "least_matching"]
 
 Array = NDArray[Any]
 
@@ -43,7 +46,8 @@ class Aligned(_Closed):
         if not _whole_and_linear(problem) or not problem.reduction.extreme:
             return None
         group = problem.parts[0].group
-        known = group.unitary and group.aligned(np.zeros((1, problem.lifted_size))) is not None
+        aligned = ability(group, "aligned") if group.unitary else None
+        known = aligned and aligned(np.zeros((1, problem.lifted_size))) is not None
         return Aligned(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
@@ -107,8 +111,11 @@ class Exponential(_Closed):
     def offers(problem: Problem) -> Exponential | None:
         if problem.form.rate is None or not _whole_and_linear(problem):
             return None
-        group, none = problem.parts[0].group, np.zeros((0, problem.lifted_size))
-        known = problem.reduction.plain_mean and group.log_mean_exponential(none, none) is not None
+        mean, none = (
+            ability(problem.parts[0].group, "log_mean_exponential"),
+            np.zeros((0, problem.lifted_size)),
+        )
+        known = problem.reduction.plain_mean and mean and mean(none, none) is not None
         return Exponential(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
@@ -129,6 +136,85 @@ class Exponential(_Closed):
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
+
+
+class OwnForm(_Closed):
+    """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
+
+    name = "closed form"
+
+    @staticmethod
+    def offers(problem: Problem) -> OwnForm | None:
+        known = problem.closed is not None and len(problem.parts) == 1 and problem.parts[0].whole
+        return OwnForm(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        yield Y
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        assert self.problem.closed is not None
+        return [self.problem.closed(X, prepared)]
+
+    def operations(self, n: int, m: int) -> float:
+        return 40.0 * n * m * self.problem.lifted_size
+
+
+class Matched(_Closed):
+    """Extremes over all permutations of blocks: a matching of blocks, pair by pair of points."""
+
+    name = "matching"
+
+    @staticmethod
+    def offers(problem: Problem) -> Matched | None:
+        if not _whole_and_linear(problem) or not problem.reduction.extreme:
+            return None
+        block = ability(problem.parts[0].group, "as_assignment")
+        return Matched(problem) if block and block() else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield Y, None if terms is None else terms[0], largest_norm(Y)
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        Y, others, norm = prepared
+        size = self.problem.parts[0].group.as_assignment()
+        assert size is not None
+        parts: list[Array | None] = [-least_matching(X, -Y, size)]
+        if self.problem.reduction.n_outputs > 1:
+            parts.append(least_matching(X, Y, size) if self.lowest(X, norm) else None)
+        for part in parts:
+            for extra in (others, None if terms is None else terms[:, None]):
+                if part is not None and extra is not None:
+                    part += extra
+        return parts
+
+    def operations(self, n: int, m: int) -> float:
+        size = self.problem.parts[0].group.as_assignment() or 1
+        # Measured, with what a call costs, in operations of a matrix product.
+        k = self.problem.lifted_size // size
+        return self.problem.reduction.n_outputs * n * m * (6e5 + 2500.0 * k * k)
+
+
+def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Array:
+    """Least sums over pairs of blocks, each block of x with one of y, for all pairs of rows.
+
+    Parameters
+    ----------
+    X, Y : ndarrays of shape (n, k * block), (m, k * block)
+    metric : str
+        Of two blocks: "inner", or a metric of scipy's ``cdist``.
+
+    >>> least_matching(np.array([[1.0, 2.0]]), np.array([[2.0, 1.5]]), 1, "cityblock")
+    array([[0.5]])
+    """
+    sums = np.empty((len(X), len(Y)), np.result_type(X, Y))
+    others = Y.reshape(-1, block)
+    k = X.shape[1] // block
+    for i, x in enumerate(X.reshape(len(X), k, block)):
+        costs = x @ others.T if metric == "inner" else cdist(x, others, metric)
+        for j, cost in enumerate(costs.reshape(k, len(Y), k).swapaxes(0, 1)):
+            sums[i, j] = cost[linear_sum_assignment(cost)].sum()
+    return sums
 
 
 def _one_after_another(function: Any, arguments: Any) -> list[Any]:

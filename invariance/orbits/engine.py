@@ -123,10 +123,19 @@ class OrbitProducts:
     def _form(self, shape: tuple[int, int, int]) -> Form | None:
         if self.base is None:
             return INNER
-        if self.method == "definition" or not _speaks_for_itself(self.base):
+        if self.method == "definition" or not speaks_for_itself(self.base):
             return None
         form: Form | None = self.base.inner_form(shape)
         return form
+
+    def _closed(self, reduction: Reduction) -> Callable[[Array, Array], Array] | None:
+        """The base kernel's own form of the reduction over the whole group, where it has one."""
+        plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
+        if not plain or self.method == "definition" or self.elements is not None:
+            return None
+        if self.base is None or not speaks_for_itself(self.base, "closed_form"):
+            return None
+        return self.base.closed_form(self.group, reduction.extreme)  # type: ignore[no-any-return]
 
     def _shape(self, d: int) -> tuple[int, int, int]:
         """(height, width, channels) of the points; plain vectors are images of height one."""
@@ -156,6 +165,7 @@ class OrbitProducts:
             reduction=reduction,
             block_bytes=block_bytes_of(self.block_bytes),
             evaluate=evaluate,
+            closed=self._closed(reduction),
             evaluate_arrays=None if evaluate is None else getattr(self.base, "_gram_arrays", None),
             first_terms=(form.distance and not reduction.extreme)
             or (self.offsets is not None and self.side == "first"),
@@ -436,10 +446,10 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
     return grid
 
 
-def _speaks_for_itself(base: Any) -> bool:
-    """Whether a kernel's ``inner_form`` is of the class that defines its values, or below it."""
+def speaks_for_itself(base: Any, method: str = "inner_form") -> bool:
+    """Whether a kernel's method is of the class that defines its values, or below it."""
     for cls in type(base).__mro__:
-        if "inner_form" in vars(cls):
+        if method in vars(cls):
             return True
         if {"_gram", "__call__"} & set(vars(cls)):
             return False

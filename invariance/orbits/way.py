@@ -80,6 +80,8 @@ class Problem:
     first_terms : bool
         Whether something is added to the inner products with each first point: half its squared
         norm, where only extremes are wanted in the end instead.
+    closed : callable or None
+        ``closed(X, Y)`` is the whole reduction over the group, as the base kernel knows it.
     boxes : ndarray or None
         `bounding_boxes` of the first points, where these are images and known beforehand.
     support : ndarray of bool or None
@@ -95,6 +97,7 @@ class Problem:
     first_terms: bool = False
     evaluate: Callable[[Array, Array], Array] | None = None
     evaluate_arrays: Callable[[Any, Any, Any], Any] | None = None
+    closed: Callable[[Array, Array], Array] | None = None
     boxes: Array | None = None
     support: Array | None = None
 

@@ -51,8 +51,8 @@ from invariance.features import OrbitNystroem, SetFeatures, atom_environments
 from invariance.kernels import Gaussian, SetKernel
 
 run = Run("compare/atoms", profile=profile, seed=seed)
-GAMMAS = (0.07, 0.14)
-ALPHAS = 10.0 ** np.arange(-7, -2)  # times the mean of the Gram matrix's diagonal
+GAMMAS = (0.1, 0.2)
+ALPHAS = 10.0 ** np.arange(-7, -3)  # times the mean of the Gram matrix's diagonal
 LANDMARKS = run.choose(quick=50, full=1000)  # of each element, at most
 HOW = dict(cutoff=6.0, width=0.16, n_triples=16, elements=[1, 6, 7, 8, 16])
 
@@ -101,7 +101,7 @@ print(f"{len(R)} molecules, {(Z > 0).sum()} atoms")
 @cache
 def environments():
     start = time.process_time()
-    atoms = atom_environments(R, Z, unit=unit, **HOW).astype(np.float32)
+    atoms = atom_environments(R, Z, unit=unit, **HOW)
     return atoms, time.process_time() - start
 
 

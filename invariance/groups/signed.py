@@ -231,15 +231,19 @@ class SignFlips(SignedPermutationGroup):
 
     def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Sums of log cosh a_i b_i."""
-        total = np.zeros((len(A), len(B)), np.result_type(A, B))
-        for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
-            each = np.multiply.outer(a, b)
-            total += each
-            each *= -2
-            np.log1p(np.exp(each, out=each), out=each)
-            total += each
+        A, B = np.abs(A), np.abs(B)
+        total: NDArray[Any] = A @ B.T
         total -= A.shape[1] * np.log(2)
-        return total
+        factors = np.ones_like(total)  # 1 + exp(-2 a_i b_i) is at most 2
+        for i, (a, b) in enumerate(zip(-2 * A.T, B.T, strict=True)):
+            each = np.multiply.outer(a, b)
+            np.exp(each, out=each)
+            each += 1
+            factors *= each
+            if i % 100 == 99:
+                total += np.log(factors)
+                factors[:] = 1
+        return total + np.log(factors)
 
     def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:
         """Sums over coordinates of the log mean of two terms."""

@@ -95,6 +95,7 @@ def compare(method, kind, n, repetition):
         Z,
         score=lambda predicted: float(np.mean((predicted - target(Z, kind)) ** 2)),
         discrepancy=lambda f: float(np.mean((f(Z[:50]) - f(moved)) ** 2)),
+        memory=repetition == 0,
     )
 
 

@@ -39,17 +39,22 @@ from invariance.linear import RLSClassifier
 # %% [markdown]
 # ## Handwritten digits, as if we had never seen one
 #
-# scikit-learn's digits, 8 by 8 pixels (at full scale MNIST, 28 by 28): a few labelled ones, and some that are kept for the end. All
-# that we decide, we decide without these.
+# scikit-learn's digits, each at a random place of a frame of 12 by 12 pixels, as a careless camera leaves them (at full scale MNIST
+# as it is, 28 by 28): a few labelled ones, and some that are kept for the end. All that we decide, we decide without these.
 
 # %%
+rng = np.random.default_rng(seed)
 if profile == "quick":
     data = load_digits()
-    side, images, labels = 8, data.images / 16, data.target
+    side, labels = 12, data.target
+    images = np.zeros((len(labels), 12, 12))
+    corners = rng.integers(5, size=(len(labels), 2))
+    for image, (down, right), digit in zip(images, corners, data.images, strict=True):
+        image[down : down + 8, right : right + 8] = digit / 16
 else:
     data = load_mnist()
     side, images, labels = 28, data.data.reshape(-1, 28, 28) / 255, data.target
-order = np.random.default_rng(seed).permutation(len(images))[: n_train + 600]
+order = rng.permutation(len(images))[: n_train + 600]
 X, y = images[order].reshape(len(order), -1).astype(float), labels[order]
 X, y, X_kept, y_kept = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
 
@@ -64,14 +69,14 @@ for file, sha256 in getattr(data, "sources", {}).items():
 # correction for the number of questions stricter.
 
 # %%
-shape, step = (side, side), max(1, side // 14)
+shape = (side, side)
 groups = {
-    f"shifts by {step}": Translations(shape, max_shift=step),
-    "turns by up to 15 degrees": Rotations(shape, degrees=[-15, -7, 0, 7, 15]),
-    "quarter turns": Rotations(shape, degrees=[0, 90, 180, 270]),
+    "shifts by 2": Translations(shape, max_shift=2),
     "all cyclic shifts": CyclicTranslations(shape),
+    "upside down": Rotations(shape, degrees=[0, 180]),
+    "quarter turns": Rotations(shape, degrees=[0, 90, 180, 270]),
 }
-gamma = 0.8 / np.median(((X[:50, None] - X[None, :50]) ** 2).sum(axis=2))
+gamma = 2.4 / np.median(((X[:50, None] - X[None, :50]) ** 2).sum(axis=2))
 model = RLSClassifier(kernel=Gaussian(gamma))
 
 # %% [markdown]
@@ -89,7 +94,7 @@ print(test)
 # ## How to read it
 #
 # - *lowers the error*: build it in. It need not be a symmetry of nature; it helps this model with this many points.
-# - *raises the error*: a six turned around is a nine. What the group calls equal is not.
+# - *raises the error*: what the group calls equal is not, as a six and a nine.
 # - *the data do not tell*: the interval holds zero. With so few points that is the usual answer for a small gain, and the right
 #   one; more labelled points narrow it by the root of their number. It does not say that there is no symmetry.
 #
@@ -110,7 +115,7 @@ axis.set(
 run.figure(
     fig,
     "gains",
-    alt="Four horizontal intervals of gains: small shifts gain, quarter turns and all cyclic shifts lose or are undecided.",
+    alt="Four horizontal intervals of gains: those of shifts lie to the right of zero, those of turns hold it.",
     caption=f"Ten folds of {n_train} labelled images; intervals hold together with probability 95 %.",
 )
 

@@ -81,9 +81,9 @@ class Abilities:
         return None
 
     def refined(self, factor: int) -> Any:
-        """For an infinite set, a finite one with ``factor`` times as many nodes as its rule.
+        """A finite set with ``factor`` times as many nodes as this one's quadrature rule.
 
-        None for a finite set, or one without a rule.
+        None for a set of no more elements than it lists, or one without a rule.
         """
         return None
 
@@ -125,8 +125,13 @@ class Abilities:
         """The block length b where the elements are all permutations of blocks of b coordinates."""
         return None
 
-    def log_mean_exponential(self, A: Array, B: Array) -> Array | None:
-        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None."""
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
+        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None.
+
+        Parameters
+        ----------
+        A, B : arrays of shape (n, d) and (m, d) of the array API namespace `xp`
+        """
         return None
 
     def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:

@@ -229,21 +229,16 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return xp.abs(X)
 
-    def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i."""
-        A, B = np.abs(A), np.abs(B)
-        total: NDArray[Any] = A @ B.T
-        total -= A.shape[1] * np.log(2)
-        factors = np.ones_like(total)  # 1 + exp(-2 a_i b_i) is at most 2
-        for i, (a, b) in enumerate(zip(-2 * A.T, B.T, strict=True)):
-            each = np.multiply.outer(a, b)
-            np.exp(each, out=each)
-            each += 1
-            factors *= each
-            if i % 100 == 99:
-                total += np.log(factors)
-                factors[:] = 1
-        return total + np.log(factors)
+        a, b = xp.abs(A), xp.abs(B)
+        total = a @ b.T - A.shape[1] * float(np.log(2))
+        for start in range(0, A.shape[1], 100):
+            factors = xp.ones_like(total)  # each at most 2
+            for i in range(start, min(start + 100, A.shape[1])):
+                factors *= xp.exp(-2 * a[:, i, None] * b[None, :, i]) + 1
+            total += xp.log(factors)
+        return total
 
     def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:
         """Sums over coordinates of the log mean of two terms."""

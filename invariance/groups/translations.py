@@ -152,7 +152,7 @@ class Translations(Transformations):
     linear = True
     _parameters = {
         "shape": IMAGE_SHAPE,
-        "max_shift": Array(whole=True, least=0),
+        "max_shift": Array(whole=True, least=0, most=1_000_000),
         "step": Whole(1),
         "shifts": Array(whole=True) | None,
         "boundary": OneOf("cyclic", "zero"),
@@ -247,7 +247,8 @@ class Translations(Transformations):
         if self.density is None:
             return None
         weights = self.density.pdf(self._pairs()).prod(axis=1)
-        return normalised(weights, self.density)
+        listed = {"max_shift": self.max_shift, "shifts": self.shifts}
+        return normalised(weights, self.density, **listed)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         pairs = self._pairs()

@@ -10,11 +10,11 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.derivatives import Derivative, outer_derivatives
 from ..orbits.engine import image_shape
+from ..orbits.foreign import as_function
 from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
 from .base import Kernel, on_rows
-from .functions import as_function
-from .gradients import Derivative, outer_derivatives
 
 __all__ = ["OrbitKernel"]
 
@@ -28,7 +28,7 @@ class OrbitKernel(Kernel):
         "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
         "group": Has("transformations, such as CyclicShifts(8)", "act", "quadrature"),
         "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
         "n_jobs": Whole() | None,
         "verbose": Whole(0),
     }

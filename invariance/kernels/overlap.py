@@ -15,9 +15,9 @@ from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import rate
 from ..orbits.engine import mirror
+from ..orbits.foreign import as_function
 from ..parameters import OneOf, ParameterError
 from .base import Kernel, as_points
-from .functions import as_function
 from .orbit import OrbitKernel
 
 __all__ = ["OverlapFit"]
@@ -124,7 +124,7 @@ class OverlapFit(OrbitKernel):
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         n, overlaps = len(X) * len(X if Y is None else Y), self._shifts(X.shape[1])
-        operations = n * overlaps.bytes_per_pair * 5.0
+        operations = n * overlaps.bytes_per_pair * 40.0
         return Explanation(
             "correlation of overlaps",
             operations,

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
-from ..parameters import Flag, Has, Number, Positive, check_parameters
+from ..parameters import Flag, Number, Positive, check_parameters
 from ..theory.soleymani2025 import alpha
-from .base import Basis
+from .base import BASIS, GROUP, Basis
 from .projection import invariant_subspace
 
 __all__ = [
@@ -48,7 +48,11 @@ class VonMisesKernel(Kernel):
     array([[1.    , 0.3679, 1.    ]])
     """
 
-    _parameters = {"eta": Positive(), "period": Positive(), "normalise": Flag()}
+    _parameters = {
+        "eta": Number(above=0, most=1e10),
+        "period": Number(1e-100, 1e100),
+        "normalise": Flag(),
+    }
 
     def __init__(self, eta: float = 1.0, period: float = 2.0, *, normalise: bool = True):
         self.eta = eta
@@ -123,8 +127,8 @@ class SpectralKernel(Kernel):
     group: Transformations | None
 
     _parameters = {
-        "basis": Has("a truncated basis, such as Sphere(3, degree=8)", "spectrum", "combine"),
-        "group": Has("a group, such as Permutations(3)", "act") | None,
+        "basis": BASIS,
+        "group": GROUP | None,
     }
 
     @abstractmethod

@@ -204,7 +204,8 @@ class _Shown(SphinxDirective):
     def scoreboard(self) -> Iterator[nodes.Node]:
         """Counts by paper, what fell short and why, and a dot plot per paper."""
         rows = self.material.rows
-        known = [*VERDICTS, *sorted({row.verdict for row in rows} - set(VERDICTS))]
+        total = Counter(row.verdict for row in rows)
+        known = [*(v for v in VERDICTS if total[v]), *sorted({*total} - {*VERDICTS})]
         papers = [
             (link(self.page, f"papers/{p.key}", p.short), p.rows) for p in self.material.papers
         ]

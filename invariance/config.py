@@ -10,7 +10,7 @@ from .parameters import Whole, check_values
 
 __all__ = ["block_bytes_of", "config_context", "get_config", "set_config"]
 
-_KINDS = {"block_bytes": Whole(1)}
+_KINDS = {"block_bytes": Whole(1, 2**63 - 1)}
 # A context variable: threads and tasks that change it do not change it for each other.
 _SETTINGS: ContextVar[dict[str, int]] = ContextVar("settings")
 _DEFAULTS = {"block_bytes": 256 * 2**20}

@@ -8,6 +8,7 @@ parameters must agree, the class checks itself and reports as a `ParameterError`
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ __all__ = [
     "Text",
     "Whole",
     "check_finite",
+    "check_memory",
     "check_parameters",
     "check_values",
     "short",
@@ -85,7 +87,7 @@ class _Either(Kind):
 class Whole(Kind):
     """Whole numbers in [least, most]; True and 3.0 are none.
 
-    Without ``most`` they fit into 64 bits, as counts and sizes do.
+    Without ``most`` they are below 2**31, as counts and sizes are.
 
     >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
     (True, False, False, False)
@@ -97,7 +99,7 @@ class Whole(Kind):
     def accepts(self, value: Any) -> bool:
         if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
             return False
-        most = 2**63 - 1 if self.most is None else self.most
+        most = 2**31 - 1 if self.most is None else self.most
         return _inside(int(value), self.least, most)
 
     @property
@@ -109,8 +111,14 @@ class Whole(Kind):
 class Number(Kind):
     """Finite real numbers in [least, most]; ``above`` and ``below`` leave out the end itself.
 
+    Magnitudes reach 1e150, so that a product with data overflows no earlier than the data do,
+    and those of whole numbers 2**53, beyond which NumPy makes objects of them or of their squares,
+    unless ``most`` allows more. What lies above zero does so by 1e-300, to be divided by.
+
     >>> Number(above=0).accepts(0.5), Number(above=0).accepts(0), Number().accepts(float("inf"))
     (True, False, False)
+    >>> Number().accepts(10**30), Number().accepts(1e30), Number().accepts(1e160)
+    (False, True, False)
     """
 
     least: float | None = None
@@ -125,6 +133,8 @@ class Number(Kind):
             number = float(value)
         except OverflowError:  # a whole number of hundreds of digits
             return False
+        if (self.most is None and _beyond(value)) or (self.above == 0 and number < 1e-300):
+            return False
         return bool(np.isfinite(number)) and _inside(
             number, self.least, self.most, self.above, self.below
         )
@@ -132,6 +142,11 @@ class Number(Kind):
     @property
     def words(self) -> str:
         return "a finite number" + _range(self.least, self.most, self.above, self.below)
+
+
+def _beyond(value: Real) -> bool:
+    """Whether a number is too large to compute with."""
+    return abs(value) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
 
 
 def Positive() -> Number:
@@ -230,7 +245,8 @@ class Shape(Kind):
 class Array(Kind):
     """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
 
-    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``.
+    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``, and their
+    magnitudes below 1e150 unless ``most`` allows more.
     """
 
     ndim: int | None = None
@@ -257,7 +273,7 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
-            and (self.most is None or (array <= self.most).all())
+            and (array <= self.most if self.most is not None else np.abs(array) <= 1e150).all()
         )
 
     @property
@@ -376,6 +392,12 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
             hint = ""
             if isinstance(value, type):
                 hint = f"; make an instance of the class, {value.__name__}(...)"
+            elif (
+                isinstance(value, Real)
+                and 0 < abs(value) < float("inf")
+                and not 1e-300 <= abs(value) < 2**31
+            ):
+                hint = "; magnitudes go from 1e-300 to 1e150, of counts to 2**31"
             raise ParameterError(
                 f"{owner} needs {name} to be {kind.words}, got {short(value)}{hint}"
             )
@@ -398,6 +420,25 @@ def check_parameters(estimator: Any, names: Iterable[str] | None = None) -> None
     wanted = kinds if names is None else names
     values = {name: getattr(estimator, name) for name in wanted if name in kinds}
     check_values(type(estimator).__name__, kinds, values)
+
+
+def check_memory(owner: str, n_bytes: int, **counts: object) -> None:
+    """Refuse counts that ask for more memory than this machine has.
+
+    >>> check_memory("draw", 10**15 * 8, n_templates=10**15)
+    Traceback (most recent call last):
+    invariance.parameters.ParameterError: draw: more memory than the machine has would be taken \
+by n_templates=1000000000000000: take fewer
+    """
+    try:
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        most = 2**40
+    if n_bytes > most:
+        named = ", ".join(f"{name}={count}" for name, count in counts.items() if count is not None)
+        raise ParameterError(
+            f"{owner}: more memory than the machine has would be taken by {named}: take fewer"
+        )
 
 
 def check_finite(what: str, array: NDArray[Any]) -> None:

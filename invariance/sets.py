@@ -52,16 +52,14 @@ def pad_sets(sets: Iterable[ArrayLike]) -> Floats:
             f"pad_sets needs sets to be arrays of numbers of shape (m_i, d), got {short(sets)}"
         ) from None
     if not arrays:
-        raise ParameterError("pad_sets needs at least one set, got none")
+        raise ParameterError(f"pad_sets needs sets to hold at least one, got {short(sets)}")
     d = arrays[0].shape[-1] if arrays[0].ndim else 0
     for i, a in enumerate(arrays):
-        if a.ndim != 2 or not a.size or a.shape[1] != d:
+        if a.ndim != 2 or not a.size or a.shape[1] != d or not np.isfinite(a).all():
             raise ParameterError(
-                f"pad_sets needs sets of at least one point and of one number of coordinates, "
-                f"shape (m_i, {d}), but set {i} has shape {a.shape}"
+                f"pad_sets needs sets of finite points, arrays of shape (m_i, {d}) with m_i >= 1, "
+                f"but set {i} is {short(a)} of shape {a.shape}; got {short(sets)}"
             )
-        if not np.isfinite(a).all():
-            raise ParameterError(f"pad_sets needs finite points, but set {i} has NaN or infinity")
     padded = np.full((len(arrays), max(map(len, arrays)), d), np.nan, np.result_type(*arrays))
     for row, a in zip(padded, arrays, strict=True):
         row[: len(a)] = a
@@ -89,7 +87,7 @@ def as_set_rows(owner: str, n_coordinates: int | None, *arrays: ArrayLike) -> tu
         A = np.asarray(X)
         if A.dtype.kind not in "iuf" or A.ndim not in (2, 3):
             raise ParameterError(
-                f"{owner} takes sets of points as a padded array (n, largest, d), made by "
+                f"{owner} needs sets X to be a padded array (n, largest, d), such as "
                 f"pad_sets(list_of_arrays), got {short(X)}"
             )
         A = A if A.dtype in (np.float32, np.float64) else A.astype(float)

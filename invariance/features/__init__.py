@@ -15,6 +15,7 @@ from .orbit_nystroem import OrbitNystroem
 from .patches import PatchPooling, patch_sets
 from .scattering import Scattering
 from .sets import SetFeatures
+from .structured import StructuredTemplates
 from .templates import draw_templates
 from .windows import draw_windowed_templates
 
@@ -29,6 +30,7 @@ __all__ = [
     "PatchPooling",
     "Scattering",
     "SetFeatures",
+    "StructuredTemplates",
     "atom_environments",
     "coulomb_positions",
     "draw_frequencies",

@@ -8,7 +8,7 @@ from scipy import special
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from ..parameters import OneOf, ParameterError, Positive, Seed, Whole, check_values
+from ..parameters import OneOf, ParameterError, Positive, Seed, Whole, check_memory, check_values
 
 __all__ = ["draw_frequencies"]
 
@@ -56,6 +56,8 @@ def draw_frequencies(
     given = {"kernel": kernel, "gamma": gamma, "n_components": n_components}
     given |= {"n_features": n_features, "sampling": sampling, "random_state": random_state}
     check_values("draw_frequencies", KINDS, given)
+    sizes = {"n_components": n_components, "n_features": n_features}
+    check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
     rng = check_random_state(random_state)
     shape = (n_components, n_features)
     if sampling == "monte_carlo":

@@ -87,7 +87,13 @@ def atom_environments(
     given = {"positions": positions, "charges": charges, "elements": elements, "cutoff": cutoff}
     given |= {"unit": unit, "n_pairs": n_pairs, "n_triples": n_triples}
     check_values("atom_environments", _KINDS, given)
-    R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
+    with np.errstate(over="ignore"):
+        R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
+    if not np.abs(R).max(initial=0) < 1e6:
+        raise ParameterError(
+            f"atom_environments: positions reach {np.abs(R).max():.3g} angstroms at unit={unit}; "
+            "unit is an angstrom in the units of positions"
+        )
     if R.shape[:2] != Z.shape:
         raise ParameterError(
             f"atom_environments needs charges of shape {R.shape[:2]} for positions of shape "
@@ -118,12 +124,12 @@ def _environments(R: Floats, is_kind: Floats, cutoff: float, n_pairs: int, n_tri
     both = there[:, :, None] & there[:, None] & ~np.eye(a, dtype=bool)
     difference = R[:, :, None] - R[:, None]
     distance = np.sqrt(np.einsum("nijc,nijc->nij", difference, difference))
-    if not distance[both].min(initial=1) > 1e-6:
-        worst = int(np.argwhere(both & ~(distance > 1e-6))[0, 0])
+    fit = distance > 1e-6
+    if not fit[both].all():
         raise ParameterError(
-            f"atom_environments needs positions of distinct atoms, but two atoms of molecule "
-            f"{worst} (counted within the {n} looked at together) are at one place; zero charges "
-            "mark missing atoms"
+            f"atom_environments needs positions of atoms apart, but in molecule "
+            f"{int(np.argwhere(both & ~fit)[0, 0])} of the {n} looked at together two are within "
+            "1e-6 angstroms; is the unit right, and do zero charges mark missing atoms?"
         )
     distance[~both] = 1.0
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
@@ -175,16 +181,17 @@ def coulomb_positions(matrices: ArrayLike) -> tuple[Floats, Floats]:
     positions : ndarray of shape (n, a, 3)
         In the unit of length of the matrices, each molecule about its centre; zero where missing.
     charges : ndarray of shape (n, a)
+        Rounded to two digits.
 
     Examples
     --------
     >>> R, Z = coulomb_positions([[[36.8581, 4.8], [4.8, 36.8581]]])       # 36 / 4.8 apart
-    >>> Z.round(2), np.linalg.norm(R[0, 0] - R[0, 1]).round(4)
+    >>> Z, np.linalg.norm(R[0, 0] - R[0, 1]).round(4)
     (array([[6., 6.]]), np.float64(7.5))
     """
     C = check_coulomb(matrices).astype(float)
     diagonal = np.einsum("nii->ni", C)
-    Z = np.asarray((2 * diagonal.clip(0)) ** (1 / 2.4))
+    Z = np.round((2 * diagonal.clip(0)) ** (1 / 2.4), 2)
     there = Z > 0
     both = there[:, :, None] & there[:, None] & ~np.eye(C.shape[1], dtype=bool)
     if not C[both].min(initial=1) > 0:

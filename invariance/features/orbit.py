@@ -16,13 +16,12 @@ from ..array_api import check_arrays, is_foreign, namespace, on_host
 from ..deprecation import warn_renamed
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
-from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_values
+from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_memory, check_values
 from .base import FeatureMap
 
 __all__ = ["OrbitFeatures", "spawn"]
 
 #: Arrays of more bytes are refused by name, before NumPy fails to allocate them.
-_MOST_BYTES = 2**40
 _SIDES = {"side": OneOf("auto", "first", "second")}
 _OLD_SIDES = {"points": "first", "templates": "second"}
 
@@ -39,7 +38,7 @@ class OrbitFeatures(FeatureMap, ABC):
         "group": Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
         | None,
         "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
         "n_jobs": Whole(1) | Whole(None, -1) | None,
         "verbose": Whole(0) | Flag(),
         "random_state": Seed(),
@@ -96,19 +95,10 @@ class OrbitFeatures(FeatureMap, ABC):
         given, reduction = self._fitted, self._reduction()
         m = min(given.n_components, n) if self._among_points else given.n_components
         kept = reduction.n_outputs * prod(reduction.tail)
-        arrays = {
-            "templates": (m, d),
-            "features": (n, m * kept),
-            "group elements": (given.n_transforms or 0, 1),
-        }
-        for name, shape in arrays.items():
-            if prod(map(int, shape)) * 8 > _MOST_BYTES:
-                names = ("n_components", "n_bins", "n_transforms")
-                counts = {k: getattr(given, k) for k in names if hasattr(given, k)}
-                raise ParameterError(
-                    f"{type(self).__name__}: {name} of shape {shape} would take more than 1 TiB "
-                    f"with {', '.join(f'{k}={v!r}' for k, v in counts.items())}: take fewer"
-                )
+        names = ("n_components", "n_bins", "n_transforms")
+        counts = {k: getattr(given, k) for k in names if hasattr(given, k)}
+        entries = max(m * d, n * m * kept, 8 * (given.n_transforms or 0))
+        check_memory(type(self).__name__, 8 * entries, **counts)
 
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""

@@ -129,7 +129,7 @@ class PatchPooling(FeatureMap):
         "stride": Whole(1),
         "grid": Whole(1),
         "n_patches": Whole(1),
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
         "random_state": Seed(),
     }
 

@@ -126,14 +126,14 @@ class SetFeatures(FeatureMap):
     def _sets(self, X: Any, *, reset: bool = False) -> PointSets:
         given, owner = self._fitted, type(self).__name__
         how = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
-        if np.ndim(X) < 3:
-            X = validate_data(self, X, reset=reset, **how)
-        else:
+        if len(getattr(X, "shape", ())) == 3:
             X = check_array(X, allow_nd=True, **how)
+        else:
+            X = validate_data(self, X, reset=reset, allow_nd=True, **how)
         (rows,), d = as_set_rows(owner, given.n_coordinates, X)
         if reset:
             self._d = d
-            if np.ndim(X) > 2:
+            if X.ndim > 2:
                 self.n_features_in_ = d
         elif d != self._d:
             raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")

@@ -7,7 +7,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
-from ..parameters import Array, Number, OneOf, ParameterError, Seed, Whole, check_values
+from ..parameters import (
+    Array,
+    Number,
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    check_memory,
+    check_values,
+)
 
 __all__ = ["draw_templates"]
 
@@ -60,13 +69,15 @@ def draw_templates(
     given: dict[str, object] = {"kind": kind, "n_templates": n_templates, "n_features": n_features}
     given |= {"epsilon": epsilon, "rejection": rejection, "random_state": random_state}
     check_values("draw_templates", _KINDS, given)
+    sizes = {"n_templates": n_templates, "n_features": n_features}
+    check_memory("draw_templates", 8 * n_templates * n_features, **sizes)
     bound = np.inf if epsilon is None else 1 + epsilon
     rng = check_random_state(random_state)
     if not isinstance(kind, str):
         templates = np.asarray(kind, dtype=float)
         if templates.shape != (n_templates, n_features):
             raise ParameterError(
-                f"templates must have shape (n_templates, n_features) = "
+                f"templates (kind) must have shape (n_templates, n_features) = "
                 f"{(n_templates, n_features)}, got {templates.shape}"
             )
         squared = np.square(templates).sum(axis=1)

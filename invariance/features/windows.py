@@ -7,7 +7,16 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from sklearn.utils import check_random_state
 
-from ..parameters import Number, ParameterError, Seed, Shape, Whole, check_values, short
+from ..parameters import (
+    Number,
+    ParameterError,
+    Seed,
+    Shape,
+    Whole,
+    check_memory,
+    check_values,
+    short,
+)
 
 __all__ = ["draw_windowed_templates"]
 
@@ -59,6 +68,8 @@ def draw_windowed_templates(
     check_values("draw_windowed_templates", _KINDS, given)
     check_values("draw_windowed_templates", {"blur": Number(0, max(shape))}, {"blur": blur})
     widths = _widths(width)
+    size = 8 * n_templates * int(shape[0]) * int(shape[1])
+    check_memory(f"draw_windowed_templates with {shape=}", size, n_templates=n_templates)
     rng = check_random_state(random_state)
     templates = rng.standard_normal((n_templates, *shape))
     if blur:

@@ -81,9 +81,9 @@ class Abilities:
         return None
 
     def refined(self, factor: int) -> Any:
-        """For an infinite set, a finite one with ``factor`` times as many nodes as its rule.
+        """A finite set with ``factor`` times as many nodes as this one's quadrature rule.
 
-        None for a finite set, or one without a rule.
+        None for a set of no more elements than it lists, or one without a rule.
         """
         return None
 

@@ -23,6 +23,7 @@ from ..parameters import (
     ParameterError,
     Seed,
     Whole,
+    check_memory,
     check_parameters,
     check_values,
     short,
@@ -116,7 +117,9 @@ class Transformations(Abilities, BaseEstimator, ABC):
         """
         self._check()
         values = {"n_samples": n_samples, "random_state": random_state}
-        check_values(f"{type(self).__name__}.sample", _DRAWS, values)
+        owner = f"{type(self).__name__}.sample"
+        check_values(owner, _DRAWS, values)
+        check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
         return self._sample(int(n_samples), check_random_state(random_state))
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from ..parameters import Array, ParameterError, Whole, short
 from .base import Group
@@ -126,15 +127,14 @@ class CircleAction(Group):
 
     def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
-        whole = self.refined(1)
-        return super().quadrature() if whole is None else whole.quadrature()
+        return super().quadrature() if self.n_nodes else self.refined(1).quadrature()
 
-    def refined(self, factor: int) -> CircleAction | None:
-        """The rule of the whole circle with ``factor`` times as many nodes; None for nodes."""
-        if self.n_nodes is not None:
-            return None
-        n = factor * nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
-        return CircleAction(self.frequencies, self.density, n_nodes=n)
+    def refined(self, factor: int) -> CircleAction:
+        """The rule of the whole circle, or the given one, with ``factor`` times as many nodes."""
+        n = self.n_nodes
+        if n is None:
+            n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
+        return clone(self).set_params(n_nodes=factor * n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:

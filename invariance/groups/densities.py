@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,8 +23,10 @@ from ..parameters import (
     Positive,
     Seed,
     Whole,
+    check_memory,
     check_parameters,
     check_values,
+    short,
 )
 
 __all__ = ["DENSITY", "Density", "LogNormal", "Normal", "Uniform", "VonMises", "normalised"]
@@ -64,7 +67,9 @@ class Density(BaseEstimator, ABC):
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
         given = {"size": size, "random_state": random_state}
-        check_values(f"{type(self).__name__}.sample", _SAMPLE, given)
+        owner = f"{type(self).__name__}.sample"
+        check_values(owner, _SAMPLE, given)
+        check_memory(owner, 8 * prod(np.ravel(size).tolist()), size=size)
         rng = check_random_state(random_state)
         return np.asarray(self._checked().rvs(size=size, random_state=rng))
 
@@ -198,11 +203,12 @@ class LogNormal(Density):
         return stats.lognorm(self.sigma, scale=self.median)
 
 
-def normalised(weights: NDArray[Any], density: Density) -> NDArray[Any]:
+def normalised(weights: NDArray[Any], density: Density, **listed: Any) -> NDArray[Any]:
     """Weights of listed elements that add up to one."""
     if not weights.sum() > 0:
+        given = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
         raise ParameterError(
-            f"density {density!r} gives none of the listed elements a positive weight"
+            f"density {density!r} gives none of the listed elements a positive weight: {given}"
         )
     return np.asarray(weights / weights.sum())
 

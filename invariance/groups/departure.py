@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..parameters import Array, Kind, ParameterError, Seed, Whole, check_values, short
+from ..parameters import Array, Kind, ParameterError, Seed, Whole, check_memory, check_values, short
 from .base import GROUP, Transformations
 
 __all__ = ["Departure", "departure_from_unitary"]
@@ -75,6 +75,7 @@ def departure_from_unitary(
         raise ParameterError(
             f"X: point {int(norms.argmin())} is zero: its departure is undefined; got {short(X)}"
         )
+    check_memory("departure_from_unitary", 8 * n_samples * flat.size, n_samples=n_samples)
     elements = group.sample(n_samples, random_state)
     moved = group.act(elements, points).reshape(len(elements), *flat.shape)
     gram = (moved @ moved.swapaxes(1, 2) - flat @ flat.T) / np.outer(norms, norms)

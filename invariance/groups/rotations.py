@@ -134,7 +134,7 @@ class Rotations(Resampled):
             return None
         # Densities on the circle are written on (-pi, pi].
         radians = np.deg2rad(-((180 - degrees) % 360 - 180))
-        return normalised(self.density.pdf(radians), self.density)
+        return normalised(self.density.pdf(radians), self.density, degrees=self.degrees)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.degrees is not None:

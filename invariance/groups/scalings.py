@@ -92,7 +92,7 @@ class Scalings(ResampledWithJacobian):
         factors = self._listed()
         if factors is None or self.density is None:
             return None
-        return normalised(self.density.pdf(factors) * factors, self.density)
+        return normalised(self.density.pdf(factors) * factors, self.density, factors=self.factors)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.factors is not None:

@@ -32,7 +32,7 @@ from .base import Transformations
 __all__ = ["PitchSpeed", "SpectrogramPitchSpeed", "mel_frequencies"]
 
 
-_BANDS: dict[str, Kind] = {"n_bands": Whole(1), "low": Number(0), "high": Positive()}
+_BANDS: dict[str, Kind] = {"n_bands": Whole(1, 1_000_000), "low": Number(0), "high": Positive()}
 
 
 def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, ParameterError, Positive, short
+from ..parameters import Array, Number, ParameterError, short
 from .cyclic import CyclicProduct
 
 __all__ = ["TorusTranslations"]
@@ -34,7 +34,10 @@ class TorusTranslations(CyclicProduct):
     """
 
     unitary = False
-    _parameters = {"orders": Array(whole=True, least=1), "period": Positive()}
+    _parameters = {
+        "orders": Array(whole=True, least=1, most=2**31),
+        "period": Number(1e-100, 1e100),
+    }
 
     def __init__(self, orders: ArrayLike, period: float = 2.0):
         self.orders = orders

@@ -8,6 +8,7 @@ from .cdf import CDF
 from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .overlap import OverlapFit
 from .repair import GramTransformer, SpectrumRepair
 from .sets import MatchingKernel, SetKernel
 from .tangent import TANGENTS, TangentDistance
@@ -26,6 +27,7 @@ __all__ = [
     "Linear",
     "Locality",
     "MatchingKernel",
+    "OverlapFit",
     "Polynomial",
     "SetKernel",
     "SpectrumRepair",

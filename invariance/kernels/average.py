@@ -16,11 +16,11 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
 from .base import Kernel, as_points
-from .gradients import of_products, whole_derivatives
 from .orbit import OrbitKernel
 
 __all__ = ["Average"]

@@ -28,8 +28,14 @@ from ..groups.abilities import ability
 from ..kernel_matrix import takes_sets
 from ..orbits import Form, OrbitProducts, row_blocks
 from ..orbits.closed import least_matching
-from ..parameters import Kind, Number, Positive, Whole, check_parameters
-from .gradients import BOUNDS, BOUNDS_KIND, of_products, outer_derivatives, whole_derivatives
+from ..orbits.derivatives import (
+    BOUNDS,
+    BOUNDS_KIND,
+    of_products,
+    outer_derivatives,
+    whole_derivatives,
+)
+from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 
@@ -82,15 +88,15 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     return bound, rows
 
 
-def _check_finite(name: str, values: Array, *points: Array) -> None:
+def _check_finite(kernel: Kernel, values: Array, *points: Array) -> None:
     """Refuse values that overflowed; the points are finite."""
     # The extremes are infinite or NaN where any value is, and need no array of their own.
     if not np.isfinite(values.min()) or not np.isfinite(values.max()):
         largest = max(float(np.nanmax(np.abs(X))) for X in points)
         raise ValueError(
-            f"{name}: values beyond {values.dtype} or not a number; the largest absolute feature "
-            f"of the points is {largest:g}: scale the points down (divide by 255 where they are "
-            "pixels from 0 to 255), or take smaller degrees or factors"
+            f"{short(kernel)}: values beyond {values.dtype} or not a number; the largest absolute "
+            f"feature of the points is {largest:g}: scale the points down (divide by 255 where "
+            "they are pixels from 0 to 255), or take smaller degrees or factors"
         )
 
 
@@ -179,7 +185,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
             gram = kernel._gram(X, Y)
-            _check_finite(name, gram, *((X,) if Y is None else (X, Y)))
+            _check_finite(self, gram, *((X,) if Y is None else (X, Y)))
             return (gram, kernel._gradient(X.astype(float))) if eval_gradient else gram
 
     def _of_arrays(self, X: Any, Y: Any) -> Any:
@@ -208,7 +214,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
             values = kernel._diag(X)
-        _check_finite(type(self).__name__, values, X)
+        _check_finite(self, values, X)
         return values
 
     def _diag(self, X: Array) -> Array:

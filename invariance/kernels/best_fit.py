@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ..groups import Transformations
 from ..orbits import Extremes, OrbitProducts, Reduction
+from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape
+from ..orbits.foreign import InnerValues, as_function
 from ..parameters import Flag, OneOf, ParameterError
 from .base import Kernel
-from .functions import InnerValues, as_function
-from .gradients import whole_derivatives
 from .orbit import OrbitKernel
 
 __all__ = ["BestFit"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +10,11 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.derivatives import Derivative, outer_derivatives
 from ..orbits.engine import image_shape
+from ..orbits.foreign import as_function
 from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
 from .base import Kernel, on_rows
-from .functions import as_function
-from .gradients import Derivative, outer_derivatives
 
 __all__ = ["OrbitKernel"]
 
@@ -29,7 +28,7 @@ class OrbitKernel(Kernel):
         "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
         "group": Has("transformations, such as CyclicShifts(8)", "act", "quadrature"),
         "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
         "n_jobs": Whole() | None,
         "verbose": Whole(0),
     }
@@ -122,9 +121,9 @@ class OrbitKernel(Kernel):
         else:
             takes(X, Y)
 
-    @abstractmethod
     def _plan(self, Z: Any) -> tuple[OrbitProducts, Reduction]:
         """How the kernel of points and Z is computed."""
+        raise NotImplementedError(f"{type(self).__name__} explains itself")
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Which way the kernel matrix will be computed, with operations, memory and seconds.

@@ -76,7 +76,7 @@ class TangentDistance(BaseEstimator):
         "side": OneOf("both", "first", "second"),
         "smoothing": Number(0),
         "ridge": Number(0),
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
     }
 
     def __init__(

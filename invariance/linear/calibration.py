@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, softmax
 
-__all__ = ["fit_slope"]
+__all__ = ["fit_calibration", "probabilities"]
+
+# Standard deviation of the prior of log a, around the slope without noise: a factor of 1.6.
+_FREEDOM = 0.5
 
 
-def fit_slope(values: NDArray, truth: NDArray, weights: NDArray) -> float:
-    r"""The slope a >= 0 of :math:`P(k \mid f) = e^{a f_k} / \sum_l e^{a f_l}`.
+def probabilities(values: NDArray, slope: float, noise: float) -> NDArray:
+    r"""Softmax of ``slope`` times the values, of which labels at random take the share ``noise``.
 
-    By maximum likelihood ("temperature scaling", Guo et al. 2017), with a share of 1 / (n + 2) of
-    each point given to the other classes, as Platt (1999) does, so that the slope stays finite
-    where the classes are separable. One parameter, which leaves the order of the classes as it is:
-    the most probable one is the predicted one.
+    .. math:: P(k \mid f) = (1 - \varepsilon) \frac{e^{a f_k}}{\sum_l e^{a f_l}}
+              + \frac{\varepsilon}{K}
+    """
+    return (1 - noise) * softmax(slope * values, axis=1) + noise / values.shape[1]
+
+
+def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[float, float]:
+    """Slope and share of noise, with which `probabilities` fit points that were left out.
+
+    By maximum likelihood, with a share of 1 / (n + 2) of each point given to the other classes, as
+    Platt (1999) does, so that the slope stays finite where the classes are separable. The slope
+    alone is "temperature scaling" (Guo et al. 2017), which cannot say that a point far from the
+    boundary is as often mislabelled as one near to it: it is too sure there, and not sure enough
+    elsewhere. A normal prior keeps the second parameter from being fitted to a few points. The
+    most probable class stays the predicted one.
 
     Parameters
     ----------
@@ -29,19 +43,40 @@ def fit_slope(values: NDArray, truth: NDArray, weights: NDArray) -> float:
     Examples
     --------
     >>> values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> a = fit_slope(values, np.array([0, 0, 1, 1]), np.ones(4))
-    >>> bool(0.5 < 1 / (1 + np.exp(-a)) < 0.75)  # three of four are right
+    >>> found = probabilities(values, *fit_calibration(values, np.array([0, 0, 1, 1]), np.ones(4)))
+    >>> bool(0.5 < found[0, 0] < 0.75)  # three of four are right
     True
     """
     n, k = values.shape
     scale = float(np.ptp(values, axis=1).max()) or 1.0
+    values = values / scale
     targets = np.full((n, k), 1 / (n + 2) / (k - 1))
     targets[np.arange(n), truth] = 1 - 1 / (n + 2)
-    shares = weights[:, None] / weights.sum() * targets
+    # as many points as the weights are worth
+    targets *= weights[:, None] * (weights.sum() / np.square(weights).sum())
 
-    def loss(log_slope: float) -> float:
-        return -float(np.sum(shares * log_softmax(values * (np.exp(log_slope) / scale), axis=1)))
+    def plain(log_slope: float) -> float:
+        return -float(np.sum(targets * log_softmax(values * np.exp(log_slope), axis=1)))
 
     # convex in the slope, hence with one minimum in its logarithm
-    found = minimize_scalar(loss, bounds=(-12, 12), method="bounded")
-    return float(np.exp(found.x)) / scale
+    start = float(minimize_scalar(plain, bounds=(-12, 12), method="bounded").x)
+
+    def loss(free: NDArray) -> tuple[float, NDArray]:
+        scaled, noise = values * np.exp(free[0]), expit(free[1])
+        soft = softmax(scaled, axis=1)
+        mixed = (1 - noise) * soft + noise / k
+        pull = -targets / mixed
+        steeper = (1 - noise) * soft * (scaled - np.sum(soft * scaled, axis=1, keepdims=True))
+        noisier = noise * (1 - noise) * (1 / k - soft)
+        gap = (free[0] - start) / _FREEDOM
+        value = -np.sum(targets * np.log(mixed)) + gap**2 / 2
+        return value, np.array([np.sum(pull * steeper) + gap / _FREEDOM, np.sum(pull * noisier)])
+
+    found = min(
+        (
+            minimize(loss, first, jac=True, bounds=[(-12, 12), (-12, 4)], method="L-BFGS-B")
+            for first in ([start, -5.0], [start + 2 * _FREEDOM, -1.0])
+        ),
+        key=lambda result: float(result.fun),
+    )
+    return float(np.exp(found.x[0])) / scale, float(expit(found.x[1]))

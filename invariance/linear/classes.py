@@ -13,8 +13,8 @@ def check_two_classes(classes: NDArray, where: str = "") -> None:
     """Refuse a single class."""
     if len(classes) < 2:
         raise ValueError(
-            f"classification needs at least two classes, got the one class {str(classes[0])!r}"
-            + (f" in {where}" if where else "")
+            "classification needs labels of at least two classes, got the one class "
+            f"{str(classes[0])!r}" + (f" in {where}" if where else "")
         )
 
 

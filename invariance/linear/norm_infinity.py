@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..extras import need
 from ..parameters import (
     Array,
+    Number,
     OneOf,
     ParameterError,
     Positive,
@@ -110,7 +111,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     """
 
     _parameters = {
-        "bound": Positive(),
+        "bound": Number(above=0, most=1e10),
         "loss": _LOSSES,
         "solver": None | Text(),
         "tol": Positive(),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics import get_scorer
 from sklearn.preprocessing import LabelBinarizer
@@ -36,7 +35,7 @@ from ..parameters import (
     check_parameters,
     short,
 )
-from .calibration import fit_slope
+from .calibration import fit_calibration, probabilities
 from .classes import OneVsRest, check_two_classes, misclassification
 from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
@@ -145,7 +144,10 @@ class _RegularisedLeastSquares(BaseEstimator):
             return self._default_loss(decided, Y, weights)
         scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
         given = {"sample_weight": sample_weight} if np.ptp(sample_weight) else {}
-        score = float(scorer(self._of_decisions(), decided, y, **given))
+        try:
+            score = float(scorer(self._of_decisions(), decided, y, **given))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"scoring={short(self.scoring)} fails: {error}") from error
         if not np.isfinite(score):
             raise ParameterError(
                 f"{type(self).__name__}: scoring={short(self.scoring)} gives {score} on "
@@ -477,18 +479,17 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.
 
-        Softmax of the decisions times one slope, which is fitted to the decisions on points that
-        were left out (`fit_slope`): the most probable class is the predicted one. With weights,
-        of classes too, they are probabilities in the weighted population. For several labels at
-        once shape (n, t), each on its own.
+        Softmax of the decisions times a slope, mixed with a share of labels at random; both are
+        fitted to the decisions on points that were left out (`fit_calibration`). The most probable
+        class is the predicted one. With weights, of classes too, they are probabilities in the
+        weighted population. For several labels at once shape (n, t), each on its own.
         """
         decided, held = self._decide(X), self.loo_decision_
         pairs = self._multilabel or held.shape[1] == 1
         held = _pairs(held) if pairs else held
-        slope = fit_slope(held, self._columns, self._column_weights)
-        if self._multilabel:
-            return expit(slope * decided)
-        return softmax(slope * (_pairs(decided) if pairs else decided), axis=1)
+        fitted = fit_calibration(held, self._columns, self._column_weights)
+        found = probabilities(_pairs(decided) if pairs else decided, *fitted)
+        return found[:, 1].reshape(decided.shape) if self._multilabel else found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

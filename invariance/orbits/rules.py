@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def enough_nodes(
     Parameters
     ----------
     group : Transformations
-        Returned as it is where it is finite.
+        Returned as it is where it is finite, with a warning where it is itself a rule and too
+        coarse a one.
     mean : callable
         ``mean(group, A, B)``, the kernel matrix of some points.
     points : two arrays (n, d), (m, d)
@@ -45,6 +47,7 @@ def enough_nodes(
     owner : str
         For the warning where the nodes that a second of work allows, 16,384 at most, do not do.
     """
+    given = group.order != inf
     finer = group.refined(1)
     if finer is None:
         return group
@@ -66,12 +69,13 @@ def enough_nodes(
         before, gram = gram, mean(finer, one, two)
         error = float(np.abs(gram - before).max())
         error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
-        if error > tolerance and finer.order > most:
+        if error > tolerance and (given or finer.order > most):
+            mend = "n_nodes=None" if given else "a smaller gamma or degree, or a wider density"
             warnings.warn(
                 f"{owner}: {chosen.order} nodes leave a relative error of about {error:.1e}, more "
-                f"than tolerance={tolerance:g}; take a smaller gamma or degree, or a wider density",
+                f"than tolerance={tolerance:g}; take {mend}",
                 stacklevel=2,
             )
         elif error > tolerance:
             continue
-        return chosen
+        return group if given else chosen

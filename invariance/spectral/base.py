@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -61,6 +61,10 @@ class OracleCalls:
     @property
     def total(self) -> int:
         return self.eigenfunctions + self.inner_products
+
+
+#: Eigenspaces that a basis may list.
+SPACES_LIMIT = 10_000
 
 
 class Basis(BaseEstimator, ABC):
@@ -165,11 +169,22 @@ class Basis(BaseEstimator, ABC):
             raise ParameterError(
                 f"{self!r} has degree None, hence infinitely many functions; truncate it first"
             )
+        return self._kept("eigenspaces", lambda: self._spaces(float(degree)))
+
+    def _spaces(self, degree: float) -> list[Eigenspace]:
+        """The eigenspaces up to a degree."""
         limit = degree + 1e-9 * max(1, abs(degree))
-        return self._kept(
-            "eigenspaces",
-            lambda: list(takewhile(lambda space: space.label <= limit, self.spectrum())),
-        )
+        below = takewhile(lambda space: space.label <= limit, self.spectrum())
+        found = list(islice(below, SPACES_LIMIT + 1))
+        self._check_number(len(found), degree)
+        return found
+
+    def _check_number(self, n_spaces: int, degree: float) -> None:
+        if n_spaces > SPACES_LIMIT:
+            raise ParameterError(
+                f"{short(self)}: more than {SPACES_LIMIT} eigenspaces lie below {degree=:g}; "
+                "lower it"
+            )
 
     def _kept(self, name: str, make: Callable[[], _Value]) -> _Value:
         """What was computed before, for as long as the parameters stay the same."""

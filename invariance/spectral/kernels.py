@@ -48,7 +48,11 @@ class VonMisesKernel(Kernel):
     array([[1.    , 0.3679, 1.    ]])
     """
 
-    _parameters = {"eta": Positive(), "period": Positive(), "normalise": Flag()}
+    _parameters = {
+        "eta": Number(above=0, most=1e10),
+        "period": Number(1e-100, 1e100),
+        "normalise": Flag(),
+    }
 
     def __init__(self, eta: float = 1.0, period: float = 2.0, *, normalise: bool = True):
         self.eta = eta

@@ -106,6 +106,7 @@ class Product(Basis):
                 if space.eigenvalue > limit * (1 + 1e-9) + 1e-9:
                     break
                 values.append(space.eigenvalue)
+                factor._check_number(len(values), limit)
             spectra.append(values)
         if prod(map(len, spectra)) > PRODUCTS_LIMIT:
             raise ParameterError(
@@ -138,18 +139,27 @@ class Product(Basis):
             cut.append(clone(factor).truncate(degree=label))
         return cut
 
+    def _spaces(self, degree: float) -> list[Eigenspace]:
+        blocks = self._blocks(degree)
+        dimensions = [f.dimensions_ for f in self._cut(degree)]
+        return [
+            Eigenspace(
+                value,
+                value,
+                sum(
+                    prod(int(d[k]) for d, k in zip(dimensions, chosen, strict=True))
+                    for chosen in tuples
+                ),
+            )
+            for value, tuples in blocks
+        ]
+
     def spectrum(self) -> Iterator[Eigenspace]:
         done, limit = -1.0, max(1.0, self._first_gap())
         while True:
-            factors = self._cut(limit)
-            dimensions = [f.dimensions_ for f in factors]
-            for value, tuples in self._blocks(limit):
-                if value > done + 1e-9 * max(1, value):
-                    size = sum(
-                        prod(int(d[k]) for d, k in zip(dimensions, chosen, strict=True))
-                        for chosen in tuples
-                    )
-                    yield Eigenspace(value, value, size)
+            for space in self._spaces(limit):
+                if space.eigenvalue > done + 1e-9 * max(1, space.eigenvalue):
+                    yield space
             done, limit = limit * (1 + 1e-9) + 1e-9, 2 * limit
 
     def _first_gap(self) -> float:

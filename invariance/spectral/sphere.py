@@ -80,7 +80,7 @@ class Sphere(Basis):
     (5, 5425)
     """
 
-    _parameters = {"n_features": Whole(2), "degree": Whole(0) | None}
+    _parameters = {"n_features": Whole(2, 10**9), "degree": Whole(0) | None}
 
     def __init__(self, n_features: int, degree: int | None = None):
         self.n_features = n_features

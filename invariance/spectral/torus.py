@@ -299,6 +299,9 @@ class Circle(Torus):
     def _squared_norm(label: float) -> int:
         return int(label) ** 2
 
+    def frequencies(self, k: int) -> NDArray:
+        return np.array([[k], [-k]] if k else [[0]])
+
 
 def _dimension(basis: Basis) -> int:
     check_parameters(basis, ["n_features"])

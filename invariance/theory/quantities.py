@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..parameters import Array, Kind, Number, ParameterError, Positive, Whole, check_values, short
+from ..parameters import Array, Kind, Number, ParameterError, Whole, check_values, short
 
 __all__ = ["AMOUNTS", "ANY_SIZE", "DIMENSION", "LOGGED", "PROBABILITY", "SIZE", "SIZES", "checked"]
 
@@ -32,7 +32,11 @@ class _Sizes(Array):
     def accepts(self, value: Any) -> bool:
         if np.ndim(value) == 0:
             return SIZE.accepts(value)
-        return all(map(SIZE.accepts, np.ravel(value).tolist()))
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            return False
+        return array.dtype.kind in "iuf" and all(map(SIZE.accepts, array.ravel().tolist()))
 
 
 class _AnySize(Kind):
@@ -44,9 +48,9 @@ class _AnySize(Kind):
 
 AMOUNTS = Array(above=0)
 #: Numbers of bins, templates, group elements: an infinite one makes its error zero.
-SIZE = Positive() | _Infinity()
+SIZE = Number(above=0, most=1e308) | _Infinity()
 #: The same where its logarithm is taken.
-LOGGED = Number(1) | _Infinity()
+LOGGED = Number(1, most=1e308) | _Infinity()
 SIZES = _Sizes(above=0)
 ANY_SIZE = _AnySize() | Whole(1)
 #: Of a space, where binomial coefficients are computed.

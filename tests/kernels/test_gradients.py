@@ -29,7 +29,7 @@ from invariance.kernels import (
     Locality,
     Polynomial,
 )
-from invariance.kernels.functions import as_function
+from invariance.orbits.foreign import as_function
 
 GROUP = CyclicShifts(6)
 FOREIGN = [

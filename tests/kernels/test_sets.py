@@ -204,7 +204,7 @@ def test_in_pipelines_cross_validation_and_grid_search(rings):
     "bad, message",
     [
         (np.zeros((3, 4)), "n_coordinates=d says how many numbers"),
-        ("abc", "padded array"),
+        ("abc", "a padded array"),
         (np.full((2, 2, 2), np.nan), "set 0 has no points"),
         (
             np.where(np.arange(8).reshape(2, 2, 2) == 5, np.nan, 1.0),

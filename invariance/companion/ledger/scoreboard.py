@@ -20,6 +20,7 @@ __all__ = ["BEGIN", "END", "GALLERY", "ScoreboardError", "scoreboard", "with_sco
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
 
+_LONGEST = 120  # characters of numbers
 _NONE = "no full-scale verdict yet"
 
 # One figure a paper: notebook, name, and what to look at. Each appears once its notebook has been
@@ -159,7 +160,9 @@ def _changed(claim: Claim, entry: dict[str, Any] | None) -> str:
     earlier = "; ".join(
         f"{e.gave}{f' ({e.verdict})' if e.verdict else ''}, {e.protocol}" for e in claim.history
     )
-    now = f"; now {entry['ours']} ({entry['standing']})" if entry else "; now not measured"
+    ours = entry["ours"] if entry else ""
+    ours = ours if len(ours) < _LONGEST else f"{ours[:_LONGEST].rpartition(',')[0]}, ..."
+    now = f"; now {ours} ({entry['standing']})" if entry else "; now not measured"
     return f"- `{claim.id}` ({claim.source}): {html.escape(earlier + now, quote=False)}."
 
 

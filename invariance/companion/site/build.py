@@ -217,6 +217,7 @@ def _configuration(book: Book) -> dict[str, Any]:
         },
         # a class has its module's page one step up; a list of siblings on each would be a megabyte
         "html_sidebars": {name: [] for name in ("index", "about", "cheatsheet", "api/*.[A-Z]*")},
+        "html_context": {"default_mode": "auto"},
         "copybutton_prompt_text": r">>> |\.\.\. ",
         "copybutton_prompt_is_regexp": True,
     }

@@ -70,6 +70,18 @@ def _identities(row: Row) -> Iterator[_Dot]:
     yield _Dot(digits, digits, digits)
 
 
+def _alike(row: Row) -> Iterator[_Dot]:
+    recorded = row.result.recorded if row.result else {}
+    at, reach = (recorded[key][0] / row.claim.margins[0] for key in ("value", "se"))
+    yield _Dot(at, at - 2 * reach, at + 2 * reach)
+
+
+def _bounds(row: Row) -> Iterator[_Dot]:
+    recorded = row.result.recorded if row.result else {}
+    tight, median = (math.log10(recorded[key]) for key in ("tightness", "median_tightness"))
+    yield _Dot(tight, tight, median)
+
+
 def _log(unit: float, most: float) -> Callable[[float], float]:
     """Linear near zero, logarithmic beyond `unit`; -1 to 1 for -`most` to `most`."""
     end = math.asinh(most / unit)
@@ -90,6 +102,11 @@ _PANELS = (
            [(-1, "−1"), (-0.5, "−0.5"), (0, "stated"), (0.5, "+0.5"), (1, "+1")]),
     _Panel("identities: digits to spare below the tolerance", "identity", _identities,
            lambda v: max(-1.0, min(1.0, v / 10)), [(-5, "−5"), (0, "tolerance"), (5, "5")]),
+    _Panel("alike: difference in margins; bar: two standard errors", "same", _alike,
+           lambda v: max(-1.0, min(1.0, v / 2)), [(-1, "−1"), (0, "none"), (1, "1")],
+           lambda row: 1.0),
+    _Panel("bounds: bound over observed, tightest trial; bar: to the median", "bound", _bounds,
+           lambda v: max(-1.0, min(1.0, v / 3)), [(0, "reached"), (1, "10"), (2, "100")]),
 )  # fmt: skip
 
 

@@ -24,9 +24,9 @@ from .subject import Recogniser, Subject
 __all__ = ["check_group"]
 
 _KINDS: dict[str, Kind] = {
-    "n_trials": Whole(1),
+    "n_trials": Whole(1, 1_000_000),
     "random_state": Seed(),
-    "tolerance": Number(above=0, most=0.01),
+    "tolerance": Number(1e-14, 0.01),
 }
 
 

@@ -98,7 +98,7 @@ class Locality(Kernel):
         "gammas": Each(Positive()) | None,
         "mixed": Flag(),
         "storage": OneOf("layers", "last"),
-        "block_bytes": Whole(1) | None,
+        "block_bytes": Whole(1, 2**63 - 1) | None,
     }
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...parameters import Array, Kind, Number, ParameterError, Positive, short
-from ..quantities import PROBABILITY, SIZE, checked
+from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 from .theorem1 import theorem1_sandwich
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "corollary1_sizes",
     "expected_inner_product",
     "mean_maximum",
+    "remark4_kernel",
     "theorem2_bins",
     "theorem2_constants",
     "theorem2_elements",
@@ -37,7 +38,7 @@ _KINDS: dict[str, Kind] = {
     "delta": PROBABILITY,
     "n_points": Number(1),
     "n_bins": SIZE,
-    "n_templates": SIZE,
+    "n_templates": LOGGED,
     "n_elements": SIZE,
 }
 
@@ -112,6 +113,35 @@ def mean_maximum(projections: ArrayLike, others: ArrayLike) -> NDArray:
     return np.asarray(((below * values + above[below]) / len(listed)).mean(axis=1))
 
 
+@checked(_KINDS, projections=Array(3), weights=Array(1, least=0))
+def remark4_kernel(projections: ArrayLike, weights: ArrayLike, *, s: float) -> NDArray:
+    r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
+
+    .. math:: K_s(x, z) = \int_G \int_G \Bigl( \int s - \max(\langle x, gt \rangle,
+              \langle z, g't \rangle)\, p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') .
+
+    Parameters
+    ----------
+    projections : array of shape (n_templates, n_points, |G|)
+        ``<x, g t>``.
+    weights : array of shape (n_templates,)
+        p(t); they sum to one.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_points)
+
+    Examples
+    --------
+    >>> remark4_kernel([[[0.0, 1.0], [0.5, 0.5]]], [1.0], s=2.0)
+    array([[1.25, 1.25],
+           [1.25, 1.5 ]])
+    """
+    values, p = np.asarray(projections, dtype=float), np.asarray(weights, dtype=float)
+    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in values]
+    return s - np.tensordot(p, np.asarray(maxima), 1)
+
+
 @checked(_KINDS, n_elements=Array(least=1))
 def expected_inner_product(
     kernel: ArrayLike, plain: ArrayLike, *, n_elements: ArrayLike
@@ -141,7 +171,12 @@ def expected_inner_product(
             f"kernel and plain must be of equal shape, got {short(kernel)} of shape "
             f"{np.shape(kernel)} and {short(plain)} of shape {np.shape(plain)}"
         )
-    return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
+    try:
+        return (1 - share) * np.asarray(kernel) + share * np.asarray(plain)
+    except ValueError as error:
+        raise ParameterError(
+            f"n_elements={short(n_elements)} is not of that shape: {error}"
+        ) from error
 
 
 class Sizes(NamedTuple):
@@ -181,7 +216,7 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     return ceil(2 * s**2 / eps**2 * log(2 * n_points**2 / delta))
 
 
-@checked(_KINDS, n_templates=Positive())
+@checked(_KINDS, n_templates=SIZE)
 def theorem2_elements(
     eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:

@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 import matplotlib.pyplot as plt
 import pytest
 
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.notebook.figures import to_png
 from invariance.companion.paths import Paths
 from invariance.companion.site import reference, uses
@@ -164,6 +166,9 @@ def make_project(root: Path) -> Paths:
             "short", "86.1 ± 0.4", recorded={"value": [86.1], "se": [0.4]}, note="fewer pixels"
         ),
     }  # fmt: skip
+    ledger = load_ledger(paths.ledger)
+    for name, entry in claims.items():
+        entry["protocol"] = protocol_digest(ledger[name])
     write_results(paths.published("mroueh2015/xperm"), "mroueh2015/xperm", "full", claims)
     write_results(paths.published("liu2022/few_samples"), "liu2022/few_samples", "full", {})
     built = paths.output("mroueh2015/xperm", "quick")

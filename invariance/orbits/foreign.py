@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from ..groups import Transformations
-from ..orbits import Form
+from .form import Form
 
 __all__ = ["FunctionKernel", "InnerValues", "as_function"]
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..orbits import OrbitProducts, WeightedMean
-from ..orbits.engine import speaks_for_itself
 from ..parameters import Array as ArrayKind
 from ..parameters import OneOf
+from .engine import OrbitProducts, speaks_for_itself
+from .reductions import WeightedMean
 
 __all__ = [
     "BOUNDS",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..parameters import OneOf, check_values
+from ..parameters import OneOf, arguments
 from .archives import content_digest, tar_members
 from .files import DataFile, Source, fetch, locate
 
@@ -225,6 +225,7 @@ def available() -> list[DatasetInfo]:
     return infos
 
 
+@arguments(name=OneOf(*CATALOGUE))
 def download(name: str) -> None:
     """Make sure that every file of a data set is here, downloading what is missing.
 
@@ -235,6 +236,5 @@ def download(name: str) -> None:
     DataError
         When a file is damaged, cannot be downloaded, or has no public download.
     """
-    check_values("download", {"name": OneOf(*CATALOGUE)}, {"name": name})
     for file in CATALOGUE[name].files:
         fetch(file)

@@ -35,6 +35,7 @@ __all__ = [
     "Text",
     "Whole",
     "arguments",
+    "as_floats",
     "check_finite",
     "check_memory",
     "check_parameters",
@@ -467,6 +468,14 @@ by n_templates=1000000000000000: take fewer
         raise ParameterError(
             f"{owner}: more memory than the machine has would be taken by {named}: take fewer"
         )
+
+
+def as_floats(name: str, value: Any, convert: Callable[..., Any] = np.asarray) -> NDArray[Any]:
+    """A float64 array of an argument, refusing whole numbers that no float holds."""
+    try:
+        return np.asarray(convert(value, dtype=np.float64))
+    except OverflowError as error:
+        raise ParameterError(f"{name} needs numbers below 1e308, got {short(value)}") from error
 
 
 def check_finite(what: str, array: NDArray[Any]) -> None:

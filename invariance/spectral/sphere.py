@@ -42,8 +42,8 @@ __all__ = ["Sphere"]
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
 HARMONICS_FROM = 9
 
-#: Other spheres go up to this degree: sum_l phi_l(x)^2 is then right to 1e-10 (S^1; less error on
-#: others) and a hundred times worse ten degrees on.
+#: Other spheres go up to this degree: sum_l phi_l(x) phi_l(y) is then right to 3e-10 of its largest
+#: value on S^1, to 1e-11 on S^3, to less on others, and thirty times worse ten degrees on.
 MONOMIALS_TO = 40
 
 #: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.
@@ -134,7 +134,7 @@ class Sphere(Basis):
         if k > limit:
             raise ParameterError(
                 f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
-                f"errors are still below 1e-10, got degree {k}; lower it"
+                f"errors are still below 1e-9, got degree {k}; lower it"
                 + ("; or take Circle, whose points are angles" if d == 2 else "")
             )
         return d == 3 and k >= HARMONICS_FROM

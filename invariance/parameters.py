@@ -8,12 +8,14 @@ parameters must agree, the class checks itself and reports as a `ParameterError`
 
 from __future__ import annotations
 
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ __all__ = [
     "Shape",
     "Text",
     "Whole",
+    "arguments",
     "as_floats",
     "check_finite",
     "check_memory",
@@ -39,6 +42,9 @@ __all__ = [
     "check_values",
     "short",
 ]
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 class ParameterError(ValueError, TypeError):
@@ -402,6 +408,28 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
             raise ParameterError(
                 f"{owner} needs {name} to be {kind.words}, got {short(value)}{hint}"
             )
+
+
+def arguments(
+    **kinds: Kind,
+) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """A decorator: the function refuses arguments that are not of their kinds.
+
+    >>> arguments(n=Whole(1))(lambda n: 2 * n)(2)
+    4
+    """
+
+    def decorate(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+            check_values(function.__name__, kinds, signature.bind(*args, **kwargs).arguments)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def check_parameters(estimator: Any, names: Iterable[str] | None = None) -> None:

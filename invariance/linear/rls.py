@@ -64,6 +64,21 @@ class _RegularisedLeastSquares(BaseEstimator):
         "scoring": SCORING,
     }
 
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        kernel: Any = None,
+        *,
+        fit_intercept: bool = True,
+        repair: str = "clip",
+        scoring: Any = None,
+    ):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.repair = repair
+        self.scoring = scoring
+
     def _fit(
         self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float
     ) -> None:
@@ -330,21 +345,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     array([41.])
     """
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        repair: str = "clip",
-        scoring: Any = None,
-    ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> RLSRegressor:
@@ -420,11 +420,9 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         scoring: Any = None,
         class_weight: Any = None,
     ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
+        super().__init__(
+            alphas, kernel, fit_intercept=fit_intercept, repair=repair, scoring=scoring
+        )
         self.class_weight = class_weight
 
     def fit(

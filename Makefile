@@ -15,13 +15,14 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report site full test lab check clean help
+.PHONY: report site choose full test lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
 	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
 	@echo "make test     run the tests"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
+	@echo "make choose   choose the settings that make full measures, without test data (hours)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
 	@echo "make check    style, types, ledger and notebooks: all consistent?"
 
@@ -31,6 +32,9 @@ report: $(VENV)/.core
 
 site: $(VENV)/.core
 	$(BIN)/invariance site
+
+choose: $(VENV)/.full
+	$(BIN)/invariance choose
 
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \

@@ -1,4 +1,4 @@
-"""`kernel_matrix`: the matrix of whatever scikit-learn takes as a kernel."""
+"""Whatever scikit-learn takes as a kernel: its matrix, and the points that it takes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["kernel_matrix"]
+__all__ = ["check_points", "kernel_matrix", "takes_sets"]
 
 
 def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -31,3 +32,25 @@ def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -
     if hasattr(kernel, "diag"):
         return np.asarray(kernel(X) if Y is None else kernel(X, Y))
     return np.asarray(pairwise_kernels(X, Y, metric=kernel))
+
+
+def takes_sets(kernel: Any) -> bool:
+    """Whether a kernel, or one that it is made of, takes padded sets of points."""
+    if getattr(kernel, "takes_sets", False):
+        return True
+    parts = vars(kernel).values() if hasattr(kernel, "diag") and hasattr(kernel, "theta") else ()
+    return any(map(takes_sets, parts))
+
+
+def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **how: Any) -> Any:
+    """Points (n, d) for an estimator, or padded sets (n, largest, d) where its kernel takes them.
+
+    New sets may be larger or smaller than those of `fit`. More arguments are those of
+    scikit-learn's ``validate_data``.
+    """
+    how |= {"dtype": (np.float64, np.float32)}
+    if takes_sets(kernel):
+        how |= {"allow_nd": True, "ensure_all_finite": "allow-nan"}
+        if not reset:
+            return check_array(X, **how)
+    return validate_data(estimator, X, reset=reset, **how)

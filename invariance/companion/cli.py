@@ -1,4 +1,4 @@
-"""The command ``invariance``: list, run, report, site, pages, data, scoreboard, check."""
+"""The command ``invariance``: list, choose, run, report, site, pages, data, scoreboard, check."""
 
 import sys
 from collections.abc import Callable
@@ -184,6 +184,38 @@ def run(
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
     sys.exit(summary.exit_code)
+
+
+@main.command()
+@click.argument("notebooks", nargs=-1)
+@click.option("--profile", type=click.Choice(PROFILES), default="full", show_default=True)
+@click.option("--jobs", type=int, default=1, show_default=True, help="Notebooks at a time.")
+@click.option("--threads", type=int, default=1, show_default=True, help="BLAS threads of each.")
+@_clear
+def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) -> None:
+    """Choose the settings of notebooks, with seed 0 and without test data.
+
+    At full scale they become notebooks/settings/<paper>/<name>.yml, which is committed: a part of
+    the protocol that 'invariance run' measures. Without a name, every notebook that chooses.
+
+    Exit status: 0 if every stage ended, 1 if one failed, 2 if something asked for does not exist.
+    """
+    from invariance.companion.runner import choosing
+
+    paths = Paths.find()
+    named = paths.select(notebooks)
+    if not notebooks:
+        named = [notebook for notebook in named if choosing.chooses(paths, notebook)]
+
+    def tell(notebook: str, seconds: float, fault: str) -> None:
+        click.secho("failed" if fault else "chosen", fg="red" if fault else "green", nl=False)
+        click.echo(f"  {notebook:<40}  {_duration(seconds)}")
+        if fault:
+            click.echo(fault, err=True)
+
+    failed = choosing.choose(paths, named, profile=profile, jobs=jobs, threads=threads, tell=tell)
+    click.echo(f"{len(named) - failed} of {len(named)} notebooks have chosen ({profile})")
+    sys.exit(int(failed > 0))
 
 
 @main.command()

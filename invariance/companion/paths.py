@@ -85,6 +85,19 @@ class Paths:
         return own if own.is_file() or self.notebooks.is_dir() else _PACKAGED_LEDGER
 
     @property
+    def owners_digest(self) -> Path:
+        """SHA-256 of the owner's edition of the ledger."""
+        return self.notebooks / "claims.sha256"
+
+    def settings(self, notebook: str) -> Path:
+        """What a notebook chose before it measured; there is none where it chooses nothing."""
+        return self.notebooks / "settings" / f"{notebook}.yml"
+
+    def choosing(self, notebook: str, profile: str) -> Path:
+        """Folder of the choosing stage of a notebook."""
+        return self.build / "choosing" / profile / notebook
+
+    @property
     def readme(self) -> Path:
         return self.root / "README.md"
 

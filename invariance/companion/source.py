@@ -7,6 +7,7 @@ takes the others down.
 import ast
 import codecs
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from invariance.companion.lean import skip_iri_grammar
 if TYPE_CHECKING:
     import nbformat
 
-__all__ = ["notebook_code", "parse_code", "read_notebook", "read_text"]
+__all__ = ["calls_of", "code_cells", "notebook_code", "parse_code", "read_notebook", "read_text"]
 
 
 def read_text(path: Path) -> str:
@@ -69,10 +70,36 @@ def read_notebook(path: Path) -> "nbformat.NotebookNode":
         raise NotebookError(f"cannot read the notebook {path}: {error}") from error
 
 
+def code_cells(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Code and tags of each code cell, IPython's magic lines left out."""
+    for cell in read_notebook(path).cells:
+        if cell.cell_type == "code":
+            yield re.sub(r"(?m)^\s*[%!].*$", "", cell.source), cell.metadata.get("tags", [])
+
+
 def notebook_code(path: Path) -> str:
     """All code of a text notebook as one Python source, IPython's magic lines left out."""
-    code = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
-    return "\n".join(re.sub(r"(?m)^\s*[%!].*$", "", source) for source in code)
+    return "\n".join(source for source, _ in code_cells(path))
+
+
+def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
+    """A notebook's calls of plain names (``Run``) and of methods of plain names (``run.claim``).
+
+    Raises
+    ------
+    NotebookError
+        If it cannot be read or is not Python.
+    """
+    found = []
+    for node in ast.walk(
+        parse_code(notebook_code(path), f"notebook {path.parent.name}/{path.stem}")
+    ):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                found.append((name, node))
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+                found.append((f"{owner}.{name}", node))
+    return found
 
 
 def parse_code(code: str, what: str) -> ast.Module:

@@ -9,12 +9,14 @@ from .moved import make_rotated_mnist, make_translated_mnist
 from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
 from .splits import balanced_sample, split_rows
 from .vowels import make_vowels
+from .withheld import WithheldError, withheld
 from .xperm import make_xperm
 
 __all__ = [
     "DataError",
     "Dataset",
     "DatasetInfo",
+    "WithheldError",
     "available",
     "balanced_sample",
     "download",
@@ -33,4 +35,5 @@ __all__ = [
     "make_xperm",
     "read_wav",
     "split_rows",
+    "withheld",
 ]

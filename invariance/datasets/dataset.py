@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..parameters import ParameterError, short
+from .withheld import WithheldError, withholding
 
 __all__ = ["Dataset"]
 
@@ -14,6 +18,10 @@ __all__ = ["Dataset"]
 @dataclass(frozen=True)
 class Dataset:
     """Plain arrays, what they are, and the checksums of the files they came from.
+
+    Made while test data are withheld (`invariance.datasets.withheld`), it holds the training rows
+    alone. Without ``n_train`` it then holds neither `data` nor `target` if they come from files:
+    `split` says first which rows are for testing.
 
     Attributes
     ----------
@@ -35,6 +43,8 @@ class Dataset:
     >>> dots = Dataset(np.eye(3), np.arange(3), description="three points", n_train=2)
     >>> dots.train[1], dots.test[1]
     (array([0, 1]), array([2]))
+    >>> dots.split(test=[0]).train[1]
+    array([1, 2])
     """
 
     data: NDArray[Any]
@@ -45,11 +55,75 @@ class Dataset:
     sources: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if not withholding():
+            return
+        if self.n_train is not None:
+            kept = self._rows(np.arange(self.n_train))
+        elif self.sources:
+            kept = {"_all": (self.data, self.target, self.details), "details": self._labels()}
+            del self.__dict__["data"], self.__dict__["target"]
+        else:
+            return  # generated: other seeds draw other points
+        self.__dict__.update(kept)
+
+    def _everything(self) -> tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]:
+        return self.__dict__.get("_all") or (self.data, self.target, self.details)
+
+    def _rows(self, rows: NDArray[Any]) -> dict[str, Any]:
+        """Copies of some rows, of the details too: a view would keep the others."""
+        data, target, details = self._everything()
+        n = len(data)
+        cut = {k: v[rows] if _per_row(v, n) else v for k, v in details.items()}
+        return {"data": data[rows], "target": target[rows], "details": cut}
+
+    def _labels(self) -> dict[str, Any]:
+        """Details by which rows are told apart, such as speakers; no further data of the rows."""
+        n = len(self.data)
+        return {k: v for k, v in self.details.items() if not (_per_row(v, n) and v.ndim > 1)}
+
+    def split(self, *, test: ArrayLike, train: ArrayLike | None = None) -> Dataset:
+        """The same points, those for training first, and ``n_train`` of them.
+
+        Parameters
+        ----------
+        test, train : array-like
+            Row numbers, or masks over all rows; `train` defaults to the others.
+
+        Returns
+        -------
+        Dataset
+            ``details["rows"]``: where each point stood before.
+
+        Raises
+        ------
+        ParameterError
+            For rows that are not there, or that are in both parts.
+        """
+        n = len(self._everything()[0])
+        tests = _row_numbers("test", test, n)
+        others = np.setdiff1d(np.arange(n), tests)
+        trains = others if train is None else _row_numbers("train", train, n)
+        if len(both := np.intersect1d(trains, tests)):
+            raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
+        rows = np.concatenate([trains, tests])
+        parts = self._rows(rows)
+        parts["details"] = {"rows": rows, **parts["details"]}
+        return Dataset(
+            **parts, description=self.description, n_train=len(trains), sources=self.sources
+        )
+
     def __getattr__(self, name: str) -> Any:
         # `details` itself is missing while an instance is being copied or unpickled.
         details = self.__dict__.get("details", {})
         if name in details:
             return details[name]
+        if "_all" in self.__dict__ and (name in ("data", "target") or name in self._all[2]):
+            raise WithheldError(
+                f"{name} of {self.description}: test data are withheld while settings are chosen, "
+                "and these come without a split. Say which rows are for testing: "
+                ".split(test=rows)"
+            )
         raise AttributeError(f"{type(self).__name__} has no {name!r}; details: {list(details)}")
 
     @property
@@ -60,6 +134,11 @@ class Dataset:
     @property
     def test(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """(data, target) of the test part."""
+        if self._split() == len(self.data) and withholding():
+            raise WithheldError(
+                f"the test part of {self.description} is withheld while settings are chosen; in a "
+                "notebook it is handed out after run.measure(), to a loader that is called then"
+            )
         return self._part(slice(self._split(), None))
 
     def _split(self) -> int:
@@ -69,3 +148,17 @@ class Dataset:
 
     def _part(self, rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.data[rows], self.target[rows]
+
+
+def _per_row(value: Any, n: int) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == n
+
+
+def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
+    given = np.asarray(rows)
+    if given.dtype == bool and given.shape == (n,):
+        return np.flatnonzero(given)
+    whole = given.ndim == 1 and np.issubdtype(given.dtype, np.integer)
+    if not whole or (given.size and not (0 <= given.min() and given.max() < n)):
+        raise ParameterError(f"{name} must be row numbers below {n} or a mask, got {short(rows)}")
+    return given.astype(np.int64)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from ..parameters import Array, Number, ParameterError, Seed, Whole, check_values, short
 from .dataset import Dataset
 from .images import load_mnist
+from .withheld import withheld
 
 __all__ = ["make_rotated_mnist", "make_translated_mnist"]
 
@@ -27,14 +28,15 @@ _PARAMETERS = {
 
 def _given(
     images: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.float32], NDArray[Any], str, Mapping[str, str]]:
-    """float32 pixels in [0, 1], labels, name and checksums of the data."""
-    name = "given images"
+) -> tuple[NDArray[np.float32], NDArray[Any], str, Mapping[str, str], int | None]:
+    """float32 pixels in [0, 1], labels, name and checksums of the data, and its own split."""
+    name, n_train = "given images", None
     sources: Mapping[str, str] = {}
     if images is None:
-        mnist = load_mnist()
+        with withheld(False):  # what is made of them knows its own split
+            mnist = load_mnist()
         images, labels = mnist.data, mnist.target
-        name, sources = "MNIST", mnist.sources
+        name, sources, n_train = "MNIST", mnist.sources, mnist.n_train
     if np.issubdtype(getattr(images, "dtype", np.float64), np.bool_):
         images = np.asarray(images, dtype=np.float32)
     if not Array(3).accepts(images):
@@ -49,7 +51,7 @@ def _given(
             f"{short(labels)}"
         )
     scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
-    return pixels.astype(np.float32) / scale, classes, name, sources
+    return pixels.astype(np.float32) / scale, classes, name, sources, n_train
 
 
 def _with_noise(
@@ -99,7 +101,7 @@ def make_translated_mnist(
     """
     given = {"canvas": canvas, "noise": noise, "random_state": random_state}
     check_values("make_translated_mnist", _PARAMETERS, given)
-    pixels, classes, name, sources = _given(images, labels)
+    pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     room = canvas - np.array(pixels.shape[1:])
     if np.any(room < 0):
@@ -114,6 +116,7 @@ def make_translated_mnist(
         _with_noise(moved, noise, rng),
         classes,
         description=f"{name} translated on a {canvas} x {canvas} canvas",
+        n_train=own_split,
         sources=sources,
         details={"offsets": offsets},
     )
@@ -180,7 +183,7 @@ def make_rotated_mnist(
     kinds = _PARAMETERS | {"canvas": Whole(1) | None, "interpolation": Whole(0, 5) | None}
     given |= {"canvas": canvas, "interpolation": interpolation}
     check_values("make_rotated_mnist", kinds, given)
-    pixels, classes, name, sources = _given(images, labels)
+    pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     shape: tuple[int, ...]
     if canvas is None:
@@ -196,7 +199,7 @@ def make_rotated_mnist(
         order = 1 if interpolation is None else interpolation
         shape, description = pixels.shape[1:], f"{name} rotated in its frame (rebuilt)"
     else:
-        n_train, rows = None, np.arange(len(pixels))
+        n_train, rows = own_split, np.arange(len(pixels))
         degrees = rng.randint(-180, 180, size=len(pixels))
         order = 3 if interpolation is None else interpolation
         shape, description = (canvas, canvas), f"{name} rotated on a {canvas} x {canvas} canvas"

@@ -15,6 +15,7 @@ _HOMES = {
     **dict.fromkeys(("Answer", "best_method"), "paired"),
     **dict.fromkeys(("best_by_leave_one_out", "best_with_copies"), "selection"),
     "share_of_changes": "discrepancy",
+    **dict.fromkeys(("Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"), "symmetry"),
 }
 
 __all__ = [*_HOMES]

@@ -1,4 +1,4 @@
-"""`PatchPooling`: means of a feature map over the patches in each part of an image."""
+"""Patches of images: `patch_sets`, and `PatchPooling`, means of features in each part."""
 
 from __future__ import annotations
 
@@ -9,10 +9,67 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 
 from ..config import block_bytes_of
-from ..parameters import Has, ParameterError, Seed, Shape, Whole
+from ..parameters import (
+    Array,
+    Has,
+    Number,
+    ParameterError,
+    Seed,
+    Shape,
+    Whole,
+    check_values,
+)
 from .base import FeatureMap
 
-__all__ = ["PatchPooling"]
+__all__ = ["PatchPooling", "patch_sets"]
+
+_KINDS = {"images": Array(), "shape": Shape(2, 3), "size": Whole(1), "stride": Whole(1)}
+
+
+def patch_sets(
+    images: ArrayLike, shape: tuple[int, ...], *, size: int, stride: int = 1, place: float = 0.0
+) -> NDArray:
+    """Images as sets of their patches, which `SetKernel` and `SetFeatures` compare.
+
+    Parameters
+    ----------
+    images : array-like of shape (n, d)
+        Images as rows of pixels.
+    shape : tuple (height, width) or (height, width, channels)
+    size, stride : int
+        Height and width of a patch, and pixels between neighbouring ones.
+    place : float
+        Where the patch lies (row and column of its corner, times this) follows its pixels as two
+        more coordinates, so that a Gaussian kernel sees near patches only; 0 leaves them out.
+
+    Returns
+    -------
+    ndarray of shape (n, patches, size * size * channels), or with 2 numbers more
+
+    Examples
+    --------
+    >>> patch_sets(np.arange(12.0).reshape(1, 12), (3, 4), size=3)[0]
+    array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
+           [ 1.,  2.,  3.,  5.,  6.,  7.,  9., 10., 11.]])
+    """
+    given = {"images": images, "shape": shape, "size": size, "stride": stride, "place": place}
+    check_values("patch_sets", _KINDS | {"place": Number(0)}, given)
+    X: NDArray = np.asarray(images)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
+    image = (*shape, 1)[:3]
+    if X.size != len(X) * np.prod(image) or size > min(image[:2]):
+        raise ParameterError(
+            f"patch_sets: images of shape {X.shape} are not rows of {shape} pixels, or have no "
+            f"patch of size={size}"
+        )
+    views = sliding_window_view(X.reshape(-1, *image), (size, size), axis=(1, 2))
+    views = views[:, ::stride, ::stride].transpose(0, 1, 2, 4, 5, 3)
+    sets = views.reshape(len(X), views.shape[1] * views.shape[2], -1)
+    if not place:
+        return sets
+    corners = np.indices(views.shape[1:3]).reshape(2, -1).T * (stride * place)
+    corners = np.broadcast_to(corners.astype(X.dtype), (len(X), *corners.shape))
+    return np.concatenate([sets, corners], axis=2)
 
 
 class PatchPooling(FeatureMap):

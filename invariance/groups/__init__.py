@@ -18,6 +18,7 @@ from .molecules import (
     coulomb_triangle,
     sort_coulomb,
 )
+from .points import OnPoints
 from .products import Composition, DirectProduct
 from .projected import Projected
 from .rotations import Rotations
@@ -54,6 +55,7 @@ __all__ = [
     "LogNormal",
     "Negation",
     "Normal",
+    "OnPoints",
     "OrthogonalMatrices",
     "Permutations",
     "PitchSpeed",

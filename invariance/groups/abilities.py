@@ -6,13 +6,14 @@ the way that goes with it: see `invariance.orbits`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Abilities", "Grid"]
+__all__ = ["Abilities", "Grid", "ability"]
 
 Array = NDArray[Any]
 
@@ -86,6 +87,13 @@ class Abilities:
         """
         return None
 
+    def moves_points(self, size: int) -> list[int] | None:
+        """Which of the ``size`` coordinates of each point are moved, where a row holds points.
+
+        None where elements do not act on all points of a row alike.
+        """
+        return None
+
     def as_shifts(self, elements: Array) -> Grid | None:
         """These elements as shifts of a grid, or None."""
         return None
@@ -113,9 +121,50 @@ class Abilities:
         """
         return None
 
-    def log_mean_exponential(self, A: Array, B: Array) -> Array | None:
-        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None."""
+    def as_assignment(self) -> int | None:
+        """The block length b where the elements are all permutations of blocks of b coordinates."""
         return None
+
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
+        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None.
+
+        Parameters
+        ----------
+        A, B : arrays of shape (n, d) and (m, d) of the array API namespace `xp`
+        """
+        return None
+
+    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:
+        """E_g <a, g b>^k for k = 0, ..., degree, each of shape (n, m), or None."""
+        return None
+
+    def log_mean_separable(
+        self, A: Array, B: Array, cost: Callable[[Array], Array]
+    ) -> Array | None:
+        """log E_g exp -sum_i cost(a_i - (g b)_i) for all pairs of rows, shape (n, m), or None."""
+        return None
+
+
+#: Whoever changes one of these changes what abilities inherited from above would say.
+_MEANING = {"act", "_act", "elements", "generators", "order", "quadrature", "weights"}
+
+
+def ability(group: Any, name: str) -> Any:
+    """The method of that name; None where a subclass changed what it speaks of.
+
+    >>> from invariance.groups import SignFlips
+    >>> class FirstOnly(SignFlips):
+    ...     def generators(self):
+    ...         return super().generators()[:1]
+    >>> ability(SignFlips(3), "aligned") is None, ability(FirstOnly(3), "aligned") is None
+    (False, True)
+    """
+    for cls in type(group).__mro__:
+        if name in vars(cls):
+            return None if cls is Abilities else getattr(group, name)
+        if _MEANING & set(vars(cls)):
+            return None
+    return None
 
 
 def differences(pairs: Array, weights: Array, sizes: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from ..parameters import Array, ParameterError, Positive
+from ..parameters import Array, ParameterError, Positive, Whole
 from .base import Group
 
 Floats: TypeAlias = NDArray[Any]
@@ -25,7 +25,9 @@ class ContinuousGroup(Group):
     which is how `invariance.spectral` finds the invariants without any element of the group.
     """
 
-    order = inf
+    @property
+    def order(self) -> float:
+        return inf
 
     @abstractmethod
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
@@ -43,7 +45,18 @@ class _BlockRotations(ContinuousGroup):
     """Rotations that turn all points of a row alike, ``_size`` coordinates a point."""
 
     unitary = True
+    linear = True
+    #: A mean over the rule stands for one over the whole group.
+    one_sided = True
     _size: int
+
+    def moves_points(self, size: int) -> list[int] | None:
+        return None if size % self._size or not size else list(range(size))
+
+    def quadrature(self) -> tuple[Floats, Floats]:
+        """Nodes and weights of the rule; of the whole group, a rule that `refined` refines."""
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
 
     def _points(self, n_features: int) -> int:
         if n_features % self._size or n_features < self._size:
@@ -55,6 +68,11 @@ class _BlockRotations(ContinuousGroup):
         return n_features // self._size
 
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
+        if self.order != inf:
+            raise ParameterError(
+                f"{self!r} is a finite rule, which no Lie algebra generates; take "
+                f"{type(self).__name__}()"
+            )
         points = self._points(n_features)
         pairs = [(i, j) for i in range(self._size) for j in range(i)]
         matrices = np.zeros((len(pairs), n_features, n_features))
@@ -80,6 +98,13 @@ class Rotations3D(_BlockRotations):
 
     Elements are matrices, shape (r, 3, 3).
 
+    Parameters
+    ----------
+    degree : int or None
+        Replace the group by a product rule over Euler angles, about degree^3 / 2 rotations with
+        weights: its means are exact for polynomials of that degree in the matrix's entries. None
+        keeps the whole group; averages choose a degree.
+
     Examples
     --------
     >>> import numpy as np
@@ -92,8 +117,47 @@ class Rotations3D(_BlockRotations):
     """
 
     _size = 3
+    _parameters = {"degree": Whole(0, 200) | None}
+
+    def __init__(self, degree: int | None = None):
+        self.degree = degree
+
+    @property
+    def is_group(self) -> bool:  # type: ignore[override]
+        return self.degree is None
+
+    @property
+    def order(self) -> float:
+        self._check()
+        return inf if self.degree is None else len(self._rule()[0])
+
+    def _rule(self) -> tuple[Floats, Floats]:
+        # z-y-z: equal turns, as many as a Fourier series of that degree needs, about Gauss's nodes
+        # of the cosine; an even number, so that the rule holds its inverses.
+        degree = int(self.degree or 0)
+        n = degree + 1 + (degree + 1) % 2
+        cosines, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
+        turns = 2 * np.pi * np.arange(n) / n
+        grid = np.meshgrid(turns, np.arccos(cosines), turns, indexing="ij")
+        angles = np.stack(grid, axis=-1).reshape(-1, 3)
+        each = np.broadcast_to(weights[None, :, None] / (2 * n**2), (n, len(weights), n))
+        return np.asarray(Rotation.from_euler("ZYZ", angles).as_matrix()), each.ravel()
+
+    def elements(self) -> Floats:
+        self._check()
+        return super().elements() if self.degree is None else self._rule()[0]
+
+    def weights(self) -> Floats | None:
+        self._check()
+        return None if self.degree is None else self._rule()[1]
+
+    def refined(self, factor: int) -> Rotations3D | None:
+        return Rotations3D(4 * factor) if self.degree is None else None
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        if self.degree is not None:
+            rotations, weights = self._rule()
+            return rotations[rng.choice(len(weights), n_samples, p=weights)]
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
         quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
@@ -123,6 +187,11 @@ class PlaneRotations(_BlockRotations):
 
     Elements are angles in radians, shape (r,).
 
+    Parameters
+    ----------
+    n_nodes : int or None
+        Replace the group by that many equal turns; None keeps it whole, and averages choose.
+
     Examples
     --------
     >>> import numpy as np
@@ -131,8 +200,29 @@ class PlaneRotations(_BlockRotations):
     """
 
     _size = 2
+    _parameters = {"n_nodes": Whole(1, 2**20) | None}
+
+    def __init__(self, n_nodes: int | None = None):
+        self.n_nodes = n_nodes
+
+    @property
+    def order(self) -> float:
+        self._check()
+        return inf if self.n_nodes is None else int(self.n_nodes)
+
+    def elements(self) -> Floats:
+        self._check()
+        if self.n_nodes is None:
+            return super().elements()
+        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
+
+    def refined(self, factor: int) -> PlaneRotations | None:
+        self._check()
+        return PlaneRotations(8 * factor) if self.n_nodes is None else None
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        if self.n_nodes is not None:
+            return rng.choice(self.elements(), n_samples)
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def identity(self) -> Floats:

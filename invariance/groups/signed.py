@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..parameters import Array, ParameterError, Whole, short
 from .abilities import Grid
 from .base import FiniteGroup, whole_elements
+from .powers import permutation_powers, sign_powers
 from .schreier_sims import order_at_least, permutation_group, sample_permutations
 
 __all__ = [
@@ -144,6 +145,14 @@ class Permutations(SymmetricGroup):
         """Sorted rows; None for blocks of several coordinates."""
         return xp.sort(X, axis=1) if self.block == 1 else None
 
+    def as_assignment(self) -> int:
+        """The length of a block."""
+        return int(self.block)
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
+        """By power sums; None where a block's monomials are too many."""
+        return permutation_powers(A, B, degree, self._degree(), self.block)
+
 
 class CyclicShifts(SignedPermutationGroup):
     """Cyclic shifts of ``n`` coordinates (or blocks): (g x)[i] = x[i - shift] (Z_n).
@@ -220,17 +229,27 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return xp.abs(X)
 
-    def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i."""
-        total = np.zeros((len(A), len(B)), np.result_type(A, B))
-        for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
-            each = np.multiply.outer(a, b)
-            total += each
-            each *= -2
-            np.log1p(np.exp(each, out=each), out=each)
-            total += each
-        total -= A.shape[1] * np.log(2)
+        a, b = xp.abs(A), xp.abs(B)
+        total = a @ b.T - A.shape[1] * float(np.log(2))
+        for start in range(0, A.shape[1], 100):
+            factors = xp.ones_like(total)  # each at most 2
+            for i in range(start, min(start + 100, A.shape[1])):
+                factors *= xp.exp(-2 * a[:, i, None] * b[None, :, i]) + 1
+            total += xp.log(factors)
         return total
+
+    def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:
+        """Sums over coordinates of the log mean of two terms."""
+        total = np.zeros((len(A), len(B)), np.result_type(A, B))
+        for a, b in zip(A.T, B.T, strict=True):
+            total += np.logaddexp(*(-cost(np.subtract.outer(a, s * b)) for s in (1, -1)))
+        return np.asarray(total - A.shape[1] * np.log(2))
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
+        """By one coordinate after the other: only even powers of it have a mean."""
+        return sign_powers(A, B, degree)
 
 
 class SignedPermutations(SignedPermutationGroup):
@@ -261,6 +280,10 @@ class SignedPermutations(SignedPermutationGroup):
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
         return xp.sort(xp.abs(X), axis=1)
+
+    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
+        """As for permutations, of even powers of the coordinates alone."""
+        return permutation_powers(A, B, degree, self._degree(), even=True)
 
 
 class GeneratedPermutations(SignedPermutationGroup):

@@ -112,17 +112,18 @@ class CyclicTranslations(CyclicProduct):
 
 
 class Translations(Transformations):
-    r"""A finite set of translations of an image by whole pixels.
+    r"""A finite set of translations of an image, or of a signal, by whole pixels.
 
     An element (down, right) moves the content: :math:`(g x)[i, j] = x[i - \text{down},
     j - \text{right}]`.
 
     Parameters
     ----------
-    shape : tuple
-        (height, width) or (height, width, channels).
+    shape : tuple or int
+        (height, width) or (height, width, channels). A length is a signal, (1, length); a signal
+        of several channels has shape (1, length, channels), channels varying fastest.
     max_shift : int or tuple (down, right)
-        All shifts of at most this size in each direction.
+        All shifts of at most this size in each direction; none along a side of length one.
     step : int
         Distance between neighbouring shifts.
     shifts : sequence of int, array of shape (r, 2) or None
@@ -143,6 +144,9 @@ class Translations(Transformations):
     >>> shifts = Translations((28, 28), max_shift=3)
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
     (49, True, True, False)
+    >>> signals = Translations(128, max_shift=32, boundary="zero")
+    >>> signals.order, signals.shape
+    (65, (1, 128))
     """
 
     linear = True
@@ -155,12 +159,9 @@ class Translations(Transformations):
         "density": DENSITY,
     }
 
-    # `shape` is a constructor argument here, where the base class computes it.
-    shape: Any = None
-
     def __init__(
         self,
-        shape: tuple[int, ...],
+        shape: tuple[int, ...] | int,
         max_shift: int | tuple[int, int] = 7,
         *,
         step: int = 1,
@@ -188,6 +189,16 @@ class Translations(Transformations):
                 "shifts must be one sequence or pairs of shape (r, 2), got "
                 f"{short(self.shifts)} of shape {np.shape(self.shifts)}"
             )
+
+    # A constructor argument here, where the base class computes it.
+    @property
+    def shape(self) -> Any:
+        """(height, width) or (height, width, channels)."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._shape = (1, int(shape)) if Whole(1).accepts(shape) else shape
 
     def _twice(self, n_shifts: int, distinct: int) -> None:
         given = self.max_shift if self.shifts is None else self.shifts
@@ -293,7 +304,13 @@ class Translations(Transformations):
         return pairs
 
     def _reach(self) -> NDArray[Any]:
-        return np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
+        reach = np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
+        # One number is for sides that there are: a signal has a single row.
+        return (
+            np.where(np.array(self.shape[:2]) == 1, 0, reach)
+            if np.ndim(self.max_shift) == 0
+            else reach
+        )
 
     def _list(self) -> NDArray[Any]:
         if self.shifts is None:

@@ -8,7 +8,9 @@ from .cdf import CDF
 from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
 from .locality import Locality
+from .overlap import OverlapFit
 from .repair import GramTransformer, SpectrumRepair
+from .sets import MatchingKernel, SetKernel
 from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
@@ -24,7 +26,10 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
+    "MatchingKernel",
+    "OverlapFit",
     "Polynomial",
+    "SetKernel",
     "SpectrumRepair",
     "TangentDistance",
     "gershgorin_margin",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters
@@ -210,18 +212,39 @@ class Average(OrbitKernel):
             symmetric = same and self.side == "auto" and not is_foreign(X)
             return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
         elements, weights = self.transforms() if group is self.group else group.quadrature()
-        orbits = self._orbits(Y, group, elements=elements, weights=weights, keep=True)
-        # Both sides: the first argument's orbits are unrolled a block of points at a time.
+        # Both sides: the first argument's orbits are unrolled a block of points at a time, against
+        # pieces of the second, of which those under the diagonal are left out.
         gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + len(Y))
-        for rows in row_blocks(len(X), row_bytes, block_bytes_of(self.block_bytes) / 4):
-            moved = group.act(elements, X[rows])
-            r, n = moved.shape[:2]
-            (part,) = orbits.reduce(moved.reshape(r * n, -1), WeightedMean())
-            gram[rows] = np.tensordot(weights.astype(part.dtype), part.reshape(r, n, -1), axes=1)
+        n_pieces = min(4, -(-len(Y) // 64)) if same else 1
+        budget, step = block_bytes_of(self.block_bytes), -(-len(Y) // n_pieces)
+        how = {"elements": elements, "weights": weights, "block_bytes": 1 + budget // n_pieces}
+        pieces = [
+            (columns, self._orbits(Y[columns], group, keep=True, **how))
+            for columns in row_blocks(len(Y), 1, step)
+        ]
+        row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + step)
+        for block in row_blocks(len(X), row_bytes, budget / 4):
+            moved = group.act(elements, X[block])
+            for rows in row_blocks(moved.shape[1], 1, step if same else moved.shape[1]):
+                own = moved[:, rows].reshape(-1, prod(moved.shape[2:]))
+                for columns, orbits in pieces:
+                    if same and columns.stop <= block.start + rows.start:
+                        continue
+                    (part,) = orbits.reduce(own, WeightedMean())
+                    parts = part.reshape(len(moved), -1, len(orbits.Z))
+                    mean = np.tensordot(weights.astype(part.dtype), parts, axes=1)
+                    gram[block.start + rows.start : block.start + rows.stop, columns] = mean
         if same:
             mirror(gram)  # exactly symmetric, as in theory
         return gram
+
+    def _gradient(self, X: Array) -> Array:
+        orbits = None if self.statistic == "U" else self._one_side(X, self._finite(X, X))
+        functions = self._derivatives(X.shape[1])
+        closed = orbits is None or orbits.explain(X, WeightedMean()).way == "closed form"
+        if functions is None or orbits is None or closed:
+            return whole_derivatives(self, X)
+        return of_products(orbits, functions, symmetric=self.side == "auto")
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         self._check(X.shape[1])

@@ -8,11 +8,15 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from copy import copy
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.gaussian_process.kernels import Hyperparameter
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
@@ -20,12 +24,26 @@ from sklearn.utils.validation import check_array
 from ..array_api import check_arrays, is_foreign, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
-from ..orbits import Form, row_blocks
+from ..groups.abilities import ability
+from ..kernel_matrix import takes_sets
+from ..orbits import Form, OrbitProducts, row_blocks
+from ..orbits.closed import least_matching
+from ..orbits.derivatives import (
+    BOUNDS,
+    BOUNDS_KIND,
+    of_products,
+    outer_derivatives,
+    whole_derivatives,
+)
 from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
 
-__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial"]
+__all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 
 Array = NDArray[Any]
+Reduced = Callable[[Array, Array], Array]
+
+#: Degrees beyond which a mean of powers is not written as a sum of moments.
+_MOST_POWERS = 12
 
 #: Single precision will do where it changes exponents by no more than this.
 _SINGLE_ERROR = 1e-5
@@ -50,11 +68,31 @@ def as_points(X: ArrayLike, name: str) -> Array:
     return points
 
 
+def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
+    """A kernel for points as rows, and the points as rows.
+
+    Padded sets (n, largest, d) become rows (n, largest * d) for a kernel of sets, and for one that
+    is made of such; the kernel that is returned knows d.
+    """
+    if not takes_sets(kernel):
+        return kernel, [as_points(X, type(kernel).__name__) for X in arrays]
+    if getattr(kernel, "takes_sets", False):
+        own: tuple[Any, list[Array]] = kernel.on_rows(*arrays)
+        return own
+    bound = copy(kernel)
+    rows: list[Array] = []
+    for name, part in vars(kernel).items():
+        if takes_sets(part):
+            part, rows = on_rows(part, *arrays)
+            setattr(bound, name, part)
+    return bound, rows
+
+
 def _check_finite(kernel: Kernel, values: Array, *points: Array) -> None:
     """Refuse values that overflowed; the points are finite."""
     # The extremes are infinite or NaN where any value is, and need no array of their own.
     if not np.isfinite(values.min()) or not np.isfinite(values.max()):
-        largest = max(float(max(X.max(), -X.min())) for X in points)
+        largest = max(float(np.nanmax(np.abs(X))) for X in points)
         raise ValueError(
             f"{short(kernel)}: values beyond {values.dtype} or not a number; the largest absolute "
             f"feature of the points is {largest:g}: scale the points down (divide by 255 where "
@@ -99,6 +137,14 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         """
         return None
 
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
+
+        None where there is none. Kernels that are functions of inner products need none for
+        their largest value, and those that are exponentials of them none for their mean.
+        """
+        return None
+
     def preserved_by(self, group: Transformations) -> bool:
         """Whether k(gx, gz) = k(x, z) for every element of a set of transformations."""
         return self.unitary_invariant and group.unitary
@@ -113,8 +159,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         X : array-like of shape (n, d)
         Y : array-like of shape (m, d), default X
         eval_gradient : bool
-            For `GaussianProcessRegressor`; these kernels have no hyperparameters that it tunes, so
-            the gradient has shape (n, n, 0).
+            Whether to return, for Y=None, also the derivatives of shape (n, n, p) with respect to
+            ``theta``, the logarithms of the p hyperparameters, for `GaussianProcessRegressor`.
 
         Returns
         -------
@@ -125,21 +171,22 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         check_parameters(self)
         if is_foreign(X) or is_foreign(Y):
             return self._of_arrays(X, Y)
-        X = as_points(X, name)
-        if Y is not None:
-            Y = as_points(Y, name)
+        kernel, (X, *others) = on_rows(self, X, *(() if Y is None else (Y,)))
+        Y = None
+        if others:
+            (Y,) = others
             if X.shape[1] != Y.shape[1]:
                 raise ValueError(
                     f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
                     "both must be points of the same space"
                 )
+        if eval_gradient and Y is not None:
+            raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # Overflow is refused below, in the user's terms.
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = self._gram(X, Y)
-        _check_finite(self, gram, *((X,) if Y is None else (X, Y)))
-        if eval_gradient:
-            return gram, np.empty((*gram.shape, 0))
-        return gram
+            gram = kernel._gram(X, Y)
+            _check_finite(self, gram, *((X,) if Y is None else (X, Y)))
+            return (gram, kernel._gradient(X.astype(float))) if eval_gradient else gram
 
     def _of_arrays(self, X: Any, Y: Any) -> Any:
         """The kernel matrix of points given in another library than NumPy."""
@@ -164,9 +211,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def diag(self, X: ArrayLike) -> Array:
         """k(x_i, x_i) for each row, shape (n,)."""
         check_parameters(self)
-        X = as_points(X, type(self).__name__)
+        kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self._diag(X)
+            values: Array = kernel._diag(X)
         _check_finite(self, values, X)
         return values
 
@@ -178,10 +225,27 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def is_stationary(self) -> bool:
         return False
 
+    #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
+    _tuned: ClassVar[tuple[str, ...]] = ()
+
     @property
-    def hyperparameters(self) -> list[Any]:
-        """None that a Gaussian process would tune by gradient: grid search is the way here."""
-        return []
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """What a Gaussian process tunes by gradient; a value that is not positive is fixed."""
+        return [
+            Hyperparameter(
+                name,
+                "numeric",
+                getattr(self, f"{name}_bounds", BOUNDS) if getattr(self, name) > 0 else "fixed",
+            )
+            for name in self._tuned
+        ]
+
+    def _gradient(self, X: Array) -> Array:
+        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
+        functions = outer_derivatives(self, (1, X.shape[1], 1))
+        if functions is None:
+            return whole_derivatives(self, X)
+        return of_products(OrbitProducts(X, None, base=self), functions)
 
 
 class Linear(Kernel):
@@ -195,6 +259,9 @@ class Linear(Kernel):
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         return Form()
+
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        return None if largest else _of_powers(group, [0.0, 1.0])
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         gram: Array = X @ (X if Y is None else Y).T
@@ -217,6 +284,8 @@ class Polynomial(Kernel):
     degree : int
     gamma, coef0 : float
         As in scikit-learn's ``polynomial_kernel``.
+    gamma_bounds, coef0_bounds : pair of floats > 0, or "fixed"
+        Within which a Gaussian process tunes them.
 
     Examples
     --------
@@ -225,12 +294,29 @@ class Polynomial(Kernel):
     """
 
     unitary_invariant = True
-    _parameters = {"degree": Whole(1, 10_000), "gamma": Number(), "coef0": Number()}
+    _parameters = {
+        "degree": Whole(1, 10_000),
+        "gamma": Number(),
+        "coef0": Number(),
+        "gamma_bounds": BOUNDS_KIND,
+        "coef0_bounds": BOUNDS_KIND,
+    }
+    _tuned = ("gamma", "coef0")
 
-    def __init__(self, degree: int = 3, gamma: float = 1.0, *, coef0: float = 1.0):
+    def __init__(
+        self,
+        degree: int = 3,
+        gamma: float = 1.0,
+        *,
+        coef0: float = 1.0,
+        gamma_bounds: Any = BOUNDS,
+        coef0_bounds: Any = BOUNDS,
+    ):
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
+        self.gamma_bounds = gamma_bounds
+        self.coef0_bounds = coef0_bounds
 
     def of_inner_products(self, inner: Any) -> Any:
         """The kernel as a function of the inner product <x, z>."""
@@ -243,6 +329,14 @@ class Polynomial(Kernel):
             return None
         even = self.degree % 2 == 0
         return Form(self._of_values, turning_point=-self.coef0 / self.gamma if even else None)
+
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        check_parameters(self)
+        p = int(self.degree)
+        if largest or p > _MOST_POWERS:
+            return None
+        terms = [comb(p, k) * self.coef0 ** (p - k) * self.gamma**k for k in range(p + 1)]
+        return _of_powers(group, terms)
 
     def _of_values(self, values: Any, xp: Any) -> Any:
         if xp is not np:
@@ -266,15 +360,19 @@ class Polynomial(Kernel):
 class Gaussian(Kernel):
     """k(x, z) = exp(-gamma |x - z|^2).
 
+    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+
     >>> Gaussian(gamma=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
     array([[1.    , 0.6065]])
     """
 
     unitary_invariant = True
-    _parameters = {"gamma": Positive()}
+    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    _tuned = ("gamma",)
 
-    def __init__(self, gamma: float = 1.0):
+    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
         self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def of_squared_distances(self, squared: Array) -> Array:
         """The kernel as a function of |x - z|^2; the argument is overwritten."""
@@ -320,18 +418,36 @@ class Gaussian(Kernel):
 class Laplacian(Kernel):
     """k(x, z) = exp(-gamma |x - z|_1).
 
+    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.1353]])
     """
 
-    _parameters = {"gamma": Positive()}
+    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    _tuned = ("gamma",)
 
-    def __init__(self, gamma: float = 1.0):
+    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
         self.gamma = gamma
+        self.gamma_bounds = gamma_bounds
 
     def preserved_by(self, group: Transformations) -> bool:
         """The sum of absolute differences sees no permutation and no change of sign."""
         return group.preserves_l1
+
+    def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
+        check_parameters(self)
+        if not largest:
+            mean = ability(group, "log_mean_separable")
+            return mean and (lambda X, Y: np.exp(mean(X, Y, lambda gap: self.gamma * np.abs(gap))))
+        # A sum of convex functions of differences is least where the points are aligned.
+        aligned, matched = (ability(group, name) for name in ("aligned", "as_assignment"))
+        if aligned and aligned(np.zeros((1, group.n_features or 1))) is not None:
+            return lambda X, Y: self._gram(aligned(X), aligned(Y))
+        block = matched and matched()
+        if not block:
+            return None
+        return lambda X, Y: np.exp(-self.gamma * least_matching(X, Y, block, "cityblock"))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         gram: Array = np.exp(-self.gamma * manhattan_distances(X, Y))
@@ -342,6 +458,20 @@ class Laplacian(Kernel):
 
     def is_stationary(self) -> bool:
         return True
+
+
+def _of_powers(group: Transformations, terms: list[float]) -> Reduced | None:
+    """Sums of terms[k] times the mean of <x, g y>^k."""
+    powers, none = ability(group, "mean_powers"), np.zeros((0, group.n_features or 1))
+    if powers is None or powers(none, none, len(terms) - 1) is None:
+        return None
+
+    def mean(X: Array, Y: Array) -> Array:
+        moments = powers(X, Y, len(terms) - 1)
+        gram: Array = sum(term * moment for term, moment in zip(terms, moments, strict=True))
+        return gram
+
+    return mean
 
 
 def integer_power(values: Array, degree: int) -> Array:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from ..groups import Transformations
 from ..orbits import Extremes, OrbitProducts, Reduction
+from ..orbits.derivatives import whole_derivatives
+from ..orbits.engine import image_shape
+from ..orbits.foreign import InnerValues, as_function
 from ..parameters import Flag, OneOf, ParameterError
 from .base import Kernel
 from .orbit import OrbitKernel
@@ -156,6 +159,21 @@ class BestFit(OrbitKernel):
         gram: Array
         (gram,) = orbits.reduce(X, reduction, symmetric=same and self._is_symmetric())
         return gram
+
+    def _known_base(self) -> Any:
+        return as_function(self.base, monotone=True)
+
+    def _gradient(self, X: Array) -> Array:
+        """At the transformation that fits best, which a change of parameters does not move."""
+        functions, base = self._derivatives(X.shape[1]), self._known_base()
+        if functions is None:
+            return whole_derivatives(self, X)
+        raw = InnerValues(base)
+        if raw.inner_form(image_shape(self.group, self.base, X.shape[1])).turning_point is not None:
+            return whole_derivatives(self, X)
+        orbits = self._orbits(X, base=raw, elements=self.elements(), side=self.side)
+        (best,) = orbits.reduce(X, Extremes(), symmetric=self._is_symmetric())
+        return np.stack([function(best.copy()) for function in functions], axis=-1)
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         self._check(X.shape[1])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..groups import Transformations
 from ..parameters import Has, Positive, check_parameters
 from .base import Kernel
 
@@ -49,6 +50,11 @@ class Hyperkernel(Kernel):
     def __init__(self, base: Kernel, gamma: float = 1.0):
         self.base = base
         self.gamma = gamma
+
+    def preserved_by(self, group: Transformations) -> bool:
+        """Where the base kernel is."""
+        known = getattr(self.base, "preserved_by", None)
+        return known is not None and bool(known(group))
 
     def of_gram(
         self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.derivatives import Derivative, outer_derivatives
 from ..orbits.engine import image_shape
+from ..orbits.foreign import as_function
 from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
-from .base import Kernel, as_points
+from .base import Kernel, on_rows
 
 __all__ = ["OrbitKernel"]
 
@@ -65,18 +68,51 @@ class OrbitKernel(Kernel):
 
     def _preserved(self) -> bool:
         """Whether the transformations are known to preserve the base kernel."""
-        known = getattr(self.base, "preserved_by", None)
+        known = getattr(self._known_base(), "preserved_by", None)
         return known is not None and bool(known(self.group))
 
     def _orbits(self, Z: Any, group: Transformations | None = None, **more: Any) -> OrbitProducts:
         return OrbitProducts(
             Z,
             self.group if group is None else group,
-            base=self.base,
             owner=type(self).__name__,
-            **{"block_bytes": self.block_bytes, "n_jobs": self.n_jobs, "verbose": self.verbose}
+            **{
+                "base": self._known_base(),
+                "block_bytes": self.block_bytes,
+                "n_jobs": self.n_jobs,
+                "verbose": self.verbose,
+            }
             | more,
         )
+
+    def _known_base(self) -> Any:
+        """The base kernel, as a function of inner products or distances where it is one."""
+        return as_function(self.base)
+
+    # -- a Gaussian process tunes the base kernel ------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """The base kernel's, under the names ``base__...``."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.base.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the base kernel's hyperparameters that are not fixed."""
+        return np.asarray(self.base.theta, dtype=float)
+
+    @theta.setter
+    def theta(self, theta: Array) -> None:
+        self.base.theta = theta
+
+    def _derivatives(self, n_features: int) -> list[Derivative] | None:
+        """Of the base kernel as a function of inner products."""
+        base = self._known_base()
+        shape = image_shape(self.group, self.base, n_features)
+        return outer_derivatives(base, shape) if hasattr(base, "inner_form") else None
 
     def _check_takes(self, X: Any, Y: Any) -> None:
         takes = getattr(self.base, "_check_takes", None)
@@ -85,9 +121,9 @@ class OrbitKernel(Kernel):
         else:
             takes(X, Y)
 
-    @abstractmethod
     def _plan(self, Z: Any) -> tuple[OrbitProducts, Reduction]:
         """How the kernel of points and Z is computed."""
+        raise NotImplementedError(f"{type(self).__name__} explains itself")
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Which way the kernel matrix will be computed, with operations, memory and seconds.
@@ -99,8 +135,8 @@ class OrbitKernel(Kernel):
         >>> BestFit(Linear(), CyclicTranslations((28, 28))).explain(X).way
         'correlation'
         """
-        X = as_points(X, type(self).__name__)
-        Y = X if Y is None else as_points(Y, type(self).__name__)
-        self._check(X.shape[1])
-        orbits, reduction = self._plan(Y)
-        return orbits.explain(X, reduction)
+        kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
+        kernel._check(rows[0].shape[1])
+        orbits, reduction = kernel._plan(rows[-1])
+        told: Explanation = orbits.explain(rows[0], reduction)
+        return told

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernel_matrix import kernel_matrix
+from ..kernel_matrix import check_points, kernel_matrix
 from ..parameters import Has, OneOf, ParameterError, Text, Whole, check_parameters
 from .diagnostics import largest_definite, square
 
@@ -177,7 +177,10 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.repair = repair
 
     def fit(self, X: ArrayLike, y: Any = None) -> GramTransformer:
-        """Evaluate the kernel on training points of shape (n, d), and fit the repair to it."""
+        """Evaluate the kernel on training points of shape (n, d), and fit the repair to it.
+
+        Or on padded sets (n, largest, d), for a kernel that takes them, such as `SetKernel`.
+        """
         self._fit(X)
         return self
 
@@ -188,7 +191,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        points = check_points(self, X, self.kernel_, reset=False)
         rows = kernel_matrix(self.kernel_, points, self.X_fit_)
         return rows if self.repair_ is None else self.repair_.transform(rows)
 
@@ -198,7 +201,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _fit(self, X: ArrayLike) -> NDArray[Any]:
         check_parameters(self)
-        points: NDArray[Any] = validate_data(self, X, dtype=(np.float64, np.float32))
+        points = check_points(self, X, self.kernel)
         # copies: what changes on the kernel or in X later does not change the fitted model
         self.X_fit_, self.kernel_ = points.copy(), clone(self.kernel, safe=False)
         gram = kernel_matrix(self.kernel_, points)

@@ -19,16 +19,14 @@ from sklearn.utils.validation import (
     check_array,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from ..deprecation import renamed_parameters, warn_renamed
-from ..kernel_matrix import kernel_matrix
+from ..kernel_matrix import check_points, kernel_matrix
 from ..parameters import (
     Array,
     Flag,
     Has,
-    OneOf,
     ParameterError,
     Positive,
     Text,
@@ -37,12 +35,16 @@ from ..parameters import (
     short,
 )
 from .calibration import fit_calibration, probabilities
-from .classes import OneVsRest, check_two_classes, misclassification
+from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes, misclassification
 from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
 from .ridge import check_scale
 
 __all__ = ["RLSClassifier", "RLSRegressor"]
+
+#: What may be given for the parameters ``alphas`` and ``scoring``.
+ALPHAS = None | Positive() | Array(1, above=0)
+SCORING = None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__")
 
 _FLOATS = (np.float64, np.float32)
 
@@ -55,11 +57,11 @@ class _RegularisedLeastSquares(BaseEstimator):
     loo_decision_: NDArray
 
     _parameters = {
-        "alphas": None | Positive() | Array(1, above=0),
+        "alphas": ALPHAS,
         "kernel": None | Text() | Has("a kernel, or a function of two points", "__call__"),
         "fit_intercept": Flag(),
         "repair": REPAIRS,
-        "scoring": None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__"),
+        "scoring": SCORING,
     }
 
     def _fit(
@@ -216,7 +218,7 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        return self._decisions(validate_data(self, X, reset=False, dtype=_FLOATS))
+        return self._decisions(check_points(self, X, getattr(self, "kernel_", None), reset=False))
 
     def _decisions(self, X: NDArray) -> NDArray:
         if hasattr(self, "coef_"):
@@ -356,9 +358,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, targets = validate_data(
-            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True
-        )
+        points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         self._flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
@@ -408,11 +408,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     (True, np.int64(0))
     """
 
-    _parameters = {
-        "class_weight": None
-        | OneOf("balanced")
-        | Has("a dictionary from classes to weights", "keys")
-    }
+    _parameters = {"class_weight": CLASS_WEIGHT}
 
     def __init__(
         self,
@@ -444,7 +440,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, multi_output=True)
+        points, labels = check_points(self, X, self.kernel, y=y, multi_output=True)
         check_classification_targets(labels)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         if labels.ndim == 2 and labels.shape[1] == 1:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
+from ..groups.abilities import ability
+from ..groups.base import ENUMERATION_LIMIT
+from ..parameters import ParameterError
 from .circle import Circle
-from .closed import Aligned, Exponential
+from .closed import Aligned, Exponential, Matched, OwnForm
 from .product import Product
 from .shifts import Shifts
 from .turns import Turns
@@ -19,7 +22,7 @@ from .way import Problem, Way
 __all__ = ["Explanation", "choose", "offered"]
 
 #: Ways that some groups and kernels have; `Product` is always there.
-WAYS = (Aligned, Exponential, Circle, Shifts, Turns)
+WAYS = (Aligned, Exponential, OwnForm, Matched, Circle, Shifts, Turns)
 
 #: Elements are not listed for a product that costs so many times as much as another way.
 _HOPELESS = 4.0
@@ -74,6 +77,8 @@ def offered(problem: Problem, n: int, m: int) -> list[Way]:
         if way is not None:
             ways.append(way)
     ways.sort(key=charge)
+    if not ways:
+        _check_listable(problem)
     order = prod(part.order for part in problem.parts)
     plain = 2 * n * m * problem.lifted_size * order
     if not ways or plain < _HOPELESS * charge(ways[0]):
@@ -85,6 +90,28 @@ def offered(problem: Problem, n: int, m: int) -> list[Way]:
 def choose(problem: Problem, n: int, m: int) -> Way:
     """The way of fewest operations."""
     return offered(problem, n, m)[0]
+
+
+def _check_listable(problem: Problem) -> None:
+    """Refuse groups too large to list, and say which closed forms they have."""
+    for part in problem.parts:
+        try:
+            if part.whole and ENUMERATION_LIMIT < part.order < inf:
+                part.group.elements()
+        except ValueError as error:
+            kind = "largest value" if problem.reduction.extreme else "mean"
+            known = {
+                "aligned": "BestFit of kernels that grow with <x, z> or fall with |x - z|",
+                "as_assignment": "BestFit of such kernels by matching",
+                "mean_powers": "Average(Polynomial(...)) and Average(Linear())",
+                "log_mean_exponential": "Average(Gaussian(...))",
+                "log_mean_separable": "Average(Laplacian(...))",
+            }
+            forms = [words for name, words in known.items() if ability(part.group, name)]
+            raise ParameterError(
+                f"{error}. The {kind} of this kernel over it has no closed form; "
+                + (f"one is known for {'; '.join(forms)}" if forms else "none is known")
+            ) from None
 
 
 @cache

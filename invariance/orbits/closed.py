@@ -1,4 +1,4 @@
-"""`Aligned` and `Exponential`: reductions over a whole group that need no element of it."""
+"""Reductions over a whole group that need no element of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from ..array_api import like
+from ..groups.abilities import ability
 from .way import Problem, Run, Way, largest_norm
 
-__all__ = ["Aligned", "Exponential"]
+__all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "least_matching"]
 
 Array = NDArray[Any]
 
@@ -43,55 +45,28 @@ class Aligned(_Closed):
         if not _whole_and_linear(problem) or not problem.reduction.extreme:
             return None
         group = problem.parts[0].group
-        known = group.unitary and group.aligned(np.zeros((1, problem.lifted_size))) is not None
+        aligned = ability(group, "aligned") if group.unitary else None
+        known = aligned and aligned(np.zeros((1, problem.lifted_size))) is not None
         return Aligned(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        group = self.problem.parts[0].group
-        largest, smallest = group.aligned(Y), None
-        if self.problem.reduction.n_outputs > 1:
-            smallest = group.aligned(-Y)
+        group, send = self.problem.parts[0].group, self.problem.send
+        smallest = group.aligned(-Y) if self.problem.reduction.n_outputs > 1 else None
         terms = self.problem.column_terms(Y[None], offsets)
-        yield largest, smallest, None if terms is None else terms[0], largest_norm(Y)
+        kept = group.aligned(Y), smallest, None if terms is None else terms[0]
+        yield *(send(A) for A in kept), largest_norm(Y)
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+    def block(self, X: Array, prepared: Any, terms: Any) -> list[Any]:
         largest, smallest, others, norm = prepared
-        own = self.problem.parts[0].group.aligned(X)
-        assert own is not None
+        own = self.problem.send(self.problem.parts[0].group.aligned(X))
         high = own @ largest.T
         low = -(own @ smallest.T) if smallest is not None and self.lowest(X, norm) else None
+        terms = None if terms is None else self.problem.send(terms)[:, None]
         for part in (high, low):
-            if part is not None and others is not None:
-                part += others
-            if part is not None and terms is not None:
-                part += terms[:, None]
+            for extra in (others, terms):
+                if part is not None and extra is not None:
+                    part += extra
         return [high, low][: self.problem.reduction.n_outputs]
-
-    # -- other libraries -----------------------------------------------------------------------
-
-    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
-        """Second and first points at a time."""
-        width = max(1, min(m, int((budget / (4 * self.problem.dtype.itemsize)) ** 0.5)))
-        return width, max(1, min(n, width))
-
-    def prepare_arrays(
-        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
-    ) -> Iterator[list[Any]]:
-        largest, smallest, terms, _ = next(iter(self.prepare(Y, offsets, _one_after_another)))
-        yield [None if A is None else like(A, fixed) for A in (largest, smallest, terms)]
-
-    def outputs_arrays(
-        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
-    ) -> list[Any]:
-        largest, smallest, terms = prepared
-        aligned = self.problem.parts[0].group.aligned(block, xp)
-        parts = [largest @ aligned.T]
-        if smallest is not None:
-            parts.append(-(smallest @ aligned.T))
-        for extra in (None if terms is None else terms[:, None], added):
-            if extra is not None:
-                parts = [part + extra for part in parts]
-        return parts
 
     def operations(self, n: int, m: int) -> float:
         d = self.problem.lifted_size
@@ -107,32 +82,108 @@ class Exponential(_Closed):
     def offers(problem: Problem) -> Exponential | None:
         if problem.form.rate is None or not _whole_and_linear(problem):
             return None
-        group, none = problem.parts[0].group, np.zeros((0, problem.lifted_size))
-        known = problem.reduction.plain_mean and group.log_mean_exponential(none, none) is not None
+        mean, none = (
+            ability(problem.parts[0].group, "log_mean_exponential"),
+            np.zeros((0, problem.lifted_size)),
+        )
+        known = problem.reduction.plain_mean and mean and mean(none, none) is not None
         return Exponential(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
         terms = self.problem.column_terms(Y[None], offsets)
-        yield Y, None if terms is None else terms[0]
+        yield self.problem.send(Y), self.problem.send(None if terms is None else terms[0])
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
         Y, others = prepared
-        rate = self.problem.dtype.type(self.problem.form.rate or 1)
-        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y)
-        assert exponents is not None
-        for part in (None if terms is None else terms[:, None], others):
-            if part is not None:
-                exponents += rate * part
-        if self.problem.form.distance:
-            np.minimum(exponents, 0, out=exponents)
-        return [np.exp(exponents, out=exponents)]
+        rate, xp = self.problem.form.rate or 1.0, self.problem.xp
+        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y, xp)
+        for extra in (None if terms is None else terms[:, None], others):
+            if extra is not None:
+                exponents += rate * extra
+        return [xp.exp(exponents)]
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
 
 
-def _one_after_another(function: Any, arguments: Any) -> list[Any]:
-    return [function(argument) for argument in arguments]
+class OwnForm(_Closed):
+    """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
+
+    name = "closed form"
+    on_host = True
+
+    @staticmethod
+    def offers(problem: Problem) -> OwnForm | None:
+        known = problem.closed is not None and len(problem.parts) == 1 and problem.parts[0].whole
+        return OwnForm(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        yield Y
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        assert self.problem.closed is not None
+        return [self.problem.send(self.problem.closed(X, prepared))]
+
+    def operations(self, n: int, m: int) -> float:
+        return 40.0 * n * m * self.problem.lifted_size
+
+
+class Matched(_Closed):
+    """Extremes over all permutations of blocks: a matching of blocks, pair by pair of points."""
+
+    name = "matching"
+
+    @staticmethod
+    def offers(problem: Problem) -> Matched | None:
+        if not _whole_and_linear(problem) or not problem.reduction.extreme:
+            return None
+        block = ability(problem.parts[0].group, "as_assignment")
+        return Matched(problem) if block and block() else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield Y, None if terms is None else terms[0], largest_norm(Y)
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        Y, others, norm = prepared
+        size = self.problem.parts[0].group.as_assignment()
+        assert size is not None
+        parts: list[Array | None] = [-least_matching(X, -Y, size)]
+        if self.problem.reduction.n_outputs > 1:
+            parts.append(least_matching(X, Y, size) if self.lowest(X, norm) else None)
+        for part in parts:
+            for extra in (others, None if terms is None else terms[:, None]):
+                if part is not None and extra is not None:
+                    part += extra
+        return [self.problem.send(part) for part in parts]
+
+    def operations(self, n: int, m: int) -> float:
+        size = self.problem.parts[0].group.as_assignment() or 1
+        # Measured, with what a call costs, in operations of a matrix product.
+        k = self.problem.lifted_size // size
+        return self.problem.reduction.n_outputs * n * m * (6e5 + 2500.0 * k * k)
+
+
+def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Array:
+    """Least sums over pairs of blocks, each block of x with one of y, for all pairs of rows.
+
+    Parameters
+    ----------
+    X, Y : ndarrays of shape (n, k * block), (m, k * block)
+    metric : str
+        Of two blocks: "inner", or a metric of scipy's ``cdist``.
+
+    >>> least_matching(np.array([[1.0, 2.0]]), np.array([[2.0, 1.5]]), 1, "cityblock")
+    array([[0.5]])
+    """
+    sums = np.empty((len(X), len(Y)), np.result_type(X, Y))
+    others = Y.reshape(-1, block)
+    k = X.shape[1] // block
+    for i, x in enumerate(X.reshape(len(X), k, block)):
+        costs = x @ others.T if metric == "inner" else cdist(x, others, metric)
+        for j, cost in enumerate(costs.reshape(k, len(Y), k).swapaxes(0, 1)):
+            sums[i, j] = cost[linear_sum_assignment(cost)].sum()
+    return sums
 
 
 def _whole_and_linear(problem: Problem) -> bool:

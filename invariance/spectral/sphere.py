@@ -31,9 +31,9 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import ParameterError, Whole, check_parameters, check_values, short
+from ..parameters import ParameterError, Whole, check_values, short
 from ..theory.soleymani2025 import sphere_dimension
-from .base import Basis, Eigenspace, Maps, signed_permutation
+from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
@@ -124,7 +124,7 @@ class Sphere(Basis):
         return X
 
     def _ambient(self) -> int:
-        check_parameters(self, ["n_features"])
+        self._check()
         return int(self.n_features)
 
     def _by_harmonics(self, k: int) -> bool:
@@ -239,7 +239,7 @@ class Sphere(Basis):
             perm, signs = structure
             target = monomial_index(d, k).find(np.sort(perm[table.variables], axis=1))
             values = np.prod(signs[table.variables], axis=1)
-            return sparse.csr_array((values, (np.arange(size), target)), (size, size))
+            return one_a_row(values, target)
         if size > DENSE_LIMIT:
             raise ParameterError(
                 f"a general orthogonal matrix acts densely on the {size} monomials of degree {k} "

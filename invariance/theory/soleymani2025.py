@@ -20,6 +20,7 @@ __all__ = [
     "approximation_error",
     "ball_volume",
     "cutoff",
+    "dirichlet_energy",
     "estimation_error",
     "generators_bound",
     "group_averaging_time",
@@ -133,6 +134,27 @@ def sobolev_norm(coefficients: ArrayLike, counts: ArrayLike, *, s: float, d: int
             f"{short(coefficients)} and {short(counts)}"
         )
     return float(np.sqrt(weights ** alpha(s, d) @ values**2))
+
+
+@checked(_KINDS, eigenvalues=Array(1, least=0))
+def dirichlet_energy(coefficients: ArrayLike, eigenvalues: ArrayLike) -> float:
+    r"""Energy :math:`\int |\nabla f|^2 = \sum_\lambda \lambda |f_\lambda|^2` (lemma B.15).
+
+    Parameters
+    ----------
+    coefficients, eigenvalues : arrays of shape (D,)
+        In an orthonormal basis of the uniform probability measure.
+
+    >>> dirichlet_energy([1.0, 2.0], [0.0, 3.0])
+    12.0
+    """
+    values, weights = np.asarray(coefficients, dtype=float), np.asarray(eigenvalues, dtype=float)
+    if len(values) != len(weights):
+        raise ParameterError(
+            "coefficients and eigenvalues must be of one length, got "
+            f"{short(coefficients)} and {short(eigenvalues)}"
+        )
+    return float(weights @ values**2)
 
 
 @checked(_KINDS)

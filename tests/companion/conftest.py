@@ -10,14 +10,19 @@ from invariance.companion.paths import Paths
 
 LEDGER = """\
 claims:
-  - {id: demo/number, kind: value, source: t1, paper: 98.90, better: higher, data: full}
-  - {id: demo/pair, kind: value, source: t1, paper: [14.01, 13.7], better: lower, data: full}
-  - {id: demo/near, kind: value, source: t1, paper: 90, tolerance: 1, better: higher, data: full}
-  - {id: demo/order, kind: order, source: f1, says: "a beats b", data: generated}
-  - {id: demo/bound, kind: bound, source: th1, data: generated}
+  - {id: demo/number, kind: value, source: t1, paper: 98.90, margin: 0.5, better: higher,
+     data: full, protocol: "one draw"}
+  - {id: demo/pair, kind: value, source: t1, paper: [14.01, 13.7], margin: 10 %, better: lower,
+     data: full, protocol: "one draw"}
+  - {id: demo/near, kind: value, source: t1, paper: 90, margin: 1, better: higher, data: full}
+  - {id: demo/order, kind: order, source: f1, says: "a beats b", data: generated,
+     protocol: "ten draws", note: "b is ours",
+     history: [{protocol: "two draws", gave: "1 against 2", verdict: violated}]}
+  - {id: demo/bound, kind: bound, source: th1, data: generated, protocol: "all trials"}
   - {id: demo/rate, kind: rate, source: th2, data: generated}
-  - {id: demo/law, kind: rate, source: th3, two_sided: true, tolerance: 0.02, data: generated}
-  - {id: demo/same, kind: identity, source: l1, tolerance: 1e-10, data: generated}
+  - {id: demo/law, kind: rate, source: th3, data: generated}
+  - {id: demo/same, kind: identity, source: l1, data: generated}
+  - {id: demo/alike, kind: same, source: s4, margin: 1, data: generated}
 """
 
 HEADER = """\

@@ -246,7 +246,7 @@ def test_clear_errors(kernel, message):
 
 def test_a_group_too_large_to_list():
     with pytest.raises(ValueError, match="draw some with sample"):
-        Average(Linear(), Permutations(12))(points(3, 12))
+        Average(Gaussian(), Permutations(12))(points(3, 12))
 
 
 def test_sums_of_kernels_are_base_kernels():

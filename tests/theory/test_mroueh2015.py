@@ -78,6 +78,42 @@ def test_deviation_against_direct_integration():
     assert_allclose(kernel - (1 - distance), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("d", [2, 3])
+def test_templates_on_the_sphere(d):
+    """The kernel by its definition, templates on a fine grid of directions, against remark 1."""
+    rng = np.random.default_rng(d)
+    if d == 2:
+        angle = (np.arange(2000) + 0.5) * 2 * np.pi / 2000
+        templates, weights = np.stack([np.cos(angle), np.sin(angle)], 1), np.full(2000, 1 / 2000)
+    else:
+        height, share = np.polynomial.legendre.leggauss(60)
+        angle = (np.arange(120) + 0.5) * 2 * np.pi / 120
+        radius = np.sqrt(1 - height**2)[:, None]
+        parts = radius * np.cos(angle), radius * np.sin(angle), height[:, None] + 0 * angle
+        templates, weights = np.stack(parts, -1).reshape(-1, 3), np.repeat(share / 2 / 120, 120)
+    group, X = Permutations(d), unit_points(rng, 4, d)
+    orbits = group.act(group.elements(), templates)
+    kernel = sum(
+        w * theory.cdf_products(X @ orbits[:, j].T, 1 + 1e-9) for j, w in enumerate(weights)
+    )
+    distance = theory.orbit_distance(group.act(group.elements(), X))
+    gap = kernel - (1 - distance)
+    assert_allclose(gap, theory.sphere_gap(distance, d), atol=3e-4)
+    assert np.all(-theory.sphere_slack(d) < gap) and np.all(gap < 0)
+    assert_allclose(
+        theory.remark4_kernel(np.einsum("nd,gtd->tng", X, orbits), weights, s=1.0),
+        kernel,
+        atol=1e-8,
+    )
+
+
+def test_the_spheres_slack_holds_in_every_dimension():
+    d = np.geomspace(1, 1e6, 200)
+    worst = -theory.sphere_gap(2 / np.sqrt(2 * np.pi * d), d)
+    assert np.all(0 < worst) and np.all(worst <= theory.sphere_slack(d))
+    assert worst[100] / theory.sphere_slack(d[100]) == pytest.approx(0.5, rel=1e-2)
+
+
 def test_slacks_vanish_and_scale():
     for eps in (0.1, 0.5, 0.9):
         d = np.geomspace(10, 1e6, 30)

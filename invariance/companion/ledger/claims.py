@@ -4,35 +4,45 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 
 import yaml
 
 from invariance.companion.errors import LedgerError, hint
 
-__all__ = ["KINDS", "Claim", "Ledger", "load_ledger", "paper_label"]
+__all__ = ["KINDS", "OURS", "OWNERS", "Claim", "Earlier", "Ledger", "load_ledger", "paper_label"]
 
 KINDS = {
-    "value": "value=..., se=... or samples=array (axis 0 = repetitions)",
+    "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
     "order": 'order="a >= b > c", scores={name: samples, Score(mean, se) or number}',
-    "bound": "lhs=array, rhs=array (and allowed=fraction of trials that may violate)",
+    "bound": "lhs=array, rhs=array, ceiling=... (and allowed=fraction of trials that may violate)",
     "rate": "rates={name: fit_rate(x, y)}, expected={name: exponent}",
     "identity": "difference=array or float, tolerance=...",
+    "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
-_FIELDS = {
-    "id",
-    "kind",
-    "source",
-    "says",
-    "paper",
-    "unit",
-    "better",
-    "data",
-    "tolerance",
-    "two_sided",
-}
+OWNERS = ("id", "kind", "source", "says", "paper", "unit", "margin", "better", "data")
+OURS = ("protocol", "history", "note")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a protocol gave that is no longer the registered one.
+
+    Attributes
+    ----------
+    protocol : str
+        What was different.
+    gave : str
+        The numbers, as text.
+    verdict : str
+        By the rules of that time.
+    """
+
+    protocol: str
+    gave: str
+    verdict: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class Claim:
     id : str
         ``<paper>/<claim>``.
     kind : str
-        How a verdict is reached: value, order, bound, rate or identity.
+        How a verdict is reached: value, order, bound, rate, identity or same.
     source : str
         Where it stands in the paper.
     data : str
@@ -58,11 +68,14 @@ class Claim:
     unit : str
     better : str
         ``"higher"``, ``"lower"`` or empty: which side of the paper's number is an improvement.
-    tolerance : float
-        Deviation from the paper that still counts as the same, in `unit` (for a rate: of the
-        exponent).
-    two_sided : bool
-        For a rate: a steeper slope is not an improvement.
+    margin : str
+        How far from the paper would no longer be the same result: in `unit`, or ``"10 %"``.
+    protocol : str
+        Data, sizes, choices and seeds, registered before the run that counts; empty: none is.
+    history : tuple of Earlier
+        What earlier protocols gave.
+    note : str
+        A standing remark of this project.
     """
 
     id: str
@@ -74,8 +87,10 @@ class Claim:
     scalar: bool = True
     unit: str = ""
     better: str = ""
-    tolerance: float = 0.0
-    two_sided: bool = False
+    margin: str = ""
+    protocol: str = ""
+    history: tuple[Earlier, ...] = ()
+    note: str = ""
 
     @property
     def paper_key(self) -> str:
@@ -92,10 +107,21 @@ class Claim:
         """Digits printed after the decimal point, number by number."""
         return tuple(len(text.partition(".")[2]) for text in self.paper)
 
+    @cached_property
+    def margins(self) -> tuple[float, ...]:
+        """The margin of each printed number, in its unit; one margin where none is printed."""
+        share = _SHARE.fullmatch(self.margin)
+        if share:
+            return tuple(float(share[1]) / 100 * abs(value) for value in self.values)
+        return (float(self.margin or 0),) * max(1, len(self.paper))
+
     @property
     def printed(self) -> str:
         """What the paper prints, as text: ``"10.82, 10.05"``, or empty."""
         return ", ".join(self.paper)
+
+
+_SHARE = re.compile(r"([0-9.]+) ?%")
 
 
 class Ledger(Mapping[str, Claim]):
@@ -143,37 +169,53 @@ def _claim(index: int, entry: object) -> Claim:
     for field in ("id", "kind", "source", "data"):
         if not entry.get(field):
             raise LedgerError(f"{where} has no field {field!r}")
-    for field in entry:
-        if field not in _FIELDS:
-            raise LedgerError(f"{where}: unknown field {field!r}. {hint(field, _FIELDS, 'fields')}")
+    known = (*OWNERS, *OURS)
+    for field, value in entry.items():
+        if field not in known:
+            raise LedgerError(f"{where}: unknown field {field!r}. {hint(field, known, 'fields')}")
+        if field not in ("paper", "history") and not isinstance(value, str):
+            raise LedgerError(f"{where}: {field}: {value!r} is not text")
     if entry["id"].count("/") != 1:
         raise LedgerError(f"{where}: an id has the form <paper>/<claim>")
     for field, allowed in {
         "kind": tuple(KINDS),
         "data": ("full", "generated"),
         "better": ("higher", "lower"),
-        "two_sided": ("true", "false"),
     }.items():
         if field in entry and entry[field] not in allowed:
             raise LedgerError(
                 f"{where}: {field}: {entry[field]!r} is not one of {', '.join(allowed)}"
             )
-    fields = {name: entry[name] for name in ("id", "kind", "source", "data")}
-    fields |= {name: entry[name] for name in ("says", "unit", "better") if name in entry}
+    fields = {name: value for name, value in entry.items() if name not in ("paper", "history")}
+    fields |= {
+        name: " ".join(fields[name].split()) for name in ("protocol", "note") if name in entry
+    }
     if "paper" in entry:
         printed = entry["paper"]
         fields["scalar"] = not isinstance(printed, list)
         listed = printed if isinstance(printed, list) else [printed]
         fields["paper"] = tuple(_number(where, "paper", text) for text in listed)
-    if entry["kind"] == "value" and not (fields.get("paper") and fields.get("better")):
-        raise LedgerError(f"{where}: a claim of kind value needs the fields 'paper' and 'better'")
-    if "tolerance" in entry:
-        tolerance = float(_number(where, "tolerance", entry["tolerance"]))
-        if not 0 <= tolerance < inf:
-            raise LedgerError(f"{where}: tolerance: {tolerance} is negative")
-        fields["tolerance"] = tolerance
-    fields["two_sided"] = entry.get("two_sided") == "true"
+    needed = {"value": ("paper", "better", "margin"), "same": ("margin",)}.get(entry["kind"], ())
+    if not all(entry.get(field) for field in needed):
+        names = " and ".join(map(repr, needed))
+        raise LedgerError(f"{where}: a claim of kind {entry['kind']} needs the fields {names}")
+    if "margin" in entry:
+        share = _SHARE.fullmatch(entry["margin"])
+        if float(_number(where, "margin", share[1] if share else entry["margin"])) < 0:
+            raise LedgerError(f"{where}: margin: {entry['margin']} is negative")
+    fields["history"] = _history(where, entry.get("history", []))
     return Claim(**fields)
+
+
+def _history(where: str, entries: object) -> tuple[Earlier, ...]:
+    known = {"protocol", "gave", "verdict"}
+    if not isinstance(entries, list) or not all(
+        isinstance(e, dict) and {"protocol", "gave"} <= set(e) <= known for e in entries
+    ):
+        raise LedgerError(
+            f"{where}: history: expected a list of {{protocol: ..., gave: ..., verdict: ...}}"
+        )
+    return tuple(Earlier(**{k: " ".join(str(v).split()) for k, v in e.items()}) for e in entries)
 
 
 def load_ledger(path: Path | str) -> Ledger:

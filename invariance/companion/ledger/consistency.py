@@ -7,13 +7,17 @@ from typing import Any
 
 from invariance.companion.errors import LedgerError, NotebookError, hint
 from invariance.companion.ledger.claims import Ledger, load_ledger
+from invariance.companion.ledger.owner import departures
+from invariance.companion.ledger.prose import typed_results
+from invariance.companion.ledger.protocols import registered, standing
 from invariance.companion.ledger.results import read_results
 from invariance.companion.ledger.scoreboard import ScoreboardError, scoreboard, with_scoreboard
+from invariance.companion.ledger.settings import read_settings
 from invariance.companion.ledger.verdicts import Verdict, judge_again
 from invariance.companion.order import reads
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.source import notebook_code, parse_code, read_notebook
+from invariance.companion.source import calls_of, read_notebook
 
 __all__ = ["problems"]
 
@@ -29,16 +33,17 @@ def problems(paths: Paths) -> list[str]:
     -------
     list of str
         About the form of the notebooks (parameters cell, what they read of others, kernelspec,
-        name given to ``Run``, outputs kept in the tree), claims that the ledger does not know or
-        that two notebooks record, stored results (unreadable, files missing, a verdict that does
-        not follow from its numbers, one that falls short at full scale and does not say why), and
-        a scoreboard in ``README.md`` that differs from what they give.
+        name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's
+        words that are its owner's, settings that nobody chose, claims that the ledger does not
+        know or that two notebooks record, stored results (unreadable, files missing, a verdict
+        that does not follow from its numbers, one that falls short at full scale and does not
+        say why), and a scoreboard in ``README.md`` that differs from what they give.
     """
     try:
         ledger = load_ledger(paths.ledger)
     except LedgerError as error:
         return [str(error)]
-    found: list[str] = []
+    found = departures(paths)
     recorders: dict[str, set[str]] = {}
     notebooks = paths.all_notebooks()
     for notebook in notebooks:
@@ -51,6 +56,14 @@ def problems(paths: Paths) -> list[str]:
                 f"{path.relative_to(paths.root)}: notebooks are kept as text without outputs; "
                 "convert it with 'jupytext --to py:percent' and remove it"
             )
+    found += _settings(paths, notebooks)
+    said = [text for claim in ledger.values() for text in (claim.printed, claim.says)]
+    for notebook in notebooks:
+        found += [
+            f"{notebook}: a result is typed into its text, and the published run has no such "
+            f"number: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
+            for typed in typed_results(paths, notebook, said)
+        ]
     for folder in _stored(paths):
         where = str((folder / "results.json").relative_to(paths.root))
         results, problems = read_results(folder)
@@ -61,7 +74,7 @@ def problems(paths: Paths) -> list[str]:
         if results["notebook"] != notebook or notebook not in notebooks:
             found.append(f"{where}: there is no notebook {results['notebook']}; remove the folder")
             continue
-        found += _results(where, folder, results, ledger)
+        found += _results(where, folder, results, ledger, paths)
         for claim_id in results["claims"]:
             recorders.setdefault(claim_id, set()).add(notebook)
     for claim_id, names in sorted(recorders.items()):
@@ -98,7 +111,7 @@ def _form(paths: Paths, notebook: str) -> list[str]:
         parameters = read_parameters(source)
         reads(paths, notebook)
         header = read_notebook(source).metadata.get("kernelspec", {})
-        calls = list(_calls(notebook_code(source), notebook))
+        calls = calls_of(source)
     except NotebookError as error:
         return [f"{notebook}: {error}"]
     found = []
@@ -127,16 +140,6 @@ def _is_name(value: ast.expr, name: str | None) -> bool:
     return isinstance(value, ast.Name) and value.id == name
 
 
-def _calls(code: str, notebook: str) -> Iterator[tuple[str, ast.Call]]:
-    """Calls of plain names (``Run``) and of methods of plain names (``run.claim``)."""
-    for node in ast.walk(parse_code(code, f"notebook {notebook}")):
-        match node:
-            case ast.Call(func=ast.Name(id=name)):
-                yield name, node
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
-                yield f"{owner}.{name}", node
-
-
 def _first_text(call: ast.Call) -> str | None:
     first = call.args[0] if call.args else None
     text = first.value if isinstance(first, ast.Constant) else None
@@ -145,7 +148,7 @@ def _first_text(call: ast.Call) -> str | None:
 
 def _claims_in_source(paths: Paths, notebook: str) -> list[str]:
     try:
-        calls = list(_calls(notebook_code(paths.source(notebook)), notebook))
+        calls = calls_of(paths.source(notebook))
     except NotebookError:
         return []  # _form has reported it
     return [text for name, call in calls if name == "run.claim" and (text := _first_text(call))]
@@ -158,7 +161,9 @@ def _stored(paths: Paths) -> Iterator[Path]:
                 yield path.parent
 
 
-def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) -> list[str]:
+def _results(
+    where: str, folder: Path, results: dict[str, Any], ledger: Ledger, paths: Paths
+) -> list[str]:
     found = []
     files = [file for figure in results["figures"] for file in figure["files"]]
     files += [table["file"] for table in results["tables"]]
@@ -169,8 +174,11 @@ def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) 
         if claim_id not in ledger:
             continue  # reported once for all folders
         claim = ledger[claim_id]
+        counts = standing(entry, registered(claim, paths, results["notebook"])) == entry["verdict"]
         if entry["kind"] != claim.kind:
             found.append(f"{where}: {claim_id} is of kind {claim.kind} in the ledger")
+        elif results["profile"] == "full" and not counts:
+            continue  # of another protocol, and judged by its rules: the scoreboard says so
         elif judge_again(claim, entry["recorded"]) != Verdict(
             entry["verdict"], entry["reason"], entry["ours"]
         ):
@@ -179,7 +187,7 @@ def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) 
                 "ledger; run the notebook again (--resume suffices)"
             )
         elif (
-            entry["verdict"] in ("short", "violated")
+            entry["verdict"] not in ("matched", "better")
             and results["profile"] == "full"
             and not entry.get("note")
         ):
@@ -187,4 +195,27 @@ def _results(where: str, folder: Path, results: dict[str, Any], ledger: Ledger) 
                 f"{where}: {claim_id} is {entry['verdict']}, and no note says why; pass the "
                 "measured reason as note= to run.claim"
             )
+    return found
+
+
+def _settings(paths: Paths, notebooks: list[str]) -> list[str]:
+    """Settings are of a notebook that chooses, and are what it chose."""
+    found = []
+    choosing = set()
+    for notebook in notebooks:
+        try:
+            runs = [call for name, call in calls_of(paths.source(notebook)) if name == "Run"]
+        except NotebookError:
+            continue  # _form has reported it
+        if any(keyword.arg == "chooses" for call in runs for keyword in call.keywords):
+            choosing.add(paths.settings(notebook))
+    for path in sorted((paths.notebooks / "settings").glob("*/*")):
+        where = path.relative_to(paths.root)
+        if path not in choosing:
+            found.append(f"{where}: no notebook chooses this; remove it")
+            continue
+        try:
+            read_settings(path)
+        except LedgerError as error:
+            found.append(str(error).replace(f"{paths.root}/", "", 1))
     return found

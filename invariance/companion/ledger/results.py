@@ -28,7 +28,7 @@ RESULTS_SCHEMA = 1
 STATUSES = ("ok", "failed", "timeout", "killed", "interrupted")
 
 _FILE = re.compile(r"[A-Za-z0-9][\w.-]*")
-_KINDS = ("value", "order", "bound", "rate", "identity")
+_KINDS = ("value", "order", "bound", "rate", "identity", "same")
 
 
 def read_results(
@@ -139,7 +139,7 @@ def _is_claim(value: Any) -> bool:
     return (
         _has(value, kind=str, verdict=str, reason=str, ours=str, recorded=Mapping)
         and value["kind"] in _KINDS
-        and all(isinstance(value.get(key), optional) for key in ("data", "note"))
+        and all(isinstance(value.get(key), optional) for key in ("data", "note", "protocol"))
     )
 
 

@@ -5,13 +5,14 @@ It stands between two marker lines, so that a command can write it and a check c
 
 import html
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from invariance.companion.errors import CompanionError
-from invariance.companion.ledger.claims import Claim, load_ledger, paper_label
+from invariance.companion.ledger.claims import Claim, Ledger, load_ledger, paper_label
+from invariance.companion.ledger.protocols import ANOTHER, UNREGISTERED, registered, standing
 from invariance.companion.ledger.results import read_results
-from invariance.companion.ledger.verdicts import VERDICTS, at_fault
+from invariance.companion.ledger.verdicts import FAILED, KEPT, VERDICTS, at_fault, beside
 from invariance.companion.paths import Paths
 
 __all__ = ["BEGIN", "END", "GALLERY", "ScoreboardError", "scoreboard", "with_scoreboard"]
@@ -19,6 +20,7 @@ __all__ = ["BEGIN", "END", "GALLERY", "ScoreboardError", "scoreboard", "with_sco
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
 
+_LONGEST = 120  # characters of numbers
 _NONE = "no full-scale verdict yet"
 
 # One figure a paper: notebook, name, and what to look at. Each appears once its notebook has been
@@ -42,7 +44,7 @@ class ScoreboardError(CompanionError, ValueError):
 
 
 def scoreboard(paths: Paths) -> str:
-    """The scoreboard as Markdown: one line per paper, every claim that fell short and why, figures.
+    """The scoreboard as Markdown: a line per paper, what is not reproduced and why, figures.
 
     Parameters
     ----------
@@ -59,16 +61,17 @@ def scoreboard(paths: Paths) -> str:
         If the ledger cannot be read.
     """
     ledger = load_ledger(paths.ledger)
-    results = dict(_full_scale(paths))
+    results = dict(_full_scale(paths, ledger))
     counts: dict[str, Counter[str]] = {}
     for claim in ledger.values():
-        verdict = results[claim.id]["verdict"] if claim.id in results else _NONE
+        verdict = results[claim.id]["standing"] if claim.id in results else _NONE
         counts.setdefault(claim.paper_key, Counter())[verdict] += 1
     total = sum(counts.values(), Counter())
-    columns = [*VERDICTS, _NONE]
+    columns = [*VERDICTS, *(c for c in (ANOTHER, UNREGISTERED) if total[c]), _NONE]
     lines = [
-        f"**{total['matched'] + total['better']} of the {total.total()} claims are reproduced** "
-        "(matched or better) at full scale.",
+        f"**{sum(total[v] for v in KEPT)} of the {total.total()} claims are reproduced** "
+        "(matched or better) at full scale, by protocols registered beforehand.",
+        *_uncounted(results),
         "",
         f"| paper | claims | {' | '.join(columns)} |",
         f"|---|{'---:|' * (1 + len(columns))}",
@@ -79,11 +82,18 @@ def scoreboard(paths: Paths) -> str:
     fallen = [
         (claim, results[claim.id])
         for claim in ledger.values()
-        if claim.id in results and results[claim.id]["verdict"] in ("short", "violated")
+        if claim.id in results and results[claim.id]["standing"] in FAILED
     ]
     if fallen:
-        lines += ["", "What fell short, with the measured reason:", ""]
+        lines += ["", "What is not reproduced, with the measured reason:", ""]
         lines += [_explained(claim, entry) for claim, entry in fallen]
+    changed = [claim for claim in ledger.values() if claim.history]
+    if changed:
+        lines += [
+            "",
+            "Protocols that were changed after a first result, and what they gave before:",
+        ]
+        lines += ["", *(_changed(claim, results.get(claim.id)) for claim in changed)]
     for notebook, name, caption in GALLERY:
         published, _ = read_results(paths.published(notebook), notebook)
         drawn = published["figures"] if published else []
@@ -96,16 +106,39 @@ def scoreboard(paths: Paths) -> str:
     return "\n".join(lines)
 
 
-def _full_scale(paths: Paths) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Recorded claims of the committed results, each with its notebook."""
+def _full_scale(paths: Paths, ledger: Ledger) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Recorded claims of the committed results, each with its notebook and its standing."""
     for path in sorted(paths.figures.glob("*/*/results.json")):
         if path.parent.name.startswith("."):
             continue  # being published
         # `invariance check` reports what cannot be read
         content, _ = read_results(path.parent, f"{path.parent.parent.name}/{path.parent.name}")
         if content is not None and content["profile"] == "full":
+            notebook = content["notebook"]
             for claim_id, entry in content["claims"].items():
-                yield claim_id, {**entry, "notebook": content["notebook"]}
+                if claim_id in ledger:
+                    counts = standing(entry, registered(ledger[claim_id], paths, notebook))
+                    yield claim_id, {**entry, "notebook": notebook, "standing": counts}
+
+
+def _uncounted(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What is measured, yet does not count, and how it came out by the rules of its time."""
+    lines = []
+    for state, why in (
+        (
+            UNREGISTERED,
+            "were measured before protocols were registered (the ledger's first edition)",
+        ),
+        (ANOTHER, "were measured by another protocol than the registered one"),
+    ):
+        found = [entry["verdict"] for entry in results.values() if entry["standing"] == state]
+        kept = sum(verdict in KEPT for verdict in found)
+        if found:
+            lines.append(
+                f"{len(found)} results {why}: they do not count until they are measured again. By "
+                f"the rules of their time {kept} of them were matched or better."
+            )
+    return lines
 
 
 def _row(label: str, found: Counter[str], columns: list[str]) -> str:
@@ -116,10 +149,21 @@ def _row(label: str, found: Counter[str], columns: list[str]) -> str:
 def _explained(claim: Claim, entry: dict[str, Any]) -> str:
     reasons = [at_fault(entry["reason"]), entry.get("note") or ""]
     why = html.escape(". ".join(text.rstrip(".") for text in reasons if text), quote=False)
-    notebook = entry["notebook"]
+    rests = html.escape(beside(claim, entry["recorded"]), quote=False)
     return (
-        f"- **{entry['verdict']}** [`{claim.id}`](notebooks/{notebook}.py) ({claim.source}): {why}."
+        f"- **{entry['verdict']}** [`{claim.id}`](notebooks/{entry['notebook']}.py) "
+        f"({claim.source}): {why}{f' ({rests})' if rests else ''}."
     )
+
+
+def _changed(claim: Claim, entry: dict[str, Any] | None) -> str:
+    earlier = "; ".join(
+        f"{e.gave}{f' ({e.verdict})' if e.verdict else ''}, {e.protocol}" for e in claim.history
+    )
+    ours = entry["ours"] if entry else ""
+    ours = ours if len(ours) < _LONGEST else f"{ours[:_LONGEST].rpartition(',')[0]}, ..."
+    now = f"; now {ours} ({entry['standing']})" if entry else "; now not measured"
+    return f"- `{claim.id}` ({claim.source}): {html.escape(earlier + now, quote=False)}."
 
 
 def with_scoreboard(readme: str, board: str) -> str:

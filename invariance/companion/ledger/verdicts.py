@@ -1,31 +1,56 @@
 """From the numbers that a notebook records to a verdict: one pure function, `judge`.
 
-===========  ==============================  ==================================================
-kind         verdicts                        rule
-===========  ==============================  ==================================================
-value        matched, better, short          distance to the paper's number within the slack:
-                                             two standard errors, the ledger's tolerance or half
-                                             a unit of the last printed digit, whichever is most
-order        matched, short, violated        each gap of means against twice its standard error
-bound        matched, violated               fraction of trials that violate, against `allowed`
-rate         matched, better, short          stated exponent inside the confidence interval or
-                                             within the tolerance
-identity     matched, violated               largest difference against the tolerance
-===========  ==============================  ==================================================
+The rules are those of the head of ``notebooks/claims.yml``. An interval is the mean with two
+standard errors on either side.
 
-In a list of several numbers one ``short`` makes the claim ``short``; all ``better`` make it
-``better``; anything else is ``matched``.
+==========  ===================================================================================
+value       matched: the interval within the margin; better, short: beyond the printed number on
+            that side, and not within the margin; else inconclusive
+same        matched: the interval of the difference within the margin; violated: outside it; else
+            inconclusive
+order       of each gap: holds, or is reversed (violated), beyond two standard errors; else
+            inconclusive
+bound       violated in more trials than allowed; vacuous where no trial could have violated it,
+            unless sharper readings hold beside it; else matched
+rate        inconclusive: the 95 % interval wider than 0.1 on either side; matched: the exponent in
+            it or within 0.1; better: a stated upper bound is undercut; else short
+identity    violated: the largest difference above the tolerance; inconclusive: below it, but more
+            than rounding; else matched
+==========  ===================================================================================
+
+A number without a standard error is inconclusive, unless the notebook says why it is exact. Of
+several numbers, gaps or fits the worst decides (`combined`).
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from invariance.companion.ledger.claims import Claim
 
-__all__ = ["VERDICTS", "Verdict", "at_fault", "judge", "judge_again"]
+__all__ = [
+    "FAILED",
+    "KEPT",
+    "VERDICTS",
+    "Verdict",
+    "at_fault",
+    "beside",
+    "combined",
+    "judge",
+    "judge_again",
+]
 
-VERDICTS = ("matched", "better", "short", "violated")
+VERDICTS = ("matched", "better", "short", "violated", "inconclusive", "vacuous")
+
+#: A claim is reproduced, or it is measured and not reproduced.
+KEPT = VERDICTS[:2]
+FAILED = VERDICTS[2:]
+
+#: A fitted exponent's interval and its distance from the stated one, at most.
+WIDEST = 0.1
+
+#: A difference above this, relative to the numbers compared, is more than rounding.
+ROUNDING = 1e-6
 
 
 class Verdict(NamedTuple):
@@ -56,10 +81,10 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     Examples
     --------
     >>> from invariance.companion.ledger.claims import Claim
-    >>> claim = Claim("p/c", "value", "table 1", "full", paper=("98.97",), better="higher")
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("98.97",), better="higher", margin="0.5")
     >>> judge(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
-    Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: -0.17 within ± 0.2 (two standard
-    errors)', ours='98.80 ± 0.10')
+    Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: [98.60, 99.00] within the margin
+    of 0.5', ours='98.80 ± 0.10')
     """
     return _JUDGES[claim.kind](claim, recorded)
 
@@ -73,23 +98,64 @@ def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
 
 
 def at_fault(reason: str) -> str:
-    """The parts of a reason for ``short`` or ``violated`` without those that hold.
+    """The parts of a reason without those that hold.
 
     >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
     'b > c is reversed: gap -4, paired ...'
     """
     holds = (
-        " holds: ", " within ", " better by more than ", " inside the interval", " a faster decay",
+        " holds: ", " within ", " beyond on the better side", " inside the interval",
+        " a faster decay", " undercuts",
     )  # fmt: skip
     parts = reason.split("; ")
     return "; ".join([part for part in parts if not any(h in part for h in holds)] or parts)
 
 
-def _all_of(verdicts: list[str]) -> str:
-    for worst in ("violated", "short"):
+def combined(verdicts: Sequence[str]) -> str:
+    """One verdict of several rows, gaps or fits: the worst; ``better`` only if all are.
+
+    >>> combined(["better", "matched"]), combined(["better", "inconclusive", "short"])
+    ('matched', 'short')
+    """
+    for worst in ("violated", "short", "inconclusive", "vacuous"):
         if worst in verdicts:
             return worst
     return "better" if all(v == "better" for v in verdicts) else "matched"
+
+
+def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
+    """What a verdict rests on, in a few words: margin, tightness, repetitions.
+
+    >>> from invariance.companion.ledger.claims import Claim
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("98.97",), better="higher", margin="0.5")
+    >>> beside(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
+    'margin 0.5; 20 repetitions'
+    """
+    try:
+        return "; ".join(filter(None, _beside(claim, recorded)))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return ""  # read from disk, and not what `judge` needs
+
+
+def _beside(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
+    said = [f"margin {claim.margin}"] if claim.margin else []
+    if claim.kind == "bound":
+        said.append(_tightness(recorded))
+    if claim.kind == "rate":
+        widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
+        said.append(f"95 % interval within ± {max(widths):.2f}")
+    if claim.kind == "identity":
+        said.append(f"tolerance {recorded['tolerance']:.0e}; {recorded['count']} comparisons")
+    if claim.kind == "order":
+        counts = [s["repetitions"] or 0 for s in recorded["scores"].values()]
+        least = min((count for count in counts if count), default=0)
+        said += [f"{len(recorded['pairs'])} gaps"]
+        said += [f"{least} repetitions" if least else "no repetitions counted"]
+    if claim.kind in ("value", "same") and recorded.get("repetitions"):
+        said.append(f"{recorded['repetitions']} repetitions")
+    said.append(f"spread over {recorded['spread']}" if recorded.get("spread") else "")
+    said += [f"exact: {recorded['exact']}"] if recorded.get("exact") else []
+    return said
 
 
 def _plain(number: float) -> str:
@@ -109,31 +175,63 @@ def _with_se(value: float, se: float, decimals: int = 0) -> str:
     return _plain(value)
 
 
+def _interval(mean: float, se: float, decimals: int) -> str:
+    return f"[{mean - 2 * se:.{decimals}f}, {mean + 2 * se:.{decimals}f}]"
+
+
 def _value(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     verdicts, reasons, ours = [], [], []
-    sign = 1 if claim.better == "higher" else -1
-    rows = zip(recorded["value"], recorded["se"], claim.paper, claim.decimals, strict=True)
-    for value, se, printed, decimals in rows:
-        slack, origin = max(
-            (2 * se, "two standard errors"),
-            (claim.tolerance, "stated tolerance"),
-            (0.5 * 10.0**-decimals, "half a unit of the last printed digit"),
-        )
-        difference = value - float(printed)
-        # differences of decimal fractions carry rounding: 89.25 - 89.23 is 0.02 and a little
-        if abs(difference) <= slack * (1 + 1e-9) + 1e-12 * abs(value):
-            verdict, relation = "matched", "within"
-        else:
-            verdict = "better" if sign * difference > 0 else "short"
-            relation = f"{verdict} by more than"
+    rows = zip(
+        recorded["value"], recorded["se"], claim.paper, claim.margins, claim.decimals, strict=True
+    )
+    for value, se, printed, margin, decimals in rows:
+        verdict, relation = _against(claim, value - float(printed), 2 * se, margin, abs(value))
+        if not (se or _counted(recorded)):
+            verdict, relation = "inconclusive", "has no standard error"
         text = _with_se(value, se, decimals)
+        digits = len(text.partition(" ")[0].partition(".")[2])
+        where = _interval(value, se, digits) if se else text
         verdicts.append(verdict)
         ours.append(text)
-        reasons.append(
-            f"{text} against {printed}: {difference:+.{max(decimals, 2)}f} {relation} "
-            f"± {_plain(slack)} ({origin})"
-        )
-    return Verdict(_all_of(verdicts), "; ".join(reasons), ", ".join(ours))
+        reasons.append(f"{text} against {printed}: {where} {relation} of {_plain(margin)}")
+    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
+
+
+def _counted(recorded: Mapping[str, Any]) -> bool:
+    """Whether an error of zero is one that was measured, or explained."""
+    return bool(recorded.get("exact") or (recorded.get("repetitions") or 0) > 1)
+
+
+def _against(
+    claim: Claim, difference: float, reach: float, margin: float, size: float
+) -> tuple[str, str]:
+    """Verdict on an interval around a difference from the paper, and in words."""
+    # differences of decimal fractions carry rounding: 89.25 - 89.23 is 0.02 and a little
+    rounding = 1e-9 * margin + 1e-12 * size
+    if abs(difference) + reach <= margin + rounding:
+        return "matched", "within the margin"
+    if abs(difference) <= reach:
+        return "inconclusive", "holds the printed number and leaves the margin"
+    if (difference > 0) == (claim.better == "higher"):
+        return "better", "beyond on the better side, not in the margin"
+    return "short", "beyond on the worse side, not in the margin"
+
+
+def _same(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+    (value,), (se,), (margin,) = recorded["value"], recorded["se"], claim.margins
+    low, high = abs(value) - 2 * se, abs(value) + 2 * se
+    if not (se or _counted(recorded)):
+        verdict, relation = "inconclusive", "has no standard error; the margin is"
+    elif high <= margin * (1 + 1e-9):
+        verdict, relation = "matched", "within the margin of"
+    elif low > margin:
+        verdict, relation = "violated", "outside the margin of"
+    else:
+        verdict, relation = "inconclusive", "straddles the margin of"
+    text = _with_se(value, se)
+    digits = len(text.partition(" ")[0].partition(".")[2])
+    where = _interval(value, se, digits)
+    return Verdict(verdict, f"difference {text}: {where} {relation} {_plain(margin)}", text)
 
 
 def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
@@ -144,13 +242,16 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
         greater, smaller = scores[pair["greater"]]["mean"], scores[pair["smaller"]]["mean"]
         if abs(gap) <= 1e-12 * max(abs(greater), abs(smaller)):
             gap = 0.0  # equal up to rounding
-        strict = pair["relation"] == ">"
-        if (gap > 0 and gap >= 2 * se) if strict else gap >= -2 * se:
+        level = recorded.get("level", 0.0) if pair["relation"] == ">=" else 0.0
+        repeated = any(scores[pair[end]]["repetitions"] for end in ("greater", "smaller"))
+        if not (se or repeated or recorded.get("exact")):
+            verdict, relation = "inconclusive", "has no standard error"
+        elif gap > 2 * se or (pair["relation"] == ">=" and gap - 2 * se >= -level):
             verdict, relation = "matched", "holds"
-        elif gap < 0 and gap <= -2 * se:
+        elif gap < -2 * se - level:
             verdict, relation = "violated", "is reversed"
         else:
-            verdict, relation = "short", "is under two standard errors"
+            verdict, relation = "inconclusive", "is under two standard errors"
         verdicts.append(verdict)
         how = "paired " if pair["paired"] else ""
         reasons.append(
@@ -161,48 +262,74 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     named = [name for pair in recorded["pairs"] for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
     ours = ", ".join(f"{n} {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
-    return Verdict(_all_of(verdicts), "; ".join(reasons), ours)
+    return Verdict(combined(verdicts), "; ".join(reasons), ours)
 
 
 def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+    verdict, reason = _one_bound(recorded)
+    sharper = [(one["says"], *_one_bound(one)) for one in recorded.get("sharper") or ()]
+    if verdict == "vacuous" and sharper and all(v == "matched" for _, v, _ in sharper):
+        verdict, reason = "matched", f"{reason}, and so vacuous as stated"
+    reasons = [reason, *(f"sharper reading, {says}: {v}, {why}" for says, v, why in sharper)]
     trials, violations = recorded["trials"], recorded["violations"]
-    allowed, margin = recorded["allowed"], recorded["smallest_margin"]
-    verdict = "matched" if violations <= allowed * trials else "violated"
+    ours = f"{violations} of {trials} trials violate; {_tightness(recorded)}"
+    return Verdict(verdict, "; ".join(reasons), ours)
+
+
+def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
+    """Verdict on one inequality, and why."""
+    trials, violations = recorded["trials"], recorded["violations"]
+    allowed, biting = recorded["allowed"], recorded["biting"]
     at_most = f" (at most {allowed:.3g} of them allowed)" if allowed else ""
-    ours = f"{violations} of {trials} trials violate"
-    reason = f"{ours}{at_most}; smallest margin {_plain(margin)}"
-    return Verdict(verdict, reason, f"{ours}; smallest margin {_plain(margin)}")
+    reason = f"{violations} of {trials} trials violate{at_most}, {_tightness(recorded)}"
+    if violations > allowed * trials:
+        return "violated", reason
+    if biting is None:
+        return "inconclusive", f"{reason}; what the quantity can ever be was not said (ceiling)"
+    if not biting:
+        return "vacuous", f"{reason}, none of them could have"
+    return "matched", f"{reason}, {biting} of them could have"
+
+
+def _tightness(recorded: Mapping[str, Any]) -> str:
+    low, median = recorded["tightness"], recorded["median_tightness"]
+    if low is None:
+        return "tightness not defined"
+    return f"bound / observed {_plain(low)} at the tightest, {_plain(median)} in the median"
 
 
 def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    tolerance = recorded["tolerance"]
     verdicts, reasons, ours = [], [], []
     for name, fit in sorted(recorded["rates"].items()):
         slope, expected = fit["slope"], fit["expected"]
         interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         inside = fit["low"] <= expected <= fit["high"]
-        near = abs(slope - expected) <= tolerance * (1 + 1e-9)
-        if inside or near:
+        if (fit["high"] - fit["low"]) / 2 > WIDEST * (1 + 1e-9):
+            verdict, relation = "inconclusive", f"an interval wider than ± {WIDEST:g}"
+        elif inside or abs(slope - expected) <= WIDEST * (1 + 1e-9):
             verdict = "matched"
-            relation = "inside the interval" if inside else f"within ± {tolerance:g}"
-        elif slope < expected and not recorded["two_sided"] and expected < 0:
-            verdict, relation = "better", "a faster decay than stated"
+            relation = "inside the interval" if inside else f"within ± {WIDEST:g}"
+        elif slope < expected and recorded["upper_bound"]:
+            verdict, relation = "better", "undercuts the stated upper bound"
         else:
-            verdict, relation = "short", f"outside the interval and ± {tolerance:g}"
+            verdict, relation = "short", f"outside the interval and ± {WIDEST:g}"
         label = f"{name}: " if name else ""
         verdicts.append(verdict)
         ours.append(f"{label}{interval}")
         reasons.append(f"{label}slope {interval}, stated {expected:g}: {relation}")
-    return Verdict(_all_of(verdicts), "; ".join(reasons), ", ".join(ours))
+    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
 
 
 def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     largest, tolerance = recorded["largest"], recorded["tolerance"]
-    verdict = "matched" if largest <= tolerance else "violated"
-    relation = "within" if verdict == "matched" else "above"
+    verdict, relation = "matched", "within the tolerance"
+    if largest > tolerance:
+        verdict, relation = "violated", "above the tolerance"
+    elif largest > ROUNDING:
+        verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
     reason = (
         f"largest difference {largest:.2e} over {recorded['count']} comparisons, "
-        f"{relation} the tolerance {tolerance:.0e}"
+        f"{relation} {tolerance:.0e}"
     )
     return Verdict(verdict, reason, f"largest difference {largest:.2e}")
 
@@ -213,4 +340,5 @@ _JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Verdict]] = {
     "bound": _bound,
     "rate": _rate,
     "identity": _identity,
+    "same": _same,
 }

@@ -70,14 +70,23 @@ def _numbers(claim: Claim, name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _value(claim: Claim, value: Any = None, se: Any = None, samples: Any = None) -> dict[str, Any]:
+def _value(
+    claim: Claim,
+    value: Any = None,
+    se: Any = None,
+    samples: Any = None,
+    repetitions: int | None = None,
+    exact: str = "",
+    spread: str = "",
+) -> dict[str, Any]:
     if (value is None) == (samples is None):
         raise RecordError(f"{claim.id}: pass either value= (and se=) or samples=, not both")
-    count = len(claim.paper)
-    repetitions = None
+    count = max(1, len(claim.paper))
     if samples is not None:
-        if se is not None:
-            raise RecordError(f"{claim.id}: se= goes with value=; samples= brings its own")
+        if not (se is None and repetitions is None):
+            raise RecordError(
+                f"{claim.id}: se= and repetitions= go with value=; samples= brings its own"
+            )
         array = _numbers(claim, "samples", samples)
         repetitions = int(array.shape[0]) if array.ndim else 1
         value, se = mean_se(array)
@@ -93,7 +102,16 @@ def _value(claim: Claim, value: Any = None, se: Any = None, samples: Any = None)
         errors = np.full_like(means, errors[0])
     if (errors < 0).any():
         raise RecordError(f"{claim.id}: se is negative: {errors.tolist()}")
-    return {"value": means.tolist(), "se": errors.tolist(), "repetitions": repetitions}
+    numbers = {"value": means.tolist(), "se": errors.tolist(), "repetitions": repetitions}
+    return numbers | _reasons(claim, exact=exact, spread=spread)
+
+
+def _reasons(claim: Claim, **given: str) -> dict[str, str]:
+    """Texts that stand beside the numbers; what is empty is left out."""
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise RecordError(f"{claim.id}: {name}={text!r} is not text: say why, in a few words")
+    return {name: text for name, text in given.items() if text}
 
 
 def _pairs(claim: Claim, order: str | Sequence[str]) -> list[tuple[str, str, str]]:
@@ -118,7 +136,12 @@ def _pairs(claim: Claim, order: str | Sequence[str]) -> list[tuple[str, str, str
 
 
 def _order(
-    claim: Claim, order: Any = None, scores: Any = None, paired: bool = False
+    claim: Claim,
+    order: Any = None,
+    scores: Any = None,
+    paired: bool = False,
+    exact: str = "",
+    level: float = 0.0,
 ) -> dict[str, Any]:
     if order is None or not isinstance(scores, Mapping) or not scores:
         raise RecordError(f"{claim.id}: needs {KINDS['order']}")
@@ -177,29 +200,60 @@ def _order(
         "order": order if isinstance(order, str) else list(order),
         "scores": summary,
         "pairs": pairs,
-    }
+        "level": float(_numbers(claim, "level", level)),
+    } | _reasons(claim, exact=exact)
 
 
-def _bound(claim: Claim, lhs: Any = None, rhs: Any = None, allowed: float = 0.0) -> dict[str, Any]:
+def _bound(
+    claim: Claim,
+    lhs: Any = None,
+    rhs: Any = None,
+    allowed: float = 0.0,
+    ceiling: Any = None,
+    sharper: Any = (),
+) -> dict[str, Any]:
+    readings = [sharper] if isinstance(sharper, Mapping) else list(sharper)
+    found = []
+    for reading in readings:
+        if not isinstance(reading, Mapping) or not reading.get("says"):
+            raise RecordError(
+                f"{claim.id}: a sharper reading is dict(says=..., lhs=..., rhs=..., ceiling=...)"
+            )
+        numbers = {name: value for name, value in reading.items() if name != "says"}
+        found.append({"says": str(reading["says"])} | _inequality(claim, **numbers))
+    numbers = _inequality(claim, lhs=lhs, rhs=rhs, allowed=allowed, ceiling=ceiling)
+    return numbers | ({"sharper": found} if found else {})
+
+
+def _inequality(
+    claim: Claim, lhs: Any = None, rhs: Any = None, allowed: float = 0.0, ceiling: Any = None
+) -> dict[str, Any]:
+    """lhs <= rhs: how often not, how tightly, and in how many trials it could have failed."""
     if lhs is None or rhs is None:
         raise RecordError(f"{claim.id}: needs {KINDS['bound']}")
     if not 0 <= allowed < 1:
         raise RecordError(f"{claim.id}: allowed={allowed} is not a fraction in [0, 1)")
     left, right = np.broadcast_arrays(_numbers(claim, "lhs", lhs), _numbers(claim, "rhs", rhs))
+    biting = None
+    if ceiling is not None:
+        most = np.asarray(ceiling, dtype=float)
+        if np.isnan(most).any() or (most < left * (1 - 1e-12)).any():
+            raise RecordError(f"{claim.id}: lhs exceeds the ceiling {ceiling!r:.60}, or it is NaN")
+        biting = int((right < np.broadcast_to(most, left.shape)).sum())
+    ratios = right[left > 0] / left[left > 0]
     return {
         "trials": int(left.size),
         "violations": int((left > right).sum()),
         "smallest_margin": float((right - left).min()),
         "allowed": float(allowed),
+        "biting": biting,
+        "tightness": float(ratios.min()) if ratios.size else None,
+        "median_tightness": float(np.median(ratios)) if ratios.size else None,
     }
 
 
 def _rate(
-    claim: Claim,
-    rates: Any = None,
-    expected: Any = None,
-    tolerance: float | None = None,
-    two_sided: bool | None = None,
+    claim: Claim, rates: Any = None, expected: Any = None, upper_bound: bool = False
 ) -> dict[str, Any]:
     if rates is None or expected is None:
         raise RecordError(f"{claim.id}: needs {KINDS['rate']}")
@@ -214,38 +268,35 @@ def _rate(
     for name, fit in rates.items():
         if not isinstance(fit, RateFit):
             raise RecordError(f"{claim.id}: rates[{name!r}] is {fit!r:.60}, not a fit_rate(x, y)")
+        if fit.confidence != 0.95:
+            raise RecordError(f"{claim.id}: rates[{name!r}] has confidence {fit.confidence}: 0.95")
         numbers = {"slope": fit.slope, "low": fit.low, "high": fit.high, "expected": expected[name]}
         fits[name] = {
             key: float(_numbers(claim, f"rates[{name!r}] {key}", number))
             for key, number in numbers.items()
         } | {"confidence": fit.confidence, "points": fit.points, "method": fit.method}
-    allowed = claim.tolerance if tolerance is None else tolerance
-    tolerance = float(_numbers(claim, "tolerance", allowed))
-    return {
-        "rates": fits,
-        "tolerance": tolerance,
-        "two_sided": bool(claim.two_sided if two_sided is None else two_sided),
-    }
+    return {"rates": fits, "upper_bound": bool(upper_bound)}
 
 
 def _identity(
-    claim: Claim, difference: Any = None, tolerance: float | None = None
+    claim: Claim, difference: Any = None, tolerance: Any = 0.0, scale: Any = 1.0
 ) -> dict[str, Any]:
-    tolerance = claim.tolerance if tolerance is None else tolerance
-    if difference is None or not tolerance > 0:
-        raise RecordError(f"{claim.id}: needs {KINDS['identity']} (a positive tolerance)")
-    array = np.abs(_numbers(claim, "difference", difference))
-    return {
-        "largest": float(array.max()),
-        "count": int(array.size),
-        "tolerance": float(_numbers(claim, "tolerance", tolerance)),
-    }
+    tolerance = float(_numbers(claim, "tolerance", tolerance))
+    size = _numbers(claim, "scale", scale)
+    if difference is None or not tolerance > 0 or not (size > 0).all():
+        raise RecordError(
+            f"{claim.id}: needs {KINDS['identity']} (a positive tolerance, a positive scale)"
+        )
+    array = np.abs(_numbers(claim, "difference", difference)) / size
+    return {"largest": float(array.max()), "count": int(array.size), "tolerance": tolerance}
 
 
+_NUMBER = {"value", "se", "samples", "repetitions", "exact", "spread"}
 _RECORDERS: dict[str, tuple[Callable[..., dict[str, Any]], set[str]]] = {
-    "value": (_value, {"value", "se", "samples"}),
-    "order": (_order, {"order", "scores", "paired"}),
-    "bound": (_bound, {"lhs", "rhs", "allowed"}),
-    "rate": (_rate, {"rates", "expected", "tolerance", "two_sided"}),
-    "identity": (_identity, {"difference", "tolerance"}),
+    "value": (_value, _NUMBER),
+    "same": (_value, _NUMBER),
+    "order": (_order, {"order", "scores", "paired", "exact", "level"}),
+    "bound": (_bound, {"lhs", "rhs", "allowed", "ceiling", "sharper"}),
+    "rate": (_rate, {"rates", "expected", "upper_bound"}),
+    "identity": (_identity, {"difference", "tolerance", "scale"}),
 }

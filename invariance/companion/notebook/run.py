@@ -22,10 +22,13 @@ from matplotlib.figure import Figure
 from invariance.companion.errors import NotebookError, RecordError
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.ledger.results import RESULTS_SCHEMA
+from invariance.companion.ledger.settings import Choice, settings_digest
 from invariance.companion.ledger.verdicts import Verdict, judge
 from invariance.companion.notebook import style
 from invariance.companion.notebook.cache import cached, code_digest
+from invariance.companion.notebook.choosing import Stages
 from invariance.companion.notebook.figures import to_png, to_svg
 from invariance.companion.notebook.recording import record
 from invariance.companion.paths import PROFILES, Paths
@@ -36,6 +39,7 @@ from invariance.companion.provenance import (
     peak_memory_mb,
 )
 from invariance.companion.source import notebook_code
+from invariance.datasets.withheld import withholding
 from invariance.parameters import ParameterError
 
 __all__ = ["Run"]
@@ -56,14 +60,19 @@ class Run:
         ``<paper>/<name>``.
     profile : {"quick", "full"}
     seed : int
-        Seed of `rng`.
+        Seed of `rng`. While settings are chosen it is 0, whatever is given.
+    chooses : bool
+        Whether settings are chosen here: test data are then withheld until `measure` is called.
     **parameters
         The further names of the notebook's parameters cell, to be recorded with the results:
-        ``width=width``. ``invariance check`` and the runner say which are missing.
+        ``width=width``. ``invariance check`` and the runner say which are missing. ``seeds``, a
+        list of whole numbers, becomes the attribute `seeds`.
 
     Attributes
     ----------
     seed : int
+    seeds : tuple of int
+        The parameter ``seeds``, or `seed` alone; ``(0,)`` while settings are chosen.
     profile : str
     quick : bool
         Whether the profile is ``"quick"``.
@@ -95,17 +104,30 @@ class Run:
     # a cached function must not use one
     changes_with_use = True
 
-    def __init__(self, notebook: str, *, profile: str = "quick", seed: int = 0, **parameters: Any):
+    def __init__(
+        self,
+        notebook: str,
+        *,
+        profile: str = "quick",
+        seed: int = 0,
+        chooses: bool = False,
+        **parameters: Any,
+    ):
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", notebook):
             raise NotebookError(f"notebook name {notebook!r}: expected '<paper>/<name>'")
         if profile not in PROFILES:
             raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ParameterError(f"seed={seed!r}: expected a whole number >= 0")
-        self.notebook, self.profile, self.seed = notebook, profile, int(seed)
+        seeds = parameters.get("seeds", [seed])
+        for each in (seed, *seeds):
+            if isinstance(each, bool) or not isinstance(each, int | np.integer) or each < 0:
+                raise ParameterError(f"seed={each!r}: expected a whole number >= 0")
+        self._paths = Paths.find(alone=True)
+        self._stages = Stages(self._paths, notebook, profile, seeds, chooses)
+        self.notebook, self.profile = notebook, profile
+        self.seeds = self._stages.seeds
+        self.seed = self.seeds[0]
         self.quick = profile == "quick"
         self.rng = np.random.default_rng(self.seed)
-        self._paths = Paths.find(alone=True)
         self._ledger = load_ledger(self._paths.ledger)
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None
@@ -136,6 +158,58 @@ class Run:
     def choose(self, *, quick: T, full: T) -> T:
         """`quick` or `full`, by the profile."""
         return quick if self.quick else full
+
+    def select(
+        self,
+        name: str,
+        grid: Sequence[T],
+        score: Callable[[T], Any] | None = None,
+        *,
+        by: str,
+        higher: bool = True,
+        scores: Callable[[], Any] | None = None,
+    ) -> T:
+        """The entry of a grid that scores best on training data; a full run reads it from a file.
+
+        ``invariance choose`` computes the scores, with seed 0 and without test data, and writes
+        ``notebooks/settings/<notebook>.yml``, which is committed. A full run reads it and computes
+        none. A quick run chooses at once.
+
+        Parameters
+        ----------
+        name : str
+            Of the setting; once in a notebook.
+        grid : sequence
+            Numbers, text, None, or lists and dicts of them.
+        score : callable
+            ``score(entry)``: a number, or one for each repetition.
+        by : str
+            What the score is, and on which training data.
+        higher : bool
+            Whether a higher score is better.
+        scores : callable
+            In place of `score`: ``scores()`` returns all of them, one per entry.
+
+        Raises
+        ------
+        RecordError
+            After `measure`, in a notebook that does not say ``chooses=True``, for a name used
+            before, or where the settings on disk are missing or were chosen from another grid.
+        """
+        return self._stages.select(name, grid, score, by=by, higher=higher, scores=scores)
+
+    @property
+    def choices(self) -> Mapping[str, Choice]:
+        """What `select` has returned so far, by name: ``chosen``, ``grid``, ``scores``, ``se``."""
+        return dict(self._stages.made)
+
+    def measure(self) -> None:
+        """Choosing ends here: from now on, loaders hand out test data.
+
+        ``invariance choose`` leaves the notebook at this point. Data that were loaded before do
+        not grow: load them again.
+        """
+        self._stages.measure()
 
     def figure(self, figure: Figure, name: str, *, alt: str, caption: str = "") -> None:
         """Save a figure as SVG and PNG, show it with its alternative text, and close it.
@@ -230,13 +304,18 @@ class Run:
         **numbers
             By the claim's kind:
 
-            - value: ``value=`` and ``se=``, or ``samples=`` (axis 0 = repetitions);
+            - value: ``samples=`` (axis 0 = repetitions), or ``value=`` with ``se=`` and
+              ``repetitions=``, or ``value=`` with ``exact="why nothing varies"``; ``spread=``
+              says what the error is the spread of;
+            - same: as value, of the difference of the two things;
             - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
-              ``paired=True`` when sample `i` of every name is the same repetition;
-            - bound: ``lhs=``, ``rhs=``, ``allowed=`` (fraction of trials);
-            - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``, optionally
-              ``tolerance=``, ``two_sided=``;
-            - identity: ``difference=``, ``tolerance=``.
+              ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the
+              gap under which two are level for ``>=``, ``exact=`` where plain numbers are compared;
+            - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), ``allowed=``
+              (fraction of trials), ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``;
+            - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
+              ``upper_bound=True`` where the source states an upper bound;
+            - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of what is compared).
 
         Returns
         -------
@@ -260,6 +339,10 @@ class Run:
             "kind": claim.kind,
             "recorded": recorded,
             **verdict._asdict(),
+            # a quick run is of no protocol
+            "protocol": None
+            if self.quick
+            else protocol_digest(claim, settings_digest(self._stages.settings)),
             "data": data,
             "note": note,
         }
@@ -280,6 +363,29 @@ class Run:
             {"invariance": {"claim": claim_id}},
         )
         return verdict
+
+    def say(self, text: str, **numbers: Any) -> None:
+        """Print a sentence with numbers of this run in it, as Markdown.
+
+        Parameters
+        ----------
+        text : str
+            With fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``.
+        **numbers
+            The fields' values.
+
+        Raises
+        ------
+        RecordError
+            For a field without a number, or a number without a field.
+        """
+        try:
+            said = text.format(**numbers)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
+        if unused := [name for name in numbers if f"{{{name}" not in text]:
+            raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
+        _display({"text/markdown": said, "text/plain": said})
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
@@ -312,7 +418,9 @@ class Run:
         return cached(function, folder, self._cache_key, self._note_reuse)
 
     def _cache_key(self) -> str:
-        return f"{self._code_digest} {sorted(self._data.items())}"
+        # what loaders hand out is an argument of every function that calls one
+        door = " training data alone" if withholding() else ""
+        return f"{self._code_digest} {sorted(self._data.items())}{door}"
 
     def _note_reuse(self, key: str, seconds: float) -> None:
         """Count a result that an earlier run computed, once; NaN seconds: computed by this one."""

@@ -5,7 +5,8 @@ same method would sooner or later have two colours. Add new methods to `METHODS`
 
 Hues are those of Okabe and Ito and of Tol's "muted" scheme, told apart by readers with any colour
 vision; a marker tells methods apart in print without colour. Families share a hue: ``cdf`` is
-blue from light (one bin) to dark, best-fit kernels are greens, spectral methods are purples.
+blue from light (one bin) to dark, best-fit kernels are greens, spectral methods are purples. Every
+colour stands out from white, and from black where a dark page turns the figure around (`contrast`).
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 from invariance.companion.errors import hint
 
-__all__ = ["METHODS", "RC", "Look", "colour", "look", "marker", "shades", "use"]
+__all__ = ["METHODS", "RC", "Look", "colour", "contrast", "label_ends", "look", "marker", "shades"]
+__all__ += ["use"]
 
 
 class Look(NamedTuple):
@@ -26,9 +28,10 @@ class Look(NamedTuple):
 
 
 _BLACK, _GREY, _BROWN = "#000000", "#767676", "#8c510a"
-_ORANGE, _SKY, _GREEN, _BLUE = "#e69f00", "#56b4e9", "#009e73", "#0072b2"
-_VERMILION, _PINK, _OLIVE, _WINE = "#d55e00", "#cc79a7", "#999933", "#882255"
-_INDIGO, _TEAL, _SAND, _PURPLE = "#332288", "#44aa99", "#c4a94d", "#7b3294"
+_ORANGE, _SKY, _GREEN, _BLUE = "#c27f00", "#2f93d1", "#009e73", "#0072b2"
+_VERMILION, _PINK, _OLIVE, _WINE = "#d55e00", "#c4699c", "#87872a", "#882255"
+_INDIGO, _TEAL, _SAND, _PURPLE = "#332288", "#2f9485", "#99803a", "#7b3294"
+_MAGENTA, _SLATE, _CHARCOAL = "#c2188b", "#5b6b8c", "#4d4d4d"
 
 METHODS: dict[str, Look] = {
     # what invariance is compared with
@@ -46,7 +49,7 @@ METHODS: dict[str, Look] = {
     "average-fit": Look(_PINK, "v"),
     # distributions of projections (Mroueh et al. 2015; "group-invariant CDF" in Raj et al. 2017)
     "cdf": Look(_BLUE, "^"),
-    "cdf25x1": Look("#9ecae1", "v"),
+    "cdf25x1": Look("#7d8fc4", "v"),
     "cdf25x10": Look(_SKY, ">"),
     "cdf25x25": Look(_BLUE, "^"),
     # orbit embeddings (Raj et al. 2017)
@@ -60,7 +63,7 @@ METHODS: dict[str, Look] = {
     "lgika-nystrom": Look("#6a5acd", "d"),
     "exact-kernel": Look(_BLACK, "X"),
     # best-fit and locality kernels (Liu et al. 2022)
-    "svm": Look(_GREY, "o"),
+    "svm": Look(_SLATE, "o"),
     "ti": Look(_SKY, "<"),
     "ri": Look(_ORANGE, ">"),
     "ti-ri": Look(_VERMILION, "X"),
@@ -69,18 +72,18 @@ METHODS: dict[str, Look] = {
     "l-ri": Look(_BROWN, "v"),
     "l-ti-ri": Look(_GREEN, "D"),
     "tangent-distance": Look(_WINE, "p"),
-    "linear": Look(_GREY, "o"),
+    "linear": Look(_INDIGO, "o"),
     "polynomial": Look(_GREEN, "D"),
     "rbf": Look(_PURPLE, "^"),
     "cnn": Look(_BROWN, "*"),
     "scattering": Look(_OLIVE, "h"),
     # exact invariance by spectral averaging (Soleymani et al. 2025)
-    "krr": Look(_GREY, "o"),
+    "krr": Look(_CHARCOAL, "o"),
     "krr-average": Look(_VERMILION, "D"),
     "spec-avg": Look(_PURPLE, "^"),
     "spec-avg-centred": Look(_PINK, "v"),
     "spec-avg-least-squares": Look(_INDIGO, "s"),
-    "spec-avg-ridge": Look(_BLUE, "d"),
+    "spec-avg-ridge": Look(_MAGENTA, "d"),
     "closed-form": Look(_TEAL, "s"),
     "components": Look(_GREEN, "^"),
     "null-space": Look(_BLUE, "v"),
@@ -203,8 +206,25 @@ def marker(method: str) -> str:
     return look(method).marker
 
 
+def contrast(colour: Any, background: Any = "white") -> float:
+    """Contrast of two colours, 1 to 21, as the accessibility guidelines (WCAG 2) define it.
+
+    Parts of a figure need at least 3.
+
+    >>> round(contrast("black"), 1)
+    21.0
+    """
+    bright = []
+    for name in (colour, background):
+        light = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(name)]
+        bright.append(0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] + 0.05)
+    return max(bright) / min(bright)
+
+
 def shades(method: str, count: int) -> list[str]:
     """`count` shades of a method's colour, light to dark, for the values of a parameter.
+
+    The lightest still stands out from white (`contrast`).
 
     >>> len(set(shades("cdf", 3)))
     3
@@ -214,13 +234,53 @@ def shades(method: str, count: int) -> list[str]:
     full = to_rgb(colour(method))
     if count == 1:
         return [to_hex(full)]
-    tints = []
-    for i in range(count):
-        # from 60 % towards white to 35 % towards black, through the colour itself
-        t = i / (count - 1)
-        target, share = ((1, 1, 1), 0.6 * (1 - t / 0.6)) if t < 0.6 else ((0, 0, 0), t - 0.6)
-        red, green, blue = (
-            (1 - share) * c + share * goal for c, goal in zip(full, target, strict=True)
-        )
-        tints.append(to_hex((red, green, blue)))
-    return tints
+
+    def mixed(share: float) -> Any:
+        """So much of white, or of black below zero, mixed into the colour."""
+        return tuple((1 - abs(share)) * c + max(share, 0.0) for c in full)
+
+    lightest = max(s / 100 for s in range(61) if s == 0 or contrast(mixed(s / 100)) > 3.05)
+    steps = [lightest - (lightest + 0.45) * i / (count - 1) for i in range(count)]
+    return [to_hex(mixed(step)) for step in steps]
+
+
+def label_ends(axes: Any, *, room: float = 0.25, apart: float = 0.055) -> None:
+    """Write each line's label where it ends, in its colour, in place of a legend.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+        With labelled lines; to be called when limits and scales are set.
+    room : float
+        Space for the words, as a share of the horizontal axis.
+    apart : float
+        Least distance of two labels, as a share of the vertical axis.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> _ = axes.plot([0, 1], [0, 1], label="rising"), axes.plot([0, 1], [0, 0.99], label="beside")
+    >>> label_ends(axes)
+    >>> [text.get_text() for text in axes.texts]
+    ['beside', 'rising']
+    """
+    shown, words = axes.get_legend_handles_labels()
+    lines = [getattr(handle, "lines", [handle])[0] for handle in shown]
+    place = axes.transAxes.inverted()
+    left, right = axes.get_xlim()
+    ends = []
+    for line, label in zip(lines, words, strict=True):
+        x, y = (float(values[-1]) for values in line.get_data())
+        along, up = place.transform(axes.transData.transform((x, y)))
+        ends.append((up, along, label, line.get_color()))
+    level = -1.0
+    for up, along, label, color in sorted(ends):
+        level = max(up, level + apart)
+        axes.text(
+            along + 0.02, level, label, color=color, transform=axes.transAxes,
+            va="center", fontsize=RC["legend.fontsize"],
+        )  # fmt: skip
+    scale = axes.xaxis.get_transform()
+    low, high = scale.transform([left, right])
+    axes.set_xlim(left, float(scale.inverted().transform([high + room * (high - low)])[0]))

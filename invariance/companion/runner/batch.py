@@ -17,6 +17,7 @@ from tqdm import tqdm
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import ensure_writable, read_json, repair_folder, write_json
 from invariance.companion.ledger.claims import Ledger, load_ledger
+from invariance.companion.ledger.protocols import registered
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.ledger.verdicts import judge_again
 from invariance.companion.order import reads, runs_alone
@@ -88,7 +89,9 @@ def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
     if results is None or problems:
         return
     for claim_id, entry in content["claims"].items():
-        if claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
+        # numbers of a protocol that was never registered keep the verdict of their time
+        ours = content["profile"] == "quick" or entry.get("protocol")
+        if ours and claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
             verdict = judge_again(ledger[claim_id], entry["recorded"])
             entry.update(verdict._asdict() if verdict else {})
     if content != read_json(folder / "results.json"):
@@ -147,7 +150,9 @@ def _prepare(
     )
 
 
-def _reasons(jobs: Sequence[Job], paths: Paths, profile: str) -> dict[str, str | None]:
+def _reasons(
+    jobs: Sequence[Job], paths: Paths, profile: str, ledger: Ledger
+) -> dict[str, str | None]:
     """Why each job has to run again; None where its last success is what a run would give.
 
     An attempt that was interrupted takes nothing away from the success before it.
@@ -162,12 +167,24 @@ def _reasons(jobs: Sequence[Job], paths: Paths, profile: str) -> dict[str, str |
             own = reason_to_run(job.final, notebook, job.fingerprint, inputs)
         except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
             own = f"its results cannot be checked ({type(error).__name__}: {error})"
+        if own is None and profile == "full":
+            own = _other_protocol(job, paths, ledger)
         for name in job.reads:
             if own is None and name in by_name and reason(name):
                 own = f"it reads {name}, which runs again"
         return own
 
     return {name: reason(name) for name in by_name}
+
+
+def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
+    results, _ = read_results(job.final, job.notebook)
+    for claim_id, entry in (results["claims"] if results else {}).items():
+        if claim_id in ledger:
+            digest = registered(ledger[claim_id], paths, job.notebook)
+            if entry.get("protocol") != digest:
+                return f"the protocol of {claim_id} has changed"
+    return None
 
 
 def _next(waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
@@ -310,7 +327,7 @@ class _Batch:
 
     def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
-        reasons = _reasons(jobs, self.paths, profile)
+        reasons = _reasons(jobs, self.paths, profile, ledger)
         again = []
         for job in jobs:
             reason = reasons[job.notebook]

@@ -48,6 +48,9 @@ def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> di
         "parameters": dict(parameters),
         "code": {module: module_digest(path)[:16] for module, path in modules.items()},
         "packages": package_versions(),
+        "settings": file_digest(
+            source.parents[1] / "settings" / source.parent.name / f"{source.stem}.yml"
+        ),
         # the last digits depend on these two
         "threads": threads,
         "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE"),
@@ -134,6 +137,8 @@ def _changed(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | Non
         if names:
             changes = [f"{n} was {before.get(n)!r:.40}, is {now.get(n)!r:.40}" for n in names]
             return f"another {what}: {_listed(changes)}"
+    if found.get("settings") != expected["settings"]:
+        return "other settings have been chosen since"
     for key in ("threads", "OPENBLAS_CORETYPE"):
         if found.get(key) != expected[key]:
             return f"{key} was {found.get(key)!r:.40}, is {expected[key]!r}"

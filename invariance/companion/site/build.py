@@ -5,17 +5,15 @@ import json
 import os
 import re
 import shutil
-import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from html.parser import HTMLParser
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from ..errors import OutputError
+from ..files import replace_folder
 from ..paths import Paths
 from . import reference
 from .cells import page_of
@@ -76,19 +74,17 @@ def build_site(
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
             draft, source = Path(place) / "site", Path(place) / "source"
-            book = _write_source(material, source)
-            warnings = _sphinx(book, source, draft, Path(place) / "doctrees")
+            warnings = _sphinx(_write_source(material, source), source, draft)
             _prune(draft)
-            problems = material.all_problems() + warnings + dead_links(draft)
             files = sorted(p.relative_to(draft).as_posix() for p in _files(draft))
             (draft / MARKER).write_text(json.dumps({"made by": "invariance", "files": files}))
-            _put(draft, out, Path(place))
+            _put(draft, out)
     except OSError as error:
         raise OutputError(
             f"cannot write the site to {out}: {error.strerror or error}. An earlier one is "
             "untouched; free some space or name a folder that can be written to"
         ) from error
-    return out / "index.html", problems
+    return out / "index.html", material.all_problems() + warnings
 
 
 def refuse_foreign(out: Path) -> None:
@@ -96,27 +92,28 @@ def refuse_foreign(out: Path) -> None:
     if not os.path.lexists(out):
         return
     remedy = "Nothing was changed. Name another folder, or move away what is there yourself"
-    mode = out.lstat().st_mode
-    if not stat.S_ISDIR(mode):
-        what = "a link" if stat.S_ISLNK(mode) else "a file"
+    if out.is_symlink() or not out.is_dir():
+        what = "a link" if out.is_symlink() else "a file"
         raise SiteError(f"{out} is {what}, not a folder of an earlier site. {remedy}")
-    found = sorted(p.relative_to(out).as_posix() for p in _files(out))
-    if not found and not any(out.iterdir()):
-        return
+    found = [p.relative_to(out).as_posix() for p in _files(out)]
     known = _marked(out)
-    if known is None:
-        raise SiteError(f"{out} holds {_some(found)} and was not made by this command. {remedy}")
-    foreign = [name for name in found if name not in known and name != MARKER]
-    if foreign:
-        raise SiteError(f"{out} holds {_some(foreign)} beside an earlier site. {remedy}")
+    if known is None and any(out.iterdir()):
+        some = ", ".join(sorted(found)[:3]) or "folders"
+        raise SiteError(f"{out} holds {some} and was not made by this command. {remedy}")
+    if foreign := sorted({*found} - {MARKER} - (known or set())):
+        raise SiteError(f"{out} holds {', '.join(foreign[:3])} beside an earlier site. {remedy}")
+
+
+def _put(draft: Path, out: Path) -> None:
+    refuse_foreign(out)  # a minute has passed
+    replace_folder(draft, out)
 
 
 def _marked(folder: Path) -> set[str] | None:
+    """Names of the files that an earlier call wrote; None for a folder of someone else."""
     marker = folder / MARKER
-    if marker.is_symlink() or not marker.is_file():
-        return None
     try:
-        content = json.loads(marker.read_text(encoding="utf-8"))
+        content = {} if marker.is_symlink() else json.loads(marker.read_text(encoding="utf-8"))
         return set(content["files"]) if content["made by"] == "invariance" else None
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
@@ -129,84 +126,50 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more if names else "folders"
-
-
-def _put(draft: Path, out: Path, place: Path) -> None:
-    """`draft` in the place of `out`, which goes with the temporary folder."""
-    refuse_foreign(out)  # an hour may have passed
-    aside = place / "earlier"
-    draft.chmod(0o755)
-    if out.exists():
-        os.rename(out, aside)
-    try:
-        os.rename(draft, out)
-    except OSError:
-        if aside.exists():
-            os.rename(aside, out)
-        raise
-
-
 # ---------------------------------------------------------------------------- the Sphinx project
 
 
 def _write_source(material: Material, source: Path) -> Book:
+    """The pages as Sphinx reads them; every one but the first stands in a table of contents."""
     shutil.copytree(_HERE / "pages", source)
     shutil.copytree(_HERE / "static", source / "static")
     pages = {notebook.name: page_of(notebook) for notebook in material.notebooks.values()}
-    book = Book(material, pages, source / "pictures")
-    for name, page in pages.items():
-        _write(source / f"{name}.ipynb", page.ipynb)
+    texts = {f"{name}.ipynb": page.ipynb for name, page in pages.items()}
+    written = dict(reference.pages())
+    contents = {"papers/index": [f"papers/{paper.key}" for paper in material.papers]}
+    contents["api/index"] = [f"api/{module}" for module in public()]
+    groups = {"compare": "compare/index", "guides": "guides/index"}
     for paper in material.papers:
-        title = f"{paper.short}: {paper.title}" if paper.title else paper.short
-        notebooks = [name for name in pages if name.startswith(f"{paper.key}/")]
-        shown = f"```{{gallery}} {paper.key}/\n```\n\n{_contents(notebooks)}"
-        text = f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n{shown}"
-        _write(source / "papers" / f"{paper.key}.md", text)
-    _append(source / "papers/index.md", _contents([f"papers/{p.key}" for p in material.papers]))
-    for group in ("compare", "guides"):
-        found = [name for name in pages if name.startswith(f"{group}/")]
-        _append(source / group / "index.md", _contents(found))
-    known = {"compare", "guides", *(paper.key for paper in material.papers)}
-    others = [name for name in pages if name.split("/")[0] not in known]
-    _append(source / "about.md", _contents(others))
-    for address, text in reference.pages():
-        _write(source / f"{address}.rst", text)
-    _append(source / "api/index.md", _contents([f"api/{module}" for module in public()]))
-    return book
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", errors="replace")
-
-
-def _append(path: Path, text: str) -> None:
-    _write(path, (path.read_text(encoding="utf-8") if path.exists() else "") + "\n" + text)
-
-
-def _contents(pages: list[str]) -> str:
-    listed = "\n".join(f"/{page}" for page in pages)
-    return f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n" if pages else ""
+        groups[paper.key] = f"papers/{paper.key}"
+        title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")
+        texts[f"papers/{paper.key}.md"] = (
+            f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n"
+            f"```{{gallery}} {paper.key}/\n```\n"
+        )
+    for name in pages:
+        contents.setdefault(groups.get(name.split("/")[0], "about"), []).append(name)
+    for page, listed in contents.items():
+        text = texts.get(f"{page}.md") or (source / f"{page}.md").read_text(encoding="utf-8")
+        listing = "\n".join(f"/{name}" for name in listed)
+        texts[f"{page}.md"] = f"{text}\n```{{toctree}}\n:hidden:\n\n{listing}\n```\n"
+    for name, text in [*texts.items(), *((f"{a}.rst", text) for a, text in written.items())]:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8", errors="replace")
+    return Book(material, pages, source / "pictures")
 
 
 def _configuration(book: Book) -> dict[str, Any]:
     """What would stand in a ``conf.py``."""
     from invariance import __version__
 
+    extensions = ["autodoc", "autosummary", "napoleon", "mathjax", "viewcode"]
     return {
         "project": "invariance",
         "release": __version__,
         "html_title": f"invariance {__version__}",
         "extensions": [
             "myst_nb",
-            "sphinx.ext.autodoc",
-            "sphinx.ext.autosummary",
-            "sphinx.ext.napoleon",
-            "sphinx.ext.mathjax",
-            "sphinx.ext.viewcode",
+            *(f"sphinx.ext.{name}" for name in extensions),
             "sphinx_copybutton",
             "invariance.companion.site.extension",
         ],
@@ -235,6 +198,7 @@ def _configuration(book: Book) -> dict[str, Any]:
         "html_theme": "pydata_sphinx_theme",
         "html_static_path": ["static"],
         "html_css_files": ["site.css"],
+        "html_js_files": ["widgets.js"],
         "html_search_scorer": str(_HERE / "scorer.js"),
         "html_copy_source": False,
         "html_show_search_summary": False,  # it fetches pages, which a browser refuses from disk
@@ -244,24 +208,22 @@ def _configuration(book: Book) -> dict[str, Any]:
         "html_show_sphinx": False,
         "html_theme_options": {
             "navigation_with_keys": True,
-            "show_nav_level": 1,
             "navigation_depth": 2,
             "collapse_navigation": True,
-            "show_prev_next": True,
             "secondary_sidebar_items": ["page-toc"],
             "navbar_align": "left",
             "footer_start": [],
             "footer_end": [],
-            "use_edit_page_button": False,
         },
-        "html_sidebars": {"index": []},
+        # a class has its module's page one step up; a list of siblings on each would be a megabyte
+        "html_sidebars": {name: [] for name in ("index", "about", "cheatsheet", "api/*.[A-Z]*")},
         "html_context": {"default_mode": "auto"},
         "copybutton_prompt_text": r">>> |\.\.\. ",
         "copybutton_prompt_is_regexp": True,
     }
 
 
-def _sphinx(book: Book, source: Path, out: Path, doctrees: Path) -> list[str]:
+def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     """Run Sphinx; its warnings, one line each."""
     from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -270,8 +232,8 @@ def _sphinx(book: Book, source: Path, out: Path, doctrees: Path) -> list[str]:
     jobs = min(2, os.cpu_count() or 1) if sys.platform != "win32" else 1
     with patch_docutils(), docutils_namespace():
         app = Sphinx(
-            source, None, out, doctrees, "html", _configuration(book), status=None,
-            warning=warning, freshenv=True, parallel=jobs,
+            source, None, out, source.with_name("doctrees"), "html", _configuration(book),
+            status=None, warning=warning, freshenv=True, parallel=jobs,
         )  # fmt: skip
         app.build(force_all=True)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", warning.getvalue())
@@ -281,7 +243,6 @@ def _sphinx(book: Book, source: Path, out: Path, doctrees: Path) -> list[str]:
 # names, punctuation and blanks, which have no colour of their own: half of the markup of code
 _UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>')
 _TOOLTIP = re.compile(r' title="invariance\.[\w.]*"')
-
 _METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
 
 
@@ -289,59 +250,19 @@ def _prune(site: Path) -> None:
     """Bring in the one part of MathJax that is used, and drop what no page asks for."""
     spec = find_spec(_MATHJAX)
     assert spec is not None and spec.origin is not None
-    mathjax = Path(spec.origin).parent / "static" / "mathjax"
-    target = site / "_static" / "mathjax"
-    target.mkdir(parents=True)
-    shutil.copy(mathjax / "tex-chtml.js", target)
-    fonts = Path("output/chtml/fonts/woff-v2")
+    mathjax, target = Path(spec.origin).parent / "static/mathjax", site / "_static/mathjax"
+    fonts = "output/chtml/fonts/woff-v2"
     shutil.copytree(mathjax / fonts, target / fonts)
+    shutil.copy(mathjax / "tex-chtml.js", target)
     for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in site.rglob("*.html"):
-        parts = re.split(r"(<pre.*?</pre>)", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        parts = re.split(
+            r"(<pre.*?</pre>|<script.*?</script>)", path.read_text("utf-8"), flags=re.S
+        )
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-        page = _UNCOLOURED.sub(r"\1", "".join(parts))
-        page = _TOOLTIP.sub("", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
+        page = _TOOLTIP.sub("", _UNCOLOURED.sub(r"\1", "".join(parts)))
         if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
-            page = _METHOD.sub(r"\1", page)
+            page = _METHOD.sub(r"\1", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
         path.write_text(page, encoding="utf-8")
-
-
-# ------------------------------------------------------------------------------------------ links
-
-
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found: Mapping[str, str | None] = dict(attrs)
-        self.ids |= {v for k, v in attrs if k in ("id", "name") and v}
-        self.links += [v for k in ("href", "src") if (v := found.get(k))]
-
-
-def dead_links(site: Path) -> list[str]:
-    """Links of the site's pages to files and places that are not there."""
-    pages = {}
-    for path in sorted(site.rglob("*.html")):
-        pages[path] = _Links()
-        pages[path].feed(path.read_text(encoding="utf-8"))
-    dead = []
-    for path, page in pages.items():
-        for address in dict.fromkeys(page.links):
-            parts = urlsplit(address)
-            if parts.scheme or parts.netloc:
-                continue
-            target = (
-                path
-                if not parts.path
-                else Path(os.path.normpath(path.parent / unquote(parts.path)))
-            )
-            there = target in pages or target.is_file()
-            at = unquote(parts.fragment)
-            if not there or (at and target in pages and at not in pages[target].ids | {"top"}):
-                dead.append(f"{path.relative_to(site)}: {address} leads nowhere")
-    return dead

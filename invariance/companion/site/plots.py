@@ -1,72 +1,18 @@
-"""Pictures drawn as SVG elements: an orbit that moves, and one dot plot per paper."""
+"""One dot plot per paper: the printed values on a line and ours beside it."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
-import numpy as np
-
+from ..ledger.verdicts import FAILED, VERDICTS
 from .material import Paper, Row
+from .svg import draw, start, write
 
-__all__ = ["dot_plot", "orbit"]
+__all__ = ["dot_plot"]
 
 _WIDTH, _LABELS, _LINE = 760, 250, 18
 _MOST_DEVIATIONS = 1000.0
-
-
-def _draw(parent: Element, tag: str, name: str = "", **attributes: float | str) -> Element:
-    """An element below another, of class `name`."""
-    written = {k: v if isinstance(v, str) else f"{v:.1f}" for k, v in attributes.items()}
-    return SubElement(parent, tag, written | ({"class": name} if name else {}))
-
-
-def _text(parent: Element, x: float, y: float, words: str, name: str = "", at: str = "") -> None:
-    node = _draw(parent, "text", name, x=x, y=y, **({"text-anchor": at} if at else {}))
-    node.text = words
-
-
-def _svg(width: float, height: float, name: str) -> Element:
-    return Element("svg", {"viewBox": f"0 0 {width:.0f} {height:.0f}", "class": name,
-                           "xmlns": "http://www.w3.org/2000/svg"})  # fmt: skip
-
-
-def orbit(n: int = 8) -> Element:
-    """A ring of readings that turns, its inner products that turn with it, their CDF that stays.
-
-    The template and the readings are drawn once; every number shown is computed from them.
-    """
-    rng = np.random.default_rng(3)
-    x, template = rng.uniform(0.15, 1, n), rng.standard_normal(n)
-    products = np.array([np.roll(template, g) @ x for g in range(n)])
-    height = (products - products.min()) / np.ptp(products) * 0.9 + 0.1
-    svg = _svg(640, 225, "orbit")
-    ring = _draw(svg, "g", transform="translate(110 112)")
-    beads = _draw(ring, "g", "turning")
-    for i, value in enumerate(x):
-        angle = 2 * math.pi * i / n
-        across, down = 62 * math.cos(angle), 62 * math.sin(angle)
-        _draw(beads, "circle", f"tone{i % 4}", cx=across, cy=down, r=5 + 12 * float(value))
-    _text(svg, 110, 215, "the data: x, turned", at="middle")
-    window = _draw(svg, "svg", x=235.0, y=40.0, width=160.0, height=145.0)
-    bars = _draw(window, "g", "sliding")
-    for i in range(2 * n):  # two rounds: sliding by one of them changes nothing
-        tall = 135 * float(height[i % n])
-        place = {"x": 20.0 * i + 2, "y": 140 - tall, "width": 16.0, "height": tall}
-        _draw(bars, "rect", f"tone{i % n % 4}", **place)
-    _text(svg, 315, 215, "⟨x, g t⟩ over the group", at="middle")
-    steps = _draw(svg, "g", transform="translate(455 40)")
-    points, level = ["0,140"], 140.0
-    for value in np.sort(height):
-        along = 150 * float(value)
-        points += [f"{along:.1f},{level:.1f}"]
-        level -= 135 / n
-        points += [f"{along:.1f},{level:.1f}"]
-    points.append(f"160,{level:.1f}")
-    _draw(steps, "polyline", "still", points=" ".join(points))
-    _draw(steps, "path", "axis", d="M0 0V140H160")
-    _text(svg, 535, 215, "their distribution: stays", at="middle")
-    return svg
 
 
 @dataclass(frozen=True)
@@ -124,6 +70,18 @@ def _identities(row: Row) -> Iterator[_Dot]:
     yield _Dot(digits, digits, digits)
 
 
+def _alike(row: Row) -> Iterator[_Dot]:
+    recorded = row.result.recorded if row.result else {}
+    at, reach = (recorded[key][0] / row.claim.margins[0] for key in ("value", "se"))
+    yield _Dot(at, at - 2 * reach, at + 2 * reach)
+
+
+def _bounds(row: Row) -> Iterator[_Dot]:
+    recorded = row.result.recorded if row.result else {}
+    tight, median = (math.log10(recorded[key]) for key in ("tightness", "median_tightness"))
+    yield _Dot(tight, tight, median)
+
+
 def _log(unit: float, most: float) -> Callable[[float], float]:
     """Linear near zero, logarithmic beyond `unit`; -1 to 1 for -`most` to `most`."""
     end = math.asinh(most / unit)
@@ -135,7 +93,7 @@ _PANELS = (
            "value", _values, _log(0.01, 1.2),
            [(-1, "−100 %"), (-0.1, "−10 %"), (-0.01, "−1 %"), (0, "paper"), (0.01, "+1 %"),
             (0.1, "+10 %")],
-           lambda row: row.claim.tolerance / min(map(abs, row.claim.values))),
+           lambda row: row.claim.margins[0] / (abs(row.claim.values[0]) or 1.0)),
     _Panel("orders: each gap in its standard errors (right: as stated)", "order", _orders,
            _log(2, _MOST_DEVIATIONS),
            [(-100, "−100"), (-10, "−10"), (0, "tie"), (10, "10"), (100, "100"), (1000, "≥ 1000")]),
@@ -144,6 +102,11 @@ _PANELS = (
            [(-1, "−1"), (-0.5, "−0.5"), (0, "stated"), (0.5, "+0.5"), (1, "+1")]),
     _Panel("identities: digits to spare below the tolerance", "identity", _identities,
            lambda v: max(-1.0, min(1.0, v / 10)), [(-5, "−5"), (0, "tolerance"), (5, "5")]),
+    _Panel("alike: difference in margins; bar: two standard errors", "same", _alike,
+           lambda v: max(-1.0, min(1.0, v / 2)), [(-1, "−1"), (0, "none"), (1, "1")],
+           lambda row: 1.0),
+    _Panel("bounds: bound over observed, tightest trial; bar: to the median", "bound", _bounds,
+           lambda v: max(-1.0, min(1.0, v / 3)), [(0, "reached"), (1, "10"), (2, "100")]),
 )  # fmt: skip
 
 
@@ -163,33 +126,31 @@ def dot_plot(paper: Paper) -> Element | None:
     lines = sum(len(rows) + 3 for _, rows in drawn if rows)
     if not lines:
         return None
-    svg, y = _svg(_WIDTH, lines * _LINE + 6, "dots"), 0.0
+    svg, y = start(_WIDTH, lines * _LINE + 6, "dots"), 0.0
     centre = (_WIDTH + _LABELS) / 2
     half = (_WIDTH - _LABELS) / 2 - 12
     for panel, rows in drawn:
         if not rows:
             continue
-        _text(svg, 0, y + 14, panel.title, "panel")
+        write(svg, 0, y + 14, panel.title, "panel")
         top, y = y + 22, y + 22
-        for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in _FAILED):
+        for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in FAILED):
             y += _LINE
-            _text(svg, _LABELS - 6, y, row.claim.id.split("/")[1], "name", at="end")
+            write(svg, _LABELS - 6, y, row.claim.id.split("/")[1], "name", at="end")
             if band := panel.band(row):
                 left, right = (centre + half * panel.scale(v) for v in (-band, band))
                 width = max(right - left, 1.0)
-                _draw(svg, "rect", "margin", x=left, y=y - 10, height=12.0, width=width)
+                draw(svg, "rect", "margin", x=left, y=y - 10, height=12.0, width=width)
             for dot in dots:
                 ends = (centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high))
                 low, at, high = ends
-                group = _draw(svg, "g", f"dot verdict-{row.verdict}")
-                _draw(group, "line", x1=low, x2=high, y1=y - 4, y2=y - 4)
-                _draw(group, "circle", cx=at, cy=y - 4, r=3.5)
+                known = row.verdict if row.verdict in VERDICTS else "open"
+                group = draw(svg, "g", f"dot verdict-{known}")
+                draw(group, "line", x1=low, x2=high, y1=y - 4, y2=y - 4)
+                draw(group, "circle", cx=at, cy=y - 4, r=3.5)
         for value, words in panel.ticks:
             at = centre + half * panel.scale(value)
-            _draw(svg, "line", "grid" if value else "paper", x1=at, x2=at, y1=top, y2=y + 4)
-            _text(svg, at, y + 17, words, "tick", at="middle")
+            draw(svg, "line", "grid" if value else "paper", x1=at, x2=at, y1=top, y2=y + 4)
+            write(svg, at, y + 17, words, "tick", at="middle")
         y += 2 * _LINE - 4
     return svg
-
-
-_FAILED = ("violated", "short")

@@ -12,11 +12,14 @@ from sphinx.application import Sphinx
 from .nodes import python_link
 from .uses import public
 
-__all__ = ["pages", "setup"]
+__all__ = ["homes", "pages", "setup"]
 
-_BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::|>>> .*)$")
-_SPANS = re.compile(r"(:\w+(?::\w+)?:`[^`]*`|``[^`]*``|`[^`]*`_?_?)")
-_EMPHASIS = re.compile(r"(?<![\w*\\])(\*\*?[A-Za-z][\w ,'-]*\*\*?)(?![\w*])")
+_BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
+# roles, code, references and emphasis stay; bars, stars and underscores outside are themselves
+_MARKUP = re.compile(
+    r"(:\w+(?::\w+)?:`[^`]*`|``[^`]*``|`[^`]*`_?_?"
+    r"|(?<![\w*\\])\*\*?[A-Za-z][\w ,'-]*\*\*?(?![\w*]))"
+)
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -24,25 +27,20 @@ def pages() -> Iterator[tuple[str, str]]:
     for module, names in public().items():
         owner = import_module(module)
         classes = [name for name in names if isinstance(getattr(owner, name), type)]
-        functions = [name for name in names if name not in classes]
-        title = module.removeprefix("invariance.")
-        text = f"{_headed(title)}.. automodule:: {module}\n   :no-members:\n\n"
-        text += f".. autosummary::\n   :nosignatures:\n\n{_listed(names)}\n\n"
-        for name in functions:
-            text += (
-                f"{_headed(name, '-')}.. autofunction:: {name}\n\n.. used-in:: {module}.{name}\n\n"
-            )
-        if classes:
-            listed = _listed(f"/api/{module}.{name}" for name in classes)
-            text += f".. toctree::\n   :hidden:\n\n{listed}\n"
-        yield f"api/{module}", text
-        for name in classes:
-            yield (
-                f"api/{module}.{name}",
-                f"{_headed(name)}.. currentmodule:: {module}\n\n.. autoclass:: {name}\n"
-                "   :members:\n   :inherited-members:\n\n"
-                f".. used-in:: {module}.{name}\n",
-            )
+        text = f"{_headed(module.removeprefix('invariance.'))}.. automodule:: {module}\n"
+        text += f"   :no-members:\n\n.. autosummary::\n   :nosignatures:\n\n{_listed(names)}\n\n"
+        for name in names:
+            used = f".. used-in:: {module}.{name}\n\n"
+            if name not in classes:
+                text += f"{_headed(name, '-')}.. autofunction:: {name}\n\n{used}"
+            else:
+                shown = f".. currentmodule:: {module}\n\n.. autoclass:: {name}\n   :members:\n"
+                yield (
+                    f"api/{module}.{name}",
+                    f"{_headed(name)}{shown}   :inherited-members:\n\n{used}",
+                )
+        listed = _listed(f"/api/{module}.{name}" for name in classes)
+        yield f"api/{module}", f"{text}.. toctree::\n   :hidden:\n\n{listed}\n"
 
 
 def _headed(title: str, line: str = "=") -> str:
@@ -54,7 +52,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _escaped(lines: list[str]) -> Iterator[str]:
-    """Bars, stars and underscores of plain text are themselves; code and formulas stay."""
+    """Plain text of a docstring as it stands; blocks of code, examples and formulas are left."""
     inside: int | None = None  # indentation of the line that a block of code hangs on
     example = False
     for line in lines:
@@ -63,22 +61,15 @@ def _escaped(lines: list[str]) -> Iterator[str]:
         if inside is not None and line.strip() and depth <= inside:
             inside = None
         if inside is None and not example:
-            if (block := _BLOCK.fullmatch(line)) and not line.strip().startswith(">>>"):
+            if block := _BLOCK.fullmatch(line):
                 inside = len(block[1])
             if not line.strip().startswith(".. "):
-                line = "".join(
-                    part if index % 2 else _plain(part)
-                    for index, part in enumerate(_SPANS.split(line))
-                )
+                parts = _MARKUP.split(line)
+                parts[::2] = [
+                    re.sub(r"(?<!\\)([|*]|(?<=\w)_(?!\w))", r"\\\1", p) for p in parts[::2]
+                ]
+                line = "".join(parts)
         yield line
-
-
-def _plain(text: str) -> str:
-    parts = _EMPHASIS.split(text)
-    return "".join(
-        part if index % 2 else re.sub(r"(?<!\\)([|*]|(?<=\w)_(?!\w))", r"\\\1", part)
-        for index, part in enumerate(parts)
-    )
 
 
 def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -94,18 +85,15 @@ def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any)
 
 
 @cache
-def _homes() -> dict[str, str]:
-    """Full names by short ones, where only one module has it."""
-    found: dict[str, list[str]] = {}
-    for module, names in public().items():
-        for name in names:
-            found.setdefault(name, []).append(f"{module}.{name}")
-    return {name: full[0] for name, full in found.items()}
+def homes() -> dict[str, str]:
+    """Full names by short ones; the first module that has one counts."""
+    named = [(name, f"{module}.{name}") for module, names in public().items() for name in names]
+    return dict(reversed(named))
 
 
 def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
     """A word between backquotes: a link where it names something public, else as it stands."""
-    full = _homes().get(text.removesuffix("()").rpartition(".")[2])
+    full = homes().get(text.removesuffix("()").rpartition(".")[2])
     if full is None or text.startswith("."):
         return [nodes.literal(text, text)], []
     return [python_link(inliner.document.settings.env.current_document.docname, full)], []

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 
-__all__ = ["MODULES", "public", "used_by", "uses"]
+__all__ = ["MODULES", "public", "tree", "uses"]
 
 #: What the reference documents, from the ground up.
 MODULES = (
@@ -45,11 +45,8 @@ def _canonical() -> dict[int, str]:
     """The full name that an object is documented under, by the object's identity."""
     found: dict[int, str] = {}
     for name in MODULES:
-        try:
-            module = import_module(name)
-        except ModuleNotFoundError:
-            continue
-        for short in getattr(module, "__all__", ()):
+        module = import_module(name)
+        for short in module.__all__:
             value = getattr(module, short)
             if callable(value) and value.__doc__:
                 found.setdefault(id(value), f"{name}.{short}")
@@ -61,8 +58,7 @@ def _named(module: str, name: str) -> object:
     if module.split(".")[0] != "invariance":
         return None
     try:
-        owner = import_module(module)
-        return getattr(owner, name, None) or import_module(f"{module}.{name}")
+        return getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
     except ImportError:
         return None
 
@@ -75,32 +71,21 @@ def tree(source: str) -> ast.AST:
         return ast.Module(body=[], type_ignores=[])
 
 
-def uses(source: str) -> list[str]:
+@cache
+def uses(source: str) -> tuple[str, ...]:
     """Full names of what is imported from the package's documented modules, in order."""
-    documented = _canonical()
-    bound: dict[str, object] = {}
-    found: dict[str, None] = {}
-    parsed = tree(source)
-    for node in ast.walk(parsed):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                value = _named(node.module, alias.name)
-                bound[alias.asname or alias.name] = value
-                if id(value) in documented:
-                    found[documented[id(value)]] = None
-    for node in ast.walk(parsed):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            owner = bound.get(node.value.id)
-            value = getattr(owner, node.attr, None) if isinstance(owner, ModuleType) else None
-            if id(value) in documented:
-                found[documented[id(value)]] = None
-    return list(found)
-
-
-def used_by(sources: Mapping[str, str]) -> dict[str, list[str]]:
-    """Notebooks by the full name of what they use."""
-    found: dict[str, list[str]] = {}
-    for notebook, source in sources.items():
-        for name in uses(source):
-            found.setdefault(name, []).append(notebook)
-    return found
+    parsed = list(ast.walk(tree(source)))
+    bound = {
+        alias.asname or alias.name: _named(node.module, alias.name)
+        for node in parsed
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+    }
+    attributes = [
+        getattr(bound[node.value.id], node.attr, None)
+        for node in parsed
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if isinstance(bound.get(node.value.id), ModuleType)
+    ]
+    found = (_canonical().get(id(value)) for value in [*bound.values(), *attributes])
+    return tuple(dict.fromkeys(filter(None, found)))

@@ -25,7 +25,8 @@ class Subject:
         shape = group.shape
         if shape is not None and (np.ndim(shape) != 1 or np.asarray(shape).dtype.kind not in "iu"):
             self.fail(f"shape must be a property: a tuple of integers or None; got {shape!r:.80}")
-        self.X = rng.standard_normal((3, group.n_features or 5))
+        # 60 entries are rows of points of up to six coordinates, where any length will do.
+        self.X = rng.standard_normal((3, group.n_features or 60))
         self.scale = np.linalg.norm(self.X, axis=1).max()
 
     def fail(self, what: str, *elements: Any) -> NoReturn:

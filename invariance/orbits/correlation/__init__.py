@@ -7,7 +7,10 @@ never separates opposite shifts, whose values are E + O and E - O with maximum E
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from .base import ShiftCorrelation
 from .frequencies import FrequencyCorrelation
@@ -28,9 +31,20 @@ def shift_correlation(
     shown : tuple (share of rows, share of columns)
         Of pixels that are not blank in a block of first images.
     """
-    ways = [
-        (RowCorrelation(grid, shifts, n_channels, dtype), shown[0]),
-        (RowCorrelation(grid, shifts, n_channels, dtype, transposed=True), shown[1]),
-        (FrequencyCorrelation(grid, shifts, n_channels, dtype), 1.0),
-    ]
+    shifts = np.asarray(shifts)
+    key = tuple(grid), shifts.tobytes(), shifts.shape, shifts.dtype, n_channels, np.dtype(dtype)
+    ways = zip(_ways(*key), (*shown, 1.0), strict=True)
     return min(ways, key=lambda way: sum(way[0].operations(way[1]).values()))[0]
+
+
+@lru_cache(maxsize=16)
+def _ways(
+    grid: Any, data: bytes, shape: Any, integers: Any, n_channels: int, dtype: Any
+) -> tuple[ShiftCorrelation, ...]:
+    """Kept for further calls: on a few small points making them would take most of the time."""
+    given = grid, np.frombuffer(data, integers).reshape(shape), n_channels, dtype
+    return (
+        RowCorrelation(*given),
+        RowCorrelation(*given, transposed=True),
+        FrequencyCorrelation(*given),
+    )

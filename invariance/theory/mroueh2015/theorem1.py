@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
+from scipy.special import gammaln
 
 from ...parameters import Array, Kind, ParameterError, Positive, short
 from ..quantities import checked
@@ -15,6 +16,8 @@ __all__ = [
     "chi2_upper_tail_bound",
     "clark_max_moments",
     "orbit_distance",
+    "sphere_gap",
+    "sphere_slack",
     "theorem1_delta1",
     "theorem1_delta2",
     "theorem1_deviation",
@@ -177,6 +180,40 @@ def theorem1_deviation(
     0.4827
     """
     return R * np.asarray(eps, dtype=float) + theorem1_gap(distance, d, eps=eps, R=R)
+
+
+@checked(_KINDS, d=Array(least=1))
+def sphere_gap(distance: ArrayLike, d: ArrayLike) -> NDArray:
+    r"""Distance of the kernel from its limit for templates uniform on the sphere (remark 1).
+
+    Nothing is rejected, :math:`s = R`, and a coordinate of such a template has mean size
+    :math:`c_d \sqrt{2 / \pi d}`, so that exactly
+
+    .. math:: K_s - (s - d_G) = -(c_d - 1)\, d_G , \qquad
+              c_d = \sqrt{d/2}\; \Gamma(d/2) \,/\, \Gamma((d + 1)/2) .
+
+    >>> float(sphere_gap(0.1, 3).round(5))
+    -0.00854
+    """
+    d = np.asarray(d, dtype=float)
+    ratio = np.sqrt(d / 2) * np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))
+    return (1 - ratio) * np.asarray(distance, dtype=float)
+
+
+@checked(_KINDS, d=Array(least=1))
+def sphere_slack(d: ArrayLike, *, R: float = 1.0) -> NDArray:
+    r"""Theorem 1's delta2 for templates uniform on the sphere (remark 1); delta1 is zero.
+
+    By Wendel's inequality :math:`c_d \le \sqrt{1 + 1/d} \le 1 + 1/2d`, and
+    :math:`d_G \le 2R / \sqrt{2 \pi d}`, hence
+
+    .. math:: 0 \le (s - d_G) - K_s \le \frac{R}{d \sqrt{2 \pi d}} .
+
+    >>> float(sphere_slack(3).round(4))
+    0.0768
+    """
+    d = np.asarray(d, dtype=float)
+    return R / (d * np.sqrt(2 * np.pi * d))
 
 
 @checked(_KINDS)

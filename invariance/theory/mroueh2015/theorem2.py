@@ -19,6 +19,7 @@ __all__ = [
     "corollary1_sizes",
     "expected_inner_product",
     "mean_maximum",
+    "remark4_kernel",
     "theorem2_bins",
     "theorem2_constants",
     "theorem2_elements",
@@ -110,6 +111,35 @@ def mean_maximum(projections: ArrayLike, others: ArrayLike) -> NDArray:
     above = np.append(np.cumsum(listed[::-1])[::-1], 0)
     below = np.searchsorted(listed, values)
     return np.asarray(((below * values + above[below]) / len(listed)).mean(axis=1))
+
+
+@checked(_KINDS, projections=Array(3), weights=Array(1, least=0))
+def remark4_kernel(projections: ArrayLike, weights: ArrayLike, *, s: float) -> NDArray:
+    r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
+
+    .. math:: K_s(x, z) = \int_G \int_G \Bigl( \int s - \max(\langle x, gt \rangle,
+              \langle z, g't \rangle)\, p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') .
+
+    Parameters
+    ----------
+    projections : array of shape (n_templates, n_points, |G|)
+        ``<x, g t>``.
+    weights : array of shape (n_templates,)
+        p(t); they sum to one.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_points)
+
+    Examples
+    --------
+    >>> remark4_kernel([[[0.0, 1.0], [0.5, 0.5]]], [1.0], s=2.0)
+    array([[1.25, 1.25],
+           [1.25, 1.5 ]])
+    """
+    values, p = np.asarray(projections, dtype=float), np.asarray(weights, dtype=float)
+    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in values]
+    return s - np.tensordot(p, np.asarray(maxima), 1)
 
 
 @checked(_KINDS, n_elements=Array(least=1))

@@ -14,8 +14,10 @@ def test_the_ledger_of_the_four_papers_loads():
     papers = Counter(claim.paper_key for claim in ledger.values())
     assert set(papers) == {"mroueh2015", "raj2017", "liu2022", "soleymani2025"}
     assert {claim.kind for claim in ledger.values()} == set(KINDS)
+    assert len(ledger) == 133
     svm = [claim for claim in ledger.values() if claim.id.startswith("liu2022/table2-mnist")]
-    assert {claim.tolerance for claim in svm} == {0.02, 1.0}
+    assert {claim.margin for claim in svm} == {"0.02", "1"}
+    assert ledger["liu2022/table1-mnist"].margins == (4.5, 37.5)
 
 
 def test_printed_digits_survive(project):
@@ -26,6 +28,12 @@ def test_printed_digits_survive(project):
     assert ledger["demo/number"].scalar and not ledger["demo/pair"].scalar
 
 
+def test_our_fields(project):
+    claim = load_ledger(project.ledger)["demo/order"]
+    assert (claim.protocol, claim.note) == ("ten draws", "b is ours")
+    assert claim.history[0].gave == "1 against 2" and claim.history[0].verdict == "violated"
+
+
 def test_unknown_id_suggests_close_ones(project):
     with pytest.raises(LedgerError, match=r"demo/numbr.*Did you mean 'demo/number'"):
         load_ledger(project.ledger)["demo/numbr"]
@@ -34,16 +42,25 @@ def test_unknown_id_suggests_close_ones(project):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("{id: demo/a, kind: value, source: s, data: full}", "demo/a.*'paper' and 'better'"),
+        ("{id: demo/a, kind: value, source: s, data: full}", "'paper' and 'better' and 'margin'"),
+        ("{id: demo/a, kind: same, source: s, data: full}", "needs the fields 'margin'"),
         ("{id: demo/a, kind: valu, source: s, data: full}", "demo/a.*kind: 'valu'"),
         ("{id: demo/a, kind: order, source: s}", "demo/a.*no field 'data'"),
         ("{id: a, kind: order, source: s, data: full}", "<paper>/<claim>"),
-        ("{id: demo/a, kind: order, source: s, data: full, tolerence: 1}", "mean 'tolerance'"),
-        ("{id: demo/a, kind: order, source: s, data: full, tolerance: -1}", "negative"),
-        ("{id: demo/a, kind: order, source: s, data: full, tolerance: inf}", "'inf' is not a fin"),
-        ("{id: demo/a, kind: order, source: s, data: full, tolerance: nan}", "'nan' is not a fin"),
+        ("{id: demo/a, kind: order, source: s, data: full, margni: 1}", "mean 'margin'"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: -1}", "negative"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: inf}", "'inf' is not a fin"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: nan %}", "'nan %' is not a"),
+        (
+            "{id: demo/a, kind: order, source: s, data: full, protocol: [a]}",
+            "protocol: .* not text",
+        ),
+        ("{id: demo/a, kind: order, source: s, data: full, history: [a]}", "history: expected"),
         ("{id: demo/a, kind: value, source: s, data: full, better: up, paper: 1}", "better: 'up'"),
-        ("{id: demo/a, kind: value, source: s, data: full, better: lower, paper: x}", "'x' is not"),
+        (
+            "{id: demo/a, kind: value, source: s, data: full, better: lower, margin: 1, paper: x}",
+            "'x' is not",
+        ),
         ("just text", "claim 1"),
         (
             "{id: demo/a, kind: order, source: s, data: full}\n"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.protocols import registered
 from invariance.companion.ledger.scoreboard import (
     BEGIN,
     END,
@@ -18,15 +20,21 @@ from invariance.companion.ledger.scoreboard import (
     scoreboard,
     with_scoreboard,
 )
+from invariance.companion.ledger.settings import Choice, write_settings
 from invariance.companion.paths import Paths
 
 ROOT = Path(__file__).parents[3]
 
 
-def _publish(project, notebook: str, profile: str = "full", **verdicts: str) -> Path:
+def _publish(
+    project, notebook: str, profile: str = "full", protocol: str | None = "", **verdicts: str
+) -> Path:
+    ledger = load_ledger(project.ledger)
     claims = {
         f"demo/{claim}": {"verdict": verdict, "reason": f"{claim} is 1 < b", "note": "a note",
-                          "kind": "value", "recorded": {}, "ours": "1", "data": None}
+                          "kind": "value", "recorded": {}, "ours": "1", "data": None,
+                          "protocol": registered(ledger[f"demo/{claim}"], project, notebook)
+                          if protocol == "" else protocol}
         for claim, verdict in verdicts.items()
     }  # fmt: skip
     path = project.published(notebook) / "results.json"
@@ -51,13 +59,50 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
         (project.figures / "demo/a/results.json").read_text().replace("demo/pair", "demo/same")
     )
     lines = scoreboard(project).splitlines()
-    assert lines[0].startswith("**2 of the 8 claims are reproduced**")
-    assert "| [Demo](notebooks/demo) | 8 | 1 | 1 | 1 | 1 | 4 |" in lines
-    assert "| all | 8 | 1 | 1 | 1 | 1 | 4 |" in lines
-    assert lines[-2:] == [
-        "- **short** [`demo/order`](notebooks/demo/a.py) (f1): order is 1 &lt; b. a note.",
-        "- **violated** [`demo/bound`](notebooks/demo/b.py) (th1): bound is 1 &lt; b. a note.",
-    ]
+    assert lines[0].startswith("**2 of the 9 claims are reproduced**")
+    assert "| [Demo](notebooks/demo) | 9 | 1 | 1 | 1 | 1 | 0 | 0 | 5 |" in lines
+    assert "| all | 9 | 1 | 1 | 1 | 1 | 0 | 0 | 5 |" in lines
+    assert (
+        "- **short** [`demo/order`](notebooks/demo/a.py) (f1): order is 1 &lt; b. a note." in lines
+    )
+    assert (
+        "- **violated** [`demo/bound`](notebooks/demo/b.py) (th1): bound is 1 &lt; b. a note."
+        in lines
+    )
+    # what an earlier protocol gave stands beside what the registered one gives
+    assert lines[-1] == "- `demo/order` (f1): 1 against 2 (violated), two draws; now 1 (short)."
+
+
+def test_what_no_protocol_announced_does_not_count(project):
+    _publish(project, "demo/a", protocol=None, number="matched", order="violated")
+    _publish(project, "demo/b", protocol="0" * 16, pair="better")
+    _publish(project, "demo/c", near="matched")  # the ledger holds no protocol for it
+    board = scoreboard(project)
+    assert board.startswith("**0 of the 9 claims are reproduced**")
+    assert "3 results were measured before protocols were registered" in board
+    assert "By the rules of their time 2 of them were matched or better." in board
+    assert "1 results were measured by another protocol" in board
+    assert "| all | 9 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 3 | 5 |" in board
+    assert "**violated**" not in board
+
+
+def test_settings_are_part_of_the_protocol(project):
+    path = _publish(project, "demo/a", number="matched")
+    assert scoreboard(project).startswith("**1 of the 9")
+    choice = Choice(3.0, [1.0, 3.0], "leave-one-out", True, [0.5, 0.7], [])
+    write_settings(project.settings("demo/a"), "demo/a", {"width": choice})
+    assert scoreboard(project).startswith("**0 of the 9")
+    path.unlink()
+    path.parent.rmdir()
+    _publish(project, "demo/a", number="matched")
+    assert scoreboard(project).startswith("**1 of the 9")
+    # a last digit of a score changes nothing, another grid does
+    kept = {"width": replace(choice, scores=[0.5, 0.71])}
+    write_settings(project.settings("demo/a"), "demo/a", kept)
+    assert scoreboard(project).startswith("**1 of the 9")
+    other = {"width": replace(choice, grid=[2.0, 3.0])}
+    write_settings(project.settings("demo/a"), "demo/a", other)
+    assert scoreboard(project).startswith("**0 of the 9")
 
 
 def test_one_figure_a_paper_once_it_is_there(project):

@@ -1,4 +1,4 @@
-"""Every rule of the table in `verdicts`, on both sides of its threshold."""
+"""Every outcome of every kind of claim, on both sides of its threshold."""
 
 import json
 
@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from invariance.companion.errors import RecordError
 from invariance.companion.ledger.claims import Claim
-from invariance.companion.ledger.verdicts import VERDICTS, judge
+from invariance.companion.ledger.verdicts import VERDICTS, beside, combined, judge
 from invariance.companion.notebook.recording import record
 from invariance.evaluation.means import Score
-from invariance.evaluation.rates import fit_rate
+from invariance.evaluation.rates import RateFit, fit_rate
 
-NUMBER = Claim("p/number", "value", "t", "full", paper=("98.90",), better="higher")
+NUMBER = Claim("p/n", "value", "t", "full", paper=("98.90",), better="higher", margin="0.5")
 ERROR = Claim(
-    "p/error", "value", "t", "full", paper=("14.01", "13.7"), scalar=False, better="lower"
+    "p/e", "value", "t", "full", paper=("14.0", "20"), scalar=False, better="lower", margin="10 %"
 )
+ALIKE = Claim("p/a", "same", "t", "full", margin="1")
 ORDER = Claim("p/order", "order", "f", "generated")
 BOUND = Claim("p/bound", "bound", "t", "generated")
 RATE = Claim("p/rate", "rate", "t", "generated")
-SAME = Claim("p/same", "identity", "t", "generated", tolerance=1e-10)
+SAME = Claim("p/same", "identity", "t", "generated")
 
 
 def verdict(claim, **numbers):
@@ -29,72 +30,101 @@ def verdict(claim, **numbers):
     result = judge(claim, recorded)
     # what is stored gives the same verdict as what was measured
     stored = json.loads(json.dumps(recorded, sort_keys=True, allow_nan=False))
-    assert judge(claim, stored) == result
+    assert judge(claim, stored) == result and beside(claim, stored) == beside(claim, recorded)
     assert result.verdict in VERDICTS and result.reason and result.ours
     return result
 
 
 @pytest.mark.parametrize(
-    ("numbers", "expected"),
+    ("value", "se", "expected"),
     [
-        ({"value": 98.905}, "matched"),  # half a unit of the last printed digit
-        ({"value": 98.894}, "short"),
-        ({"value": 98.91}, "better"),
-        ({"value": 98.7, "se": 0.1}, "matched"),  # two standard errors, exactly
-        ({"value": 98.69, "se": 0.1}, "short"),
-        ({"value": 99.11, "se": 0.1}, "better"),
-        ({"samples": [98.5, 98.9, 99.3]}, "matched"),
+        (98.90, 0.25, "matched"),  # the whole interval, ends included
+        (99.20, 0.10, "matched"),
+        (99.31, 0.10, "better"),  # beyond 98.90 as a whole, and not within the margin
+        (99.50, 0.29, "better"),
+        (98.50, 0.06, "short"),
+        (98.00, 0.10, "short"),
+        (98.90, 0.26, "inconclusive"),  # holds the printed number and leaves the margin
+        (99.50, 0.31, "inconclusive"),
+        (98.30, 0.31, "inconclusive"),
+        (98.90, 0.0, "inconclusive"),  # no error, and no reason for none
     ],
 )
-def test_value(numbers, expected):
-    result = verdict(NUMBER, **numbers)
+def test_value(value, se, expected):
+    result = verdict(NUMBER, value=value, se=se)
     assert result.verdict == expected
     assert "98.90" in result.reason
 
 
-def test_value_with_a_stated_tolerance():
-    near = Claim("p/n", "value", "t", "full", paper=("90",), better="higher", tolerance=1.0)
-    assert verdict(near, value=89.0).verdict == "matched"
-    assert verdict(near, value=88.9).verdict == "short"
-    svm = Claim("p/n", "value", "t", "full", paper=("89.23",), better="higher", tolerance=0.02)
-    assert verdict(svm, value=89.25).verdict == "matched"
-    assert verdict(svm, value=89.21).verdict == "matched"
-    assert verdict(svm, value=89.20).verdict == "short"
+def test_a_value_in_which_nothing_varies():
+    svm = Claim("p/n", "value", "t", "full", paper=("89.23",), better="higher", margin="0.02")
+    for value, expected in ((89.25, "matched"), (89.21, "matched"), (89.20, "short"),
+                            (89.26, "better")):  # fmt: skip
+        assert verdict(svm, value=value, exact="the paper's split").verdict == expected
+    # repeated, and the same every time
+    assert verdict(svm, samples=[89.23, 89.23, 89.23]).verdict == "matched"
+    assert "has no standard error" in verdict(svm, value=89.23).reason
 
 
-def test_value_lists_take_the_worst():
-    assert verdict(ERROR, value=[14.0, 13.72], se=[0.1, 0.0]).verdict == "matched"
-    assert verdict(ERROR, value=[13.0, 12.0]).verdict == "better"
-    assert verdict(ERROR, value=[14.01, 12.0]).verdict == "matched"
-    assert verdict(ERROR, value=[13.0, 14.0]).verdict == "short"
-    result = verdict(ERROR, samples=np.array([[14.0, 13.6], [14.2, 13.8]]))
-    assert result.ours == "14.10 ± 0.10, 13.70 ± 0.10"
+def test_values_of_a_list_each_have_their_margin():
+    assert ERROR.margins == pytest.approx((1.4, 2.0))
+    assert verdict(ERROR, value=[15.3, 21.9], se=0.01).verdict == "matched"
+    assert verdict(ERROR, value=[15.5, 21.9], se=0.01).verdict == "short"
+    assert verdict(ERROR, value=[12.0, 17.0], se=0.01).verdict == "better"
+    assert verdict(ERROR, value=[12.0, 20.0], se=0.01).verdict == "matched"
+    assert verdict(ERROR, value=[14.0, 20.0], se=[0.01, 3]).verdict == "inconclusive"
+    result = verdict(ERROR, samples=np.array([[14.0, 19.9], [14.2, 20.1]]), spread="two draws")
+    assert result.ours == "14.10 ± 0.10, 20.00 ± 0.10"
+    numbers = {"samples": [[14.0, 19.9], [14.2, 20.1]], "spread": "draws"}
+    assert beside(ERROR, record(ERROR, numbers)) == "margin 10 %; 2 repetitions; spread over draws"
+
+
+def test_same():
+    assert verdict(ALIKE, samples=[0.4, -0.4, 0.1]).verdict == "matched"
+    assert verdict(ALIKE, value=-1.3, se=0.1).verdict == "violated"
+    assert verdict(ALIKE, value=1.1, se=0.1).verdict == "inconclusive"
+    assert verdict(ALIKE, value=0.0).verdict == "inconclusive"
+    assert verdict(ALIKE, value=0.5, exact="both are deterministic").verdict == "matched"
 
 
 @pytest.mark.parametrize(
     ("scores", "order", "expected"),
     [
         # errors 0.75 and 1: the gap's is 1.25
-        ({"a": Score(3.5, 0.75), "b": Score(1, 1)}, "a > b", "matched"),
-        ({"a": Score(3.4, 0.75), "b": Score(1, 1)}, "a > b", "short"),
-        ({"a": Score(1, 1), "b": Score(3.5, 0.75)}, "a > b", "violated"),
-        ({"a": Score(1, 1), "b": Score(3.4, 0.75)}, "a > b", "short"),
-        ({"a": Score(1, 1), "b": Score(3.5, 0.75)}, "a >= b", "matched"),
+        ({"a": Score(3.6, 0.75), "b": Score(1, 1)}, "a > b", "matched"),
+        ({"a": Score(3.4, 0.75), "b": Score(1, 1)}, "a > b", "inconclusive"),
+        ({"a": Score(1, 1), "b": Score(3.6, 0.75)}, "a > b", "violated"),
+        ({"a": Score(1, 1), "b": Score(3.4, 0.75)}, "a > b", "inconclusive"),
+        ({"a": Score(3.6, 0.75), "b": Score(1, 1)}, "a >= b", "matched"),
+        ({"a": Score(1, 1), "b": Score(1, 1)}, "a >= b", "inconclusive"),
         ({"a": Score(1, 1), "b": Score(3.6, 0.75)}, "a >= b", "violated"),
-        ({"a": 2, "b": 1}, "a > b", "matched"),  # deterministic
-        ({"a": 1, "b": 1}, "a > b", "short"),
-        ({"a": 1, "b": 1}, "a >= b", "matched"),
-        ({"a": 0.1 + 0.2, "b": 0.3}, "b >= a", "matched"),  # equal up to rounding
-        ({"a": 1, "b": 2}, "a >= b", "violated"),
-        ({"a": 3, "b": 2, "c": 1}, "a > b > c", "matched"),
-        ({"a": 3, "b": 2, "c": 1}, ["a > b", "c < b", "c <= a"], "matched"),
-        ({"a": 3, "b": 2, "c": 1}, ["a", "b", "c"], "matched"),
-        ({"a": 3, "b": 1, "c": 1}, "a > b > c", "short"),
-        ({"a": 3, "b": 1, "c": 2}, "a > b > c", "violated"),
+        ({"a": [2, 2], "b": [1, 1]}, "a > b", "matched"),  # repeated, and always the same
+        ({"a": [1, 1], "b": [1, 1]}, "a > b", "inconclusive"),
+        ({"a": [1, 1], "b": [1, 1]}, "a >= b", "matched"),
+        ({"a": [0.1 + 0.2] * 2, "b": [0.3] * 2}, "b >= a", "matched"),  # equal up to rounding
+        ({"a": [1, 1], "b": [2, 2]}, "a >= b", "violated"),
+        ({"a": [1.9, 2.1], "b": 1}, "a > b", "matched"),  # a printed number
+        ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, "a > b > c", "matched"),
+        ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, ["a > b", "c < b", "c <= a"], "matched"),
+        ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, ["a", "b", "c"], "matched"),
+        ({"a": [3, 3], "b": [1, 1], "c": [1, 1]}, "a > b > c", "inconclusive"),
+        ({"a": [3, 3], "b": [1, 1], "c": [2, 2]}, "a > b > c", "violated"),
+        ({"a": 2, "b": 1}, "a > b", "inconclusive"),  # two numbers, measured once
     ],
 )
 def test_order(scores, order, expected):
     assert verdict(ORDER, order=order, scores=scores).verdict == expected
+
+
+def test_order_of_exact_numbers_and_of_level_ones():
+    assert (
+        verdict(ORDER, order="a > b", scores={"a": 2, "b": 1}, exact="counts").verdict == "matched"
+    )
+    close = {"a": Score(1.0, 0.03), "b": Score(1.05, 0.04)}
+    assert verdict(ORDER, order="a >= b", scores=close).verdict == "inconclusive"
+    assert verdict(ORDER, order="a >= b", scores=close, level=0.2).verdict == "matched"
+    # what is level is said of >= alone
+    assert verdict(ORDER, order="a > b", scores=close, level=0.2).verdict == "inconclusive"
 
 
 def test_pairing_removes_what_repetitions_share():
@@ -102,7 +132,7 @@ def test_pairing_removes_what_repetitions_share():
     shared = rng.normal(size=30)
     scores = {"a": shared + 0.1 + 0.01 * rng.normal(size=30), "b": shared}
     assert verdict(ORDER, order="a > b", scores=scores, paired=True).verdict == "matched"
-    assert verdict(ORDER, order="a > b", scores=scores).verdict == "short"
+    assert verdict(ORDER, order="a > b", scores=scores).verdict == "inconclusive"
     # without a partner there is nothing to pair
     unequal = {"a": scores["a"], "b": shared[:-1]}
     assert "paired" not in verdict(ORDER, order="a > b", scores=unequal, paired=True).reason
@@ -116,41 +146,92 @@ def test_pairing_removes_what_repetitions_share():
 def test_a_strict_order_never_holds_both_ways(a, b):
     one = verdict(ORDER, order="a > b", scores={"a": a, "b": b}).verdict
     other = verdict(ORDER, order="b > a", scores={"a": a, "b": b}).verdict
-    assert {one, other} in ({"matched", "violated"}, {"short"})
+    assert {one, other} in ({"matched", "violated"}, {"inconclusive"})
 
 
 def test_bound():
     x = np.linspace(0, 1, 100)
-    assert verdict(BOUND, lhs=x, rhs=x).verdict == "matched"
-    assert verdict(BOUND, lhs=x, rhs=0.995).verdict == "violated"
-    result = verdict(BOUND, lhs=x, rhs=0.995, allowed=0.01)
+    assert verdict(BOUND, lhs=x, rhs=x, ceiling=2).verdict == "matched"
+    assert verdict(BOUND, lhs=x, rhs=0.995, ceiling=1).verdict == "violated"
+    result = verdict(BOUND, lhs=x, rhs=0.995, allowed=0.01, ceiling=np.inf)
     assert result.verdict == "matched"
-    assert result.ours == "1 of 100 trials violate; smallest margin -0.005"
+    assert result.ours == (
+        "1 of 100 trials violate; bound / observed 0.995 at the tightest, 1.97 in the median"
+    )
+    assert verdict(BOUND, lhs=x, rhs=1.0, ceiling=1.0).verdict == "vacuous"
+    assert verdict(BOUND, lhs=x, rhs=45.0, ceiling=1.0).verdict == "vacuous"
+    assert verdict(BOUND, lhs=x, rhs=45.0).verdict == "inconclusive"  # who knows?
+    # trials that could have failed count, were they few
+    some = verdict(BOUND, lhs=[0.5, 0.5], rhs=[0.9, 3.0], ceiling=1.0)
+    assert some.verdict == "matched" and "1 of them could have" in some.reason
 
 
-def test_rate():
-    x = np.array([1.0, 2, 4, 8])
+def test_a_sharper_reading_saves_a_vacuous_bound():
+    vacuous = {"lhs": [0.1, 0.2], "rhs": 45.0, "ceiling": 1.0}
+    sharp = {"says": "the proof's constants", "lhs": [0.1, 0.2], "rhs": 0.3, "ceiling": 1.0}
+    result = verdict(BOUND, **vacuous, sharper=sharp)
+    assert result.verdict == "matched"
+    assert "vacuous as stated" in result.reason and "the proof's constants" in result.reason
+    assert verdict(BOUND, **vacuous, sharper=[sharp, sharp | {"rhs": 0.15}]).verdict == "vacuous"
+    assert verdict(BOUND, **vacuous, sharper=sharp | {"rhs": 2.0}).verdict == "vacuous"
+    broken = vacuous | {"rhs": 0.15}
+    assert verdict(BOUND, **broken, sharper=sharp).verdict == "violated"
 
-    def fit(slope):
-        return fit_rate(x, x**slope * np.array([1.01, 0.99, 0.99, 1.01]))
 
-    assert verdict(RATE, rates=fit(-0.5), expected=-0.5).verdict == "matched"
-    assert verdict(RATE, rates=fit(-0.9), expected=-0.5).verdict == "better"
-    assert verdict(RATE, rates=fit(-0.9), expected=-0.5, two_sided=True).verdict == "short"
-    assert verdict(RATE, rates=fit(-0.3), expected=-0.5).verdict == "short"
-    assert verdict(RATE, rates=fit(-0.3), expected=-0.5, tolerance=0.2).verdict == "matched"
-    # growth slower than stated is not a decay
-    assert verdict(RATE, rates=fit(0.5), expected=1.0).verdict == "short"
-    both = {"m": fit(-0.5), "n": fit(-1.4)}
-    assert verdict(RATE, rates=both, expected={"m": -0.5, "n": -1.0}).verdict == "matched"
-    law = Claim("p/l", "rate", "t", "generated", two_sided=True)
-    assert verdict(law, rates=fit(-0.9), expected=-0.5).verdict == "short"
+def fitted(slope, width):
+    return RateFit(slope, slope - width, slope + width, 0.0, width / 2, 0.95, 8, "repetitions")
+
+
+@pytest.mark.parametrize(
+    ("slope", "width", "upper_bound", "expected"),
+    [
+        (-0.5, 0.02, False, "matched"),
+        (-0.59, 0.02, False, "matched"),  # within 0.1
+        (-0.41, 0.10, False, "matched"),
+        (-0.62, 0.02, False, "short"),  # a faster decay than an exponent that is stated
+        (-0.62, 0.02, True, "better"),  # than an upper bound
+        (-0.38, 0.02, True, "short"),
+        (-0.5, 0.11, True, "inconclusive"),
+        (-2.17, 0.99, True, "inconclusive"),
+    ],
+)
+def test_rate(slope, width, upper_bound, expected):
+    numbers = {"rates": fitted(slope, width), "expected": -0.5, "upper_bound": upper_bound}
+    assert verdict(RATE, **numbers).verdict == expected
+
+
+def test_rates_of_growth_and_several_rates():
+    def growth(slope, bound):
+        return verdict(RATE, rates=fitted(slope, 0.02), expected=1.0, upper_bound=bound).verdict
+
+    assert [growth(0.8, True), growth(0.8, False), growth(1.2, True)] == [
+        "better",
+        "short",
+        "short",
+    ]
+    both = {"m": fitted(-0.5, 0.02), "n": fitted(-1.4, 0.02)}
+    expected = {"m": -0.5, "n": -1.0}
+    assert verdict(RATE, rates=both, expected=expected, upper_bound=True).verdict == "matched"
+    assert verdict(RATE, rates=both, expected=expected).verdict == "short"
 
 
 def test_identity():
-    assert verdict(SAME, difference=[1e-11, -1e-10]).verdict == "matched"
-    assert verdict(SAME, difference=-2e-10).verdict == "violated"
+    assert verdict(SAME, difference=[1e-11, -1e-10], tolerance=1e-10).verdict == "matched"
+    assert verdict(SAME, difference=-2e-10, tolerance=1e-10).verdict == "violated"
     assert verdict(SAME, difference=2e-10, tolerance=1e-9).verdict == "matched"
+    # a tolerance is no excuse for more than rounding
+    assert verdict(SAME, difference=1e-4, tolerance=1e-3).verdict == "inconclusive"
+    assert verdict(SAME, difference=1e-4, tolerance=1e-6, scale=1e4).verdict == "matched"
+
+
+@given(st.lists(st.sampled_from(VERDICTS), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_the_worst_of_several_decides(verdicts):
+    for worst in ("violated", "short", "inconclusive", "vacuous"):
+        if worst in verdicts:
+            assert combined(verdicts) == worst
+            return
+    assert combined(verdicts) == ("better" if set(verdicts) == {"better"} else "matched")
 
 
 FIT = fit_rate([1, 2, 4], [1, 2, 4])
@@ -159,12 +240,14 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
 @pytest.mark.parametrize(
     ("claim", "numbers", "message"),
     [
-        (NUMBER, {"lhs": 1, "rhs": 2}, r"p/number is of kind value: got lhs, rhs, needs value="),
+        (NUMBER, {"lhs": 1, "rhs": 2}, r"p/n is of kind value: got lhs, rhs, needs samples="),
         (NUMBER, {}, "got nothing"),
         (NUMBER, {"value": 1, "samples": [1, 2]}, "not both"),
-        (NUMBER, {"value": np.nan}, r"p/number: value is nan"),
+        (NUMBER, {"samples": [1, 2], "repetitions": 2}, "go with value="),
+        (NUMBER, {"value": np.nan}, r"p/n: value is nan"),
         (NUMBER, {"value": "much"}, "not numeric"),
         (NUMBER, {"value": 1, "se": -1}, "negative"),
+        (NUMBER, {"value": 1, "exact": True}, "say why"),
         (NUMBER, {"samples": [3.0]}, "at least two repetitions"),
         (NUMBER, {"value": [1, 2]}, r"1 number\(s\), 98.90; got shape \(2,\)"),
         (ERROR, {"samples": [[1, 2], [3, np.inf]]}, r"samples\[1, 1\] is inf"),
@@ -181,11 +264,15 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (BOUND, {"lhs": [1, 2], "rhs": [1, 2, 3]}, "broadcast"),
         (BOUND, {"lhs": [], "rhs": []}, "lhs is empty"),
         (BOUND, {"lhs": 1, "rhs": 2, "allowed": 1.5}, "fraction"),
+        (BOUND, {"lhs": 2, "rhs": 3, "ceiling": 1}, "lhs exceeds the ceiling"),
+        (BOUND, {"lhs": 1, "rhs": 2, "sharper": {"lhs": 1, "rhs": 2}}, "says="),
         (RATE, {"rates": {"m": FIT}, "expected": {"n": 1}}, r"\['m', 'n'\]"),
         (RATE, {"rates": {"m": 0.5}, "expected": {"m": 1}}, "not a fit_rate"),
         (RATE, {"rates": FIT, "expected": np.nan}, "expected is nan"),
+        (RATE, {"rates": fit_rate([1, 2, 4], [1, 2, 4], confidence=0.5), "expected": 1}, "0.95"),
         (BOUND, {"difference": 1}, "of kind bound: got difference"),
-        (Claim("p/i", "identity", "t", "full"), {"difference": 1}, "positive tolerance"),
+        (SAME, {"difference": 1}, "positive tolerance"),
+        (SAME, {"difference": 1, "tolerance": 1, "scale": 0}, "positive scale"),
     ],
 )
 def test_unsuitable_numbers_are_refused(claim, numbers, message):

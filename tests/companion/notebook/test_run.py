@@ -16,6 +16,8 @@ import pytest
 from invariance.companion import Run, Score
 from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
 from invariance.companion.imports import closure, package_folder
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
 from invariance.parameters import ParameterError
 
@@ -67,6 +69,7 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
         "recorded": {"value": [98.8], "se": [0.1], "repetitions": None},
         "note": "measured",
         "data": "digits",
+        "protocol": protocol_digest(load_ledger(project.ledger)["demo/number"]),
     }
     assert "demo/number: matched" in capsys.readouterr().out
 
@@ -98,9 +101,9 @@ def test_parameters_are_recorded_as_they_are_passed(project):
 
 
 def test_recorded_twice(batch, project, monkeypatch):
-    batch.claim("demo/same", difference=0.0)
+    batch.claim("demo/same", difference=0.0, tolerance=1e-10)
     with pytest.raises(RecordError, match="'demo/same' is recorded twice"):
-        batch.claim("demo/same", difference=1.0)
+        batch.claim("demo/same", difference=1.0, tolerance=1e-10)
     figure = plt.figure()
     batch.figure(figure, "a", alt="x")
     with pytest.raises(RecordError, match="figure 'a' is saved twice"):
@@ -110,14 +113,14 @@ def test_recorded_twice(batch, project, monkeypatch):
     # by hand a cell is run again and again: the last one counts
     monkeypatch.delenv("INVARIANCE_RUN_DIR")
     run = Run("p/a")
-    run.claim("demo/same", difference=0.0)
+    run.claim("demo/same", difference=0.0, tolerance=1e-10)
     with pytest.warns(UserWarning, match="the later one replaces the earlier"):
-        run.claim("demo/same", difference=1.0)
+        run.claim("demo/same", difference=1.0, tolerance=1e-10)
     assert results(run)["claims"]["demo/same"]["verdict"] == "violated"
 
 
 def test_bad_results_are_refused_and_leave_the_good_ones(batch):
-    batch.claim("demo/same", difference=0.0)
+    batch.claim("demo/same", difference=0.0, tolerance=1e-10)
     before = (batch.folder / "results.json").read_text()
     with pytest.raises(LedgerError, match="Did you mean 'demo/number'"):
         batch.claim("demo/nmber", value=1)
@@ -326,3 +329,11 @@ def test_cache_refuses_what_has_state(project):
 
 def test_score_is_exported():
     assert Score(1.0).se == 0.0
+
+
+def test_say_prints_what_was_measured(batch, capsys):
+    batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)
+    assert "97.25 % with 7,000 templates" in capsys.readouterr().out
+    for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):
+        with pytest.raises(RecordError, match="say"):
+            batch.say(text, **numbers)

@@ -62,6 +62,14 @@ def test_methods_of_one_figure_differ_by_colour_and_marker(together):
     assert len({style.marker(name) for name in together}) >= len(together) - 1
 
 
+def test_methods_of_one_comparison_differ_by_colour():
+    names = ["krr", "augmentation", "local", "krr-average", "lgika-rff", "lgika-nystrom", "cdf"]
+    names += ["best-fit", "spec-avg", "spec-avg-ridge"]
+    assert len({style.colour(name) for name in names}) == len(names)
+    names = ["linear", "polynomial", "rbf", "published", "bound"]
+    assert len({style.colour(name) for name in names}) == len(names)
+
+
 def test_shades_go_from_light_to_dark_through_the_colour():
     brightness = [sum(to_rgb(shade)) for shade in style.shades("cdf", 5)]
     assert (np.diff(brightness) < 0).all()
@@ -84,3 +92,29 @@ def test_equal_figures_have_equal_bytes_and_an_accessible_title():
     text = svg.decode()
     assert '<svg role="img"' in text and "<title>Rise &amp; fall</title>" in text
     assert "<dc:date>" not in text
+
+
+def _on_a_dark_page(colour):
+    """What the site's style sheet makes of a colour: invert(.92) hue-rotate(180deg)."""
+    inverted = np.array(to_rgb(colour)) * (1 - 2 * 0.92) + 0.92
+    weights = np.array([0.213, 0.715, 0.072])
+    return np.clip(2 * weights @ inverted - inverted, 0, 1)
+
+
+@pytest.mark.parametrize("method", style.METHODS)
+def test_every_colour_stands_out_from_white_and_from_a_dark_page(method):
+    for shade in (style.colour(method), *style.shades(method, 5)):
+        assert style.contrast(shade) >= 3, shade
+        assert style.contrast(_on_a_dark_page(shade), _on_a_dark_page("white")) >= 3, shade
+
+
+def test_labels_stand_at_the_ends_of_their_lines_and_apart():
+    figure, axes = plt.subplots()
+    for name, last in (("a", 1.0), ("b", 1.01), ("c", 5.0)):
+        axes.errorbar([1, 10], [0, last], yerr=0.1, label=name)
+    axes.set(xscale="log", ylim=(0, 6))
+    style.label_ends(axes)
+    levels = [text.get_position()[1] for text in axes.texts]
+    assert [text.get_text() for text in axes.texts] == ["a", "b", "c"]
+    assert np.diff(levels).min() >= 0.055 - 1e-9 and axes.get_xlim()[1] > 10
+    plt.close(figure)

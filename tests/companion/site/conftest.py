@@ -1,18 +1,33 @@
 """A small project with one notebook of each sort, and the site built from it."""
 
 import json
+import os
 import shutil
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import matplotlib.pyplot as plt
 import pytest
 
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.notebook.figures import to_png
 from invariance.companion.paths import Paths
 from invariance.companion.site import reference, uses
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "notebooks" / "claims.yml"
+
+BROWSER = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
 CUNNING = (
@@ -49,6 +64,45 @@ run.claim("mroueh2015/fig1-rls-order", scores=scores)
 for name in names:
     run.claim(f"mroueh2015/theorem1-{{name}}", difference=0)
 """
+
+
+class Page(HTMLParser):
+    """Ids, links and text of a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids: set[str] = {"top"}
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.feed(path.read_text())
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.ids |= {value for key, value in attrs if key in ("id", "name") and value}
+        self.links += [value for key, value in attrs if key in ("href", "src") and value]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def target(page: Path, address: str) -> tuple[Path, str]:
+    """File and anchor that a link on a page leads to."""
+    parts = urlsplit(address)
+    file = Path(os.path.normpath(page.parent / unquote(parts.path))) if parts.path else page
+    return file, unquote(parts.fragment)
+
+
+def dead_links(site: Path) -> list[str]:
+    """Links of the site's pages to files and places that are not there."""
+    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
+    dead = []
+    for path, page in pages.items():
+        for address in dict.fromkeys(page.links):
+            if not urlsplit(address).scheme and not urlsplit(address).netloc:
+                file, at = target(path, address)
+                if not file.is_file() or (at and file in pages and at not in pages[file].ids):
+                    dead.append(f"{path.relative_to(site)}: {address} leads nowhere")
+    return dead
 
 
 def picture() -> bytes:
@@ -112,6 +166,9 @@ def make_project(root: Path) -> Paths:
             "short", "86.1 ± 0.4", recorded={"value": [86.1], "se": [0.4]}, note="fewer pixels"
         ),
     }  # fmt: skip
+    ledger = load_ledger(paths.ledger)
+    for name, entry in claims.items():
+        entry["protocol"] = protocol_digest(ledger[name])
     write_results(paths.published("mroueh2015/xperm"), "mroueh2015/xperm", "full", claims)
     write_results(paths.published("liu2022/few_samples"), "liu2022/few_samples", "full", {})
     built = paths.output("mroueh2015/xperm", "quick")
@@ -130,14 +187,26 @@ def make_project(root: Path) -> Paths:
 
 
 @pytest.fixture(scope="module")
+def browser():
+    executable = shutil.which("chromium")
+    if executable is None:
+        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
 def small_reference():
     """One module of the package in the reference: it has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uses, "MODULES", ("invariance.features", "invariance.linear"))
-        for function in (uses.public, uses._canonical, reference._homes):
+        for function in (uses.public, uses._canonical, uses.uses, reference.homes):
             function.cache_clear()
         yield
-    for function in (uses.public, uses._canonical, reference._homes):
+    for function in (uses.public, uses._canonical, uses.uses, reference.homes):
         function.cache_clear()
 
 

@@ -1,6 +1,5 @@
 """The site in headless Chromium, opened from disk: it shows all, asks for nothing, finds things."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,28 +11,6 @@ from .test_robust import _attack, _spoil
 
 pytestmark = pytest.mark.browser
 
-BROWSER = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
-    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
-        yield chromium
-        chromium.close()
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, small_reference) -> Path:
@@ -44,7 +21,7 @@ def site(tmp_path_factory, small_reference) -> Path:
     return build_site(paths, profile="quick")[0].parent
 
 
-def _open(browser, **options):
+def open_page(browser, **options):
     """A page, and the list of what it complains of, asks for or pops up."""
     context = browser.new_context(reduced_motion="reduce", **options)
     page = context.new_page()
@@ -74,7 +51,7 @@ PAGES = [
     "guides/index.html",
 ]
 
-_CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
+CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
   if (e.closest('pre, .scroll, mjx-container, details, svg, .headerlink')) return false;
   const box = e.getBoundingClientRect();
   return box.width && box.right > document.documentElement.clientWidth + 1;
@@ -83,20 +60,22 @@ _CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (640, "dark")])
 def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, site, width, scheme):
-    page, complaints = _open(browser, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page, complaints = open_page(
+        browser, viewport={"width": width, "height": 800}, color_scheme=scheme
+    )
     for name in PAGES:
         page.goto((site / name).as_uri(), wait_until="load")
         page.wait_for_timeout(300)
         across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
         assert across[0] <= across[1], f"{name} scrolls sideways at {width} pixels"
-        assert page.evaluate(_CUT) == [], name
+        assert page.evaluate(CUT) == [], name
         assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
     assert complaints == []
     page.context.close()
 
 
 def test_formulas_are_set(browser, site):
-    page, complaints = _open(browser)
+    page, complaints = open_page(browser)
     page.goto((site / "mroueh2015/xperm.html").as_uri())
     page.wait_for_selector("mjx-container")
     assert page.locator("mjx-container").count() >= 2
@@ -109,16 +88,38 @@ def test_formulas_are_set(browser, site):
 
 
 def test_the_orbit_moves_unless_asked_not_to(browser, site):
-    moving = "() => getComputedStyle(document.querySelector('.turning')).animationName"
-    page, _ = _open(browser)
+    still, complaints = open_page(browser)
+    still.goto((site / "index.html").as_uri())
+    slider = "figure.widget input"
+    still.wait_for_timeout(1000)
+    assert still.locator(slider).input_value() == "0"
+    still.locator("figure.widget button").click()  # a reader who asks for it gets it
+    still.wait_for_function(f"() => document.querySelector('{slider}').value > 0")
+    still.context.close()
+    page = browser.new_context(reduced_motion="no-preference").new_page()
     page.goto((site / "index.html").as_uri())
-    assert page.evaluate(moving) == "none"
+    page.wait_for_function(f"() => document.querySelector('{slider}').value > 1")
     page.context.close()
-    context = browser.new_context(reduced_motion="no-preference")
-    page = context.new_page()
-    page.goto((site / "index.html").as_uri())
-    assert page.evaluate(moving) == "turn"
-    context.close()
+    assert complaints == []
+
+
+def test_sliders_move_the_pictures(browser, site):
+    page, complaints = open_page(browser)
+    for paper in ("mroueh2015", "raj2017", "liu2022", "soleymani2025"):
+        page.goto((site / f"papers/{paper}.html").as_uri())
+        svg, slider = page.locator("figure.widget svg"), page.locator("figure.widget input")
+        before, said = svg.inner_html(), page.locator("figure.widget output").inner_text()
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        assert svg.inner_html() != before
+        assert page.locator("figure.widget output").inner_text() != said
+    assert complaints == []
+    page.context.close()
+    page, _ = open_page(browser, java_script_enabled=False)
+    page.goto((site / "papers/liu2022.html").as_uri())
+    assert page.locator("figure.widget svg").is_visible()
+    assert not page.locator("figure.widget .controls").is_visible()
+    page.context.close()
 
 
 def search(page, site: Path, words: str) -> list[str]:
@@ -131,7 +132,7 @@ def search(page, site: Path, words: str) -> list[str]:
 
 
 def test_search_finds_a_class_and_a_claim(browser, site):
-    page, complaints = _open(browser)
+    page, complaints = open_page(browser)
     assert "invariance.features.GroupCDF" in search(page, site, "GroupCDF")[0]
     # numbers count, a page comes before an object that merely contains the word
     assert "claim-mroueh2015-theorem3" in search(page, site, "theorem 3")[0]
@@ -143,11 +144,11 @@ def test_search_finds_a_class_and_a_claim(browser, site):
 
 
 def test_without_scripts_and_printed(browser, site):
-    page, _ = _open(browser, java_script_enabled=False)
+    page, _ = open_page(browser, java_script_enabled=False)
     page.goto((site / "papers/mroueh2015.html").as_uri())
     assert page.locator("section.claim:visible").count() == 29
     page.context.close()
-    page, _ = _open(browser)
+    page, _ = open_page(browser)
     page.goto((site / "mroueh2015/xperm.html").as_uri())
     assert page.pdf(format="A4")[:5] == b"%PDF-"
     page.context.close()

@@ -98,7 +98,7 @@ def test_a_free_an_empty_and_our_own_folder_are_taken(tmp_path):
         place = out.parent / f"place{number}"
         (place / "site").mkdir(parents=True)
         (place / "site" / "index.html").write_text("new")
-        _put(place / "site", out, place)
+        _put(place / "site", out)
         assert _tree(out) == {"index.html": b"new"}
 
 
@@ -107,7 +107,7 @@ def test_what_came_while_the_site_was_built_stays(tmp_path):
     (tmp_path / "place" / "site").mkdir(parents=True)
     (out / "notes.txt").write_text("mine")
     with pytest.raises(SiteError, match=r"notes\.txt"):
-        _put(tmp_path / "place" / "site", out, tmp_path / "place")
+        _put(tmp_path / "place" / "site", out)
     assert (out / "notes.txt").read_text() == "mine"
 
 

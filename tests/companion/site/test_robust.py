@@ -53,19 +53,23 @@ def _spoil(paths) -> dict[str, str]:
         folder.mkdir(parents=True)
         return folder
 
-    folder = one("truncated", "was cut off")
+    folder = one("truncated", "damaged")
     write_executed(folder, [code_cell("x = 1")])
     text = (folder / "executed.ipynb").read_text()
     (folder / "executed.ipynb").write_text(text[: len(text) // 2])
-    write_executed(one("cells", "is not a notebook"), ["no cell", 3])
-    one("latin", "not UTF-8")
+    write_executed(one("cells", "is no notebook of format 4"), ["no cell", 3])
+    one("latin", "latin.py cannot be read")
     paths.source("raj2017/latin").write_bytes("# %% [markdown]\n# # Schölkopf".encode("latin-1"))
-    (one("status", "holds [1] where a mapping belongs") / "status.json").write_text("[1]")
+    (one("status", "[1] is no mapping") / "status.json").write_text("[1]")
     write_results(one("claims", "'claims' is [1], not a mapping"), "raj2017/claims", "quick", [1])
-    write_results(one("noverdict", "claim raj2017/fig1 has no verdict"), "x", "quick",
+    write_results(one("noverdict", "malformed entries: raj2017/fig1"), "raj2017/noverdict", "quick",
                   {"raj2017/fig1": [1]})  # fmt: skip
-    (one("results", "results.json is not JSON") / "results.json").write_text('{"claims": ')
-    (one("deep", "results.json is not JSON") / "results.json").write_text("[" * 200_000)
+    (one("results", "results.json: not readable as results") / "results.json").write_text(
+        '{"claims": '
+    )
+    (one("deep", "results.json: not readable as results") / "results.json").write_text(
+        "[" * 200_000
+    )
     folder = one("huge", "figure accuracy: not a PNG picture, or too large a one")
     write_results(folder, "raj2017/huge", "quick", {})
     (folder / "accuracy.png").write_bytes(_huge_png())
@@ -73,7 +77,7 @@ def _spoil(paths) -> dict[str, str]:
     write_executed(
         one("output", "a picture in an output"), [code_cell("p", shown({"image/png": png}))]
     )
-    folder = one("table", "scores.csv is not UTF-8")
+    folder = one("table", "scores.csv cannot be read")
     write_results(folder, "raj2017/table", "quick", {})
     (folder / "scores.csv").write_bytes(b"\xff\xfe\x00")
     folder = one("folder", "no file accuracy.png")
@@ -123,7 +127,7 @@ def _attack(paths) -> None:
                   shown({"text/markdown": f"{EVIL} [x](javascript:alert(1))"}),
                   shown({"application/javascript": "alert(1)"}), shown({"text/latex": EVIL})),
     ])  # fmt: skip
-    write_results(paths.output("soleymani2025/evil", "quick"), "x", "quick", {})
+    write_results(paths.output("soleymani2025/evil", "quick"), "soleymani2025/evil", "quick", {})
     # a cell that the compiler cannot take: it ended the whole report once
     minus = "guides/minus"
     paths.source(minus).write_text(

@@ -1,0 +1,76 @@
+"""The ledger is its owner's edition, word for word, and three fields of ours: `departures`.
+
+Our lines stand below the owner's line of a claim, whose closing brace moves down, indented by five
+blanks. Without them it is the owner's file again; its SHA-256 lies in ``notebooks/claims.sha256``.
+"""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import yaml
+
+from invariance.companion.errors import LedgerError
+from invariance.companion.files import file_digest
+from invariance.companion.ledger.claims import OURS
+from invariance.companion.paths import Paths
+
+__all__ = ["departures", "owners_text"]
+
+_OURS = re.compile(r"^(  - \{.*),\n(?:     .*\n)+", re.MULTILINE)
+
+
+def owners_text(ledger: str) -> str:
+    """The ledger without our lines.
+
+    >>> owners_text("claims:\\n  - {id: p/c, kind: order,\\n     protocol: few draws}\\n")
+    'claims:\\n  - {id: p/c, kind: order}\\n'
+    """
+    return _OURS.sub(r"\1}\n", ledger)
+
+
+def departures(paths: Paths) -> list[str]:
+    """Where the ledger is not the owner's edition; empty where it is, or where none is named."""
+    try:
+        named = paths.owners_digest.read_text(encoding="ascii").split()[0]
+    except (OSError, IndexError, ValueError):
+        return []
+    found = []
+    full = paths.ledger.read_text(encoding="utf-8")
+    plain = owners_text(full)
+    if hashlib.sha256(plain.encode()).hexdigest() != named:
+        found.append(
+            "notebooks/claims.yml differs from its owner's edition in more than "
+            f"{', '.join(OURS)}: 'git diff' shows where; our fields stand below the owner's line, "
+            "indented by five blanks"
+        )
+    for ours, theirs in zip(_entries(full), _entries(plain), strict=True):
+        changed = [k for k in {*ours, *theirs} - {*OURS} if ours.get(k) != theirs.get(k)]
+        if changed:
+            found.append(
+                f"notebooks/claims.yml: {theirs.get('id')}: {', '.join(sorted(changed))} is the "
+                "owner's, and set a second time below"
+            )
+    for edition in _editions(paths.root):
+        if file_digest(edition) != named:
+            found.append(
+                f"{edition} is another edition than the one of notebooks/claims.sha256: take its "
+                "words over, and its SHA-256"
+            )
+    return found
+
+
+def _editions(root: Path) -> list[Path]:
+    """The owner's file, where it lies beside the checkout or beside the data."""
+    data = os.environ.get("INVARIANCE_DATA")
+    places = {root.parent / "shared", *([Path(data).parent] if data else [])}
+    return [place / "claims.yaml" for place in places if (place / "claims.yaml").is_file()]
+
+
+def _entries(text: str) -> list[dict[str, object]]:
+    try:
+        claims = yaml.load(text, Loader=yaml.BaseLoader)["claims"]
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise LedgerError(f"the ledger notebooks/claims.yml cannot be read: {error}") from error
+    return [claim for claim in claims if isinstance(claim, dict)]

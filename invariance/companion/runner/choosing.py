@@ -1,0 +1,130 @@
+"""Run the choosing stage of notebooks: `choose`.
+
+A notebook is executed as a script, with seed 0 and without test data, until its ``run.measure()``.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from time import perf_counter
+
+from tqdm.auto import tqdm
+
+from invariance.companion.errors import NotebookError
+from invariance.companion.files import write_bytes
+from invariance.companion.ledger.settings import CHOOSING_SEED, read_settings
+from invariance.companion.notebook.choosing import STAGE
+from invariance.companion.parameters import read_parameters
+from invariance.companion.paths import Paths
+from invariance.companion.source import calls_of, code_cells
+
+__all__ = ["choose", "chooses"]
+
+
+def chooses(paths: Paths, notebook: str) -> bool:
+    """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
+    return any(
+        name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords)
+        for name, call in calls_of(paths.source(notebook))
+    )
+
+
+def choose(
+    paths: Paths,
+    notebooks: Sequence[str],
+    *,
+    profile: str = "full",
+    jobs: int = 1,
+    threads: int = 1,
+    tell: Callable[[str, float, str], None] = lambda *_: None,
+) -> int:
+    """Choose the settings of notebooks and keep them.
+
+    In the full profile they become ``notebooks/settings/<paper>/<name>.yml``; a quick one leaves
+    them in its folder under ``build/choosing/``, beside what it printed.
+
+    Parameters
+    ----------
+    paths : Paths
+    notebooks : sequence of str
+        Each has a stage of choosing.
+    profile : {"quick", "full"}
+    jobs, threads : int
+        Notebooks at a time, and BLAS threads of each.
+    tell : callable
+        Called with notebook, seconds and, if it failed, the end of what it printed.
+
+    Returns
+    -------
+    int
+        How many failed.
+    """
+    for notebook in notebooks:
+        if not chooses(paths, notebook):
+            raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
+
+    def one(notebook: str) -> tuple[str, float, str]:
+        start = perf_counter()
+        fault = _choose(paths, notebook, profile, threads)
+        return notebook, perf_counter() - start, fault
+
+    failed = 0
+    with ThreadPoolExecutor(jobs) as pool, tqdm(total=len(notebooks), disable=None) as bar:
+        for done in as_completed([pool.submit(one, notebook) for notebook in notebooks]):
+            outcome = done.result()
+            failed += bool(outcome[2])
+            bar.update()
+            with bar.external_write_mode():
+                tell(*outcome)
+    return failed
+
+
+def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> str:
+    """Execute one stage; what went wrong, or nothing."""
+    folder = paths.choosing(notebook, profile)
+    folder.mkdir(parents=True, exist_ok=True)
+    target, script, log = (folder / name for name in ("settings.yml", "notebook.py", "output.txt"))
+    target.unlink(missing_ok=True)
+    write_bytes(script, _script(paths.source(notebook), profile).encode())
+    environment = os.environ | {
+        STAGE: str(target),
+        "INVARIANCE_ROOT": str(paths.root),
+        "INVARIANCE_RUN_DIR": str(folder),
+        "OMP_NUM_THREADS": str(threads),
+        "OPENBLAS_NUM_THREADS": str(threads),
+        "MPLBACKEND": "agg",
+    }
+    with log.open("wb") as output:
+        ended = subprocess.run(
+            [sys.executable, "-P", str(script)],
+            env=environment,
+            cwd=paths.source(notebook).parent,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    if ended.returncode or not target.is_file():
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-12:]
+        why = f"exit status {ended.returncode}" if ended.returncode else "no run.measure() came"
+        return "\n".join([f"{why}; the end of {log}:", *said])
+    read_settings(target)
+    if profile == "full":
+        write_bytes(paths.settings(notebook), target.read_bytes())
+    return ""
+
+
+def _script(source: Path, profile: str) -> str:
+    """The notebook's code with the choosing seed in place of its own."""
+    own = read_parameters(source)
+    given = {"profile": profile, "seed": CHOOSING_SEED, "seeds": [CHOOSING_SEED]}
+    lines = "\n".join(f"{name} = {value!r}" for name, value in given.items() if name in own)
+    cells = [
+        part
+        for code, tags in code_cells(source)
+        for part in ([code, lines] if "parameters" in tags else [code])
+    ]
+    return "\n\n".join(cells) + "\n"

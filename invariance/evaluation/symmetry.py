@@ -1,0 +1,320 @@
+"""`symmetry_test`: does building a group into a model lower its error on points held out?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+from tqdm import tqdm
+
+from ..groups import Transformations
+from ..groups.base import GROUP
+from ..kernels import Average
+from ..parameters import Number, ParameterError, Whole, check_values, short
+
+__all__ = ["Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What building one group in changes.
+
+    Attributes
+    ----------
+    name : str
+    plain, with_group : float
+        Mean errors on points held out: per cent of wrong labels, root mean squared errors, or
+        minus the score where ``scoring`` names one.
+    gain : float
+        Their difference; positive where the group helps.
+    interval : tuple of float
+        It covers the expected gain with probability `level`, together with those of all groups.
+    p_value : float
+        Two-sided, of no gain, times the number of groups.
+    verdict : str
+        "lowers the error", "raises the error" or "the data do not tell".
+    level : float
+    unit : str
+        " %" or nothing.
+    """
+
+    name: str
+    plain: float
+    with_group: float
+    gain: float
+    interval: tuple[float, float]
+    p_value: float
+    verdict: str
+    level: float
+    unit: str
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.name}: error {self.plain:.3g} -> {self.with_group:.3g}{self.unit}, "
+            f"{100 * self.level:g} % interval of the gain {low:.2g} to {high:.2g}, "
+            f"p = {self.p_value:.2g}: {self.verdict}"
+        )
+
+
+@dataclass(frozen=True)
+class SymmetryTest:
+    """Gains of all groups, in the order given; ``test["name"]`` is one of them, ``str`` all."""
+
+    gains: tuple[Gain, ...]
+
+    def __iter__(self) -> Iterator[Gain]:
+        return iter(self.gains)
+
+    def __getitem__(self, name: str) -> Gain:
+        return {gain.name: gain for gain in self.gains}[name]
+
+    @property
+    def best(self) -> Gain | None:
+        """The largest gain among groups that lower the error; None where the data do not tell."""
+        helps = [gain for gain in self.gains if gain.verdict == "lowers the error"]
+        return max(helps, key=lambda gain: gain.gain, default=None)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.gains))
+
+
+class Augmented(MetaEstimatorMixin, BaseEstimator):
+    """Any estimator, fitted to points and to moved copies of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+    group : Transformations
+    n_copies : int
+        Moved copies of each point: all elements of the group where it has no more, else drawn anew
+        for each point. The points themselves are kept.
+    random_state : int
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from invariance.groups import SignFlips
+    >>> X = np.linspace(-1, 1, 41)[:, None]
+    >>> model = Augmented(DecisionTreeRegressor(), SignFlips(1)).fit(X[20:], X[20:, 0] ** 2)
+    >>> bool(abs(model.predict([[-0.5]])[0] - 0.25) < 1e-9)
+    True
+    """
+
+    def __init__(
+        self, estimator: Any, group: Transformations, *, n_copies: int = 8, random_state: int = 0
+    ):
+        self.estimator = estimator
+        self.group = group
+        self.n_copies = n_copies
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Augmented:
+        """Fit to points of shape (n, d) and their copies."""
+        points, targets = validate_data(self, X, y, multi_output=True)
+        kinds = {"group": GROUP, "n_copies": Whole(1)}
+        check_values("Augmented", kinds, {"group": self.group, "n_copies": self.n_copies})
+        if self.group.order <= self.n_copies:  # the identity among them gives each point twice
+            moved = self.group.act(self.group.elements(), points)
+        else:
+            rng = np.random.RandomState(self.random_state)
+            drawn = (self.group.sample(self.n_copies, rng) for _ in points)
+            each = [self.group.act(g, x[None])[:, 0] for g, x in zip(drawn, points, strict=True)]
+            moved = np.stack(each, axis=1)
+        every = np.concatenate([points, *moved])
+        self.estimator_ = clone(self.estimator)
+        self.estimator_.fit(every, np.concatenate([targets] * (len(moved) + 1)))
+        return self
+
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return self.estimator_
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Of the estimator, where it is a classifier."""
+        return np.asarray(self._fitted().classes_)
+
+    def predict(self, X: ArrayLike) -> Any:
+        """The estimator's predictions."""
+        return self._fitted().predict(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))
+    def decision_function(self, X: ArrayLike) -> Any:
+        """The estimator's, where it has them."""
+        return self._fitted().decision_function(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> Any:
+        """The estimator's, where it has them."""
+        return self._fitted().predict_proba(X)
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """The estimator's score."""
+        return float(self._fitted().score(X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        return tags
+
+
+def built_in(model: Any, group: Transformations) -> Any:
+    """A copy of a model with a group built in, as its parts allow.
+
+    - a parameter ``group`` of a feature map, also within a pipeline, becomes this group;
+    - otherwise a parameter ``kernel`` that is a kernel object becomes its `Average` over the group;
+    - any other estimator is fitted to moved copies as well (`Augmented`).
+
+    >>> from invariance.groups import CyclicShifts
+    >>> from invariance.kernels import Gaussian
+    >>> from invariance.linear import RLSRegressor
+    >>> built_in(RLSRegressor(kernel=Gaussian()), CyclicShifts(3)).kernel
+    Average(base=Gaussian(), group=CyclicShifts(n=3))
+    """
+    parameters = model.get_params()
+    outer = {name.rpartition("__")[0]: name for name in parameters if _last(name) == "group"}
+    if outer:
+        return clone(model).set_params(**dict.fromkeys(outer.values(), group))
+    kernels = {
+        name: Average(clone(kernel), group)
+        for name, kernel in parameters.items()
+        if _last(name) == "kernel" and hasattr(kernel, "diag")
+    }
+    return clone(model).set_params(**kernels) if kernels else Augmented(clone(model), group)
+
+
+def _last(name: str) -> str:
+    return name.rpartition("__")[2]
+
+
+def symmetry_test(
+    model: Any,
+    group: Transformations | Mapping[str, Transformations],
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    build: Callable[[Any, Transformations], Any] = built_in,
+    cv: Any = 10,
+    scoring: Any = None,
+    level: float = 0.95,
+    verbose: int = 0,
+) -> SymmetryTest:
+    r"""Whether building a group into a model lowers its error on points that it has not seen.
+
+    Plain model and model with the group are fitted to the same folds, and compared on the same
+    points. The folds' differences :math:`d_1, \dots, d_J` share training points, hence they count
+    for less than J independent ones: their mean is compared with Student's t on J - 1 degrees of
+    freedom at variance :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2` (Nadeau and
+    Bengio 2003).
+
+    A gain says that the group helps this model at this number of points. It is no proof of a
+    symmetry: a wrong group can help a model that has too few points, and a right one adds nothing
+    to a model that has learned it from many. Of both the test says nothing.
+
+    Parameters
+    ----------
+    model : estimator
+        Without the group: with a kernel object, a feature map of the trivial group (such as
+        ``Translations(shape, max_shift=0)``), or anything else. What it chooses by itself (its
+        alpha, say) it chooses within each fold.
+    group : Transformations, or mapping from names to Transformations
+    X : array-like of shape (n, d)
+    y : array-like of shape (n,)
+    build : callable
+        From (model, group) to the model with the group, see `built_in`.
+    cv : int or splitter
+        An integer is a number of folds, drawn with a fixed seed, stratified for classifiers.
+    scoring : str, callable or None
+        None is the error rate in per cent, or the root mean squared error.
+    level : float
+    verbose : int
+        1 shows progress over fits.
+
+    Returns
+    -------
+    SymmetryTest
+        p-values and intervals are corrected for the number of groups (Bonferroni).
+
+    Examples
+    --------
+    >>> from invariance.groups import CyclicShifts, SignFlips
+    >>> from invariance.kernels import Gaussian
+    >>> from invariance.linear import RLSRegressor
+    >>> X = np.random.default_rng(0).standard_normal((80, 4))
+    >>> y = np.tanh(X).sum(axis=1) ** 2
+    >>> groups = {"shifts": CyclicShifts(4), "signs": SignFlips(4)}
+    >>> test = symmetry_test(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y, cv=5)
+    >>> test["shifts"].verdict, test["signs"].verdict
+    ('lowers the error', 'raises the error')
+    """
+    groups = dict(group) if isinstance(group, Mapping) else {short(group, 60): group}
+    kinds = {"level": Number(above=0, below=1), "verbose": Whole(0)}
+    check_values("symmetry_test", kinds, {"level": level, "verbose": verbose})
+    if not groups:
+        raise ParameterError("symmetry_test needs at least one group, got an empty mapping")
+    for name, one in groups.items():
+        check_values("symmetry_test", {f"group {name}": GROUP}, {f"group {name}": one})
+    points, targets = np.asarray(X), np.asarray(y)
+    models = [clone(model), *(build(model, one) for one in groups.values())]
+    splits = list(_splitter(cv, targets, model).split(points, targets))
+    error = _error(model, scoring)
+    errors = np.empty((len(splits), len(models)))
+    with tqdm(total=errors.size, desc="fits", disable=not verbose) as bar:
+        for i, (train, test) in enumerate(splits):
+            for j, one in enumerate(models):
+                fitted = clone(one).fit(points[train], targets[train])
+                errors[i, j] = error(fitted, points[test], targets[test])
+                bar.update()
+    share = float(np.mean([len(test) / len(train) for train, test in splits]))
+    found = [_paired(errors[:, 0] - errors[:, j], share) for j in range(1, len(models))]
+    unit = " %" if is_classifier(model) and scoring is None else ""
+    gains = []
+    for j, (name, (gain, se, p, freedom)) in enumerate(zip(groups, found, strict=True)):
+        half = se * float(stats.t.ppf(1 - (1 - level) / (2 * len(groups)), freedom))
+        p_value = min(1.0, len(groups) * p)
+        verdict = "the data do not tell"
+        if p_value <= 1 - level:
+            verdict = "lowers the error" if gain > 0 else "raises the error"
+        plain, with_group = errors.mean(axis=0)[[0, j + 1]].tolist()
+        interval = (gain - half, gain + half)
+        gains.append(Gain(name, plain, with_group, gain, interval, p_value, verdict, level, unit))
+    return SymmetryTest(tuple(gains))
+
+
+def _splitter(cv: Any, y: NDArray[Any], model: Any) -> Any:
+    made = check_cv(cv, y, classifier=is_classifier(model))
+    whole = Whole(2).accepts(cv)
+    return made.__class__(int(cv), shuffle=True, random_state=0) if whole else made
+
+
+def _error(model: Any, scoring: Any) -> Callable[[Any, NDArray[Any], NDArray[Any]], float]:
+    if scoring is not None:
+        scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+        return lambda fitted, X, y: -float(scorer(fitted, X, y))
+    if is_classifier(model):
+        return lambda fitted, X, y: 100 * float(np.mean(fitted.predict(X) != y))
+    return lambda fitted, X, y: float(np.sqrt(np.mean(np.square(fitted.predict(X) - y))))
+
+
+def _paired(differences: NDArray[Any], share: float) -> tuple[float, float, float, int]:
+    """Mean, its standard error, p-value and degrees of freedom."""
+    n = len(differences)
+    if n < 2:
+        raise ParameterError(f"symmetry_test needs at least two folds, got {n}")
+    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
+    se = float(np.sqrt((1 / n + share) * variance))
+    if se == 0:
+        return mean, 0.0, float(mean == 0), n - 1
+    return mean, se, float(2 * stats.t.sf(abs(mean) / se, n - 1)), n - 1

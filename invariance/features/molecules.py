@@ -1,0 +1,219 @@
+"""`atom_environments`: a descriptor of what surrounds each atom of a molecule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..groups import check_coulomb
+from ..orbits import row_blocks
+from ..parameters import Array, ParameterError, Positive, Whole, check_values
+
+__all__ = ["atom_environments", "coulomb_positions"]
+
+Floats = NDArray[Any]
+_KINDS = {
+    "positions": Array(3),
+    "charges": Array(2, least=0),
+    "elements": Array(1, above=0) | None,
+    "cutoff": Positive(),
+    "unit": Positive(),
+    "width": Positive(),
+    "n_pairs": Whole(1),
+    "n_triples": Whole(0),
+}
+#: Constants of Christensen et al. 2020, in angstroms.
+_PAIR_DECAY = 1.8
+_TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
+#: Bytes of the triples of some molecules.
+_BYTES = 2**25
+
+
+def atom_environments(
+    positions: ArrayLike,
+    charges: ArrayLike,
+    *,
+    elements: ArrayLike | None = None,
+    cutoff: float = 8.0,
+    unit: float = 1.0,
+    width: float = 0.32,
+    n_pairs: int = 24,
+    n_triples: int = 20,
+) -> Floats:
+    r"""Molecules as sets of atoms: the element of each atom, and who stands around it how far.
+
+    The descriptor of Christensen, Bratholm, Faber and von Lilienfeld (2020, FCHL19). For each
+    element, the atom's distances to atoms of that element enter a smooth histogram (log-normal
+    bumps at ``n_pairs`` distances up to the cutoff, falling as :math:`r^{-1.8}`); for each pair of
+    elements, the mean distances to two neighbours enter a second one, times the cosine and the
+    sine of the angle between them and the Axilrod-Teller factor :math:`1 + 3 \cos \cos \cos` of
+    their triangle. Rotations, reflections and the order of neighbours leave it as it is. It
+    takes distances alone, so that points of any dimension do.
+
+    Parameters
+    ----------
+    positions : array-like of shape (n, a, 3)
+    charges : array-like of shape (n, a)
+        Atomic numbers, or any positive labels; zero where a molecule has fewer atoms.
+    elements : sequence or None
+        The labels that have columns of their own; None takes those in ``charges``. Give it where
+        new molecules may lack one.
+    cutoff : float
+        In angstroms.
+    unit : float
+        An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
+    width : float
+        Of the bumps of pairs: eta_2 of the paper, in square angstroms.
+    n_pairs, n_triples : int
+        Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
+
+    Returns
+    -------
+    ndarray of shape (n, a, 1 + p)
+        A padded set of atoms for each molecule (`pad_sets`), missing ones NaN: first the label,
+        then p = e n_pairs + e (e + 1) n_triples numbers, for e elements. `SetKernel` and
+        `SetFeatures` compare atoms of one label with ``labelled=True``.
+
+    Raises
+    ------
+    ParameterError
+        For atoms at one place, or labels that are not in ``elements``.
+
+    Examples
+    --------
+    >>> water = [[[0.0, 0.0, 0.1], [0.76, 0.0, -0.48], [-0.76, 0.0, -0.48]]]
+    >>> atoms = atom_environments(water, [[8, 1, 1]])
+    >>> atoms.shape, bool(np.allclose(atoms[0, 1], atoms[0, 2]))      # the hydrogens are alike
+    ((1, 3, 169), True)
+    """
+    given = {"positions": positions, "charges": charges, "elements": elements, "cutoff": cutoff}
+    given |= {"unit": unit, "width": width, "n_pairs": n_pairs, "n_triples": n_triples}
+    check_values("atom_environments", _KINDS, given)
+    with np.errstate(over="ignore"):
+        R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
+    if not np.abs(R).max(initial=0) < 1e6:
+        raise ParameterError(
+            f"atom_environments: positions reach {np.abs(R).max():.3g} angstroms at unit={unit}; "
+            "unit is an angstrom in the units of positions"
+        )
+    if R.shape[:2] != Z.shape:
+        raise ParameterError(
+            f"atom_environments needs charges of shape {R.shape[:2]} for positions of shape "
+            f"{R.shape}, got shape {Z.shape}"
+        )
+    kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
+    unknown = np.setdiff1d(Z[Z > 0], kinds)
+    if len(unknown):
+        raise ParameterError(
+            f"atom_environments: charges hold {unknown.tolist()}, which is not in elements="
+            f"{kinds.tolist()}"
+        )
+    is_kind = (Z[..., None] == kinds).astype(float)
+    n, a = Z.shape
+    size = len(kinds) * n_pairs + len(kinds) * (len(kinds) + 1) * n_triples
+    atoms = np.full((n, a, 1 + size), np.nan)
+    for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
+        atoms[some, :, 1:] = _environments(
+            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
+        )
+    atoms[..., 0] = Z
+    atoms[Z == 0] = np.nan
+    return atoms
+
+
+def _environments(
+    R: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int, n_triples: int
+) -> Floats:
+    """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
+    n, a, e = is_kind.shape
+    there = np.asarray(is_kind.any(axis=2))
+    both = there[:, :, None] & there[:, None] & ~np.eye(a, dtype=bool)
+    difference = R[:, :, None] - R[:, None]
+    distance = np.sqrt(np.einsum("nijc,nijc->nij", difference, difference))
+    fit = distance > 1e-6
+    if not fit[both].all():
+        raise ParameterError(
+            f"atom_environments needs positions of atoms apart, but in molecule "
+            f"{int(np.argwhere(both & ~fit)[0, 0])} of the {n} looked at together two are within "
+            "1e-6 angstroms; is the unit right, and do zero charges mark missing atoms?"
+        )
+    distance[~both] = 1.0
+    near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
+
+    reads = np.linspace(0, cutoff, n_pairs + 1)[1:]
+    spread = np.log1p(width / distance**2)[..., None]
+    bumps = (np.log(reads) - np.log(distance)[..., None] + spread / 2) ** 2
+    bumps = np.exp(-bumps / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * reads)
+    bumps *= (near * distance**-_PAIR_DECAY)[..., None]
+    pairs = np.einsum("nijr,nje->nier", bumps, is_kind, optimize=True).reshape(n, a, -1)
+    if not n_triples:
+        return pairs
+
+    # The neighbours j < k of each atom i, by the cosines of their triangle's angles.
+    j, k = np.triu_indices(a, 1)
+    ij, ik, jk = distance[:, :, j], distance[:, :, k], distance[:, None, j, k]
+    cosines = [
+        np.clip((p**2 + q**2 - r**2) / (2 * p * q), -1, 1)
+        for p, q, r in ((ij, ik, jk), (ij, jk, ik), (ik, jk, ij))
+    ]
+    weight = near[:, :, j] * near[:, :, k] * (1 + 3 * cosines[0] * cosines[1] * cosines[2])
+    weight *= (ij * ik * jk) ** -_TRIPLE_DECAY
+    weight *= 2 * np.exp(-(np.pi**2) / 2) * _TRIPLE_WEIGHT * np.sqrt(_TRIPLE_RATE / np.pi)
+    reads = np.linspace(0, cutoff, n_triples + 1)[1:]
+    bumps = np.exp(-_TRIPLE_RATE * ((ij + ik)[..., None] / 2 - reads) ** 2)
+    first, second = np.triu_indices(e)
+    ordered = is_kind[:, j][:, :, first] * is_kind[:, k][:, :, second]
+    ordered += (is_kind[:, j][:, :, second] * is_kind[:, k][:, :, first]) * (first != second)
+    triples = [
+        np.einsum("nipr,npe->nier", bumps * part[..., None], ordered, optimize=True)
+        for part in (weight * cosines[0], weight * np.sqrt(1 - cosines[0] ** 2))
+    ]
+    return np.concatenate([pairs, *(part.reshape(n, a, -1) for part in triples)], axis=2)
+
+
+def coulomb_positions(matrices: ArrayLike) -> tuple[Floats, Floats]:
+    """Positions and charges of atoms from Coulomb matrices, where these are all there is.
+
+    The diagonal 0.5 Z^2.4 gives the charges, the rest Z_i Z_j / r_ij the distances, and these the
+    positions up to a rotation or reflection (the three leading directions of classical scaling).
+
+    Parameters
+    ----------
+    matrices : array-like of shape (n, a, a)
+        Zero rows are missing atoms.
+
+    Returns
+    -------
+    positions : ndarray of shape (n, a, 3)
+        In the unit of length of the matrices, each molecule about its centre; zero where missing.
+    charges : ndarray of shape (n, a)
+        Rounded to two digits.
+
+    Examples
+    --------
+    >>> R, Z = coulomb_positions([[[36.8581, 4.8], [4.8, 36.8581]]])       # 36 / 4.8 apart
+    >>> Z, np.linalg.norm(R[0, 0] - R[0, 1]).round(4)
+    (array([[6., 6.]]), np.float64(7.5))
+    """
+    C = check_coulomb(matrices).astype(float)
+    diagonal = np.einsum("nii->ni", C)
+    Z = np.round((2 * diagonal.clip(0)) ** (1 / 2.4), 2)
+    there = Z > 0
+    both = there[:, :, None] & there[:, None] & ~np.eye(C.shape[1], dtype=bool)
+    if not C[both].min(initial=1) > 0:
+        raise ParameterError(
+            "coulomb_positions needs matrices whose entries between atoms are positive: Z_i Z_j "
+            "over their distance"
+        )
+    squared = np.zeros_like(C)
+    products = Z[:, :, None] * Z[:, None]
+    squared[both] = np.square(products[both] / C[both])
+    share = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+    centre = there[:, :, None] * (np.eye(C.shape[1]) - share[:, None])
+    values, vectors = np.linalg.eigh(-centre @ squared @ centre.swapaxes(1, 2) / 2)
+    positions = vectors[:, :, -3:] * np.sqrt(values[:, None, -3:].clip(0))
+    if C.shape[1] < 3:
+        positions = np.pad(positions, ((0, 0), (0, 0), (0, 3 - C.shape[1])))
+    return positions, Z

@@ -1,0 +1,200 @@
+"""`SetFeatures`: means or sums of a feature map over the points of a set."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from tqdm import tqdm
+
+from ..config import block_bytes_of
+from ..orbits import Explanation
+from ..orbits.choose import rate
+from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_parameters
+from ..sets import PointSets, as_set_rows
+from .base import FeatureMap
+
+__all__ = ["SetFeatures"]
+
+
+class SetFeatures(FeatureMap):
+    r"""Explicit features of sets: a feature map of points, averaged or summed over each set.
+
+    .. math:: \phi(x) = \sum_i w_i \, \psi(x_i)
+
+    With random Fourier or Nystrom features for psi, inner products approximate `SetKernel`, at a
+    cost that is linear in the number of points. With a group in psi (`OrbitFourier(group)`, ...)
+    each point is compared over its own orbit.
+
+    Parameters
+    ----------
+    features : transformer or None
+        psi; None is the identity. A clone is fitted to a sample of points, one for each label.
+    pooling : {"mean", "sum"}
+    labelled : bool
+        The first coordinate of each point is a label: points of each label have features of their
+        own, side by side. Those of a label that `fit` has not seen have none.
+    weighted : bool
+        The last coordinate of each point is its weight.
+    n_coordinates : int or None
+        Numbers that make a point (label and weight included) where sets are given as rows
+        (n, largest * d) instead of padded arrays (n, largest, d).
+    n_points : int
+        Points, of each label, that ``features`` is fitted to.
+    block_bytes : int or None
+        Bound on points and features that exist at a time; None is the configured one.
+    verbose : int
+        1 shows progress.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    features_ : dict from labels to fitted transformers; of None without labels
+
+    Examples
+    --------
+    >>> from invariance.features import OrbitNystroem, pad_sets
+    >>> from invariance.kernels import Gaussian, SetKernel
+    >>> rng = np.random.default_rng(0)
+    >>> X = pad_sets([rng.standard_normal((m, 2)) for m in (3, 5, 4)])
+    >>> features = SetFeatures(OrbitNystroem(n_components=12, kernel=Gaussian(1.0), random_state=0))
+    >>> Z = features.fit_transform(X)
+    >>> bool(np.allclose(Z @ Z.T, SetKernel(Gaussian(1.0))(X)))       # every point is a landmark
+    True
+    """
+
+    _parameters = {
+        "features": Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
+        "pooling": OneOf("mean", "sum"),
+        "labelled": Flag(),
+        "weighted": Flag(),
+        "n_coordinates": Whole(1) | None,
+        "n_points": Whole(1),
+        "block_bytes": Whole(1) | None,
+        "verbose": Whole(0),
+        "random_state": Seed(),
+    }
+
+    def __init__(
+        self,
+        features: TransformerMixin | None = None,
+        pooling: str = "mean",
+        *,
+        labelled: bool = False,
+        weighted: bool = False,
+        n_coordinates: int | None = None,
+        n_points: int = 10_000,
+        block_bytes: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ):
+        self.features = features
+        self.pooling = pooling
+        self.labelled = labelled
+        self.weighted = weighted
+        self.n_coordinates = n_coordinates
+        self.n_points = n_points
+        self.block_bytes = block_bytes
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> SetFeatures:
+        """Fit the feature map to points of sets X, of shape (n, largest, d) or rows."""
+        check_parameters(self)
+        self._fitted = SimpleNamespace(**self.get_params(deep=False))
+        sets = self._sets(X, reset=True)
+        rng = check_random_state(self.random_state)
+        self.features_ = {}
+        self._widths = {}
+        for label, part in sets.by_label().items():
+            points = part.values
+            if len(points) > self.n_points:
+                points = points[rng.choice(len(points), self.n_points, replace=False)]
+            fitted = None if self.features is None else clone(self.features).fit(points)
+            self.features_[label] = fitted
+            self._widths[label] = (
+                points if fitted is None else fitted.transform(points[:1])
+            ).shape[1]
+        self._n_features_out = sum(self._widths.values())
+        return self
+
+    def _sets(self, X: Any, *, reset: bool = False) -> PointSets:
+        given, owner = self._fitted, type(self).__name__
+        how = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
+        if len(getattr(X, "shape", ())) == 3:
+            X = check_array(X, allow_nd=True, **how)
+        else:
+            X = validate_data(self, X, reset=reset, allow_nd=True, **how)
+        (rows,), d = as_set_rows(owner, given.n_coordinates, X)
+        if reset:
+            self._d = d
+            if X.ndim > 2:
+                self.n_features_in_ = d
+        elif d != self._d:
+            raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")
+        sets = PointSets.of(owner, rows, d, labelled=given.labelled, weighted=given.weighted)
+        return sets.of_means() if given.pooling == "mean" else sets
+
+    def transform(self, X: ArrayLike) -> NDArray:
+        """Features of shape (n, k), or (n, labels * k), one row per set."""
+        check_is_fitted(self)
+        parts = self._sets(X).by_label()
+        blocks = []
+        for label, fitted in self.features_.items():
+            width = self._widths[label]
+            if label not in parts:
+                n = len(next(iter(parts.values())))
+                blocks.append(np.zeros((n, width)))
+                continue
+            part, pooled = parts[label], []
+            each = part.values.itemsize * (part.values.shape[1] + 2 * width)
+            step = max(1.0, block_bytes_of(self._fitted.block_bytes) / each)
+            runs = list(part.blocks(step))
+            for some in tqdm(runs, "sets", unit=" blocks", disable=not self._fitted.verbose):
+                points = part[some].values
+                if len(points):
+                    values = points if fitted is None else fitted.transform(points)
+                    pooled.append(part[some].sums() @ values)
+                else:
+                    pooled.append(np.zeros((some.stop - some.start, width), part.values.dtype))
+            blocks.append(np.concatenate(pooled))
+        return np.concatenate(blocks, axis=1)
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """Operations, memory and seconds of `transform`: those of the feature maps of the points.
+
+        Of a feature map that does not explain itself, those of a linear one.
+        """
+        check_is_fitted(self)
+        parts, found = self._sets(X).by_label(), []
+        for label, part in parts.items():
+            fitted = self.features_.get(label)
+            if fitted is None:
+                continue
+            if hasattr(fitted, "explain"):
+                found.append(fitted.explain(part.values))
+            else:
+                cost = 2.0 * part.values.size * self._widths[label]
+                seconds = cost / rate(part.values.dtype.name)
+                found.append(Explanation("features of points", cost, 0, seconds, {}))
+        return Explanation(
+            way=found[0].way if found else "sums of points",
+            operations=sum(one.operations for one in found),
+            n_bytes=max((one.n_bytes for one in found), default=0)
+            + block_bytes_of(self._fitted.block_bytes),
+            seconds=sum(one.seconds for one in found),
+            alternatives={},
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        if self.features is not None:
+            tags.transformer_tags.preserves_dtype = []
+        return tags

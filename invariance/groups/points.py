@@ -1,0 +1,146 @@
+"""`OnPoints`: transformations of a point, applied to all points of a set alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..parameters import Array, ParameterError, Whole
+from .base import GROUP, Transformations
+
+__all__ = ["OnPoints"]
+
+
+class OnPoints(Transformations):
+    """Any transformations of points, acting on all points of a set alike.
+
+    A row of m ``n_coordinates`` numbers, or a padded set (m, n_coordinates), is m points. Missing
+    points, NaN, stay missing.
+
+    Parameters
+    ----------
+    group : Transformations
+        Of vectors of as many entries as there are ``coordinates``.
+    n_coordinates : int
+        Numbers that make a point, its label and weight included.
+    coordinates : sequence of int or None
+        Those that are moved, such as ``(1, 2, 3)`` where the first is a label; None is all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from invariance.groups import PlaneRotations
+    >>> atoms = [[6.0, 1.0, 0.0, 8.0, 0.0, 1.0]]               # a carbon and an oxygen
+    >>> OnPoints(PlaneRotations(), 3, coordinates=(1, 2)).act([np.pi / 2], atoms)[0].round(6) + 0.0
+    array([[ 6.,  0.,  1.,  8., -1.,  0.]])
+    """
+
+    _parameters = {
+        "group": GROUP,
+        "n_coordinates": Whole(1),
+        "coordinates": Array(1, whole=True, least=0) | None,
+    }
+
+    def __init__(
+        self,
+        group: Transformations,
+        n_coordinates: int,
+        *,
+        coordinates: Sequence[int] | None = None,
+    ):
+        self.group = group
+        self.n_coordinates = n_coordinates
+        self.coordinates = coordinates
+
+    def _moved(self) -> list[int]:
+        if self.coordinates is None:
+            return list(range(self.n_coordinates))
+        return [int(c) for c in self.coordinates]
+
+    def _check_together(self) -> None:
+        moved, n = self._moved(), self.group.n_features
+        if len(set(moved)) < len(moved) or max(moved) >= self.n_coordinates:
+            raise ParameterError(
+                f"OnPoints needs coordinates to be different ones below n_coordinates="
+                f"{self.n_coordinates}, got {self.coordinates!r}"
+            )
+        if n not in (None, len(moved)):
+            raise ParameterError(
+                f"OnPoints: {self.group!r} moves {n} coordinates, but points have {len(moved)}: "
+                f"n_coordinates={self.n_coordinates}, coordinates={self.coordinates!r}"
+            )
+
+    @property
+    def unitary(self) -> bool:  # type: ignore[override]
+        return self.group.unitary
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return self.group.linear
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return self.group.preserves_l1
+
+    @property
+    def is_group(self) -> bool:  # type: ignore[override]
+        return self.group.is_group
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.group.symmetric
+
+    @property
+    def one_sided(self) -> bool:
+        return self.group.one_sided
+
+    @property
+    def order(self) -> int | float:
+        self._check()
+        return self.group.order
+
+    def moves_points(self, size: int) -> list[int] | None:
+        return self._moved() if size == self.n_coordinates else None
+
+    def refined(self, factor: int) -> OnPoints | None:
+        finer = self.group.refined(factor)
+        if finer is None:
+            return None
+        return OnPoints(finer, self.n_coordinates, coordinates=self.coordinates)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return self.group.sample(n_samples, rng)
+
+    def elements(self) -> NDArray[Any]:
+        self._check()
+        return self.group.elements()
+
+    def weights(self) -> NDArray[Any] | None:
+        self._check()
+        return self.group.weights()
+
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        self._check()
+        return self.group.quadrature()
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        return self.group.relative_rule()
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return self.group._check_elements(elements)
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        if X.shape[1] % self.n_coordinates:
+            raise ParameterError(
+                f"{self!r} acts on rows of points of {self.n_coordinates} coordinates, but the "
+                f"rows have {X.shape[1]}"
+            )
+        points, moved = X.reshape(-1, self.n_coordinates), self._moved()
+        there = ~np.isnan(points).any(axis=1)
+        result = np.repeat(points[None], len(elements), axis=0)
+        places = np.ix_(np.arange(len(elements)), np.flatnonzero(there), np.array(moved))
+        result[places] = self.group.act(elements, points[there][:, moved])
+        return result.reshape(len(elements), *X.shape)

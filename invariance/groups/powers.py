@@ -1,0 +1,122 @@
+"""`permutation_powers`, `sign_powers`: E <a, g b>^k over groups that nobody can list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import comb, factorial, perm, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["permutation_powers", "sign_powers"]
+
+#: Numbers that the monomials of one point may take.
+_MOST = 20_000
+
+
+def sign_powers(A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
+    """E (sum_i s_i a_i b_i)^k over independent signs, k = 0, ..., degree; nothing cancels.
+
+    >>> [m.tolist() for m in sign_powers(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), 2)]
+    [[[1.0]], [[0.0]], [[13.0]]]
+    """
+    moments = [np.zeros((len(A), len(B)), np.result_type(A, B)) for _ in range(degree + 1)]
+    moments[0] += 1
+    for a, b in zip(A.T, B.T, strict=True):
+        squares = np.multiply.outer(a, b) ** 2
+        for k in range(degree - degree % 2, 0, -2):
+            power = np.ones_like(squares)
+            for j in range(2, k + 1, 2):
+                power *= squares
+                moments[k] += comb(k, j) * power * moments[k - j]
+    return moments
+
+
+def permutation_powers(
+    A: NDArray[Any], B: NDArray[Any], degree: int, n: int, block: int = 1, even: bool = False
+) -> list[NDArray[Any]] | None:
+    r"""E <a, g b>^k over all permutations g of n blocks, k = 0, ..., degree.
+
+    :math:`\langle a, g b \rangle^k` is a sum over k-tuples of places. Tuples whose equal places
+    form a set partition with parts :math:`\lambda_1, \dots, \lambda_l` contribute
+    :math:`\langle T_\lambda(a), T_\lambda(b) \rangle / (n)_l` with
+
+    .. math:: T_\lambda(a) = \sum_{i_1, \dots, i_l \text{ distinct}}
+        a_{i_1}^{\otimes \lambda_1} \otimes \cdots \otimes a_{i_l}^{\otimes \lambda_l}.
+
+    Parameters
+    ----------
+    A, B : ndarrays of shape (., n * block)
+    even : bool
+        Whether signs are averaged over as well, which leaves parts of even size.
+
+    Returns
+    -------
+    list of ndarray, or None
+        None where the tensors have more than 20,000 entries.
+    """
+    if block**degree * degree > _MOST:
+        return None
+    wide = [np.asarray(M, float).reshape(len(M), n, block) for M in (A, B)]
+    found = [np.ones((len(A), len(B)))]
+    tensors = [_Tensors(M) for M in wide]
+    for k in range(1, degree + 1):
+        total = np.zeros((len(A), len(B)))
+        for parts in _partitions(k):
+            if len(parts) <= n and not (even and any(p % 2 for p in parts)):
+                one, two = (T.of(parts).reshape(len(T.points), block**k) for T in tensors)
+                total += (_set_partitions(parts) / perm(n, len(parts))) * (one @ two.T)
+        found.append(total)
+    return found
+
+
+class _Tensors:
+    """T of a composition, shape (points, block, ..., block), the parts' axes in their order."""
+
+    def __init__(self, points: NDArray[Any]):
+        self.points = points
+        self._known: dict[tuple[int, ...], NDArray[Any]] = {}
+
+    def of(self, parts: tuple[int, ...]) -> NDArray[Any]:
+        if parts not in self._known:
+            self._known[parts] = self._made(parts)
+        return self._known[parts]
+
+    def _made(self, parts: tuple[int, ...]) -> NDArray[Any]:
+        tensor: NDArray[Any]
+        m, _, block = self.points.shape
+        if len(parts) == 1:
+            power = self.points
+            for k in range(2, parts[0] + 1):
+                power = power[..., None] * self.points[:, :, None]
+                power = power.reshape(*power.shape[:2], block**k)
+            tensor = power.sum(axis=1).reshape(m, *[block] * parts[0])
+            return tensor
+        # All places for the last part, less those of the others.
+        *others, last = parts
+        first, alone = self.of(tuple(others)), self.of((last,))
+        tensor = first.reshape(*first.shape, *[1] * last) * np.expand_dims(
+            alone, tuple(range(1, first.ndim))
+        )
+        for a in range(len(others)):
+            joined = self.of((*others[:a], others[a] + last, *others[a + 1 :]))
+            end = 1 + sum(others[: a + 1])
+            tensor = tensor - np.moveaxis(joined, range(end, end + last), range(-last, 0))
+        return tensor
+
+
+def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
+    """Whole numbers that sum to k, in falling order."""
+    if k == 0:
+        yield ()
+    for first in range(min(k, largest or k), 0, -1):
+        for rest in _partitions(k - first, first):
+            yield (first, *rest)
+
+
+def _set_partitions(parts: tuple[int, ...]) -> int:
+    """How many partitions of a set have parts of these sizes."""
+    equal = prod(factorial(count) for count in Counter(parts).values())
+    return factorial(sum(parts)) // (prod(map(factorial, parts)) * equal)

@@ -1,0 +1,285 @@
+"""`SetKernel` and `MatchingKernel`: kernels between sets of points, of any size, in any order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from tqdm import tqdm
+
+from ..config import block_bytes_of
+from ..groups import Transformations
+from ..orbits import Explanation
+from ..orbits.choose import rate
+from ..orbits.engine import mirror
+from ..parameters import Flag, Has, OneOf, Whole, check_parameters
+from ..sets import PointSets, as_set_rows
+from .base import Kernel
+
+__all__ = ["MatchingKernel", "SetKernel"]
+
+Array = NDArray[Any]
+
+#: Bytes of a tile of values between points: it stays in a processor's cache.
+_TILE_BYTES = 2**22
+#: Points at a time of which the values among each other are computed for the diagonal alone.
+_OWN = 128
+#: Operations that a value between two points costs beside its products of coordinates.
+_VALUE = 40
+
+
+class _OfSets(Kernel):
+    """What kernels between sets share: from padded sets to tiles of values between points."""
+
+    #: Takes padded sets (n, largest, d), of which `on_rows` makes rows.
+    takes_sets = True
+    _parameters = {
+        "base": Has("a kernel of points, such as Gaussian(0.1)", "diag", "is_stationary"),
+        "normalize": Flag(),
+        "labelled": Flag(),
+        "weighted": Flag(),
+        "n_coordinates": Whole(1) | None,
+        "block_bytes": Whole(1) | None,
+        "verbose": Whole(0),
+    }
+    base: Any
+    normalize: bool
+    labelled = weighted = False
+    n_coordinates: int | None
+    block_bytes: int | None
+    verbose: int
+
+    def on_rows(self, *arrays: ArrayLike) -> tuple[Kernel, list[Array]]:
+        """This kernel for rows (n, largest * d), and padded sets as such rows."""
+        check_parameters(self)
+        rows, d = as_set_rows(type(self).__name__, self.n_coordinates, *arrays)
+        return type(self)(**self.get_params(deep=False) | {"n_coordinates": d}), rows
+
+    def preserved_by(self, group: Transformations) -> bool:
+        """Where the group moves the points of a set alike, in a way that preserves the base."""
+        size = self.n_coordinates or 0
+        moved = group.moves_points(size)
+        known = getattr(self.base, "preserved_by", None)
+        if moved is None or known is None:
+            return False
+        compared = range(self.labelled, size - self.weighted)
+        return set(moved) <= set(compared) and bool(known(group))
+
+    def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
+        """Operations, memory and time of the kernel matrix, over all pairs of points."""
+        kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
+        one, *rest = (kernel._points(A) for A in rows)
+        two, d = rest[0] if rest else one, one.values.shape[1]
+        others = two.by_label()
+        pairs = float(
+            sum(
+                len(A.values) * len(others[k].values)
+                for k, A in one.by_label().items()
+                if k in others
+            )
+        )
+        operations = pairs * (2 * d + _VALUE) / (1 if rest else 2)
+        n_bytes = float(min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes)))
+        seconds = operations / rate(one.values.dtype.name)
+        return Explanation("pairs of points", operations, n_bytes, seconds, {})
+
+    def _points(self, X: Array) -> PointSets:
+        size = int(self.n_coordinates or 0)
+        flags = {"labelled": self.labelled, "weighted": self.weighted}
+        return PointSets.of(type(self).__name__, X, size, **flags)
+
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        check_parameters(self)
+        if hasattr(self.base, "_parameters"):
+            check_parameters(self.base)
+        one = self._points(X)
+        two = one if Y is None else self._points(Y)
+        gram = self._between(one, two)
+        if self.normalize:
+            left = np.sqrt(gram.diagonal() if Y is None else self._own(one))
+            gram /= left[:, None]
+            gram /= left if Y is None else np.sqrt(self._own(two))
+        return gram
+
+    def _diag(self, X: Array) -> Array:
+        one = self._points(X)
+        return np.ones(len(X), X.dtype) if self.normalize else self._own(one)
+
+    def _own(self, sets: PointSets) -> Array:
+        """Values of sets with themselves, not normalised."""
+        few = map(sets.__getitem__, sets.blocks(_OWN))
+        return np.concatenate([self._between(some, some).diagonal() for some in few])
+
+    def _between(self, one: PointSets, two: PointSets) -> Array:
+        """Values before they are normalised, shape (n, m), a tile of pairs of points at a time."""
+        gram = np.zeros((len(one), len(two)), np.result_type(one.values, two.values))
+        ours, theirs = one.by_label(), two.by_label()
+        side = (min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4) / gram.itemsize) ** 0.5
+        evaluate = getattr(self.base, "_gram", self.base)
+        for label in ours.keys() & theirs.keys():
+            rows = list(ours[label].blocks(max(1.0, side / 2)))
+            columns = [(b, theirs[label][b]) for b in theirs[label].blocks(max(1.0, 2 * side))]
+            for a in tqdm(rows, "sets", unit=" blocks", disable=not self.verbose):
+                first = ours[label][a]
+                for b, second in columns:
+                    # Of a symmetric matrix the upper triangle alone.
+                    wanted = one is not two or b.stop > a.start
+                    if wanted and len(first.values) and len(second.values):
+                        values = evaluate(first.values, second.values)
+                        gram[a, b] += self._pooled(first, second, values)
+        if one is two:
+            mirror(gram)
+        return gram
+
+    @abstractmethod
+    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
+        """From values between points (N, M) to values between sets (n, m)."""
+
+
+class SetKernel(_OfSets):
+    r"""The mean (or sum) of a kernel over all pairs of points of two sets.
+
+    With weights that sum to one (equal ones by default) the inner product of the sets' mean
+    embeddings,
+
+    .. math:: K(x, z) = \sum_{i, j} v_i w_j \, k_0(x_i, z_j):
+
+    positive definite where the base kernel is, whatever the sizes and the order of the points.
+
+    It is linear in both sets, so that its average over a group that turns a whole set is the
+    `SetKernel` of the averaged base kernel, which forgets how the points lie to each other. Take
+    ``Average(Hyperkernel(SetKernel(base), gamma), group)`` where that matters.
+
+    Parameters
+    ----------
+    base : Kernel
+        Of points; an `Average` compares each point over its own orbit.
+    pooling : {"mean", "sum"}
+        "sum" for quantities that grow with the set, such as the energy of a molecule.
+    normalize : bool
+        Divide by sqrt(K(x, x) K(z, z)).
+    labelled : bool
+        The first coordinate of each point is a label, such as an element's atomic number, and
+        only points of one label are compared.
+    weighted : bool
+        The last coordinate of each point is its weight.
+    n_coordinates : int or None
+        Numbers that make a point (label and weight included) where sets are given as rows
+        (n, largest * d) instead of padded arrays (n, largest, d).
+    block_bytes : int or None
+        Bound on temporary arrays; None is the configured one.
+    verbose : int
+        1 shows progress.
+
+    Raises
+    ------
+    ParameterError
+        For sets without points, or points that are missing in part or infinite.
+
+    Examples
+    --------
+    >>> from invariance.kernels import Gaussian, SetKernel
+    >>> from invariance.sets import pad_sets
+    >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
+    >>> SetKernel(Gaussian(1.0))(X).round(4)
+    array([[0.6839, 0.6839],
+           [0.6839, 1.    ]])
+    """
+
+    _parameters = {"pooling": OneOf("mean", "sum")}
+
+    def __init__(
+        self,
+        base: Any,
+        pooling: str = "mean",
+        *,
+        normalize: bool = False,
+        labelled: bool = False,
+        weighted: bool = False,
+        n_coordinates: int | None = None,
+        block_bytes: int | None = None,
+        verbose: int = 0,
+    ):
+        self.base = base
+        self.pooling = pooling
+        self.normalize = normalize
+        self.labelled = labelled
+        self.weighted = weighted
+        self.n_coordinates = n_coordinates
+        self.block_bytes = block_bytes
+        self.verbose = verbose
+
+    def _points(self, X: Array) -> PointSets:
+        sets = super()._points(X)
+        return sets.of_means() if self.pooling == "mean" else sets
+
+    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
+        return np.asarray((two.sums() @ (one.sums() @ values).T).T)
+
+
+class MatchingKernel(_OfSets):
+    r"""The largest sum of kernel values over one-to-one matchings of the points of two sets.
+
+    With m and m' points, and matchings of all points of the smaller set to different ones of the
+    larger (`scipy.optimize.linear_sum_assignment`),
+
+    .. math:: K(x, z) = \frac{1}{\max(m, m')} \max_\pi \sum_i k_0(x_i, z_{\pi(i)}) .
+
+    It need not be positive definite: see `gram_report` and `GramTransformer`.
+
+    Parameters
+    ----------
+    base : Kernel
+        Of points.
+    pooling : {"mean", "sum"}
+        "sum" leaves out the division by the size of the larger set.
+    normalize, labelled, n_coordinates, block_bytes, verbose : as in `SetKernel`
+        With labels, points are matched to points of the same label.
+
+    Examples
+    --------
+    >>> from invariance.kernels import Gaussian, MatchingKernel
+    >>> from invariance.sets import pad_sets
+    >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
+    >>> MatchingKernel(Gaussian(1.0))(X).round(4)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    _parameters = {"pooling": OneOf("mean", "sum")}
+
+    def __init__(
+        self,
+        base: Any,
+        pooling: str = "mean",
+        *,
+        normalize: bool = False,
+        labelled: bool = False,
+        n_coordinates: int | None = None,
+        block_bytes: int | None = None,
+        verbose: int = 0,
+    ):
+        self.base = base
+        self.pooling = pooling
+        self.normalize = normalize
+        self.labelled = labelled
+        self.n_coordinates = n_coordinates
+        self.block_bytes = block_bytes
+        self.verbose = verbose
+
+    def _between(self, one: PointSets, two: PointSets) -> Array:
+        gram = super()._between(one, two)
+        if self.pooling == "mean":
+            gram /= np.maximum.outer(one.counts, two.counts)
+        return gram
+
+    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
+        pooled = np.empty((len(one), len(two)), values.dtype)
+        columns = np.split(values, two.ends[:-1], axis=1)
+        for j, part in enumerate(columns):
+            for i, block in enumerate(np.split(part, one.ends[:-1])):
+                pooled[i, j] = block[linear_sum_assignment(block, maximize=True)].sum()
+        return pooled

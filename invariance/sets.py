@@ -1,0 +1,222 @@
+"""Sets of points of different sizes as padded arrays (n, largest, d), missing points NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from .parameters import ParameterError, short
+
+__all__ = ["PointSets", "as_set_rows", "pad_sets", "unpad_sets"]
+
+Floats = NDArray[Any]
+
+
+def pad_sets(sets: Iterable[ArrayLike]) -> Floats:
+    """Sets of points as one array, which `SetKernel`, `SetFeatures` and groups take.
+
+    Parameters
+    ----------
+    sets : iterable of arrays of shape (m_i, d)
+        One d for all.
+
+    Returns
+    -------
+    ndarray of shape (n, largest, d)
+        Missing points are NaN; float32 where all sets are.
+
+    Raises
+    ------
+    ParameterError
+        For no sets, an empty set, other shapes, or points that are not finite.
+
+    Examples
+    --------
+    >>> pad_sets([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]])
+    array([[[ 1.,  2.],
+            [ 3.,  4.]],
+    <BLANKLINE>
+           [[ 5.,  6.],
+            [nan, nan]]])
+    """
+    try:
+        arrays = [np.asarray(points) for points in sets]
+        arrays = [a if a.dtype == np.float32 else a.astype(float) for a in arrays]
+    except (ValueError, TypeError):
+        raise ParameterError(
+            f"pad_sets needs sets to be arrays of numbers of shape (m_i, d), got {short(sets)}"
+        ) from None
+    if not arrays:
+        raise ParameterError(f"pad_sets needs sets to hold at least one, got {short(sets)}")
+    d = arrays[0].shape[-1] if arrays[0].ndim else 0
+    for i, a in enumerate(arrays):
+        if a.ndim != 2 or not a.size or a.shape[1] != d or not np.isfinite(a).all():
+            raise ParameterError(
+                f"pad_sets needs sets of finite points, arrays of shape (m_i, {d}) with m_i >= 1, "
+                f"but set {i} is {short(a)} of shape {a.shape}; got {short(sets)}"
+            )
+    padded = np.full((len(arrays), max(map(len, arrays)), d), np.nan, np.result_type(*arrays))
+    for row, a in zip(padded, arrays, strict=True):
+        row[: len(a)] = a
+    return padded
+
+
+def unpad_sets(X: ArrayLike) -> list[Floats]:
+    """The sets, arrays of shape (m_i, d), of a padded array (n, largest, d): undoes `pad_sets`.
+
+    >>> [len(points) for points in unpad_sets(pad_sets([[[1.0]], [[2.0], [3.0]]]))]
+    [1, 2]
+    """
+    rows, d = as_set_rows("unpad_sets", None, X)
+    points = PointSets.of("unpad_sets", rows[0], d)
+    return np.split(points.values, points.ends[:-1])
+
+
+def as_set_rows(owner: str, n_coordinates: int | None, *arrays: ArrayLike) -> tuple[Any, int]:
+    """Padded sets as rows (n, largest * d), of one length, and the d that says how to read them.
+
+    Arrays are of shape (n, largest, d), or rows where ``n_coordinates`` is given.
+    """
+    found: list[Floats] = []
+    for X in arrays:
+        A = np.asarray(X)
+        if A.dtype.kind not in "iuf" or A.ndim not in (2, 3):
+            raise ParameterError(
+                f"{owner} needs sets X to be a padded array (n, largest, d), such as "
+                f"pad_sets(list_of_arrays), got {short(X)}"
+            )
+        A = A if A.dtype in (np.float32, np.float64) else A.astype(float)
+        if A.ndim == 2:
+            if n_coordinates is None or A.shape[1] % n_coordinates:
+                remedy = "n_coordinates=d says how many numbers make a point of"
+                if n_coordinates is not None:
+                    remedy = f"n_coordinates={n_coordinates} does not divide"
+                raise ParameterError(f"{owner}: {remedy} rows of {A.shape[1]} numbers")
+            A = A.reshape(len(A), -1, n_coordinates)
+        elif n_coordinates not in (None, A.shape[2]):
+            raise ParameterError(
+                f"{owner} has n_coordinates={n_coordinates}, got points of {A.shape[2]} "
+                f"coordinates, an array of shape {A.shape}"
+            )
+        found.append(A)
+    d = {A.shape[2] for A in found}
+    if len(d) > 1 or 0 in d:
+        raise ParameterError(f"{owner}: points of {sorted(d)} coordinates; they must agree")
+    largest = max(A.shape[1] for A in found)
+    rows = []
+    for A in found:
+        if A.shape[1] < largest:
+            missing = np.full((len(A), largest - A.shape[1], A.shape[2]), np.nan, A.dtype)
+            A = np.concatenate([A, missing], axis=1)
+        rows.append(A.reshape(len(A), -1))
+    return rows, d.pop()
+
+
+@dataclass
+class PointSets:
+    """The points of n sets, one set after the other.
+
+    Attributes
+    ----------
+    values : ndarray of shape (N, d)
+    ends : ndarray of int, shape (n,)
+        Where each set ends.
+    weights : ndarray of shape (N,)
+    labels : ndarray of shape (N,) or None
+    """
+
+    values: Floats
+    ends: NDArray[np.intp]
+    weights: Floats
+    labels: Floats | None = None
+
+    @classmethod
+    def of(
+        cls, owner: str, rows: Floats, d: int, *, labelled: bool = False, weighted: bool = False
+    ) -> PointSets:
+        """From rows; the first coordinate of a point may be its label, the last its weight.
+
+        Raises
+        ------
+        ParameterError
+            For empty sets, points that are missing in part or infinite, negative weights, or
+            weights of a set that are all zero.
+        """
+        points = rows.reshape(len(rows), -1, d)
+        there: NDArray[Any] = ~np.asarray(np.isnan(points).all(axis=2))
+        counts = there.sum(axis=1)
+        values = points[there]
+        if not np.isfinite(values).all():
+            i, j, k = np.argwhere(there[..., None] & ~np.isfinite(points))[0]
+            raise ParameterError(
+                f"{owner}: coordinate {k} of point {j} of set {i} is {points[i, j, k]}; a missing "
+                "point is NaN in all its coordinates, and others are finite"
+            )
+        if not counts.all():
+            raise ParameterError(f"{owner}: set {int(np.argmin(counts))} has no points")
+        if d <= labelled + weighted:
+            raise ParameterError(f"{owner}: points of {d} coordinates leave none to compare")
+        sets = cls(values, np.cumsum(counts), np.ones(len(values), values.dtype))
+        if weighted:
+            sets.values, sets.weights = values[:, :-1], values[:, -1]
+            if sets.weights.min() < 0 or not (sets.sums().sum(axis=1) > 0).all():
+                raise ParameterError(
+                    f"{owner}: weights, the last coordinate of each point, must not be negative, "
+                    "nor all zero in a set"
+                )
+        if labelled:
+            sets.labels, sets.values = sets.values[:, 0], sets.values[:, 1:]
+        return sets
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, some: slice) -> PointSets:
+        """Some of the sets, next to each other."""
+        first = self.ends[some.start - 1] if some.start else 0
+        inside = slice(first, self.ends[some.stop - 1])
+        labels = None if self.labels is None else self.labels[inside]
+        return PointSets(self.values[inside], self.ends[some] - first, self.weights[inside], labels)
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Numbers of points of the sets, shape (n,)."""
+        return np.diff(self.ends, prepend=0)
+
+    def blocks(self, n_points: float) -> Iterator[slice]:
+        """Runs of sets that hold so many points in all, or a single larger one."""
+        start = 0
+        while start < len(self):
+            before = self.ends[start - 1] if start else 0
+            stop = int(np.searchsorted(self.ends, before + n_points, side="right"))
+            yield slice(start, max(stop, start + 1))
+            start = max(stop, start + 1)
+
+    def sums(self) -> sparse.csr_array:
+        """The matrix (n, N) that takes values at points to their weighted sums over sets."""
+        indptr = np.concatenate([[0], self.ends])
+        shape = len(self), len(self.values)
+        return sparse.csr_array((self.weights, np.arange(shape[1]), indptr), shape)
+
+    def of_means(self) -> PointSets:
+        """With weights that sum to one in each set."""
+        totals = np.asarray(self.sums().sum(axis=1)).ravel()
+        weights = self.weights / np.repeat(totals, self.counts).astype(self.weights.dtype)
+        return PointSets(self.values, self.ends, weights, self.labels)
+
+    def by_label(self) -> dict[Any, PointSets]:
+        """The sets' points of each label (some sets may have none); of None, without labels."""
+        if self.labels is None:
+            return {None: self}
+        parts = {}
+        for label in np.unique(self.labels):
+            has = self.labels == label
+            ends = np.concatenate([[0], np.cumsum(has)])[self.ends]
+            values = np.ascontiguousarray(self.values[has])
+            parts[float(label)] = PointSets(values, ends, self.weights[has])
+        return parts

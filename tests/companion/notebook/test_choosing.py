@@ -1,0 +1,192 @@
+"""First a notebook chooses, without test data; then it measures what it chose, with other seeds."""
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from invariance.companion import Run
+from invariance.companion.cli import main
+from invariance.companion.errors import LedgerError, RecordError
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.settings import (
+    Choice,
+    best_of,
+    read_settings,
+    settings_digest,
+    write_settings,
+)
+from invariance.datasets import WithheldError, load_digits_images
+from invariance.datasets.withheld import withhold, withholding
+
+PARAMETERS = """\
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 1
+"""
+
+CHOOSES = """
+from invariance.datasets import load_digits_images
+
+run = Run("demo/chooses", profile=profile, seed=seed, chooses=True)
+data = load_digits_images()
+width = run.select("width", [1.0, 2.0], lambda w: [w / len(data.data), w / 1200], by="a score")
+"""
+
+MEASURES = """
+run.measure()
+data = load_digits_images()
+run.claim("demo/order", order="a > b", scores={"a": [len(data.data)] * 2, "b": [seed] * 2})
+"""
+
+
+@pytest.fixture(autouse=True)
+def door():
+    before = withholding()
+    yield
+    withhold(before)
+
+
+@pytest.fixture
+def chooser(project):
+    project.write("demo/chooses", CHOOSES, MEASURES, parameters=PARAMETERS)
+    path = project.source("demo/chooses")
+    # the small project's own Run would be a second one
+    path.write_text(
+        path.read_text().replace('run = Run("demo/chooses", profile=profile, seed=seed)', "")
+    )
+    return project
+
+
+def run_cells(project, profile="full", seed=1):
+    cells = [c for c in project.source("demo/chooses").read_text().split("# %%") if "import" in c]
+    code = "\n".join(line for cell in cells for line in cell.splitlines())
+    scope = {"profile": profile, "seed": seed}
+    exec(code + MEASURES, scope)
+    return scope
+
+
+def test_choose_then_run(chooser):
+    ended = CliRunner().invoke(main, ["choose"])
+    assert ended.exit_code == 0, ended.output
+    assert "1 of 1 notebooks have chosen (full)" in ended.output
+    written = yaml.safe_load(chooser.settings("demo/chooses").read_text())
+    assert written["seed"] == 0 and written["choices"]["width"]["chosen"] == 2.0
+    # 1,200 training rows and no other were handed out
+    assert written["choices"]["width"]["scores"][1] == pytest.approx(2 / 1200, rel=1e-4)
+    scope = run_cells(chooser)
+    assert scope["width"] == 2.0 and len(scope["data"].data) == 1797
+    assert consistency.problems(chooser) == []
+
+
+def test_a_quick_stage_leaves_the_settings_alone(chooser):
+    ended = CliRunner().invoke(main, ["choose", "demo/chooses", "--profile", "quick"])
+    assert ended.exit_code == 0, ended.output
+    assert not chooser.settings("demo/chooses").exists()
+    assert (chooser.choosing("demo/chooses", "quick") / "settings.yml").is_file()
+
+
+def test_a_stage_that_asks_for_test_data_fails_and_says_so(chooser):
+    path = chooser.source("demo/chooses")
+    path.write_text(path.read_text().replace("width = ", "data.test\nwidth = "))
+    ended = CliRunner().invoke(main, ["choose", "demo/chooses"])
+    assert ended.exit_code == 1
+    assert "WithheldError" in ended.output and "run.measure()" in ended.output
+    assert not chooser.settings("demo/chooses").exists()
+
+
+def test_a_stage_that_does_not_end_has_chosen_nothing(chooser):
+    path = chooser.source("demo/chooses")
+    path.write_text(path.read_text().replace("run.measure()", ""))
+    ended = CliRunner().invoke(main, ["choose", "demo/chooses"])
+    assert ended.exit_code == 1 and "no run.measure() came" in ended.output
+
+
+def test_only_a_notebook_that_chooses_can_choose(project):
+    project.write("demo/plain")
+    ended = CliRunner().invoke(main, ["choose", "demo/plain"])
+    assert ended.exit_code == 2 and "demo/plain chooses nothing" in ended.output
+
+
+def test_a_full_run_reads_and_does_not_choose(project):
+    def never(_):
+        raise AssertionError("a full run computed a score")
+
+    choices = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
+    write_settings(project.settings("demo/a"), "demo/a", choices)
+    with pytest.raises(RecordError, match="seed 0 chose the settings"):
+        Run("demo/a", profile="full", seed=0, chooses=True)
+    with pytest.raises(RecordError, match="measure with other seeds"):
+        Run("demo/a", profile="full", chooses=True, seeds=[1, 0])
+    run = Run("demo/a", profile="full", seed=1, chooses=True)
+    assert run.select("width", [1.0, 3.0], never, by="loo") == 3.0
+    with pytest.raises(RecordError, match="chosen from another grid.*invariance choose demo/a"):
+        Run("demo/a", profile="full", seed=1, chooses=True).select("width", [1.0], never, by="loo")
+    with pytest.raises(RecordError, match="'depth' has not been chosen yet"):
+        run.select("depth", [1, 2], never, by="loo")
+
+
+def test_claims_carry_the_digest_of_protocol_and_settings(project):
+    choices = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
+    digests = []
+    for path in (None, project.settings("demo/a")):
+        if path:
+            write_settings(path, "demo/a", choices)
+        run = Run("demo/a", profile="full", seeds=[1, 2], chooses=bool(path))
+        assert (run.seed, run.seeds) == (1, (1, 2))
+        run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
+        run.claim("demo/near", value=90, se=0.1)
+        digests.append(run._claims["demo/order"]["protocol"])
+        assert run._claims["demo/near"]["protocol"] is None  # none is registered
+    assert digests[0] and digests[1] and digests[0] != digests[1]
+    run = Run("demo/a", profile="quick")
+    run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
+    assert run._claims["demo/order"]["protocol"] is None
+
+
+def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):
+    run = Run("demo/a", profile="quick", seed=0, chooses=True)
+    with pytest.raises(WithheldError):
+        load_digits_images().test  # noqa: B018
+    assert run.select("c", ["a", None, {"x": 1}], scores=lambda: [1, 3, 2], by="loo") is None
+    assert run.select("d", [1, 2], float, by="e", higher=False) == 1
+    run.measure()
+    assert len(load_digits_images().test[1]) == 597
+    with pytest.raises(RecordError, match="after measure"):
+        run.select("e", [1], float, by="loo")
+    with pytest.raises(RecordError, match="once"):
+        run.measure()
+    Run("demo/a", profile="quick", chooses=True)
+    assert withholding()
+    Run("demo/a", profile="quick")  # one that chooses nothing may see everything
+    assert not withholding()
+
+
+@pytest.mark.parametrize(
+    ("grid", "more", "message"),
+    [
+        ([], {"score": float}, "grid is empty"),
+        ([object()], {"score": float}, "no number, text or list"),
+        ([1], {}, "pass score or scores="),
+        ([1, 2], {"scores": lambda: [1]}, "1 scores for 2 entries"),
+        ([1], {"score": lambda _: float("nan")}, "no score is finite"),
+    ],
+)
+def test_choices_that_are_none(project, grid, more, message):
+    run = Run("demo/a", profile="quick", chooses=True)
+    with pytest.raises(RecordError, match=message):
+        run.select("a", grid, by="loo", **more)
+    with pytest.raises(RecordError, match="chooses=True"):
+        Run("demo/a", profile="quick").select("a", [1], float, by="loo")
+
+
+def test_settings_that_are_not_what_their_scores_say_are_refused(project):
+    path = project.settings("demo/a")
+    assert read_settings(path) is None and settings_digest(None) == ""
+    write_settings(path, "demo/a", {"w": Choice(1.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])})
+    with pytest.raises(LedgerError, match="'w' is 1.0, which is not the best of its scores"):
+        read_settings(path)
+    assert any("no notebook chooses this" in said for said in consistency.problems(project))
+    path.write_text("choices: [1]")
+    with pytest.raises(LedgerError, match="not readable as settings"):
+        read_settings(path)
+    assert best_of([float("nan"), 2, 1], higher=False) == 2

@@ -1,0 +1,145 @@
+"""The site of this project's published results: what a reader of a fresh clone sees.
+
+Building it takes a minute. `INVARIANCE_SITE` may name a folder that ``make site`` has just written.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from invariance.companion.paths import Paths
+from invariance.companion.site import build_site
+from invariance.companion.site.material import collect
+from invariance.companion.site.nodes import anchor
+from invariance.companion.site.uses import public, uses
+
+from .conftest import ROOT, Page, dead_links, target
+from .test_browser import CUT, open_page, search
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    if built := os.environ.get("INVARIANCE_SITE"):
+        return Path(built)
+    folder = tmp_path_factory.mktemp("whole") / "project"
+    folder.mkdir()
+    for name in ("notebooks", "figures", "CITATION.cff"):
+        (folder / name).symlink_to(ROOT / name)
+    index, problems = build_site(Paths(folder))
+    assert problems == []
+    return index.parent
+
+
+@pytest.fixture(scope="module")
+def pages(site) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
+
+
+def test_it_is_small_and_no_link_is_dead(site):
+    assert dead_links(site) == []
+    assert sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) < 15e6
+
+
+def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, pages):
+    """One click each way, for every claim that has a result."""
+    material = collect(Paths(ROOT))
+    walked = 0
+    for paper in material.papers:
+        home = site / f"papers/{paper.key}.html"
+        assert paper.links, paper.key
+        sections = {
+            found[1]: section
+            for section in home.read_text().split("<section")
+            if (found := re.search(r'id="(claim-[^"]+)"', section))
+        }
+        for row in paper.rows:
+            at = anchor("claim", row.claim.id)
+            assert at in sections and at in pages[home].ids
+            if row.result is None:
+                continue
+            links = [a for a in re.findall(r'href="([^"]+)"', sections[at])]
+            for _, address in paper.links:
+                assert address in links, row.claim.id
+            leads = [target(home, a) for a in links if not a.startswith("https")]
+            evidence = site / f"{row.notebook}.html"
+            assert (evidence, at) in leads and at in pages[evidence].ids
+            back = {target(evidence, a) for a in pages[evidence].links}
+            assert (home, at) in back, f"{row.claim.id}: no way back from its run"
+            for name in uses(material.notebooks[row.notebook].source):
+                entry, place = next(lead for lead in leads if lead[1] == name)
+                assert place in pages[entry].ids
+                returns = {target(entry, a) for a in pages[entry].links}
+                assert (home, at) in returns, f"{row.claim.id}: no way back from {name}"
+                assert (evidence, "") in returns
+            walked += 1
+    assert walked == sum(row.result is not None for row in material.rows) > 100
+
+
+def test_every_public_name_leads_to_its_source(site, pages):
+    sources = {name for path in site.glob("_modules/**/*.html") for name in pages[path].ids}
+    entries = {name for path in site.glob("api/*.html") for name in pages[path].ids}
+    names = [f"{module}.{name}" for module, short in public().items() for name in short]
+    assert [name for name in names if name not in entries] == []
+    assert [name for name in names if name.rpartition(".")[2] not in sources] == []
+
+
+KINDS = ["index.html", "about.html", "cheatsheet.html", "search.html"]
+KINDS += [f"{room}/index.html" for room in ("papers", "compare", "guides", "api")]
+PHONE = {"viewport": {"width": 375, "height": 800}, "color_scheme": "dark"}
+DESK = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
+LARGE = {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2}  # 200 %
+EVERY = [("**/*.html", PHONE), ("[!_a]*/*.html", DESK), ("[!_a]*/*.html", LARGE)]
+
+
+@pytest.mark.parametrize(("pattern", "options"), EVERY, ids=["phone", "desk", "200%"])
+def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, pattern, options):
+    page, complaints = open_page(browser, **options)
+    wrong = []
+    found = sorted(p for p in site.glob(pattern) if "_modules" not in p.parts)
+    for path in [*(site / kind for kind in KINDS), *found]:
+        page.goto(path.as_uri(), wait_until="load")
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        name = path.relative_to(site).as_posix()
+        across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+        wrong += [f"{name} scrolls sideways"] if across[0] > across[1] else []
+        wrong += [f"{name} is cut: {cut}" for cut in page.evaluate(CUT)]
+        if page.locator("mjx-merror, [data-mjx-error]").count():
+            wrong.append(f"{name} has a formula in red")
+        if page.evaluate("() => [...document.images].some(i => i.complete && !i.naturalWidth)"):
+            wrong.append(f"{name} has a picture that does not show")
+    assert wrong == [] and complaints == []
+    page.context.close()
+
+
+def test_without_script_and_printed_all_is_there(browser, site):
+    page, _ = open_page(browser, java_script_enabled=False)
+    for path in sorted(site.glob("papers/*.html")):
+        page.goto(path.as_uri())
+        shown = page.locator("section.claim:visible").count()
+        assert shown == path.read_text().count('<section class="claim"')
+    page.context.close()
+    page, _ = open_page(browser)
+    page.goto((site / "papers/raj2017.html").as_uri())
+    page.emulate_media(media="print")
+    assert not page.locator(".bd-sidebar-primary, .controls").first.is_visible()
+    assert page.pdf(format="A4")[:5] == b"%PDF-"
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("GroupCDF", r"api/invariance\.features\.GroupCDF\.html"),
+        ("theorem 3", r"(papers/mroueh2015\.html#claim-mroueh2015-theorem3|mroueh2015/theorem3)"),
+        ("QM7", r"(raj2017/quantum_machine|compare/molecules|papers/raj2017)"),
+    ],
+)
+def test_search_finds_the_right_page_first(browser, site, words, first):
+    page, complaints = open_page(browser)
+    assert re.match(first, search(page, site, words)[0].removeprefix("./"))
+    assert complaints == []
+    page.context.close()

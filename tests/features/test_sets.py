@@ -1,0 +1,216 @@
+"""Features of sets: sums over points, patches as points, molecules as sets of atoms."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.features import (
+    OrbitFourier,
+    OrbitNystroem,
+    SetFeatures,
+    atom_environments,
+    coulomb_positions,
+    pad_sets,
+    patch_sets,
+)
+from invariance.groups import PlaneRotations, SignFlips
+from invariance.kernels import Average, Gaussian, SetKernel
+from invariance.parameters import ParameterError
+
+RNG = np.random.default_rng(0)
+SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]
+X = pad_sets(SETS)
+
+
+@parametrize_with_checks(
+    [
+        SetFeatures(n_coordinates=1),
+        SetFeatures(OrbitFourier(n_components=3, random_state=0), "sum", n_coordinates=1),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("block_bytes", [None, 300])
+def test_means_and_sums_of_a_feature_map_of_points(block_bytes):
+    psi = OrbitFourier(n_components=5, gamma=0.5, random_state=0)
+    model = SetFeatures(psi, block_bytes=block_bytes).fit(X)
+    of_points = [model.features_[None].transform(points) for points in SETS]
+    assert_allclose(model.transform(X), [values.mean(axis=0) for values in of_points])
+    total = SetFeatures(psi, "sum", block_bytes=block_bytes).fit(X).transform(X)
+    assert_allclose(total, [values.sum(axis=0) for values in of_points])
+    assert_allclose(SetFeatures().fit_transform(X)[0], SETS[0].mean(axis=0))
+
+
+def test_nystrom_features_with_all_landmarks_are_the_set_kernel():
+    labels, weights = (RNG.random(X.shape[:2])[..., None] for _ in range(2))
+    labels = np.where(np.isnan(X[..., :1]), np.nan, (3 * labels).round())
+    everything = np.concatenate([labels, X, np.where(np.isnan(labels), np.nan, weights)], axis=2)
+    for group in (None, SignFlips(2)):
+        base = Gaussian(0.7) if group is None else Average(Gaussian(0.7), group)
+        psi = OrbitNystroem(None, 200, kernel=base, random_state=0)
+        with pytest.warns(UserWarning, match="landmarks"):
+            features = SetFeatures(psi, labelled=True, weighted=True).fit_transform(everything)
+        expected = SetKernel(base, labelled=True, weighted=True)(everything)
+        assert_allclose(features @ features.T, expected, atol=1e-8)
+
+
+def test_each_point_is_compared_over_its_own_orbit():
+    model = SetFeatures(OrbitFourier(PlaneRotations(16), 30, gamma=0.3, random_state=0)).fit(X)
+    angles = RNG.choice(PlaneRotations(16).elements(), len(X))
+    turned = np.array(
+        [
+            [PlaneRotations().act([RNG.choice(angles)], point[None])[0, 0] for point in points]
+            for points in X
+        ]
+    )
+    assert_allclose(model.transform(turned), model.transform(X), atol=1e-12)
+
+
+def test_new_sets_may_have_other_sizes_and_labels():
+    labelled = np.concatenate([np.where(np.isnan(X[..., :1]), np.nan, 1.0), X], axis=2)
+    model = SetFeatures(labelled=True).fit(labelled)
+    one = np.array([[[1.0, 5.0, 6.0], [2.0, 7.0, 8.0]]])
+    assert_allclose(model.transform(one), [[2.5, 3.0]])  # half of the mean is of label 2
+    assert_allclose(model.transform(one[:, 1:]), [[0.0, 0.0]])
+    with pytest.raises(ParameterError, match="fitted to points of 3 numbers"):
+        model.transform(X)
+    with pytest.raises(ParameterError, match="set 0 has no points"):
+        model.transform(np.full((1, 2, 3), np.nan))
+
+
+def test_in_pipelines_and_grid_search():
+    y = np.array([np.cos(points[:, 0]).sum() for points in SETS])
+    model = make_pipeline(SetFeatures(OrbitFourier(random_state=0), "sum"), Ridge(1e-3))
+    assert cross_val_score(model, X, y, cv=3).shape == (3,)
+    grid = {"setfeatures__features__gamma": [0.5, 100.0]}
+    assert GridSearchCV(model, grid, cv=3).fit(X, y).best_params_ == {
+        "setfeatures__features__gamma": 0.5
+    }
+
+
+def test_explain_adds_up_feature_maps():
+    model = SetFeatures(OrbitFourier(n_components=5, random_state=0)).fit(X)
+    n = sum(map(len, SETS))
+    assert model.explain(X).operations == model.features_[None].explain(np.ones((n, 2))).operations
+    assert SetFeatures(PCA(1)).fit(X).explain(X).way == "features of points"
+    assert SetFeatures().fit(X).explain(X).way == "sums of points"
+
+
+# -- images as sets of patches ---------------------------------------------------------------------
+
+
+def test_patches_in_reading_order_with_their_places():
+    images = RNG.random((3, 5 * 6 * 2))
+    sets = patch_sets(images, (5, 6, 2), size=3, stride=2, place=0.5)
+    assert sets.shape == (3, 2 * 2, 3 * 3 * 2 + 2)
+    pixels = images.reshape(3, 5, 6, 2)
+    assert_allclose(sets[1, 3, :-2], pixels[1, 2:5, 2:5].ravel())
+    assert_allclose(sets[1, :, -2:], [[0, 0], [0, 1], [1, 0], [1, 1]])
+    assert patch_sets(images, (5, 6, 2), size=5).shape == (3, 2, 50)
+    for shape, size in (((5, 5), 3), ((5, 6, 2), 6)):
+        with pytest.raises(ParameterError, match="patch_sets: images of shape"):
+            patch_sets(images, shape, size=size)
+
+
+# -- molecules as sets of atoms --------------------------------------------------------------------
+
+WATER = np.array([[0.0, 0.0, 0.12], [0.76, 0.0, -0.48], [-0.76, 0.0, -0.48]])
+METHANOL = np.array(
+    [
+        *([0.75, 0.02, 0.0], [-0.66, -0.02, 0.0]),
+        *([1.13, -0.49, 0.89], [1.13, -0.49, -0.89], [1.1, 1.05, 0.0], [-1.0, 0.87, 0.1]),
+    ]
+)
+CHARGES = np.array([[8, 1, 1, 0, 0, 0], [6, 8, 1, 1, 1, 1]])
+POSITIONS = np.stack([np.concatenate([WATER, np.zeros((3, 3))]), METHANOL])
+
+
+def plain_environment(R, Z, i, elements, cutoff, n_pairs, n_triples):
+    """FCHL19 of one atom, term by term (Christensen et al. 2020, eqs. 5 to 13)."""
+    atoms = [j for j in range(len(Z)) if Z[j] and j != i]
+    pairs = np.zeros((len(elements), n_pairs))
+    pairs_of = [(e, f) for a, e in enumerate(elements) for f in elements[a:]]
+    triples = np.zeros((2, len(pairs_of), n_triples))
+
+    def r(a, b):
+        return np.linalg.norm(R[a] - R[b])
+
+    def fade(d):
+        return (np.cos(np.pi * d / cutoff) + 1) / 2 if d < cutoff else 0.0
+
+    def cosine(a, b, c):
+        """At a."""
+        return (R[b] - R[a]) @ (R[c] - R[a]) / r(a, b) / r(a, c)
+
+    reads = cutoff * np.arange(1, n_pairs + 1) / n_pairs
+    for j in atoms:
+        d = r(i, j)
+        spread = np.log(1 + 0.32 / d**2)
+        mean = np.log(d / np.sqrt(1 + 0.32 / d**2))
+        bump = np.exp(-((np.log(reads) - mean) ** 2) / (2 * spread))
+        bump /= reads * np.sqrt(spread) * np.sqrt(2 * np.pi)
+        pairs[elements.index(Z[j])] += bump * fade(d) * d**-1.8
+    reads = cutoff * np.arange(1, n_triples + 1) / n_triples
+    for j in atoms:
+        for k in atoms:
+            if j < k:
+                of = pairs_of.index(tuple(sorted((Z[j], Z[k]))))
+                three = 1 + 3 * cosine(i, j, k) * cosine(j, i, k) * cosine(k, i, j)
+                three *= 13.4 * np.sqrt(2.7 / np.pi) / (r(i, j) * r(i, k) * r(j, k)) ** 0.57
+                radial = np.exp(-2.7 * ((r(i, j) + r(i, k)) / 2 - reads) ** 2)
+                radial *= fade(r(i, j)) * fade(r(i, k)) * three * 2 * np.exp(-(np.pi**2) / 2)
+                angle = np.arccos(cosine(i, j, k))
+                triples[:, of] += np.outer([np.cos(angle), np.sin(angle)], radial)
+    return np.concatenate([pairs.ravel(), triples.ravel()])
+
+
+@pytest.mark.parametrize("cutoff", [8.0, 2.0])
+def test_environments_term_by_term(cutoff):
+    how = {"cutoff": cutoff, "n_pairs": 5, "n_triples": 4}
+    atoms = atom_environments(POSITIONS, CHARGES, **how)
+    assert atoms.shape == (2, 6, 1 + 3 * 5 + 12 * 4)
+    for m, Z in enumerate(CHARGES):
+        for i, z in enumerate(Z):
+            if z:
+                expected = plain_environment(POSITIONS[m], Z, i, [1, 6, 8], cutoff, 5, 4)
+                assert atoms[m, i, 0] == z
+                assert_allclose(atoms[m, i, 1:], expected, atol=1e-12)
+            else:
+                assert np.isnan(atoms[m, i]).all()
+
+
+def test_environments_do_not_see_pose_order_units_or_how_they_were_given():
+    atoms = atom_environments(POSITIONS, CHARGES)
+    orthogonal = np.linalg.qr(RNG.standard_normal((3, 3)))[0]
+    assert_allclose(atom_environments(POSITIONS @ orthogonal + 5, CHARGES), atoms, atol=1e-10)
+    bohr = atom_environments(1.88972612 * POSITIONS, CHARGES, unit=1.88972612)
+    assert_allclose(bohr, atoms, atol=1e-10)
+    order = RNG.permutation(6)
+    assert_allclose(
+        atom_environments(POSITIONS[:, order], CHARGES[:, order]), atoms[:, order], atol=1e-10
+    )
+    distance = np.linalg.norm(POSITIONS[:, :, None] - POSITIONS[:, None], axis=3)
+    products = CHARGES[:, :, None] * CHARGES[:, None]
+    coulomb = products / np.where(products > 0, distance + np.eye(6), 1.0)
+    coulomb[:, range(6), range(6)] = 0.5 * CHARGES**2.4
+    found = atom_environments(*coulomb_positions(coulomb))
+    assert_allclose(found, atoms, atol=1e-6)
+    assert atom_environments(POSITIONS, CHARGES, n_triples=0).shape == (2, 6, 1 + 3 * 24)
+
+
+def test_molecules_that_cannot_be_are_refused():
+    with pytest.raises(ParameterError, match=r"hold \[8\], which is not in elements=\[1, 6\]"):
+        atom_environments(POSITIONS, CHARGES, elements=[1, 6])
+    with pytest.raises(ParameterError, match="charges of shape"):
+        atom_environments(POSITIONS, CHARGES[:, :3])
+    with pytest.raises(ParameterError, match="molecule 0 of the 2"):
+        atom_environments(0 * POSITIONS, CHARGES)
+    with pytest.raises(ParameterError, match="between atoms are positive"):
+        coulomb_positions([[[36.0, 0.0], [0.0, 36.0]]])

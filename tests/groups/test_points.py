@@ -1,0 +1,111 @@
+"""Rules for rotations of the plane and of space, and groups that move all points of a set."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import sph_harm_y
+
+from invariance.groups import (
+    CyclicShifts,
+    OnPoints,
+    PlaneRotations,
+    Rotations3D,
+    SignFlips,
+    Translations,
+    check_group,
+)
+from invariance.parameters import ParameterError
+from invariance.spectral import Sphere, invariant_subspace
+
+
+@pytest.mark.parametrize("degree", [0, 1, 4, 5, 10])
+def test_means_of_polynomials_up_to_the_degree_are_exact(degree):
+    """Harmonics of a turned point average to zero, products of two to Schur's 1 / (2 l + 1)."""
+    rotations, weights = Rotations3D(degree).quadrature()
+    assert len(rotations) == Rotations3D(degree).order
+    assert_allclose(weights.sum(), 1)
+    assert_allclose(np.linalg.det(rotations), 1)
+    points = np.random.default_rng(0).standard_normal((2, 3))
+    x, y, z = np.moveaxis(rotations @ points.T / np.linalg.norm(points, axis=1), 1, 0)
+    polar, azimuth = np.arccos(np.clip(z, -1, 1)), np.arctan2(y, x)
+    for order in range(1, degree + 1):
+        for m in range(-order, order + 1):
+            values = sph_harm_y(order, m, polar, azimuth)
+            assert_allclose(weights @ values, 0, atol=1e-12)
+            if 2 * order <= degree:
+                square = weights @ np.abs(values) ** 2
+                assert_allclose(square, 1 / (4 * np.pi), atol=1e-12)
+    # One degree more is not integrated exactly by so few nodes about the axis.
+    finer = Rotations3D(degree + 1).quadrature()
+    assert len(finer[0]) >= len(rotations)
+
+
+def test_the_rule_holds_its_inverses():
+    rotations, weights = Rotations3D(3).quadrature()
+    distance = np.abs(rotations.swapaxes(1, 2)[:, None] - rotations).max(axis=(2, 3))
+    assert distance.min(axis=1).max() < 1e-12
+    assert_allclose(weights[distance.argmin(axis=1)], weights)
+
+
+def test_plane_rotations_by_nodes():
+    group = PlaneRotations(6)
+    assert group.order == 6 and PlaneRotations().order == np.inf
+    assert_allclose(group.quadrature()[0], np.pi / 3 * np.arange(6))
+    assert set(group.sample(50, 0)) <= set(group.elements())
+
+
+@pytest.mark.parametrize("group", [PlaneRotations(8), Rotations3D(3)], ids=repr)
+def test_a_rule_has_no_lie_algebra(group):
+    with pytest.raises(ParameterError, match="finite rule"):
+        invariant_subspace(Sphere(6, degree=2), group)
+
+
+def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
+    X = np.random.default_rng(0).standard_normal((4, 5, 3))
+    X[1, 3:] = np.nan
+    for group, coordinates in ((SignFlips(2), (2, 0)), (CyclicShifts(3), None)):
+        acting = OnPoints(group, 3, coordinates=coordinates)
+        elements = group.sample(3, 0)
+        columns = list(range(3)) if coordinates is None else list(coordinates)
+        expected = np.repeat(X[None], 3, axis=0)
+        for s in range(4):
+            for p in range(5):
+                if not np.isnan(X[s, p, 0]):
+                    expected[:, s, p, columns] = group.act(elements, X[s, p, columns][None])[:, 0]
+        assert_allclose(acting.act(elements, X), expected)
+        assert_allclose(acting.act(elements, X.reshape(4, -1)), expected.reshape(3, 4, -1))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        OnPoints(CyclicShifts(3), 3),
+        OnPoints(SignFlips(2), 4, coordinates=(1, 2)),
+        OnPoints(PlaneRotations(), 2),
+        OnPoints(Translations((1, 4), max_shift=(0, 1)), 4),
+        PlaneRotations(),
+        PlaneRotations(7),
+        Rotations3D(),
+    ],
+    ids=repr,
+)
+def test_they_are_what_the_group_is(group):
+    check_group(group)
+    inner = getattr(group, "group", group)
+    assert (group.unitary, group.order) == (inner.unitary, inner.order)
+
+
+@pytest.mark.parametrize(
+    "how, message",
+    [
+        ({"n_coordinates": 2}, "moves 3 coordinates"),
+        ({"n_coordinates": 3, "coordinates": (0, 0, 1)}, "different ones below n_coordinates=3"),
+        ({"n_coordinates": 3, "coordinates": (0, 1, 3)}, "different ones below n_coordinates=3"),
+    ],
+)
+def test_coordinates_that_do_not_fit_are_refused(how, message):
+    shifts = CyclicShifts(3)
+    with pytest.raises(ParameterError, match=message):
+        OnPoints(shifts, **how).act(shifts.identity(), np.zeros((1, 6)))
+    with pytest.raises(ParameterError, match="rows of points of 3 coordinates"):
+        OnPoints(shifts, 3).act(shifts.identity(), np.zeros((1, 4)))

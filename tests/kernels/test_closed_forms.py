@@ -1,0 +1,134 @@
+"""Means and maxima over groups that nobody can list, held to their definitions on small ones."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance.groups import Permutations, SignedPermutations, SignFlips
+from invariance.groups.abilities import ability
+from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
+from invariance.orbits import Extremes, OrbitProducts, WeightedMean
+from invariance.orbits.choose import offered
+
+SMALL = [
+    SignFlips(5),
+    Permutations(4),
+    Permutations(3, block=2),
+    Permutations(2, block=3),
+    SignedPermutations(3),
+]
+HUGE = [SignFlips(40), Permutations(40), Permutations(20, block=2), SignedPermutations(40)]
+BASES = [
+    Linear(),
+    Polynomial(2, 0.3),
+    Polynomial(5, 0.2, coef0=0.5),
+    Polynomial(3, -0.2),
+    Gaussian(0.2),
+    Laplacian(0.3),
+]
+
+
+def points(d, n=7, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def all_values(base, group, X, Z):
+    return np.array([base(X, moved) for moved in group.act(group.elements(), Z)])
+
+
+def known(base, group, largest):
+    """Whether a closed form is promised."""
+    if largest:
+        return getattr(base, "gamma", 1) > 0
+    signs = isinstance(group, SignFlips)
+    return isinstance(base, (Linear, Polynomial)) or signs
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("group", SMALL, ids=repr)
+def test_every_way_gives_what_all_elements_give(group, base, largest):
+    X, Z = points(group.n_features), points(group.n_features, 4, seed=1)
+    values = all_values(base, group, X, Z)
+    expected = values.max(axis=0) if largest else values.mean(axis=0)
+    reduction = Extremes() if largest else WeightedMean()
+    orbits = OrbitProducts(Z, group, base=base)
+    ways = offered(orbits.problem(X, reduction, Z), len(X), len(Z))
+    closed = [way for way in ways if way.name in ("closed form", "matching")]
+    assert bool(closed) == known(base, group, largest)
+    for way in ways:
+        found = [np.empty(expected.shape) for _ in range(way.problem.reduction.n_outputs)]
+        terms = orbits._fill(way.problem, X, Z, found, False, way)
+        if largest:
+            found = orbits._finish(way.problem, reduction, X, found, terms)
+        assert_allclose(found[0], expected, rtol=1e-10, atol=1e-12, err_msg=way.name)
+
+
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+@pytest.mark.parametrize("kernel", [Average, BestFit])
+@pytest.mark.parametrize("base", BASES, ids=repr)
+@pytest.mark.parametrize("group", HUGE, ids=repr)
+def test_huge_groups_are_ordinary_or_the_error_says_what_to_do(group, base, kernel):
+    X = points(group.n_features)
+    K = kernel(base, group)
+    if known(base, group, kernel is BestFit):
+        assert K.explain(X).way in ("closed form", "matching")
+        moved = group.act(group.sample(1, 0), X)[0]
+        gram = K(X)
+        assert_allclose(K(moved, X), gram, rtol=1e-7, atol=1e-9 * np.abs(gram).max())
+        assert_allclose(gram, gram.T, rtol=1e-12)
+        single = K(X.astype(np.float32))
+        assert single.dtype == np.float32
+        assert_allclose(single, gram, rtol=1e-3, atol=1e-4 * np.abs(gram).max())
+    else:
+        with pytest.raises(ValueError, match="n_transforms.*no closed form; one is known for Best"):
+            K(X)
+        assert kernel(base, group, n_transforms=5)(X).shape == (7, 7)
+
+
+@pytest.mark.parametrize("base", [Polynomial(3, 0.3), Laplacian(0.2), Gaussian(0.2)], ids=repr)
+def test_the_order_of_arguments_does_not_matter(base):
+    X, Z, group = points(10), points(10, 4, seed=1), SignFlips(10)
+    second, first = (Average(base, group, side=side)(X, Z) for side in ("second", "first"))
+    assert_allclose(first, second, rtol=1e-12)
+
+
+def test_nothing_cancels_where_one_coordinate_dominates():
+    X = np.array([[1e3, 1e-3, 1.0]])
+    found = Average(Polynomial(8, 1.0, coef0=0.0), SignFlips(3))(X)
+    expected = all_values(Polynomial(8, 1.0, coef0=0.0), SignFlips(3), X, X).mean(axis=0)
+    assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_subclasses_keep_the_fast_way_until_they_change_what_it_speaks_of():
+    class Named(SignFlips):
+        """Does nothing else."""
+
+    class EvenFlips(SignFlips):
+        def elements(self):
+            every = super().elements()
+            return every[np.sign(every).prod(axis=1) > 0]
+
+        @property
+        def order(self):
+            return super().order // 2
+
+    class Shifted(Laplacian):
+        def _gram(self, X, Y):
+            return 1 + super()._gram(X, Y)
+
+    X, Z = points(6), points(6, 4, seed=1)
+    assert Average(Laplacian(0.2), Named(30)).explain(points(30)).way == "closed form"
+    for kernel, reduce in ((Average, np.mean), (BestFit, np.max)):
+        for base in (Gaussian(0.2), Laplacian(0.2), Polynomial(3, 0.1)):
+            expected = reduce(all_values(base, EvenFlips(6), X, Z), axis=0)
+            assert_allclose(kernel(base, EvenFlips(6))(X, Z), expected, rtol=1e-10)
+        expected = reduce(all_values(Shifted(0.2), SignFlips(6), X, Z), axis=0)
+        assert_allclose(kernel(Shifted(0.2), SignFlips(6))(X, Z), expected, rtol=1e-10)
+    assert ability(EvenFlips(6), "mean_powers") is None
+
+
+def test_too_many_monomials_are_no_closed_form():
+    X = points(80)
+    with pytest.raises(ValueError, match="no closed form"):
+        Average(Polynomial(9), Permutations(16, block=5))(X)

@@ -1,0 +1,191 @@
+"""Hyperparameters that a Gaussian process tunes: bounds, derivatives, kernels of scikit-learn."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from invariance.groups import CyclicShifts, CyclicTranslations, Permutations, SignFlips
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Locality,
+    Polynomial,
+)
+from invariance.orbits.foreign import as_function
+
+GROUP = CyclicShifts(6)
+FOREIGN = [
+    RBF(1.3),
+    Matern(1.3),
+    RationalQuadratic(),
+    ConstantKernel(2.0) * RBF(0.7) + Matern(2.0, nu=2.5),
+    DotProduct(0.5),
+    Exponentiation(DotProduct(0.5), 3),
+]
+KERNELS = [
+    Gaussian(0.3),
+    Laplacian(0.2),
+    Polynomial(3, 0.3),
+    Average(Gaussian(0.3), GROUP),
+    Average(Gaussian(0.3), GROUP, side="second"),
+    Average(Gaussian(0.3), GROUP, n_transforms=4),
+    Average(Gaussian(0.3), GROUP, n_transforms=4, statistic="U"),
+    Average(Laplacian(0.3), GROUP),
+    Average(Gaussian(0.3), SignFlips(6)),
+    Average(Gaussian(0.3), CyclicTranslations((2, 3))),
+    Average(Polynomial(3, 0.3), Permutations(6)),
+    Average(RBF(np.full(6, 1.3)), GROUP),
+    BestFit(Gaussian(0.3), GROUP),
+    BestFit(Laplacian(0.3), GROUP),
+    BestFit(Gaussian(0.3), Permutations(6)),
+    BestFit(Polynomial(2, 0.3), GROUP),
+    ConstantKernel() * Average(Gaussian(0.3), GROUP) + WhiteKernel(),
+    *(Average(base, GROUP) for base in FOREIGN),
+    *(BestFit(base, GROUP) for base in FOREIGN),
+]
+
+
+def points(n=12, d=6, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def differences(kernel, X, step=1e-5):
+    """The plain definition: two values on both sides of each hyperparameter's logarithm."""
+    moved = [
+        [kernel.clone_with_theta(kernel.theta + sign * step * unit)(X) for sign in (1, -1)]
+        for unit in np.eye(len(kernel.theta))
+    ]
+    return np.stack([(one - two) / (2 * step) for one, two in moved], axis=-1)
+
+
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: " ".join(repr(k).split()))
+def test_derivatives_are_those_of_differences(kernel):
+    X = points()
+    gram, gradient = kernel(X, eval_gradient=True)
+    assert_allclose(gram, kernel(X), rtol=1e-12)
+    assert gradient.shape == (12, 12, len(kernel.theta)) and len(kernel.theta) > 0
+    scale = np.abs(gradient).max()
+    assert scale > 1e-3
+    assert_allclose(gradient, differences(kernel, X), atol=2e-8 * max(scale, 1))
+
+
+def test_derivatives_are_exact_where_they_are_known():
+    X = points()
+    gram, gradient = Gaussian(0.3)(X, eval_gradient=True)
+    assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-11)
+
+
+def test_hyperparameters_have_names_bounds_and_can_be_fixed():
+    kernel = Average(Gaussian(0.3, gamma_bounds=(1e-3, 10)), GROUP)
+    (gamma,) = kernel.hyperparameters
+    assert (gamma.name, gamma.fixed, kernel.n_dims) == ("base__gamma", False, 1)
+    assert_allclose(kernel.bounds, np.log([[1e-3, 10]]))
+    moved = kernel.clone_with_theta([np.log(2.0)])
+    assert_allclose([moved.base.gamma, kernel.base.gamma], [2.0, 0.3])
+    fixed = Average(Gaussian(0.3, gamma_bounds="fixed"), GROUP)
+    assert fixed(points(), eval_gradient=True)[1].shape == (12, 12, 0)
+    assert len(Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
+    for kernel in (Linear(), CDF(), Locality((2, 3), 1)):
+        assert kernel.n_dims == 0 and kernel(points(), eval_gradient=True)[1].shape[2] == 0
+    assert clone(kernel).get_params() == kernel.get_params()
+    foreign = Average(ConstantKernel(2.0) * RBF(0.7), GROUP)
+    names = [h.name for h in foreign.hyperparameters]
+    assert names == ["base__k1__constant_value", "base__k2__length_scale"]
+    assert set(names) <= set(foreign.get_params())
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="for Y=None"):
+        Gaussian()(points(), points(), eval_gradient=True)
+    with pytest.raises(ValueError, match="gamma_bounds to be 'fixed' or a sequence"):
+        Gaussian(gamma_bounds=(-1, 2))(points())
+
+
+def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
+    class Cauchy(Gaussian):
+        def _gram(self, X, Y):
+            return 1 / (1 - np.log(super()._gram(X, Y)))
+
+    for kernel in (Cauchy(0.3), Average(Cauchy(0.3), GROUP), BestFit(Cauchy(0.3), GROUP)):
+        gradient = kernel(points(), eval_gradient=True)[1]
+        assert_allclose(gradient, differences(kernel, points()), atol=1e-8)
+
+
+@pytest.mark.parametrize("base", FOREIGN, ids=repr)
+def test_kernels_of_scikit_learn_get_the_fast_way(base):
+    X, Z, group = points(9, 64), points(5, 64, 1), CyclicTranslations((8, 8))
+    moved = np.array([base(X, part) for part in group.act(group.elements(), Z)])
+    for kernel, expected in (
+        (Average(base, group), moved.mean(axis=0)),
+        (BestFit(base, group), moved.max(axis=0)),
+    ):
+        assert kernel.explain(points(200, 64)).alternatives.keys() | {
+            kernel.explain(points(200, 64)).way
+        } >= {"correlation"}
+        assert_allclose(kernel(X, Z), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_kernels_that_are_no_function_of_one_number_are_evaluated():
+    X, Z = points(9), points(5, seed=1)
+    scales = RBF(np.arange(1.0, 7.0))
+    for base in (scales, RBF() * DotProduct()):
+        assert as_function(base) is base
+        moved = np.array([base(X, part) for part in GROUP.act(GROUP.elements(), Z)])
+        both = [
+            [base(a, b) for b in GROUP.act(GROUP.elements(), Z)]
+            for a in GROUP.act(GROUP.elements(), X)
+        ]
+        assert_allclose(BestFit(base, GROUP)(X, Z), moved.max(axis=0), rtol=1e-12)
+        assert_allclose(Average(base, GROUP)(X, Z), np.mean(both, axis=(0, 1)), rtol=1e-10)
+    for base in (ExpSineSquared(periodicity=1.7), Exponentiation(DotProduct(), 2)):
+        assert as_function(base) is not base and as_function(base, monotone=True) is base
+        moved = np.array([base(X, part) for part in GROUP.act(GROUP.elements(), Z)])
+        assert_allclose(BestFit(base, GROUP)(X, Z), moved.max(axis=0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("base", [Gaussian(1.0), RBF(0.7)], ids=repr)
+def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away(base):
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((80, 6)), rng.standard_normal((300, 6))
+
+    def target(X):
+        return np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + np.tanh(X).sum(axis=1)
+
+    y = target(X) + 0.1 * rng.standard_normal(len(X))
+
+    def score(theta, bounds=(1e-5, 1e5)):
+        kernel = Average(clone(base), GROUP)
+        kernel.theta = [theta]
+        name = base.hyperparameters[0].name
+        kernel.base.set_params(**{f"{name}_bounds": bounds})
+        model = GaussianProcessRegressor(
+            ConstantKernel() * kernel + WhiteKernel(), normalize_y=True
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model.fit(X, y).score(Z, target(Z))
+
+    decade = np.log(10) / (1 if isinstance(base, Gaussian) else -2)
+    grid = [score(np.log(0.1 if decade > 0 else 2.2) + k * decade, "fixed") for k in (0, 1, 3)]
+    assert grid[2] < 0.1 < 0.8 < max(grid)
+    for k in (-2, 2):
+        assert score(np.log(0.1 if decade > 0 else 2.2) + k * decade) > max(grid) - 0.01

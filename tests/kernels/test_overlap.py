@@ -1,0 +1,116 @@
+"""`OverlapFit` held to its definition, and signals that are no image."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF
+
+from invariance.groups import Permutations, Translations, check_group
+from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, OverlapFit, Polynomial
+
+
+def points(n, d, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d)) + 1
+
+
+def definition(base, group, X, Z, scale):
+    """Shift by shift and pair by pair."""
+    height, width, channels = (*group.shape, 1)[:3]
+    A, B = (M.reshape(len(M), height, width, channels) for M in (X, Z))
+    values = np.full((len(X), len(Z)), -np.inf)
+    for down, right in group.elements():
+        rows = (
+            slice(max(down, 0), height + min(down, 0)),
+            slice(max(right, 0), width + min(right, 0)),
+        )
+        back = (
+            slice(max(-down, 0), height + min(-down, 0)),
+            slice(max(-right, 0), width + min(-right, 0)),
+        )
+        for i, a in enumerate(A[:, *rows]):
+            for j, b in enumerate(B[:, *back]):
+                u, v = a.reshape(-1, channels), b.reshape(-1, channels)
+                if scale == "size":
+                    u, v = (w * np.sqrt(height * width / len(w)) for w in (u, v))
+                if scale == "standard":
+                    u, v = u - u.mean(axis=0), v - v.mean(axis=0)
+                if scale != "size":
+                    u, v = (w / np.linalg.norm(w) for w in (u, v))
+                values[i, j] = max(values[i, j], base(u.reshape(1, -1), v.reshape(1, -1))[0, 0])
+    return values
+
+
+@pytest.mark.parametrize("scale", ["size", "norm", "standard"])
+@pytest.mark.parametrize("base", [Gaussian(0.05), Linear(), Polynomial(3, 0.2), RBF(2.0)], ids=repr)
+@pytest.mark.parametrize("shape", [12, (4, 5), (1, 9, 2)], ids=str)
+def test_the_best_overlap_is_that_of_the_definition(shape, base, scale):
+    group = Translations(shape, max_shift=3, boundary="zero")
+    X, Z = points(5, group.n_features), points(4, group.n_features, seed=1)
+    kernel = OverlapFit(base, group, scale=scale)
+    assert_allclose(kernel(X, Z), definition(base, group, X, Z, scale), rtol=1e-9, atol=1e-12)
+    assert_allclose(kernel(X), kernel(X, X), rtol=1e-9)
+    assert_array_equal(kernel(X), kernel(X).T)
+    small = clone(kernel).set_params(block_bytes=1)
+    assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
+    assert kernel(X.astype(np.float32)).dtype == np.float32
+
+
+def test_windows_of_one_signal_are_alike_whatever_its_level():
+    long = np.cumsum(points(1, 40)[0])
+    X = np.stack([long[s : s + 30] for s in range(6)])
+    group = Translations(30, max_shift=8, boundary="zero")
+    assert_allclose(OverlapFit(Gaussian(0.1), group)(X), 1, atol=1e-10)
+    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros are taken for measurements
+    other = 3 * X - 7
+    standard = OverlapFit(Gaussian(0.1), group, scale="standard")
+    assert_allclose(standard(X, other), 1, atol=1e-10)
+
+
+def test_a_constant_overlap_resembles_nothing():
+    group = Translations(6, max_shift=1, boundary="zero")
+    found = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 6)), points(2, 6))
+    assert_array_equal(found, 0)
+
+
+def test_bad_input():
+    X = points(3, 6)
+    with pytest.raises(ValueError, match="needs shifts of a grid"):
+        OverlapFit(Gaussian(), Permutations(6))(X)
+    for base in (Laplacian(), Polynomial(2)):
+        with pytest.raises(ValueError, match="needs a base that grows"):
+            OverlapFit(base, Translations(6, max_shift=1))(X)
+    with pytest.raises(ValueError, match="scale to be 'size', 'norm' or 'standard'"):
+        OverlapFit(Gaussian(), Translations(6, max_shift=1), scale="area")(X)
+
+
+def test_explain_and_gradient():
+    X, kernel = points(5, 12), OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
+    assert "overlaps" in str(kernel.explain(X))
+    gram, gradient = kernel(X, eval_gradient=True)
+    assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-9)
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+def test_signals_are_images_of_one_row(boundary):
+    signals = Translations(16, max_shift=4, boundary=boundary)
+    image = Translations((1, 16), max_shift=(0, 4), boundary=boundary)
+    X = points(5, 16)
+    assert signals.order == 9 and signals.n_features == 16
+    assert_array_equal(signals.act(signals.elements(), X), image.act(image.elements(), X))
+    for base in (Gaussian(0.1), Linear()):
+        assert_allclose(BestFit(base, signals)(X), BestFit(base, image)(X))
+    check_group(signals)
+    twin = clone(signals)
+    assert twin.shape == (1, 16) and twin.set_params(shape=20).shape == (1, 20)
+    channels = Translations((1, 8, 2), max_shift=2, boundary=boundary)
+    assert_array_equal(
+        channels.act(channels.elements(), X)[:, :, ::2],
+        Translations(8, max_shift=2, boundary=boundary).act(channels.elements(), X[:, ::2]),
+    )
+
+
+@pytest.mark.parametrize("shape", [0, -3, 2.5, "8", (8,)])
+def test_bad_shapes(shape):
+    with pytest.raises(ValueError, match="shape"):
+        Translations(shape).elements()

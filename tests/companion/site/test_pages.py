@@ -93,7 +93,7 @@ def test_front_page(site):
     text = (folder / "index.html").read_text()
     assert "<svg" in text and 'class="widget" data-plays' in text
     words = Page(folder / "index.html").text
-    assert "2 of the 133 claims of the four papers come out" in words
+    assert "2 of the 4 claims measured by a registered protocol come out" in words
     assert words.index("What fell short") < words.index("Mroueh 2015, figure 2 right")
 
 
@@ -254,6 +254,8 @@ def test_every_published_result_has_one_place(published):
         outputs = page_of(notebook).outputs
         placed = [(o.kind, o.value) for cell in outputs for o in cell]
         outcome = notebook.published
+        if outcome is None:
+            continue  # no run at full scale yet
         expected = [("figure", n) for n in outcome.figures] + [("table", n) for n in outcome.tables]
         expected += [("claim", n) for n in outcome.claims]
         assert sorted(placed) == sorted(expected), notebook.name

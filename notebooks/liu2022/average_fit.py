@@ -15,12 +15,13 @@
 #
 # The older way to an invariant kernel is the mean over transformations,
 #
-# $$K_{\mathrm{avg}}(x, z) = \frac{1}{|\mathcal{G}|} \sum_{T \in \mathcal{G}} K_{\mathrm{base}}(T x, z).$$
+# $$K_{\mathrm{avg}}(x, z)
+#   = \frac{1}{|\mathcal{G}|} \sum_{T \in \mathcal{G}} K_{\mathrm{base}}(T x, z).$$
 #
-# The paper makes two statements about it. Over translations, and with a *linear* base kernel, nothing of an
-# image is left but its brightness. And an SVM on data augmented by all translates of every sample *is* an SVM
-# with the average-fit kernel. Both are exact; we check both, and then ask how much of the conclusion, "a poor
-# classifier", follows.
+# The paper makes two statements about it. Over translations, and with a *linear* base kernel,
+# nothing of an image is left but its brightness. And an SVM on data augmented by all translates of
+# every sample *is* an SVM with the average-fit kernel. Both are exact; we check both, and then ask
+# how much of the conclusion, "a poor classifier", follows.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -41,9 +42,10 @@ run = Run("liu2022/average_fit", profile=profile, seed=seed)
 # %% [markdown]
 # ## Brightness only
 #
-# Summing all translates of an image gives every pixel the image's mean. Hence
-# $K_{\mathrm{avg}}(x, z) = \frac{1}{m}\langle \bar x \mathbf{1}, z\rangle = \bar x \bar z$ with the normalised linear kernel
-# $\frac{1}{m}\langle x, z \rangle$. (The paper has a further factor $m$, which belongs to the unnormalised kernel.)
+# Summing all translates of an image gives every pixel the image's mean. Hence $K_{\mathrm{avg}}(x,
+# z) = \frac{1}{m}\langle \bar x \mathbf{1}, z\rangle = \bar x \bar z$ with the normalised linear
+# kernel $\frac{1}{m}\langle x, z \rangle$. (The paper has a further factor $m$, which belongs to
+# the unnormalised kernel.)
 
 # %%
 differences = []
@@ -69,13 +71,14 @@ run.claim(
 # %% [markdown]
 # ## Augmentation is average fit
 #
-# In the dual of an SVM on all $|\mathcal{G}| n$ translates, a transformation of all samples at once changes nothing, so there
-# is a solution whose multipliers are equal along orbits, $\alpha_{i, T} = \alpha_i / |\mathcal{G}|$. Put into the decision
-# function, the sum over $T$ becomes the average-fit kernel. The box constraint has to follow: $C$ for each of the
-# augmented samples corresponds to $|\mathcal{G}|\, C$ for each sample.
+# In the dual of an SVM on all $|\mathcal{G}| n$ translates, a transformation of all samples at
+# once changes nothing, so there is a solution whose multipliers are equal along orbits,
+# $\alpha_{i, T} = \alpha_i / |\mathcal{G}|$. Put into the decision function, the sum over $T$
+# becomes the average-fit kernel. The box constraint has to follow: $C$ for each of the augmented
+# samples corresponds to $|\mathcal{G}|\, C$ for each sample.
 #
-# We train both on noisy 4 × 4 patterns and compare decision functions on new points, for a linear and two
-# polynomial base kernels, separable or not.
+# We train both on noisy 4 × 4 patterns and compare decision functions on new points, for a linear
+# and two polynomial base kernels, separable or not.
 
 # %%
 group = CyclicTranslations((4, 4))
@@ -97,7 +100,7 @@ for base in (Linear(), Polynomial(2, gamma=1 / 16), Polynomial(8, gamma=1 / 64))
     for C in (0.001, 0.1):
         X, y = patterns(24, 0.5, run.rng)
         orbit = group.act(group.elements(), X).reshape(-1, 16)
-        settings = dict(tol=1e-6)
+        settings = dict(tol=1e-10)
         augmented = SVC(kernel=base, C=C, **settings).fit(orbit, np.tile(y, order))
         averaged = SVC(kernel=Average(base, group), C=order * C, **settings).fit(X, y)
         one, other = augmented.decision_function(new), averaged.decision_function(new)
@@ -119,16 +122,17 @@ run.table(
 run.claim(
     "liu2022/augmentation-equals-average",
     difference=gaps,
-    tolerance=1e-5,
-    note="relative to the largest decision value; limited by the solver's stopping rule",
+    tolerance=1e-6,
+    note="relative to the largest decision value, solved to a tolerance of 1e-10",
 )
 
 # %% [markdown]
 # ## Poor, but when?
 #
-# "This yields a poor classifier since it only leverages the average brightness level" holds for the linear kernel. A
-# polynomial average keeps correlations of pixels (translation averages of monomials). So we compare, on digits cyclically translated
-# by a random amount: average fit and best fit, with linear and with polynomial base kernels.
+# "This yields a poor classifier since it only leverages the average brightness level" holds for
+# the linear kernel. A polynomial average keeps correlations of pixels (translation averages of
+# monomials). So we compare, on digits cyclically translated by a random amount: average fit and
+# best fit, with linear and with polynomial base kernels.
 
 # %%
 X, y = load_digits(return_X_y=True)
@@ -177,19 +181,24 @@ axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 run.figure(
     fig,
     "average-against-best",
-    alt="Accuracy on randomly translated digits against training samples. Best fit of the degree-eight kernel is on top, the average "
-    "of that kernel comes close to it with many samples and passes the best fit of the linear one, the plain polynomial kernel stays far below, and the average of the linear "
+    alt="Accuracy on randomly translated digits against training samples. Best fit of the "
+    "degree-eight kernel is on top, the average "
+    "of that kernel comes close to it with many samples and passes the best fit of the linear "
+    "one, the plain polynomial kernel stays far below, and the average of the linear "
     "kernel is at chance.",
-    caption="Bundled 8 x 8 digits under random cyclic translations; mean and standard error over draws of samples and "
+    caption="Bundled 8 x 8 digits under random cyclic translations; mean and standard error over "
+    "draws of samples and "
     "translations.",
 )
 
 # %% [markdown]
-# **What it shows.** The statement about brightness is exact and the linear average is useless, but the verdict does not
-# carry over to augmentation in general: with a base kernel that is not linear the average keeps much more than
-# brightness, and with enough samples it comes close to best fit. How much augmentation can do in practice, with as few samples as in the paper's Table 2, is measured in the notebook
-# `beyond`.
+# **What it shows.** The statement about brightness is exact and the linear average is useless, but
+# the verdict does not carry over to augmentation in general: with a base kernel that is not linear
+# the average keeps much more than brightness, and with enough samples it comes close to best fit.
+# How much augmentation can do in practice, with as few samples as in the paper's Table 2, is
+# measured in the notebook `beyond`.
 #
 # ## Try it
 #
-# Raise the degree from 8 to 16 in `polynomial`: the average moves towards the maximum, as a mean of large powers does.
+# Raise the degree from 8 to 16 in `polynomial`: the average moves towards the maximum, as a mean
+# of large powers does.

@@ -13,29 +13,37 @@
 # %% [markdown]
 # # A maximum over 2,475 transformations, without visiting them
 #
-# *Beyond Liu, Kumar, Zhou and Liu (2022): how the Gram matrices of Table 2 are computed here, and what that saves.*
+# *Beyond Liu, Kumar, Zhou and Liu (2022): how the Gram matrices of Table 2 are computed here, and
+# what that saves.*
 #
-# By its definition a best-fit kernel is evaluated transformation by transformation: 121 polynomial kernels for TI, 20 for
-# RI, and for L-TI-RI 2,475 locality kernels of 784 windows each. Four facts make that unnecessary.
+# By its definition a best-fit kernel is evaluated transformation by transformation: 121 polynomial
+# kernels for TI, 20 for RI, and for L-TI-RI 2,475 locality kernels of 784 windows each. Four facts
+# make that unnecessary.
 #
-# 1. $t \mapsto (1 + t)^8$ increases on $t \ge -1$, so the power is taken once, of the largest inner product. (An even power of values
-#    below zero is the exception; there the smallest inner product is followed too, and a warning says so.)
-# 2. All inner products with translates are a cross-correlation. A Fourier transform along one axis turns the shifts along it into
-#    phases; those along the other stay matrix products. The inverse transform is wanted at 11 of 28 shifts only: a matrix product
-#    with an 11 × 28 matrix, or rather with its even and odd halves, because $\max(E + O, E - O) = E + |O|$. Three real products
-#    make a complex one.
-# 3. A quadratic locality kernel is an inner product too,
-#    $\sum_w \langle x_w, z_w \rangle^2 = \sum_\delta \sum_p k(p, p + \delta)\, x_p x_{p+\delta}\, z_p z_{p+\delta}$, with $k$ the number of
-#    windows that hold both pixels: 85 offsets $\delta$ for windows of 7, and one channel for the linear term. Zero padding sits in
-#    $k$, on the side that is not transformed, and cyclic shifts of the other side commute with its products. So *one* inverse transform
-#    of a sum over 86 channels, taken frequency by frequency as a matrix product, serves all shifts of a pair.
-# 4. What is applied after the translations moves to the other argument as its transpose: $\langle x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
+# 1. $t \mapsto (1 + t)^8$ increases on $t \ge -1$, so the power is taken once, of the largest
+#    inner product. (An even power of values below zero is the exception; there the smallest inner
+#    product is followed too, and a warning says so.)
+# 2. All inner products with translates are a cross-correlation. A Fourier transform along one axis
+#    turns the shifts along it into phases; those along the other stay matrix products. The inverse
+#    transform is wanted at 11 of 28 shifts only: a matrix product with an 11 × 28 matrix, or
+#    rather with its even and odd halves, because $\max(E + O, E - O) = E + |O|$. Three real
+#    products make a complex one.
+# 3. A quadratic locality kernel is an inner product too, $\sum_w \langle x_w, z_w \rangle^2 =
+#    \sum_\delta \sum_p k(p, p + \delta)\, x_p x_{p+\delta}\, z_p z_{p+\delta}$, with $k$ the
+#    number of windows that hold both pixels: 85 offsets $\delta$ for windows of 7, and one channel
+#    for the linear term. Zero padding sits in $k$, on the side that is not transformed, and cyclic
+#    shifts of the other side commute with its products. So *one* inverse transform of a sum over
+#    86 channels, taken frequency by frequency as a matrix product, serves all shifts of a pair.
+# 4. What is applied after the translations moves to the other argument as its transpose: $\langle
+#    x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
 #
-# And what is blank is not multiplied: test images are worked off in the order of their bounding boxes, so that a block of them shows
-# the same few columns. Digits are narrower than tall: matrix products run over columns, the Fourier transform along the other axis.
+# And what is blank is not multiplied: test images are worked off in the order of their bounding
+# boxes, so that a block of them shows the same few columns. Digits are narrower than tall: matrix
+# products run over columns, the Fourier transform along the other axis.
 #
-# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: there the 20 inner products of a pair are 20 inner products, and
-# what can be saved is precision, blank columns, powers and passes over memory. We say below how far that goes.
+# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: there the 20
+# inner products of a pair are 20 inner products, and what can be saved is precision, blank
+# columns, powers and passes over memory. We say below how far that goes.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -69,8 +77,8 @@ y_train = y[rows[:n_train]]
 # %% [markdown]
 # ## The plain definition
 #
-# One kernel evaluation a transformation, in the double precision that scikit-learn's SVC hands over, and the running maximum. For locality, window by
-# window, as in the authors' scripts.
+# One kernel evaluation a transformation, in the double precision that scikit-learn's SVC hands
+# over, and the running maximum. For locality, window by window, as in the authors' scripts.
 
 
 # %%
@@ -117,8 +125,9 @@ CASES = {
 # %% [markdown]
 # ## Values and predictions
 #
-# Agreement first. On a few images the plain definition is evaluated for *all* transformations and compared with what `BestFit`
-# returns in single precision; predictions of the two SVMs are compared as well.
+# Agreement first. On a few images the plain definition is evaluated for *all* transformations and
+# compared with what `BestFit` returns in single precision; predictions of the two SVMs are
+# compared as well.
 
 # %%
 a, b = run.choose(quick=(6, 4), full=(40, 30))
@@ -159,21 +168,27 @@ for name, (base, group, definition, _) in CASES.items():
 run.table(
     agreement,
     "agreement",
-    caption=f"Single-precision values against the definition over every transformation; {a} test and {b} "
+    caption=f"Single-precision values against the definition over every transformation; {a} test "
+    f"and {b} "
     "training images.",
 )
 
 # %% [markdown]
 # ## Time
 #
-# The fast way is timed in full. The plain one is timed on the first rows of the test set and on the first transformations, as the table states, and
-# scaled linearly to all of them; moving the training images does not depend on test rows and is scaled by transformations only. Smaller arrays suit
-# the processor's cache, so this favours the plain way. Both ways use the same matrix-product library and may use as many threads: ours for blocks
-# of test images, the plain one within its matrix products, or one thread where that is quicker. Seconds are by the clock, on an otherwise idle machine;
-# processor seconds, summed over threads, stand beside them (the plain way's on one thread, for the library's threads spin while they wait).
-# Memory is the largest sum of arrays alive during the fast evaluation, its arguments not included; it is measured apart, because counting takes time.
+# The fast way is timed in full. The plain one is timed on the first rows of the test set and on
+# the first transformations, as the table states, and scaled linearly to all of them; moving the
+# training images does not depend on test rows and is scaled by transformations only. Smaller
+# arrays suit the processor's cache, so this favours the plain way. Both ways use the same
+# matrix-product library and may use as many threads: ours for blocks of test images, the plain one
+# within its matrix products, or one thread where that is quicker. Seconds are by the clock, on an
+# otherwise idle machine; processor seconds, summed over threads, stand beside them (the plain
+# way's on one thread, for the library's threads spin while they wait). Memory is the largest sum
+# of arrays alive during the fast evaluation, its arguments not included; it is measured apart,
+# because counting takes time.
 #
-# Where the plain way has visited everything, all values and the predictions for the whole test set are compared too.
+# Where the plain way has visited everything, all values and the predictions for the whole test set
+# are compared too.
 
 
 # %%
@@ -259,15 +274,69 @@ if whole:
     run.table(
         whole,
         "whole",
-        caption=f"All {n_test:,} x {n_train} values and the predictions of a support-vector machine from them.",
+        caption=f"All {n_test:,} x {n_train} values and the predictions of a support-vector "
+        f"machine from them.",
     )
+
+# %% [markdown]
+# ## Single methods are cheap, combinations are not
+#
+# Section 4.2 says that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
+# combinations much more. Here with the fast ways above: processor seconds to train, that is for
+# the Gram matrix of the training images and the fit, each method in turn.
+
+# %%
+METHODS = {
+    "SVM": polynomial,
+    "L": Locality(shape, window=9, powers=(2, 4)),
+    "TI": BestFit(polynomial, small, precision="single"),
+    "RI": BestFit(polynomial, turns, precision="single"),
+    "L-TI": BestFit(local, shifts, precision="single"),
+    "L-RI": BestFit(Locality(shape, window=3, powers=(2, 4)), few_turns, precision="single"),
+    "TI-RI": BestFit(polynomial, shifts.then(turns), precision="single"),
+    "L-TI-RI": BestFit(local, few_turns.then(shifts), precision="single"),
+}
+rounds = {"quick": 3, "full": 5}[profile]
+spent = {name: np.empty(rounds) for name in METHODS}
+with threadpool_limits(1, "blas"):
+    for k in range(rounds):
+        for name, kernel in METHODS.items():
+            start = time.process_time()
+            SVC(kernel="precomputed").fit(kernel(train, train), y_train)
+            spent[name][k] = time.process_time() - start
+singles, combined = ("L", "TI", "RI"), ("L-TI", "L-RI", "TI-RI", "L-TI-RI")
+run.table(
+    [
+        {
+            "method": name,
+            "processor seconds": f"{times.mean():.3f}",
+            "times the plain SVM": f"{np.mean(times / spent['SVM']):.1f}",
+        }
+        for name, times in spent.items()
+    ],
+    "methods",
+    caption=f"Training on {n_train} images, means of {rounds} rounds in turns.",
+)
+run.claim(
+    "liu2022/single-methods-cheap",
+    order=[f"10 > {name} over SVM" for name in singles]
+    + [f"{name} > 10 x {single}" for name in ("TI-RI", "L-TI-RI") for single in singles],
+    scores={"10": 10.0}
+    | {f"{name} over SVM": spent[name] / spent["SVM"] for name in singles}
+    | {name: spent[name] for name in combined}
+    | {f"10 x {name}": 10 * spent[name] for name in singles},
+    paired=True,
+    note="processor seconds of Gram matrix and fit, one core, with the fast ways of this page",
+)
 
 # %% [markdown]
 # ## What bounds it
 #
-# From here on in processor seconds. Operations of every stage, counted, and the time that this machine's matrix product (square matrices, one thread) would take for as many. Products
-# with small matrices, which the partial inverse transforms consist of, run at a lower rate, measured here at their own sizes: each number that they
-# read takes part in a few operations only. So it must not come from far away: pairs are worked off a few hundred at a time, whose transforms fit a
+# From here on in processor seconds. Operations of every stage, counted, and the time that this
+# machine's matrix product (square matrices, one thread) would take for as many. Products with
+# small matrices, which the partial inverse transforms consist of, run at a lower rate, measured
+# here at their own sizes: each number that they read takes part in a few operations only. So it
+# must not come from far away: pairs are worked off a few hundred at a time, whose transforms fit a
 # core's own cache, and the table of rates shows what larger batches would cost.
 
 # %%
@@ -318,7 +387,8 @@ with threadpool_limits(1, "blas"):
 run.table(
     batches,
     "rates",
-    caption="Rates of products with the small matrices of the inverse transforms: first at the size used, then in larger batches.",
+    caption="Rates of products with the small matrices of the inverse transforms: first at the "
+    "size used, then in larger batches.",
 )
 print(
     f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
@@ -331,7 +401,8 @@ first, last = columns.argmax(axis=1), 28 - columns[:, ::-1].argmax(axis=1)
 share, before = (last - first).mean() / 28, np.append(0, np.cumsum(used))
 inside = (before[last] - before[first]).mean()
 print(
-    f"a test image spans {share:.0%} of the columns; these hold {inside:.0f} of the {used.sum()} pixels that any of them uses"
+    f"a test image spans {share:.0%} of the columns; these hold {inside:.0f} of the {used.sum()} "
+    f"pixels that any of them uses"
 )
 STAGES = {
     "TI": (
@@ -372,14 +443,17 @@ for name, (stages, times) in STAGES.items():
 run.table(
     bounds,
     "bounds",
-    caption="Operations by stage, times of bare single-precision products, and the ratio that a computation at exactly "
+    caption="Operations by stage, times of bare single-precision products, and the ratio that a "
+    "computation at exactly "
     "that speed would have to the plain definition.",
 )
 
 # %% [markdown]
-# The last column is about the most that this arrangement of the computation could gain over the plain definition: operations count the
-# columns that a single test image spans, a block of them spans a few more. (Rotated test images, TI-RI, are blank nowhere: cubic
-# splines reach everywhere.) For RI the arrangement is the definition's own: 20 inner products a pair, of what is not blank.
+# The last column is about the most that this arrangement of the computation could gain over the
+# plain definition: operations count the columns that a single test image spans, a block of them
+# spans a few more. (Rotated test images, TI-RI, are blank nowhere: cubic splines reach
+# everywhere.) For RI the arrangement is the definition's own: 20 inner products a pair, of what is
+# not blank.
 
 # %%
 bare_single, bare_double = (20 * 2 * 784 * pairs / speed for speed in (single, double))
@@ -411,19 +485,22 @@ run.table(
     caption="Rotations alone: both ways against the matrix product.",
 )
 print(
-    f"RI: a factor of ten over {slow:.2f} s would be {slow / 10:.2f} s; the matrix product alone takes {bare_single:.2f} s in single precision."
+    f"RI: a factor of ten over {slow:.2f} s would be {slow / 10:.2f} s; the matrix product alone "
+    f"takes {bare_single:.2f} s in single precision."
 )
 for name, aim in {"TI": 10, "RI": 10, "L-TI-RI": 60}.items():
     slow, ours = clocked[name]
     print(
-        f"{name}, by the clock: aimed at {aim} times the plain definition's speed, measured {slow / ours:.1f} times"
+        f"{name}, by the clock: aimed at {aim} times the plain definition's speed, measured "
+        f"{slow / ours:.1f} times"
         f"{'' if slow / ours >= aim else ': not reached'}"
     )
 
 # %% [markdown]
-# Could fewer inner products do? Twenty rotations by one degree are nearly alike, so perhaps the orbit of an image is nearly of low dimension. It is not
-# low enough: the table shows how many of the 20 dimensions are needed so that what is left out is below a given share of the orbit's norm. The values
-# must agree to $10^{-5}$.
+# Could fewer inner products do? Twenty rotations by one degree are nearly alike, so perhaps the
+# orbit of an image is nearly of low dimension. It is not low enough: the table shows how many of
+# the 20 dimensions are needed so that what is left out is below a given share of the orbit's norm.
+# The values must agree to $10^{-5}$.
 
 # %%
 orbits = turns.act(turns.elements(), train[:100]).swapaxes(0, 1)
@@ -441,14 +518,16 @@ run.table(
         for share in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
     ],
     "orbits",
-    caption="Numerical dimension of the orbits of 100 training images under 20 rotations of one degree.",
+    caption="Numerical dimension of the orbits of 100 training images under 20 rotations of one "
+    "degree.",
 )
 
 # %% [markdown]
 # ## Memory
 #
-# Blocks bound the temporary arrays: `block_bytes` (256 MiB) for what is kept of a block of training images, and a fixed tile a
-# thread. For L-TI-RI the transforms of all rotated training images would take the number below if kept at once; they are worked off in blocks.
+# Blocks bound the temporary arrays: `block_bytes` (256 MiB) for what is kept of a block of
+# training images, and a fixed tile a thread. For L-TI-RI the transforms of all rotated training
+# images would take the number below if kept at once; they are worked off in blocks.
 
 # %%
 correlation = shift_correlation(shape, shifts.elements(), channels, np.float32)
@@ -460,4 +539,5 @@ print(
 # %% [markdown]
 # ## Try it
 #
-# `Locality(shape, window=7, powers=(3, 2))` has no such shortcut: `BestFit` then evaluates its definition, by blocks. Compare.
+# `Locality(shape, window=7, powers=(3, 2))` has no such shortcut: `BestFit` then evaluates its
+# definition, by blocks. Compare.

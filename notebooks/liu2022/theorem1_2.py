@@ -17,11 +17,11 @@
 #
 # $$K(x, z) = \max_{T \in \mathcal{G}} K_{\mathrm{base}}(x, T z)$$
 #
-# positive definite. The paper's answer is that for *few* samples it is, with high probability, because
-# in high dimension a sample is much more similar to itself than to any transformed other one. If
-# $n \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the eigenvalues of
-# the covariance of the $m$ features, the probability tends to one as $m$ grows (theorem 1). For
-# independent features the bound is $\sqrt{m}$ up to a logarithm.
+# positive definite. The paper's answer is that for *few* samples it is, with high probability,
+# because in high dimension a sample is much more similar to itself than to any transformed other
+# one. If $n \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the
+# eigenvalues of the covariance of the $m$ features, the probability tends to one as $m$ grows
+# (theorem 1). For independent features the bound is $\sqrt{m}$ up to a logarithm.
 #
 # How sharp is that? We draw Gaussian images, translate them cyclically in all $m$ ways, and look.
 
@@ -52,9 +52,9 @@ run = Run("liu2022/theorem1_2", profile=profile, seed=seed)
 # %% [markdown]
 # ## Lemma 1: symmetric and invariant, if $\mathcal{G}$ is a group
 #
-# Translating either argument changes nothing when *all* cyclic translations are in the set, and the
-# kernel is symmetric because inverses are in it too. We measure the largest relative violation of both
-# over random images, for the three base kernels of the paper.
+# Translating either argument changes nothing when *all* cyclic translations are in the set, and
+# the kernel is symmetric because inverses are in it too. We measure the largest relative violation
+# of both over random images, for the three base kernels of the paper.
 
 # %%
 square = (12, 12)
@@ -73,8 +73,8 @@ for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
 
 # %% [markdown]
 # The paper's experiments use other sets: 121 or 225 of the 784 translations, and rotations by
-# interpolation. Those are no groups, and the lemma does not cover them. How far do they depart? A smooth
-# blob, turned by 7 degrees before it is compared, shows it.
+# interpolation. Those are no groups, and the lemma does not cover them. How far do they depart? A
+# smooth blob, turned by 7 degrees before it is compared, shows it.
 
 # %%
 turns = Rotations((28, 28), degrees=range(-10, 10))
@@ -112,17 +112,19 @@ run.claim(
     "liu2022/lemma1",
     difference=violations,
     tolerance=1e-10,
-    note=f"over the whole group of translations; the rotations of the experiments, interpolated and from "
-    f"-10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and {noninvariance:.1e} from invariance "
+    note=f"over the whole group of translations; the rotations of the experiments, interpolated "
+    f"and from "
+    f"-10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and {noninvariance:.1e} from "
+    f"invariance "
     f"on smooth images (norms change by up to {departure.norm:.1e})",
 )
 
 # %% [markdown]
 # ## Gaussian images
 #
-# Independent pixels, or pixels correlated over about a pixel's distance: a stationary field on the torus, so
-# that the law is invariant under translation, as the proof requires. Its covariance is circulant, and its
-# eigenvalues are the squared filter in the frequency domain.
+# Independent pixels, or pixels correlated over about a pixel's distance: a stationary field on the
+# torus, so that the law is invariant under translation, as the proof requires. Its covariance is
+# circulant, and its eigenvalues are the squared filter in the frequency domain.
 
 
 # %%
@@ -143,16 +145,17 @@ LENGTHS = {"independent": 0.0, "correlated": 1.0}
 
 # %% [markdown]
 # For each set of images we take the Gram matrix of the linear best-fit kernel once,
-# `BestFit(Linear(), CyclicTranslations(shape))(X) / m`. Polynomial kernels
-# $(1 + \frac{\gamma}{m} \langle x, z\rangle)^d$ of even degree follow from it entry by entry, together with the *smallest* inner
-# product $-\max_T \langle x, -Tz \rangle$, whose even power wins where it is far enough below $-1$. The Gaussian kernel
-# (appendix D) follows as well, because translations keep norms.
-# One Cholesky factorisation tells up to which $n$ the leading $n \times n$ block is positive definite.
+# `BestFit(Linear(), CyclicTranslations(shape))(X) / m`. Polynomial kernels $(1 + \frac{\gamma}{m}
+# \langle x, z\rangle)^d$ of even degree follow from it entry by entry, together with the
+# *smallest* inner product $-\max_T \langle x, -Tz \rangle$, whose even power wins where it is far
+# enough below $-1$. The Gaussian kernel (appendix D) follows as well, because translations keep
+# norms. One Cholesky factorisation tells up to which $n$ the leading $n \times n$ block is
+# positive definite.
 
 
 # %%
 def definite(kind, linear, smallest, norms):
-    """Largest positive definite n of a best-fit kernel, from largest and smallest inner products."""
+    """Largest positive definite n, from the largest and the smallest inner products."""
     if kind == "linear":
         return largest_definite(linear)
     if kind == "rbf":  # sigma = 1; |x|^2 / m close to one
@@ -170,7 +173,7 @@ def trials(shape, length, axes, n, repetitions, seed):
     m, found = int(np.prod(shape)), []
     for _ in range(repetitions):
         X = images(n, shape[0], length, rng)
-        kernel = BestFit(Linear(), CyclicTranslations(shape, axes=axes), n_jobs=2)
+        kernel = BestFit(Linear(), CyclicTranslations(shape, axes=axes))
         linear, smallest = kernel(X) / m, -kernel(X, -X) / m
         norms = (X**2).sum(axis=1) / m
         # Row sums of the first n columns only grow with n: bisection would do, a scan is cheap.
@@ -181,9 +184,12 @@ def trials(shape, length, axes, n, repetitions, seed):
     return np.array(found)
 
 
-sides = run.choose(quick=(8, 16, 24), full=(8, 16, 32, 48))
-repetitions = run.choose(quick=12, full=40)
-n_largest = run.choose(quick={8: 200, 16: 140, 24: 170}, full={8: 400, 16: 400, 32: 250, 48: 300})
+# Samples drawn for each size of image: more than are positive definite with quadratic kernels.
+n_largest, repetitions = {
+    "quick": ({4: 60, 6: 150, 8: 200}, 12),
+    "full": ({4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40),
+}[profile]
+sides = tuple(n_largest)
 found = {
     (law, side): trials((side, side), length, (0, 1), n_largest[side], repetitions, seed)
     for law, length in LENGTHS.items()
@@ -214,15 +220,18 @@ run.table(
         for side in sides
     ],
     "largest-n",
-    caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up to which the "
-    "Gram matrix is positive definite (mean and standard error over draws; >= where every draw of that many "
+    caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up "
+    "to which the "
+    "Gram matrix is positive definite (mean and standard error over draws; >= where every draw "
+    "of that many "
     "samples was).",
 )
 
 # %% [markdown]
-# The share of draws that are positive definite, as an estimate of the probability in theorems 1 and 2: all translations of both kinds of
-# images, and rotations. Cut a disc into rings and sectors, and a rotation by one sector is a cyclic shift along the second axis, a
-# subgroup of the translations with as many elements as there are sectors (lemma 2). The bound is the same.
+# The share of draws that are positive definite, as an estimate of the probability in theorems 1
+# and 2: all translations of both kinds of images, and rotations. Cut a disc into rings and
+# sectors, and a rotation by one sector is a cyclic shift along the second axis, a subgroup of the
+# translations with as many elements as there are sectors (lemma 2). The bound is the same.
 
 # %%
 turned = {
@@ -256,29 +265,36 @@ for axis in axes[1]:
 run.figure(
     fig,
     "probability",
-    alt="Share of draws with a positive definite best-fit Gram matrix against the number of samples in units of the theorems' bound, for several image "
-    "sizes: linear kernels above, quadratic ones below; translations of independent and of correlated pixels, and rotations. Every share "
-    "stays at one far beyond the bound; those of linear kernels then fall steeply, the later the larger the image, quadratic ones later or not at all.",
-    caption="Bands: one standard error of the share. Curves end where no more samples were drawn; kernels of degree 8 are definite at nearly every n drawn (table).",
+    alt="Share of draws with a positive definite best-fit Gram matrix against the number of "
+    "samples in units of the theorems' bound, for several image "
+    "sizes: linear kernels above, quadratic ones below; translations of independent and of "
+    "correlated pixels, and rotations. Every share "
+    "stays at one far beyond the bound; those of linear kernels then fall steeply, the later the "
+    "larger the image, quadratic ones later or not at all.",
+    caption="Bands: one standard error of the share. Curves end where no more samples were "
+    "drawn; kernels of degree 8 are definite at nearly every n drawn (table).",
 )
 
 # %% [markdown]
-# **What it shows.** Under the bound every draw is positive definite, and far beyond it too: the largest $n$
-# grows like $m$ itself, not like $\sqrt m$. Gershgorin's discs, on which the proof rests, give up soon after
-# the theorem's bound, as $\sqrt m$ up to a logarithm: it is the method that is conservative, as the paper says. The reason is
-# visible below. Entries off the diagonal are all positive and nearly equal; that costs one large eigenvalue in
-# the direction $(1, \dots, 1)$ and little elsewhere, but Gershgorin charges every row for it.
+# **What it shows.** Under the bound every draw is positive definite, and far beyond it too: the
+# largest $n$ grows like $m$ itself, not like $\sqrt m$. Gershgorin's discs, on which the proof
+# rests, give up soon after the theorem's bound, as $\sqrt m$ up to a logarithm: it is the method
+# that is conservative, as the paper says. The reason is visible below. Entries off the diagonal
+# are all positive and nearly equal; that costs one large eigenvalue in the direction $(1, \dots,
+# 1)$ and little elsewhere, but Gershgorin charges every row for it.
 #
-# "Probability tends to one" is easiest to see where the smallest image fails: at a fixed multiple of the bound.
+# "Probability tends to one" means that the margin grows: the larger the images, the further beyond
+# the bound every draw stays positive definite. No multiple of the bound has to be chosen to see
+# it.
 
 # %%
-side = 16
+side = sides[-1]
 rng = np.random.default_rng(seed)
 linear = (
-    BestFit(Linear(), CyclicTranslations((side, side)))(images(n_largest[16], side, 0.0, rng))
+    BestFit(Linear(), CyclicTranslations((side, side)))(images(n_largest[side], side, 0.0, rng))
     / side**2
 )
-sizes = np.unique(np.geomspace(2, n_largest[16], 24).astype(int))
+sizes = np.unique(np.geomspace(2, n_largest[side], 24).astype(int))
 smallest = [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]
 margins = [gershgorin_margin(linear[:n, :n]) for n in sizes]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4))
@@ -325,117 +341,116 @@ def first_below_zero(values):
 run.figure(
     fig,
     "gershgorin",
-    alt=f"Left: the smallest eigenvalue of the Gram matrix falls with the number of samples and {first_below_zero(smallest)}, "
-    f"while Gershgorin's lower bound {first_below_zero(margins)}. Right: the spectrum is one large eigenvalue and a rest that falls slowly.",
-    caption="One draw of 16 x 16 independent Gaussian images, linear best-fit kernel over all 256 translations.",
+    alt=f"Left: the smallest eigenvalue of the Gram matrix falls with the number of samples and "
+    f"{first_below_zero(smallest)}, "
+    f"while Gershgorin's lower bound {first_below_zero(margins)}. Right: the spectrum is one "
+    f"large eigenvalue and a rest that falls slowly.",
+    caption="One draw of independent Gaussian images, linear best-fit kernel over all "
+    "translations.",
 )
 
+
 # %%
-multiples = {"independent": 34, "correlated": 24}  # about where 8 x 8 images fail
+def over_bound(found, law, side, kind):
+    """For each draw, the largest positive definite n in units of the theorem's bound."""
+    return found[law, side][:, 1 + KINDS.index(kind)] / bounds[law, side]
 
 
-def share_definite(found, law, side, multiple, kind="linear"):
-    """For each draw, whether as many samples as a multiple of the bound are positive definite."""
-    n = max(1, int(multiple * bounds[law, side]))
-    if n > n_largest[side]:
-        raise ValueError(f"{n} samples are needed, {n_largest[side]} were drawn")
-    return (found[law, side][:, 1 + KINDS.index(kind)] >= n).astype(float)
-
-
-def probability_claim(claim, found, multiples, kind, note):
-    """The share of positive definite draws at the bound and at a multiple of it, as m grows."""
-    scores, order = {}, []
-    for law, multiple in multiples.items():
-        names = [f"{law} m={side**2} at {multiple} bounds" for side in sides]
-        scores |= {
-            name: share_definite(found, law, side, multiple, kind)
-            for name, side in zip(names, sides, strict=True)
-        }
-        order.append(" >= ".join(reversed(names[1:])) + f" > {names[0]}")
-        at_bound = f"{law} at the bound"
-        scores[at_bound] = np.concatenate(
-            [share_definite(found, law, side, 1, kind) for side in sides]
-        )
-        order.append(f"{at_bound} >= {names[1]}")
-    every = all(scores[f"{law} at the bound"].min() == 1 for law in multiples)
+def growing_claim(claim, found, laws, kinds, note=""):
+    """In every draw beyond the bound, at every m, and further each time that sides double."""
+    scores, order = {"1": 1.0}, []
+    for law in laws:
+        for kind in kinds:
+            names = [f"{law}, {kind}, m = {side**2}" for side in sides]
+            scores |= {
+                name: over_bound(found, law, side, kind)
+                for name, side in zip(names, sides, strict=True)
+            }
+            # The smallest of all draws says it for each of them.
+            doubled = [f"{law}, {kind}, m = {side**2}" for side in (16, 8, 4) if side in sides]
+            order += [f"{name} > 1" for name in names] + [" > ".join(doubled)]
+    least = min(value.min() for name, value in scores.items() if name != "1")
     run.claim(
         claim,
         order=order,
         scores=scores,
-        note=(
-            f"shares of positive definite draws; under the bound itself {'every' if every else 'not every'} "
-            f"draw was positive definite at every m{note}"
-        ),
+        note="largest positive definite n over the theorem's bound; the smallest of all draws is "
+        f"{least:.1f} times the bound{note}",
     )
 
 
-probability_claim("liu2022/theorem1", found, multiples, "linear", "")
+growing_claim("liu2022/theorem1", found, LENGTHS, ("linear",))
 
 # %% [markdown]
 # ## Theorem 2: polynomial kernels
 #
-# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree. In practice they last far
-# longer: an entrywise power pushes entries off the diagonal away from it, relative to the diagonal. On 8 × 8 images,
-# where the linear kernel fails first:
+# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree. In
+# practice they last far longer: an entrywise power pushes entries off the diagonal away from it,
+# relative to the diagonal. It does so at every size of image and for both kinds.
 
 # %%
-by_kind = {kind: found["independent", 8][:, 1 + k] for k, kind in enumerate(KINDS)}
+scores, order = {}, []
+for law in LENGTHS:
+    for side in sides:
+        where = f"{law}, m = {side**2}"
+        names = {f"{k}, {where}": by for k, by in zip(KINDS, found[law, side].T[1:], strict=True)}
+        scores |= names | {f"bound, {where}": bounds[law, side]}
+        order.append(f"8, {where} > 2, {where} > linear, {where} > bound, {where}")
+all_definite = all(found[key][:, 1 + KINDS.index("8")].min() == n_largest[key[1]] for key in found)
 run.claim(
     "liu2022/theorem2",
-    order="degree 8 > degree 2 > linear",
-    scores={
-        ("degree " + kind if kind.isdigit() else kind): values for kind, values in by_kind.items()
-    },
+    order=order,
+    scores=scores,
     paired=True,
-    note=f"largest positive definite n of {n_largest[8]} samples, 64 independent features"
-    + (", all of which are definite at degree 8" if by_kind["8"].min() == n_largest[8] else ""),
+    note="largest positive definite n by degree, independent and correlated features, "
+    f"{len(sides)} sizes of image, {repetitions} draws each"
+    + ("; at degree 8 every sample drawn is definite" if all_definite else ""),
 )
 
 # %% [markdown]
 # ## Appendix D: Gaussian kernels
 #
-# $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x, z\rangle / m\sigma^2)$ when transformations keep
-# norms, and the exponential is a power series: again definite in the same regime, and beyond it.
+# $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x, z\rangle /
+# m\sigma^2)$ when transformations keep norms, and the exponential is a power series: again
+# definite in the same regime, and beyond it.
 
 # %%
+wheres = [f"{law}, m = {side**2}" for law in LENGTHS for side in sides]
 run.claim(
     "liu2022/appendixD-rbf",
-    order=["rbf > linear", "rbf >= bound of theorem 1"],
-    scores={
-        "rbf": by_kind["rbf"],
-        "linear": by_kind["linear"],
-        "bound of theorem 1": bounds["independent", 8],
-    },
+    order=[f"rbf, {where} > linear, {where} > bound, {where}" for where in wheres],
+    scores=scores,
     paired=True,
-    note="largest positive definite n, 64 independent features",
+    note="largest positive definite n, independent and correlated features",
 )
 
 # %% [markdown]
 # ## Lemma 2: rotations of annular images
 #
-# The right column of the figure above. We take the quadratic kernel,
-# $(1 + \frac{1}{m}\langle x, z\rangle)^2$, and correlated features: higher degrees are positive definite for every
-# sample size drawn here.
+# The right column of the figure above: linear and quadratic kernels, correlated features.
 
 # %%
-fewer, more = turned["correlated", 8][:, 1], found["correlated", 8][:, 1]
-probability_claim(
+small = sides[-1]
+fewer, more = turned["correlated", small][:, 1], found["correlated", small][:, 1]
+growing_claim(
     "liu2022/lemma2",
     turned,
-    {"correlated": 45},
-    "2",
-    f" (quadratic kernel). With 64 features the linear kernel is positive definite up to "
-    f"n = {fewer.mean():.1f} over 8 rotations and {more.mean():.1f} over 64 translations",
+    ("correlated",),
+    ("linear", "2"),
+    f". With {small**2} features the linear kernel is positive definite up to n = "
+    f"{fewer.mean():.1f} over "
+    f"{small} rotations and {more.mean():.1f} over {small**2} translations",
 )
 
 # %% [markdown]
-# A maximum over *fewer* transformations is not safer. The maximum of many inner products fluctuates less from pair to
-# pair, and it is fluctuations, not the common level, that make eigenvalues negative; with a single transformation, the
-# identity, the linear kernel is singular beyond $n = m$.
+# A maximum over *fewer* transformations is not safer. The maximum of many inner products
+# fluctuates less from pair to pair, and it is fluctuations, not the common level, that make
+# eigenvalues negative; with a single transformation, the identity, the linear kernel is singular
+# beyond $n = m$.
 
 # %% [markdown]
 # ## Try it
 #
-# Raise the correlation length: the bound falls with $|\lambda|_1 / |\lambda|_2$, and so does the true limit. Real
-# images are far more correlated than these fields; what happens there is in the notebook
-# `positive_definite_samples`.
+# Raise the correlation length: the bound falls with $|\lambda|_1 / |\lambda|_2$, and so does the
+# true limit. Real images are far more correlated than these fields; what happens there is in the
+# notebook `positive_definite_samples`.

@@ -1,9 +1,10 @@
 """Results are not typed into prose: `typed_results` finds those that no run has printed.
 
 A number in a text cell states a result when it has a decimal point or an exponent, or is followed
-by a percent sign or "±". It may stand there if the notebook's code has it (a setting), the ledger
-prints it (the paper's), or the published results hold it, rounded as it is typed: the notebook's own
-ones, or those of a notebook that the cell names. Anything else is to be printed by the run: ``run.say("{best:.2f} % are right", best=...)``.
+by a percent sign or "±". It may stand there if the notebook's code has it (a setting), if the
+ledger prints it (the paper's), or if published results hold it, rounded as it is typed: the
+notebook's own, or those of a notebook that the cell names. Anything else is to be printed by the
+run: ``run.say("{best:.2f} % are right", best=...)``.
 """
 
 import csv

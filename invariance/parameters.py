@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -32,6 +32,7 @@ __all__ = [
     "Shape",
     "Text",
     "Whole",
+    "as_floats",
     "check_finite",
     "check_memory",
     "check_parameters",
@@ -439,6 +440,14 @@ by n_templates=1000000000000000: take fewer
         raise ParameterError(
             f"{owner}: more memory than the machine has would be taken by {named}: take fewer"
         )
+
+
+def as_floats(name: str, value: Any, convert: Callable[..., Any] = np.asarray) -> NDArray[Any]:
+    """A float64 array of an argument, refusing whole numbers that no float holds."""
+    try:
+        return np.asarray(convert(value, dtype=np.float64))
+    except OverflowError as error:
+        raise ParameterError(f"{name} needs numbers below 1e308, got {short(value)}") from error
 
 
 def check_finite(what: str, array: NDArray[Any]) -> None:

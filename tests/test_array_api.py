@@ -16,8 +16,10 @@ from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
+    Negation,
     Permutations,
     Rotations,
+    SignFlips,
     Translations,
     VonMises,
 )
@@ -180,6 +182,18 @@ KERNELS = {
     "average, rotations": Average(Linear(), Rotations((6, 8), degrees=[-20, 0, 20]), side="second"),
     "average, first side": Average(Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "average, angular": Average(Gaussian(0.1), CircleAction(np.repeat(np.arange(24), 2))),
+    "average, sign changes": Average(Gaussian(0.1), SignFlips(48)),
+    "average, sign changes, polynomial": Average(
+        Polynomial(3, 0.02), SignFlips(48), n_transforms=8, side="second"
+    ),
+    "average, quarter turns": Average(
+        Gaussian(0.1), Rotations((4, 4, 3), degrees=range(0, 360, 45)), side="second"
+    ),
+    "best fit, quarter turns": BestFit(
+        Locality((4, 4), 3, powers=(2, 2), channels=3),
+        Rotations((4, 4, 3), degrees=range(0, 360, 45)),
+    ),
+    "best fit, sign changes": BestFit(Gaussian(0.1), SignFlips(48)),
     "average, drawn": Average(Gaussian(0.1), Permutations(48), n_transforms=7, side="second"),
 }
 
@@ -232,6 +246,13 @@ def test_gradients_of_features_are_those_of_finite_differences(torch, name, bloc
     model = FEATURES[name](block_bytes=block_of(blocked)).fit(POINTS)
     given = torch.tensor(POINTS[:2], requires_grad=True)
     assert torch.autograd.gradcheck(model.transform, given, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("group", [SignFlips(4), Negation(), CyclicShifts(4)], ids=repr)
+def test_gradients_of_averages_are_those_of_finite_differences(torch, group):
+    kernel, Y = Average(Gaussian(0.1), group), torch.tensor(POINTS[3:5, :4])
+    X = torch.tensor(POINTS[:3, :4], requires_grad=True)
+    assert torch.autograd.gradcheck(lambda A: kernel(A, Y), X, check_forward_ad=True)
 
 
 @pytest.mark.parametrize("name", ["linear", "polynomial", "gaussian", "cdf"])

@@ -125,8 +125,13 @@ class Abilities:
         """The block length b where the elements are all permutations of blocks of b coordinates."""
         return None
 
-    def log_mean_exponential(self, A: Array, B: Array) -> Array | None:
-        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None."""
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
+        """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None.
+
+        Parameters
+        ----------
+        A, B : arrays of shape (n, d) and (m, d) of the array API namespace `xp`
+        """
         return None
 
     def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:

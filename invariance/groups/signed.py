@@ -229,16 +229,15 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return xp.abs(X)
 
-    def log_mean_exponential(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i."""
-        total = np.zeros((len(A), len(B)), np.result_type(A, B))
-        for a, b in zip(np.abs(A.T), np.abs(B.T), strict=True):
-            each = np.multiply.outer(a, b)
-            total += each
-            each *= -2
-            np.log1p(np.exp(each, out=each), out=each)
-            total += each
-        total -= A.shape[1] * np.log(2)
+        a, b = xp.abs(A), xp.abs(B)
+        total = a @ b.T - A.shape[1] * float(np.log(2))
+        for start in range(0, A.shape[1], 100):
+            factors = xp.ones_like(total)  # each at most 2
+            for i in range(start, min(start + 100, A.shape[1])):
+                factors *= xp.exp(-2 * a[:, i, None] * b[None, :, i]) + 1
+            total += xp.log(factors)
         return total
 
     def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:

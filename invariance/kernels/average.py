@@ -212,17 +212,28 @@ class Average(OrbitKernel):
             symmetric = same and self.side == "auto" and not is_foreign(X)
             return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
         elements, weights = self.transforms() if group is self.group else group.quadrature()
-        # Both sides: the first argument's orbits are unrolled a block of points at a time.
+        # Both sides: the first argument's orbits are unrolled a block of points at a time, against
+        # pieces of the second, of which those under the diagonal are left out.
         gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        for columns in row_blocks(len(Y), 1, max(32, -(-len(Y) // 8)) if same else len(Y)):
-            orbits = self._orbits(Y[columns], group, elements=elements, weights=weights, keep=True)
-            row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + len(orbits.Z))
-            budget = block_bytes_of(self.block_bytes) / 4
-            for rows in row_blocks(columns.stop if same else len(X), row_bytes, budget):
-                moved = group.act(elements, X[rows])
-                (part,) = orbits.reduce(moved.reshape(prod(moved.shape[:2]), -1), WeightedMean())
-                parts = part.reshape(*moved.shape[:2], -1)
-                gram[rows, columns] = np.tensordot(weights.astype(part.dtype), parts, axes=1)
+        n_pieces = min(4, -(-len(Y) // 64)) if same else 1
+        budget, step = block_bytes_of(self.block_bytes), -(-len(Y) // n_pieces)
+        how = {"elements": elements, "weights": weights, "block_bytes": 1 + budget // n_pieces}
+        pieces = [
+            (columns, self._orbits(Y[columns], group, keep=True, **how))
+            for columns in row_blocks(len(Y), 1, step)
+        ]
+        row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + step)
+        for block in row_blocks(len(X), row_bytes, budget / 4):
+            moved = group.act(elements, X[block])
+            for rows in row_blocks(moved.shape[1], 1, step if same else moved.shape[1]):
+                own = moved[:, rows].reshape(-1, prod(moved.shape[2:]))
+                for columns, orbits in pieces:
+                    if same and columns.stop <= block.start + rows.start:
+                        continue
+                    (part,) = orbits.reduce(own, WeightedMean())
+                    parts = part.reshape(len(moved), -1, len(orbits.Z))
+                    mean = np.tensordot(weights.astype(part.dtype), parts, axes=1)
+                    gram[block.start + rows.start : block.start + rows.stop, columns] = mean
         if same:
             mirror(gram)  # exactly symmetric, as in theory
         return gram

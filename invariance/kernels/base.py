@@ -213,7 +213,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         check_parameters(self)
         kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = kernel._diag(X)
+            values: Array = kernel._diag(X)
         _check_finite(self, values, X)
         return values
 

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.utils.validation import check_array
 
+from ..parameters import as_floats
+
 __all__ = [
     "GramReport",
     "gershgorin_margin",
@@ -19,7 +21,7 @@ __all__ = [
 
 def square(given: ArrayLike) -> NDArray[np.float64]:
     """A Gram matrix as a finite square array of float64, or an error."""
-    gram: NDArray[np.float64] = check_array(given, dtype=np.float64)
+    gram: NDArray[np.float64] = as_floats("gram", given, check_array)
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
             f"a Gram matrix is square, got shape {gram.shape}: evaluate the kernel on the "

@@ -124,7 +124,7 @@ class OverlapFit(OrbitKernel):
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         n, overlaps = len(X) * len(X if Y is None else Y), self._shifts(X.shape[1])
-        operations = n * overlaps.bytes_per_pair * 5.0
+        operations = n * overlaps.bytes_per_pair * 40.0
         return Explanation(
             "correlation of overlaps",
             operations,

@@ -131,14 +131,21 @@ class TangentDistance(BaseEstimator):
         X = self._points(X)
         Y = X if Y is None else self._points(Y)
         squared = np.empty((len(X), len(Y)), np.result_type(X, Y))
-        Q = self._bases(Y)
-        n_vectors = Q.shape[1]
-        own = np.einsum("mkd,md->mk", Q, Y)
-        norms = np.einsum("md,md->m", Y, Y)
-        per_row = squared.itemsize * len(Y) * n_vectors * (3 * n_vectors + 6)
-        for rows in row_blocks(len(X), per_row, block_bytes_of(self.block_bytes)):
-            squared[rows] = self._squared(X[rows], self._bases(X[rows]), Y, Q, own, norms)
-        return np.sqrt(np.maximum(squared, 0, out=squared))
+        k = 1 if isinstance(self.vectors, str) else len(self.vectors)
+        budget = block_bytes_of(self.block_bytes) / 2
+        # What becomes of a point, of a pair of points: tangents, bases, products of two bases.
+        point, pair = 8 * X.shape[1] * (4 * k + 8), 8 * (5 * k**2 + 8 * k + 4)
+        for columns in row_blocks(len(Y), point, budget):
+            second = Y[columns]
+            Q = self._bases(second)
+            own = np.einsum("mkd,md->mk", Q, second)
+            norms = np.einsum("md,md->m", second, second)
+            for rows in row_blocks(len(X), point + pair * len(second), budget):
+                first = X[rows]
+                squared[rows, columns] = self._squared(
+                    first, self._bases(first), second, Q, own, norms
+                )
+        return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
 
     def _points(self, X: ArrayLike) -> NDArray[Any]:
         X = as_points(X, type(self).__name__)

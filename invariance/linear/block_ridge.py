@@ -15,7 +15,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..deprecation import renamed_parameters
 from ..parameters import (
     Array,
-    Has,
     OneOf,
     ParameterError,
     Positive,
@@ -23,7 +22,7 @@ from ..parameters import (
     check_parameters,
     check_values,
 )
-from .classes import OneVsRest, check_two_classes
+from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
 from .ridge import check_scale
 
 __all__ = ["BlockRidgeClassifier"]
@@ -80,9 +79,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         "alpha": Positive(),
         "block_rows": Whole(1),
         "dtype": OneOf("float64", "float32"),
-        "class_weight": None
-        | OneOf("balanced")
-        | Has("a dictionary from classes to weights", "keys"),
+        "class_weight": CLASS_WEIGHT,
     }
 
     def __init__(

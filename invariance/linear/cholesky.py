@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Whole, check_values
+from ..parameters import Number, Whole, as_floats, check_values
 from .classes import check_two_classes, misclassification
 from .gram import check_gram, check_labels, lowest_eigenvalue
 
@@ -92,7 +92,7 @@ def rls_by_cholesky(
     check_values("rls_by_cholesky", _KINDS, {"start": start, "step": step, "max_steps": max_steps})
     gram, labels = np.asarray(gram), np.asarray(labels)
     if gram.dtype not in (np.float32, np.float64):
-        gram = gram.astype(np.float64)
+        gram = as_floats("gram", gram)
     check_gram(gram, labels)
     check_labels(labels)
     classes, index = np.unique(labels, return_inverse=True)

@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-__all__ = ["OneVsRest", "check_two_classes", "misclassification"]
+from ..parameters import Has, OneOf
+
+__all__ = ["CLASS_WEIGHT", "OneVsRest", "check_two_classes", "misclassification"]
+
+#: What may be given for a parameter ``class_weight``.
+CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
 
 
 def check_two_classes(classes: NDArray, where: str = "") -> None:

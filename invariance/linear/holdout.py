@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Flag, Whole, check_values
+from ..parameters import Flag, Whole, as_floats, check_values
 from .classes import check_two_classes
 from .gram import check_gram, check_labels
 from .ridge import RidgeSolver, check_alphas
@@ -87,7 +87,7 @@ def ridge_by_holdout(
     alphas = check_alphas("ridge_by_holdout", alphas, relative_to=relative_to, repair=repair)
     gram, labels = np.asarray(gram), np.asarray(labels)
     if gram.dtype not in (np.float32, np.float64):
-        gram = gram.astype(np.float64)
+        gram = as_floats("gram", gram)
     check_gram(gram, labels)
     check_labels(labels)
     n = len(labels)

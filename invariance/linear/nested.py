@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from ..parameters import Array, ParameterError, Whole, check_finite, check_values, short
+from ..parameters import Array, ParameterError, Whole, as_floats, check_finite, check_values, short
 from .gram import check_gram
 from .ridge import RidgeSolver, check_alphas
 
@@ -146,7 +146,7 @@ def nested_ridge(
     alphas = check_alphas(
         "nested_ridge", alphas, relative_to=relative_to, repair=repair, verbose=verbose
     )
-    gram, y = np.asarray(gram, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    gram, y = as_floats("gram", gram), as_floats("y", y)
     check_gram(gram, y, "target", "y")
     check_finite("y", y)
     _check_folds(folds, len(y))

@@ -58,7 +58,7 @@ class LeaveOneOutPath:
         for start in range(0, len(ridges), together):
             some = shrink[:, start : start + together]
             columns = (some if complete else some - 1)[:, :, None] * inside[:, None]
-            left = (self.Q @ columns.reshape(len(columns), -1)).reshape(n, -1, t)
+            left = (self.Q @ columns.reshape(len(columns), some.shape[1] * t)).reshape(n, -1, t)
             for i in range(left.shape[1]):
                 numerator = left[:, i] if complete else self.y + left[:, i]
                 yield numerator / one_minus_h[:, start + i, None]

@@ -27,7 +27,6 @@ from ..parameters import (
     Array,
     Flag,
     Has,
-    OneOf,
     ParameterError,
     Positive,
     Text,
@@ -36,12 +35,16 @@ from ..parameters import (
     short,
 )
 from .calibration import fit_calibration, probabilities
-from .classes import OneVsRest, check_two_classes, misclassification
+from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes, misclassification
 from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
 from .ridge import check_scale
 
 __all__ = ["RLSClassifier", "RLSRegressor"]
+
+#: What may be given for the parameters ``alphas`` and ``scoring``.
+ALPHAS = None | Positive() | Array(1, above=0)
+SCORING = None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__")
 
 _FLOATS = (np.float64, np.float32)
 
@@ -54,11 +57,11 @@ class _RegularisedLeastSquares(BaseEstimator):
     loo_decision_: NDArray
 
     _parameters = {
-        "alphas": None | Positive() | Array(1, above=0),
+        "alphas": ALPHAS,
         "kernel": None | Text() | Has("a kernel, or a function of two points", "__call__"),
         "fit_intercept": Flag(),
         "repair": REPAIRS,
-        "scoring": None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__"),
+        "scoring": SCORING,
     }
 
     def _fit(
@@ -405,11 +408,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     (True, np.int64(0))
     """
 
-    _parameters = {
-        "class_weight": None
-        | OneOf("balanced")
-        | Has("a dictionary from classes to weights", "keys")
-    }
+    _parameters = {"class_weight": CLASS_WEIGHT}
 
     def __init__(
         self,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import like
-from .way import Problem, Run, Way, largest_norm
+from ..array_api import is_foreign, like, namespace
+from .way import Problem, Run, Way, beside, largest_norm
 
 __all__ = ["Circle", "CircleProducts"]
 
 Array = NDArray[Any]
 
 #: Pairs whose products at all angles fit into a fast cache together.
-_PAIRS = 512
+_PAIRS = 768
 #: First and second points of a tile.
 _ROWS, _COLUMNS = 256, 128
 
@@ -29,6 +29,7 @@ class Circle(Way):
     def __init__(self, problem: Problem, frequencies: Array):
         super().__init__(problem)
         self.frequencies = frequencies
+        self.n_orders = len(np.unique(frequencies))
         self.angles, self.weights = problem.parts[0].rule
 
     @staticmethod
@@ -38,27 +39,27 @@ class Circle(Way):
         frequencies = problem.parts[0].group.as_circle()
         return None if frequencies is None else Circle(problem, frequencies)
 
-    def _n_orders(self) -> int:
-        return len(np.unique(self.frequencies))
+    def _values_bytes(self) -> float:
+        """Bytes a pair of what a tile of another library holds at once."""
+        return 4.0 * self.problem.dtype.itemsize * (len(self.angles) + self.n_orders)
 
     def prepared_bytes(self, m: int) -> float:
         return 2.0 * self.problem.dtype.itemsize * len(self.frequencies) * m
 
     def pieces(self, m: int) -> int:
-        return -(-m // max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1))))
+        each = self.prepared_bytes(1)
+        if self.problem.target is not None:
+            each = max(each, self._values_bytes())
+        return -(-m // max(1, int(self.problem.block_bytes / 2 // each)))
 
     def row_step(self, width: int) -> int:
         problem, tail = self.problem, max(1, sum(self.problem.reduction.tail))
         per_row = problem.dtype.itemsize * (
-            2 * len(self.frequencies)
-            + 2 * width * tail
-            + _COLUMNS * len(np.unique(self.frequencies))
+            2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * self.n_orders
         )
-        return int(np.clip(problem.block_bytes / 8 // per_row, 1, _ROWS))
-
-    def _extended(self, points: Array, *extra: Array | None) -> Array:
-        columns = [e[:, None] for e in extra if e is not None]
-        return np.concatenate([points, *columns], axis=1, dtype=points.dtype)
+        if problem.target is not None:
+            return max(1, int(self.budget // (per_row + width * self._values_bytes())))
+        return int(np.clip(self.budget // per_row, 1, _ROWS))
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
         if Y.shape[1] != len(self.frequencies):
@@ -66,30 +67,33 @@ class Circle(Way):
                 f"{type(self.problem.parts[0].group).__name__} acts on vectors of length "
                 f"{len(self.frequencies)}, got {Y.shape[1]} features"
             )
-        terms = self.problem.column_terms(Y[None], offsets)
-        ones = np.ones(len(Y), Y.dtype) if self.problem.first_terms else None
-        moved = self._extended(Y, None if terms is None else terms[0], ones)
-        if self.problem.folded:
-            moved *= moved.dtype.type(self.problem.form.rate)
+        problem, terms = self.problem, self.problem.column_terms(Y[None], offsets)
+        ones = np.ones(len(Y), Y.dtype) if problem.first_terms else None
+        moved = beside(Y, None if terms is None else terms[0], ones)
+        if problem.folded:
+            moved = moved * moved.dtype.type(problem.form.rate)
         fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
-        frequencies = np.concatenate([self.frequencies, fixed])
-        products = CircleProducts(frequencies, moved, self.angles)
-        yield products, largest_norm(Y), terms is not None
+        products = CircleProducts(np.append(self.frequencies, fixed), moved, self.angles)
+        weights = problem.send(self.weights[:, None].astype(problem.dtype))
+        yield products.sent(problem.send), weights, largest_norm(Y), terms is not None
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        products, _, with_terms = prepared
-        problem, reduction = self.problem, self.problem.reduction
-        ones = np.ones(len(X), X.dtype) if with_terms else None
-        gathered = products.gather(self._extended(X, ones, terms))
-        weights = self.weights[:, None]
-        shape = len(X), products.n_templates, *reduction.tail
-        outputs: list[Array] = [np.empty(shape, problem.dtype) for _ in range(reduction.n_outputs)]
-        r, every, form = len(self.angles), slice(None), problem.applied
-        for start in range(0, products.n_templates, _COLUMNS):
+    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
+        products, weights, _, with_terms = prepared
+        problem, reduction, xp = self.problem, self.problem.reduction, self.problem.xp
+        ones = namespace(X).ones_like(X[:, 0]) if with_terms else None
+        gathered = products.gather(problem.send(beside(X, ones, terms)))
+        form, r, m = problem.applied, len(self.angles), products.n_templates
+        if xp is not np:
+            values = xp.reshape(products.all_pairs(xp, gathered), (r, X.shape[0], 1, m))
+            return reduction.of(values, weights, form, xp)
+        outputs = [
+            np.empty((len(X), m, *reduction.tail), X.dtype) for _ in range(reduction.n_outputs)
+        ]
+        for start in range(0, m, _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
             flat = [part.reshape(-1, *reduction.tail) for part in parts]
-            for which, values in products.pairs(gathered, every, columns):
+            for which, values in products.pairs(gathered, slice(None), columns):
                 tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, form)
                 for part, tile in zip(flat, tiles, strict=True):
                     part[which] = tile[0]
@@ -97,43 +101,9 @@ class Circle(Way):
                 out[:, columns] = part
         return [*outputs]
 
-    # -- other libraries -----------------------------------------------------------------------
-
-    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
-        """Second and first points at a time."""
-        orders = len(np.unique(self.frequencies))
-        pairs = budget / (self.problem.dtype.itemsize * (4 * len(self.angles) + 4 * orders))
-        width = max(1, min(m, int(pairs**0.5)))
-        return width, max(1, min(n, int(pairs // width)))
-
-    def prepare_arrays(
-        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        products = CircleProducts(self.frequencies, Y, self.angles)
-        matrices = [like(A, fixed) for A in products.matrices()]
-        terms = self.problem.column_terms(Y[None], offsets)
-        weights = like(self.weights.astype(self.problem.dtype)[:, None], fixed)
-        yield (products, matrices), None if terms is None else like(terms.T, fixed), weights
-
-    def outputs_arrays(
-        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
-    ) -> list[Any]:
-        (products, matrices), terms, weights = prepared
-        coefficients = products.coefficients_arrays(xp, block, matrices)
-        constant = coefficients[0]
-        if terms is not None:
-            constant = constant + terms
-        if added is not None:
-            constant = constant + added[None, :]
-        stacked = xp.stack([constant, *coefficients[1:]])
-        m, n = constant.shape
-        values = matrices[0] @ xp.reshape(stacked, (stacked.shape[0], m * n))
-        values = xp.reshape(values, (-1, m, 1, n))
-        return self.problem.reduction.of_arrays(xp, values, weights, self.problem.form)
-
     def operations(self, n: int, m: int) -> float:
-        r, orders = len(self.angles), len(np.unique(self.frequencies))
-        each = 4 * len(self.frequencies) + r * (2 * orders + 2 + self.problem.reduction.cost)
+        angles = len(self.angles) * (2 * self.n_orders + 2 + self.problem.reduction.cost)
+        each = 4 * len(self.frequencies) + angles
         return float(n) * m * each
 
 
@@ -183,10 +153,9 @@ class CircleProducts:
         self._odd = np.sin(turns).astype(dtype)
         self._both = np.concatenate([self._even, self._odd], axis=1)
 
-    def gather(self, X: NDArray[Any]) -> list[NDArray[Any]]:
+    def gather(self, X: Any) -> list[Any]:
         """The rows' coefficients by frequency, contiguous: made once for many tiles."""
-        parts = [np.ascontiguousarray(X[:, self._fixed])]
-        return parts + [np.ascontiguousarray(X[:, columns]) for columns, _, _ in self._blocks]
+        return [_columns(X, which) for which in (self._fixed, *(b[0] for b in self._blocks))]
 
     def _coefficients(
         self, gathered: list[NDArray[Any]], rows: slice, columns: slice
@@ -235,27 +204,24 @@ class CircleProducts:
                 np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
             yield which, values[:, now]
 
-    def matrices(self) -> list[NDArray[Any]]:
-        """For other libraries: from coefficients to angles, then the blocks of the templates."""
+    def sent(self, send: Callable[[Any], Any]) -> CircleProducts:
+        """The same for arrays of another library, to which ``send`` carries NumPy's."""
+        self._constant = send(self._constant)
+        self._blocks = [(columns, send(one), send(two)) for columns, one, two in self._blocks]
+        return self
+
+    def all_pairs(self, xp: Any, gathered: list[Any]) -> Any:
+        """Products (r, rows times templates) of all pairs in another library."""
+        parts = [gathered[0] @ self._constant]
+        parts += [
+            part @ same for part, (_, same, _) in zip(gathered[1:], self._blocks, strict=True)
+        ]
+        parts += [
+            part @ cross for part, (*_, cross) in zip(gathered[1:], self._blocks, strict=True)
+        ]
         turns = np.outer(self._angles, self._orders)
         both = np.concatenate([np.ones((len(turns), 1)), np.cos(turns), np.sin(turns)], axis=1)
-        blocks = [A.T for _, same, cross in self._blocks for A in (same, cross)]
-        return [both.astype(self._constant.dtype), self._constant.T, *blocks]
-
-    def coefficients_arrays(self, xp: Any, X: Any, matrices: list[Any]) -> list[Any]:
-        """a_0, ..., a_M, b_1, ..., b_M in another library, each of shape (templates, rows)."""
-
-        def at(columns: NDArray[Any]) -> Any:
-            return xp.take(X, xp.asarray(columns, device=X.device), axis=1).T
-
-        even, odd = [matrices[1] @ at(self._fixed)], []
-        for (columns, _, _), same, cross in zip(
-            self._blocks, matrices[2::2], matrices[3::2], strict=True
-        ):
-            part = at(columns)
-            even.append(same @ part)
-            odd.append(cross @ part)
-        return even + odd
+        return like(both, parts[0]) @ xp.reshape(xp.stack(parts), (len(parts), -1))
 
     def __call__(self, gathered: list[NDArray[Any]], rows: slice, columns: slice) -> NDArray[Any]:
         """Products of a tile, shape (r, rows, columns)."""
@@ -264,3 +230,10 @@ class CircleProducts:
         for which, values in self.pairs(gathered, rows, columns):
             tile[:, which] = values
         return tile.reshape(self.n_angles, *shape)
+
+
+def _columns(X: Any, which: NDArray[Any]) -> Any:
+    if is_foreign(X):
+        xp = namespace(X)
+        return xp.take(X, xp.asarray(which, device=X.device), axis=1)
+    return np.ascontiguousarray(X[:, which])

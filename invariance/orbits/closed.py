@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from ..array_api import like
 from ..groups.abilities import ability
 from .way import Problem, Run, Way, largest_norm
 
@@ -51,51 +50,23 @@ class Aligned(_Closed):
         return Aligned(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        group = self.problem.parts[0].group
-        largest, smallest = group.aligned(Y), None
-        if self.problem.reduction.n_outputs > 1:
-            smallest = group.aligned(-Y)
+        group, send = self.problem.parts[0].group, self.problem.send
+        smallest = group.aligned(-Y) if self.problem.reduction.n_outputs > 1 else None
         terms = self.problem.column_terms(Y[None], offsets)
-        yield largest, smallest, None if terms is None else terms[0], largest_norm(Y)
+        kept = group.aligned(Y), smallest, None if terms is None else terms[0]
+        yield *(send(A) for A in kept), largest_norm(Y)
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+    def block(self, X: Array, prepared: Any, terms: Any) -> list[Any]:
         largest, smallest, others, norm = prepared
-        own = self.problem.parts[0].group.aligned(X)
-        assert own is not None
+        own = self.problem.send(self.problem.parts[0].group.aligned(X))
         high = own @ largest.T
         low = -(own @ smallest.T) if smallest is not None and self.lowest(X, norm) else None
+        terms = None if terms is None else self.problem.send(terms)[:, None]
         for part in (high, low):
-            if part is not None and others is not None:
-                part += others
-            if part is not None and terms is not None:
-                part += terms[:, None]
+            for extra in (others, terms):
+                if part is not None and extra is not None:
+                    part += extra
         return [high, low][: self.problem.reduction.n_outputs]
-
-    # -- other libraries -----------------------------------------------------------------------
-
-    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
-        """Second and first points at a time."""
-        width = max(1, min(m, int((budget / (4 * self.problem.dtype.itemsize)) ** 0.5)))
-        return width, max(1, min(n, width))
-
-    def prepare_arrays(
-        self, xp: Any, fixed: Any, Y: Array, offsets: Array | None
-    ) -> Iterator[list[Any]]:
-        largest, smallest, terms, _ = next(iter(self.prepare(Y, offsets, _one_after_another)))
-        yield [None if A is None else like(A, fixed) for A in (largest, smallest, terms)]
-
-    def outputs_arrays(
-        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
-    ) -> list[Any]:
-        largest, smallest, terms = prepared
-        aligned = self.problem.parts[0].group.aligned(block, xp)
-        parts = [largest @ aligned.T]
-        if smallest is not None:
-            parts.append(-(smallest @ aligned.T))
-        for extra in (None if terms is None else terms[:, None], added):
-            if extra is not None:
-                parts = [part + extra for part in parts]
-        return parts
 
     def operations(self, n: int, m: int) -> float:
         d = self.problem.lifted_size
@@ -120,19 +91,16 @@ class Exponential(_Closed):
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
         terms = self.problem.column_terms(Y[None], offsets)
-        yield Y, None if terms is None else terms[0]
+        yield self.problem.send(Y), self.problem.send(None if terms is None else terms[0])
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
         Y, others = prepared
-        rate = self.problem.dtype.type(self.problem.form.rate or 1)
-        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y)
-        assert exponents is not None
-        for part in (None if terms is None else terms[:, None], others):
-            if part is not None:
-                exponents += rate * part
-        if self.problem.form.distance:
-            np.minimum(exponents, 0, out=exponents)
-        return [np.exp(exponents, out=exponents)]
+        rate, xp = self.problem.form.rate or 1.0, self.problem.xp
+        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y, xp)
+        for extra in (None if terms is None else terms[:, None], others):
+            if extra is not None:
+                exponents += rate * extra
+        return [xp.exp(exponents)]
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
@@ -142,6 +110,7 @@ class OwnForm(_Closed):
     """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
 
     name = "closed form"
+    on_host = True
 
     @staticmethod
     def offers(problem: Problem) -> OwnForm | None:
@@ -153,7 +122,7 @@ class OwnForm(_Closed):
 
     def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
         assert self.problem.closed is not None
-        return [self.problem.closed(X, prepared)]
+        return [self.problem.send(self.problem.closed(X, prepared))]
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
@@ -186,7 +155,7 @@ class Matched(_Closed):
             for extra in (others, None if terms is None else terms[:, None]):
                 if part is not None and extra is not None:
                     part += extra
-        return parts
+        return [self.problem.send(part) for part in parts]
 
     def operations(self, n: int, m: int) -> float:
         size = self.problem.parts[0].group.as_assignment() or 1
@@ -215,10 +184,6 @@ def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Arr
         for j, cost in enumerate(costs.reshape(k, len(Y), k).swapaxes(0, 1)):
             sums[i, j] = cost[linear_sum_assignment(cost)].sum()
     return sums
-
-
-def _one_after_another(function: Any, arguments: Any) -> list[Any]:
-    return [function(argument) for argument in arguments]
 
 
 def _whole_and_linear(problem: Problem) -> bool:

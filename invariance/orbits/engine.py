@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..array_api import is_foreign, like
+from ..array_api import is_foreign, like, namespace, on_host, wants_gradient
 from ..config import block_bytes_of
 from ..groups import Transformations
 from .choose import Explanation, offered, rate
 from .form import INNER, Form
+from .product import Product
 from .reductions import Extremes, Reduction
 from .way import Part, Problem, Way, bounding_boxes, half_norms, row_blocks
 
@@ -141,8 +143,10 @@ class OrbitProducts:
         """(height, width, channels) of the points; plain vectors are images of height one."""
         return image_shape(self.group, self.base, d)
 
-    def problem(self, X: Array, reduction: Reduction, second: Array, dtype: Any = None) -> Problem:
-        """What `reduce` solves for first points X and second points."""
+    def problem(
+        self, X: Array, reduction: Reduction, second: Array, dtype: Any = None, target: Any = None
+    ) -> Problem:
+        """What `reduce` solves for first points X and second points; see `Problem.target`."""
         shape = self._shape(X.shape[1])
         form = self._form(shape)
         reduction = _internal(reduction, form)
@@ -151,6 +155,8 @@ class OrbitProducts:
             self._check_norms(X, second)
         if form is None:
             form, evaluate = INNER, getattr(self.base, "_gram", self.base)
+            if target is not None:
+                evaluate = partial(self.base._gram_arrays, namespace(target))
         if dtype is None:
             dtype = self._dtype(form, X, second)
         if self.elements is None:
@@ -166,12 +172,13 @@ class OrbitProducts:
             block_bytes=block_bytes_of(self.block_bytes),
             evaluate=evaluate,
             closed=self._closed(reduction),
-            evaluate_arrays=None if evaluate is None else getattr(self.base, "_gram_arrays", None),
+            target=target,
             first_terms=(form.distance and not reduction.extreme)
             or (self.offsets is not None and self.side == "first"),
         )
         if evaluate is None and not self.keep and len(X):
-            problem.boxes = bounding_boxes(problem.images(X))
+            if target is None:
+                problem.boxes = bounding_boxes(problem.images(X))
             # Features that are zero for all first points, such as an empty border, do not matter.
             brightest = np.maximum(X.max(axis=0), -X.min(axis=0)).reshape(1, *shape)
             problem.support = form.first(brightest)[0] != 0
@@ -222,52 +229,96 @@ class OrbitProducts:
         list of arrays of shape (n, m, ...), one for each output of the reduction
         """
         if is_foreign(X):
-            from .arrays import reduce_arrays
-
-            return reduce_arrays(self, X, reduction)
+            return self._reduce_arrays(X, reduction)
         first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
-        given = (len(X), len(self.Z))
         problem = self.problem(first, reduction, second)
-        inner = problem.reduction
-        final = np.result_type(X, self.Z)
+        inner, final = problem.reduction, np.result_type(X, self.Z)
+        results = list(out or ())
         if out is None:
-            shape = *given, *inner.tail
-            kept = final if problem.dtype.itemsize <= final.itemsize else problem.dtype
-            kept = problem.dtype if inner.extreme else final
-            results = [np.empty(shape, kept) for _ in range(inner.n_outputs)]
-        else:
-            results = list(out)
+            wide = inner.extreme or problem.dtype.itemsize > final.itemsize
+            shape = len(X), len(self.Z), *inner.tail
+            dtype = problem.dtype if wide else final
+            dtype = dtype if inner.extreme else final
+            results = [np.empty(shape, dtype) for _ in range(inner.n_outputs)]
         swapped = results if self.side == "second" else [r.swapaxes(0, 1) for r in results]
         first, second = (A.astype(problem.dtype, copy=False) for A in (first, second))
         needed = self._fill(problem, first, second, swapped, symmetric)
-        if not inner.extreme:
-            if problem.folded and problem.form.distance:  # exponents above zero were rounding
+        if inner.extreme:
+            axis = 0 if self.side == "second" else 1
+            points = X if self.side == "second" else self.Z
+            results = self._finish(problem, reduction, results, needed, (points, axis), final)
+            if symmetric and problem.form.distance:  # half norms of rows entered both triangles
                 for result in results:
-                    np.minimum(result, 1, out=result)
-            return results
-        results = self._finish(problem, reduction, X, results, needed)
-        if symmetric and problem.form.distance:  # half norms of rows entered both triangles
+                    mirror(result)
+        elif problem.folded and problem.form.distance:  # exponents above zero were rounding
             for result in results:
-                mirror(result)
+                np.minimum(result, 1, out=result)
         return results
+
+    def _reduce_arrays(self, X: Any, reduction: Reduction) -> list[Any]:
+        """`reduce` for points of another library; results are like X.
+
+        Gradients pass through points that are not transformed, where means are taken of a function
+        of inner products.
+        """
+        xp = namespace(X)
+        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
+        second = on_host(second, self.owner) if is_foreign(second) else second
+        first = first if is_foreign(first) else like(first, X)
+        single = X.dtype == xp.float32 or self.precision == "single"
+        dtype = np.dtype(np.float32 if single else np.float64)
+        form = self._form(self._shape(first.shape[1]))
+        known = np.zeros((0, first.shape[1]))
+        if form is not None and (reduction.extreme or not form.linear):
+            known = on_host(first, self.owner)
+        elif form is not None and form.distance and single:
+            known = on_host(first.detach() if hasattr(first, "detach") else first)
+        if form is not None and form.distance and single:
+            dtype = np.dtype(self._dtype(form, known.astype(dtype), second.astype(dtype)))
+        known, second = known.astype(dtype), second.astype(dtype, copy=False)
+        target = xp.astype(first, xp.float32 if dtype == np.float32 else xp.float64)
+        problem = self.problem(known, reduction, second, dtype, target)
+        ways = offered(problem, first.shape[0], len(second))
+        graded = wants_gradient(first)
+        way = next((w for w in ways if not (w.on_host and graded)), None) or Product(problem)
+        points = target
+        if way.on_host:
+            points = known if len(known) else on_host(first, self.owner).astype(dtype)
+        results = self._fill_arrays(problem, points, second, way)
+        if problem.reduction.extreme:
+            results = self._finish(problem, reduction, results, True, (points, 0), xp.float64)
+        if self.side == "first":
+            results = [xp.permute_dims(r, (1, 0, *range(2, r.ndim))) for r in results]
+        return [xp.astype(result, X.dtype) for result in results]
+
+    def _fill_arrays(self, problem: Problem, X: Any, Y: Array, way: Way) -> list[Any]:
+        """`_fill` in another library: outputs (n, m, ...)."""
+        xp, merge, columns = problem.xp, problem.reduction.merge, []
+        terms = self._first_terms(problem, X)
+        for some in row_blocks(len(Y), 1, -(-len(Y) // min(way.pieces(len(Y)), len(Y)))):
+            blocks = list(row_blocks(X.shape[0], 1, way.row_step(some.stop - some.start)))
+            found: dict[int, list[Any]] = {}
+            for second in way.prepare(Y[some], self._offsets(some), map_in_turn):
+                for k, rows in enumerate(blocks):
+                    parts = way.block(X[rows, :], second, None if terms is None else terms[rows])
+                    parts = [parts[0] if part is None else part for part in parts]
+                    if k in found:
+                        pairs = zip(found[k], parts, strict=True)
+                        parts = [merge(a, b, i, xp) for i, (a, b) in enumerate(pairs)]
+                    found[k] = parts
+            columns.append([_joined(xp, parts, 0) for parts in zip(*found.values(), strict=True)])
+        return [_joined(xp, parts, 1) for parts in zip(*columns, strict=True)]
 
     def _offsets(self, which: slice) -> Array | None:
         """Of second points."""
         return None if self.offsets is None or self.side == "first" else self.offsets[which]
 
-    def _first_terms_arrays(self, xp: Any, problem: Problem, X: Any) -> Any:
-        terms = 0
-        if problem.form.distance and not problem.reduction.extreme:
-            terms = xp.sum(X * X, axis=1) / -2
-        if self.offsets is not None and self.side == "first":
-            terms = terms + like(self.offsets.astype(problem.dtype), X)
-        return terms
-
-    def _first_terms(self, problem: Problem, X: Array) -> Array | None:
+    def _first_terms(self, problem: Problem, X: Any) -> Any:
         """What is added to the inner products with each first point, shape (n,)."""
         terms = -half_norms(X) if problem.form.distance and not problem.reduction.extreme else None
         if self.offsets is not None and self.side == "first":
             own = self.offsets.astype(problem.dtype, copy=False)
+            own = like(own, X) if is_foreign(X) else own
             terms = own if terms is None else terms + own
         return terms
 
@@ -356,42 +407,57 @@ class OrbitProducts:
         return needed
 
     def _finish(
-        self, problem: Problem, wanted: Reduction, X: Array, results: list[Array], needed: bool
-    ) -> list[Array]:
-        """The kernel's extreme values from extreme inner products."""
-        form, final = problem.form, np.result_type(X, self.Z)
-        high = results[0]
-        low = results[1] if len(results) > 1 and (needed or wanted.n_outputs > 1) else None
+        self,
+        problem: Problem,
+        wanted: Reduction,
+        results: list[Any],
+        needed: bool,
+        of: tuple[Any, int],
+        final: Any,
+    ) -> list[Any]:
+        """The kernel's extreme values from extreme inner products.
+
+        ``of`` are the first points and the axis of the results along which they stand.
+        """
+        form, xp, n_wanted = problem.form, problem.xp, wanted.n_outputs
+        high, low = results[0], None
+        if len(results) > 1 and (needed or n_wanted > 1):
+            low = results[1]
         if problem.evaluate is not None or (form.outer is None and not form.distance):
-            return [part.astype(final, copy=False) for part in results[: wanted.n_outputs]]
+            return [
+                part if xp is not np else part.astype(final, copy=False)
+                for part in results[:n_wanted]
+            ]
         halves = None
         if form.distance:
-            halves = half_norms((X if self.side == "second" else self.Z).astype(float, copy=False))
-        rows_first = self.side == "second"
+            own = half_norms(of[0].astype(float, copy=False))
+            halves = problem.send(own)
+            halves = halves[None, :] if of[1] else halves[:, None]
         outputs = [
-            part if part.dtype == final else np.empty(part.shape, final)
-            for part in results[: wanted.n_outputs]
+            part if part.dtype == final else xp.empty_like(part, dtype=final)
+            for part in results[:n_wanted]
         ]
         n_reversed = 0
 
-        def values(part: Array, rows: slice) -> Array:
-            v = part[rows].astype(float)
+        def values(part: Any, rows: slice) -> Any:
+            v = xp.astype(part[rows, :], final) if xp is not np else part[rows].astype(float)
             if halves is not None:
-                v -= halves[rows, None] if rows_first else halves[None, :]
-            applied: Array = form.value(v)
-            return applied
+                v -= halves if of[1] else halves[rows, :]
+            return form.value(v, xp)
 
         # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
-        for rows in row_blocks(len(high), 4 * 8 * max(high.shape[1], 1), _OUTER_BYTES):
+        block_bytes = _OUTER_BYTES if xp is np else 2**60
+        for rows in row_blocks(high.shape[0], 4 * 8 * max(high.shape[1], 1), block_bytes):
             largest = values(high, rows)
             if low is not None:
                 smallest = values(low, rows)
                 if form.turning_point is not None:
-                    n_reversed += int((smallest > largest).sum())
-                    np.maximum(largest, smallest, out=largest)
-                elif wanted.n_outputs > 1:
-                    outputs[1][rows] = smallest
-            outputs[0][rows] = largest
+                    one = xp.ones_like(largest)
+                    n_reversed += int(xp.sum(xp.where(smallest > largest, one, 0 * one)))
+                    largest = xp.maximum(largest, smallest)
+                elif n_wanted > 1:
+                    outputs[1][rows, :] = smallest
+            outputs[0][rows, :] = largest
         self.warn_reversed(n_reversed, prod(high.shape))
         return outputs
 
@@ -479,6 +545,14 @@ def mirror(matrix: Array) -> None:
         block = matrix[a : a + step, a : a + step]
         i, j = np.tril_indices(len(block), -1)
         block[i, j] = block[j, i]
+
+
+def map_in_turn(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+    return [function(argument) for argument in arguments]
+
+
+def _joined(xp: Any, parts: Sequence[Any], axis: int) -> Any:
+    return parts[0] if len(parts) == 1 else xp.concat(list(parts), axis=axis)
 
 
 class _Runner:

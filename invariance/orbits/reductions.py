@@ -1,14 +1,15 @@
 """What is kept of a function over an orbit: weighted means, extremes, histograms.
 
 A reduction takes tiles of values of shape (a, p, b, q), whose axes 0 and 2 count group elements and
-whose axes 1 and 3 count pairs, and gives arrays of shape (p, q) or (p, q, k).
+whose axes 1 and 3 count pairs, and gives arrays of shape (p, q) or (p, q, k). Tiles are arrays of
+the library ``xp``; NumPy's may be overwritten.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,44 +33,35 @@ class Reduction(ABC):
     #: Whether it is the mean of the kernel's values and nothing else.
     plain_mean: bool = False
 
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """How many arrays it gives."""
+    #: How many arrays it gives.
+    n_outputs: int = 1
+
+    #: Floating-point operations' worth of work for one value.
+    cost: float = 10.0
 
     @property
     def tail(self) -> tuple[int, ...]:
         """Shape of what is kept of a pair."""
         return ()
 
-    @property
-    def cost(self) -> float:
-        """Floating-point operations' worth of work for one value."""
-        return 10.0
-
     @abstractmethod
-    def of(self, values: Values, weights: Values, form: Form) -> list[Values]:
-        """Reduce a tile (a, p, b, q), which may be overwritten, with weights (a, b)."""
+    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+        """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
-    @abstractmethod
-    def join(self, part: Values, weights: Values, which: int) -> Values:
+    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
         """Reduce output `which` over a further axis of elements, the second of (p, r, q, ...)."""
+        if xp is np:
+            weights = weights.astype(part.dtype, copy=False)
+        p, r, *rest = part.shape
+        joined = xp.matmul(weights, xp.reshape(part, (p, r, -1)))
+        return xp.reshape(joined, (p, *rest))
 
-    @abstractmethod
-    def merge(self, out: Values, part: Values, which: int) -> None:
-        """Take the elements of `part` into `out`, in place."""
-
-    @abstractmethod
-    def start(self, which: int) -> float:
-        """What `out` holds before the first element."""
-
-    @abstractmethod
-    def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        """`of` in another library, without overwriting."""
-
-    @abstractmethod
-    def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
-        """`merge` in another library."""
+    def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
+        """What `out` and the elements of `part` give together, in place for NumPy."""
+        if xp is not np:
+            return out + part
+        out += part
+        return out
 
 
 class WeightedMean(Reduction):
@@ -88,61 +80,33 @@ class WeightedMean(Reduction):
         self.functions = functions
         self.raw = raw
         self.plain_mean = functions is None and not raw
+        self.n_outputs = 1 if functions is None else len(functions)
 
-    def _functions(self) -> Sequence[Function | None]:
-        return (None,) if self.functions is None else self.functions
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self._functions())
-
-    def _apply(self, xp: Any, values: Any, form: Form) -> list[Any]:
+    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
         values = values if self.raw else form.value(values, xp)
-        functions = self._functions()
-        applied = []
+        functions: Sequence[Function | None] = (None,) if self.functions is None else self.functions
+        means = []
         for i, function in enumerate(functions):
             own = values.copy() if xp is np and i + 1 < len(functions) else values
-            applied.append(own if function is None else function(own))
-        return applied
-
-    def of(self, values: Values, weights: Values, form: Form) -> list[Values]:
-        weights = weights.astype(values.dtype, copy=False)
-        if self.n_outputs == 1:
-            return [_contract(self._apply(np, values, form)[0], weights)]
-        return [_contract(part, weights) for part in self._apply(np, values, form)]
-
-    def join(self, part: Values, weights: Values, which: int) -> Values:
-        return np.asarray(np.einsum("prq,r->pq", part, weights.astype(part.dtype, copy=False)))
-
-    def merge(self, out: Values, part: Values, which: int) -> None:
-        out += part
-
-    def start(self, which: int) -> float:
-        return 0.0
-
-    def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        a, p, b, q = values.shape
-        applied = self._apply(xp, values, form)
-        if b == 1:
-            row = xp.reshape(weights, (1, a))
-            return [xp.reshape(row @ xp.reshape(part, (a, -1)), (p, q)) for part in applied]
-        row = xp.reshape(weights, (a, 1, 1, b))
-        return [xp.sum(xp.matmul(row, part), axis=0)[:, 0, :] for part in applied]
-
-    def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
-        return one + two
+            means.append(_contract(xp, own if function is None else function(own), weights))
+        return means
 
 
-def _contract(values: Values, weights: Values) -> Values:
+def _contract(xp: Any, values: Any, weights: Any) -> Any:
     """Sum of weights (a, b) times values (a, p, b, q), shape (p, q)."""
     a, p, b, q = values.shape
+    if xp is np:
+        weights = weights.astype(values.dtype, copy=False)
+    if b == p == 1:
+        return (weights[:, 0] @ values[:, 0, 0, :])[None, :]
     if b == 1:
-        return np.asarray(weights.reshape(1, a) @ values.reshape(a, p * q)).reshape(p, q)
+        row = xp.reshape(weights, (1, a))
+        return xp.reshape(row @ xp.reshape(values, (a, p * q)), (p, q))
+    if a == 1 and q == 1:
+        return (xp.reshape(values, (p, b)) @ weights[0, :])[:, None]
     if a == 1:
-        if q == 1:
-            return np.asarray(values.reshape(p, b) @ weights[0])[:, None]
-        return np.asarray(np.matmul(weights, values[0])[:, 0])
-    return np.asarray(np.matmul(weights[:, None, None, :], values)[:, :, 0].sum(axis=0))
+        return xp.matmul(weights, values[0, ...])[:, 0, :]
+    return xp.sum(xp.matmul(weights[:, None, None, :], values)[:, :, 0, :], axis=0)
 
 
 class Moments(WeightedMean):
@@ -155,15 +119,11 @@ class Moments(WeightedMean):
 
     def __init__(self, orders: Sequence[int]):
         self.orders = orders
-        super().__init__([_Power(int(order)) for order in orders])
+        super().__init__([partial(_power, order=int(order)) for order in orders])
 
 
-class _Power:
-    def __init__(self, order: int):
-        self.order = order
-
-    def __call__(self, values: Any) -> Any:
-        return values**self.order
+def _power(values: Any, order: int) -> Any:
+    return values**order
 
 
 class Extremes(Reduction):
@@ -177,43 +137,26 @@ class Extremes(Reduction):
     """
 
     extreme = True
+    cost = 1.0
 
     def __init__(self, *, smallest: bool = False):
         self.smallest = smallest
+        self.n_outputs = 2 if smallest else 1
 
-    @property
-    def n_outputs(self) -> int:
-        return 2 if self.smallest else 1
+    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+        a, _, b, _ = values.shape
+        found = []
+        for reduce in (xp.max, xp.min)[: self.n_outputs]:
+            part = reduce(values, axis=0) if a > 1 else values[0, ...]
+            found.append(reduce(part, axis=1) if b > 1 else part[:, 0, :])
+        return found
 
-    @property
-    def cost(self) -> float:
-        return 1.0
+    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
+        return (xp.min if which else xp.max)(part, axis=1)
 
-    def of(self, values: Values, weights: Values, form: Form) -> list[Values]:
-        return [_over(ufunc, values) for ufunc in (np.maximum, np.minimum)[: self.n_outputs]]
-
-    def join(self, part: Values, weights: Values, which: int) -> Values:
-        joined: Values = (np.minimum if which else np.maximum).reduce(part, axis=1)
-        return joined
-
-    def merge(self, out: Values, part: Values, which: int) -> None:
-        (np.minimum if which else np.maximum)(out, part, out=out)
-
-    def start(self, which: int) -> float:
-        return np.inf if which else -np.inf
-
-    def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        return [reduce(values, axis=(0, 2)) for reduce in (xp.max, xp.min)[: self.n_outputs]]
-
-    def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
-        return (xp.minimum if which else xp.maximum)(one, two)
-
-
-def _over(ufunc: Any, values: Values) -> Values:
-    a, _, b, _ = values.shape
-    values = ufunc.reduce(values, axis=0) if a > 1 else values[0]
-    reduced: Values = ufunc.reduce(values, axis=1) if b > 1 else values[:, 0]
-    return reduced
+    def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
+        either = xp.minimum if which else xp.maximum
+        return either(out, part, out=out) if xp is np else either(out, part)
 
 
 @lru_cache(maxsize=2)
@@ -246,14 +189,19 @@ class Histogram(Reduction):
         self.half_width = half_width
 
     @property
-    def n_outputs(self) -> int:
-        return 1
-
-    @property
     def tail(self) -> tuple[int, ...]:
         return (2 * self.n_bins + 1,)
 
-    def of(self, values: Values, weights: Values, form: Form) -> list[Values]:
+    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+        if xp is not np:
+            values = form.value(values, xp) * (self.n_bins / self.half_width)
+            weights = weights[:, None, :, None]
+            none = xp.zeros_like(weights)
+            shares = [
+                xp.sum(xp.where(values <= k, weights, none), axis=(0, 2))
+                for k in range(-self.n_bins, self.n_bins + 1)
+            ]
+            return [xp.stack(shares, axis=-1)]
         n, dtype = self.n_bins, values.dtype
         values = form.value(values)
         # A value in units of the bin width falls below threshold k from k = ceil(value) on: one
@@ -286,25 +234,3 @@ class Histogram(Reduction):
         shares = counted.reshape(p * q, n_cells) @ _below(n, kind)
         shares = shares.reshape(p, q, -1)
         return [np.multiply(shares, first, dtype=dtype) if equal else shares]
-
-    def join(self, part: Values, weights: Values, which: int) -> Values:
-        weights = weights.astype(part.dtype, copy=False)
-        return np.asarray(np.einsum("prqk,r->pqk", part, weights))
-
-    def merge(self, out: Values, part: Values, which: int) -> None:
-        out += part
-
-    def start(self, which: int) -> float:
-        return 0.0
-
-    def of_arrays(self, xp: Any, values: Any, weights: Any, form: Form) -> list[Any]:
-        values = form.value(values, xp) * (self.n_bins / self.half_width)
-        weights = weights[:, None, :, None]
-        shares = [
-            xp.sum(xp.where(values <= k, weights, xp.zeros_like(weights)), axis=(0, 2))
-            for k in range(-self.n_bins, self.n_bins + 1)
-        ]
-        return [xp.stack(shares, axis=-1)]
-
-    def merge_arrays(self, xp: Any, one: Any, two: Any, which: int) -> Any:
-        return one + two

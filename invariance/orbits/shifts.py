@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import like
-from ..groups import Composition, Grid, Transformations
+from ..groups import Grid
 from ..groups.abilities import Abilities
 from .correlation import shift_correlation
-from .way import Part, Problem, Run, Way, largest_norm
+from .way import Problem, Run, Way, largest_norm, together
 
 __all__ = ["Shifts"]
 
@@ -31,11 +30,12 @@ class Shifts(Way):
     """Shifts by correlation, after `before` on the second points; then `after`, transposed."""
 
     name = "correlation"
+    on_host = True
 
     def __init__(self, problem: Problem, place: int, grid: Grid):
         super().__init__(problem)
-        self.before = _together(problem.parts[:place])
-        self.after = _together(problem.parts[place + 1 :])
+        self.before = together(problem.parts[:place])
+        self.after = together(problem.parts[place + 1 :])
         self.cyclic = grid.cyclic
         pairs, self.weights = grid.pairs, problem.parts[place].rule[1]
         margin = np.zeros(2, dtype=int) if grid.cyclic else np.abs(pairs).max(axis=0)
@@ -111,7 +111,16 @@ class Shifts(Way):
         per_row = 3 * self.problem.dtype.itemsize * self.problem.n_channels
         per_row *= correlation.height * correlation.width
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
+        if self.problem.target is not None:
+            return max(1, int(self._tile_pairs() // min(64, width * self._n_before())))
         return int(np.clip(budget // per_row, 8, correlation.n_first))
+
+    def _tile_pairs(self) -> float:
+        """How many pairs another library computes at once: all shifts of them, a few times over."""
+        correlation = self.correlation
+        shifts = correlation.wanted.size + 4 * len(correlation.rows) * len(correlation.frequencies)
+        budget = min(self.problem.block_bytes / 4, _TILE_BYTES)
+        return budget / (2 * self.problem.dtype.itemsize * shifts)
 
     def pad(self, planes: Array) -> Array:
         """Zeros below and to the right of (n, channels, height, width)."""
@@ -153,163 +162,112 @@ class Shifts(Way):
         norm = largest_norm(moved)
         if self.problem.folded:
             rate = moved.dtype.type(self.problem.form.rate)
-            moved, terms, of_shifts = (
-                None if A is None else rate * A for A in (moved, terms, of_shifts)
-            )
+            moved = rate * moved
+            terms, of_shifts = (None if A is None else rate * A for A in (terms, of_shifts))
         budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
         step = 1 + int(budget // self.correlation.spectrum_bytes())
-        blocks = [moved[a : a + step] for a in range(0, len(moved), step)]
-        parts = run(self._spectra, blocks)
-        spectra = []
+        parts = run(self._spectra, [moved[a : a + step] for a in range(0, len(moved), step)])
+        spectra: Any = []
         for h in range(len(parts[0])):
-            spectra.append(
-                parts[0][h]
-                if len(parts) == 1
-                else np.concatenate([part[h] for part in parts], axis=1)
-            )
+            own = [part[h] for part in parts]
+            spectra.append(own[0] if len(own) == 1 else np.concatenate(own, axis=1))
             for part in parts:
                 part[h] = None
-        yield spectra, terms, of_shifts, norm
+        weights, send = self.correlation.in_tile_order(self.grid_weights), self.problem.send
+        if self.problem.target is not None:
+            matrices = [send(A) for A in self.correlation.matrices()]
+            spectra = self.correlation.second_arrays(spectra, self.problem.target), matrices
+        yield spectra, send(terms), send(of_shifts), send(weights), norm
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        spectra, others, of_shifts, norm = prepared
-        reduction = self.problem.reduction
-        outputs: list[Array | None] = [None] * reduction.n_outputs
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Any]:
+        reduction, xp = self.problem.reduction, self.problem.xp
+        outputs: list[Any] = [None] * reduction.n_outputs
         for transpose, weight in self.transposes():
             own = X if transpose is None else X @ transpose
             first = self.pad(self.problem.first(own))
-            if reduction.extreme:
-                parts = self._extremes(first, spectra, others, of_shifts, self.lowest(own, norm))
-                for part in parts:
-                    if part is not None and terms is not None:
-                        part += terms[:, None]
+            if xp is not np:
+                parts = self._parts_arrays(first, prepared, terms, self.lowest(own, prepared[-1]))
+            elif reduction.extreme:
+                parts = self._extremes(first, prepared, terms, self.lowest(own, prepared[-1]))
             else:
-                parts = [*self._reduced(first, spectra, others, of_shifts, terms)]
+                parts = self._reduced(first, prepared, terms)
             for i, part in enumerate(parts):
                 if part is None:
                     continue
                 if self.before is not None:
-                    shape = len(X), self._n_before(), -1, *reduction.tail
-                    part = reduction.join(part.reshape(shape), self.before.rule[1], i)
+                    shape = len(X), len(self.before.rule[0]), -1, *reduction.tail
+                    weights = self.problem.send(self.before.rule[1])
+                    part = reduction.join(xp.reshape(part, shape), weights, i, xp)
                 if self.after is not None and not reduction.extreme:
-                    part *= part.dtype.type(weight)
+                    part *= float(weight)
                 out = outputs[i]
-                if out is None:
-                    outputs[i] = part
-                else:
-                    reduction.merge(out, part, i)
+                outputs[i] = part if out is None else reduction.merge(out, part, i, xp)
         return outputs
 
     def _extremes(
-        self, first: Array, spectra: Any, terms: Any, of_shifts: Any, minimum: bool
-    ) -> list[Array | None]:
-        high, low = self.correlation.extremes(first, spectra, of_shifts, minimum)
-        for part in (high, low):
+        self, first: Array, prepared: Any, row_terms: Array | None, minimum: bool
+    ) -> list[Any]:
+        spectra, terms, of_shifts, *_ = prepared
+        parts = self.correlation.extremes(first, spectra, of_shifts, minimum)
+        for part in parts:
             if part is not None and terms is not None:
                 part += terms
-        return [high, low][: self.problem.reduction.n_outputs]
+            if part is not None and row_terms is not None:
+                part += row_terms[:, None]
+        return [*parts][: self.problem.reduction.n_outputs]
 
-    def _reduced(
-        self, first: Array, spectra: Any, terms: Any, of_shifts: Any, row_terms: Array | None
-    ) -> list[Array]:
-        m, reduction = spectra[0].shape[1], self.problem.reduction
-        shape = m, len(first), *reduction.tail
-        out: list[Array] = [np.empty(shape, self.problem.dtype) for _ in range(reduction.n_outputs)]
-        pairs = None
-        if terms is not None or row_terms is not None:
-            pairs = np.zeros(shape[:2], self.problem.dtype)
-            pairs += 0 if terms is None else terms[:, None]
-            if row_terms is not None:
-                pairs += self.problem.form.rate * row_terms if self.problem.folded else row_terms
-        weights = self.correlation.in_tile_order(self.grid_weights)
+    def _of_pairs(self, prepared: Any, row_terms: Array | None) -> Any:
+        """What is added at every shift, shape (m, n) or less."""
+        terms, rows = prepared[1], self.problem.send(row_terms)
+        if rows is not None and self.problem.folded:
+            rows = float(self.problem.form.rate or 1) * rows
+        if rows is None:
+            return None if terms is None else terms[:, None]
+        return rows[None, :] if terms is None else terms[:, None] + rows[None, :]
+
+    def _reduced(self, first: Array, prepared: Any, row_terms: Array | None) -> list[Any]:
+        spectra, _, of_shifts, weights, _ = prepared
+        m, n, reduction = spectra[0].shape[1], len(first), self.problem.reduction
+        out: list[Array] = [
+            np.empty((m, n, *reduction.tail), self.problem.dtype)
+            for _ in range(reduction.n_outputs)
+        ]
+        pairs = self._of_pairs(prepared, row_terms)
+        pairs = None if pairs is None else np.broadcast_to(pairs, (m, n))
         for some, values in self.correlation.values(first, spectra, of_shifts, pairs):
             parts = reduction.of(values, weights, self.problem.applied)
             for whole, part in zip(out, parts, strict=True):
                 whole[some] = part
         return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]
 
-    # -- other libraries -----------------------------------------------------------------------
-
-    on_host = True
-
-    def tile_arrays(self, n: int, m: int, budget: float) -> tuple[int, int]:
-        """Second and first points at a time."""
-        kept = self.correlation.spectrum_bytes() * self._n_before()
-        width = max(1, min(m, int(budget / 2 // kept)))
-        item, correlation = self.problem.dtype.itemsize, self.correlation
-        shifts = correlation.wanted.size + 4 * len(correlation.rows) * len(correlation.frequencies)
-        # All shifts of the pairs of a tile, a few times over.
-        tile = min(budget / 2, _TILE_BYTES) / (2 * item * shifts)
-        self.tile_width = max(1, int(tile**0.5)) if tile < 64**2 else max(1, int(tile // 64))
-        return width, max(1, min(n, int(tile // min(self.tile_width, width * self._n_before()))))
-
-    def prepare_arrays(self, xp: Any, fixed: Any, Y: Array, offsets: Array | None) -> Iterator[Any]:
-        moved = self.moved(Y)
-        terms, of_shifts = self.terms(moved, offsets)
-        spectra = self._spectra(moved.reshape(-1, Y.shape[1]))
-        added = [None if A is None else like(A, fixed) for A in (terms, of_shifts)]
-        matrices = [like(A, fixed) for A in self.correlation.matrices()]
-        weights = self.correlation.in_tile_order(self.grid_weights).astype(self.problem.dtype)
-        yield (
-            self.correlation.second_arrays(xp, spectra, fixed),
-            added,
-            matrices,
-            like(weights, fixed),
-            len(moved),
-            largest_norm(moved.reshape(-1, Y.shape[1])),
-        )
-
-    def outputs_arrays(
-        self, xp: Any, block: Any, own: Array | None, prepared: Any, added: Any
+    def _parts_arrays(
+        self, first: Array, prepared: Any, row_terms: Array | None, minimum: bool
     ) -> list[Any]:
-        assert own is not None
-        second, (terms, of_shifts), matrices, weights, n_before, norm = prepared
-        reduction, form = self.problem.reduction, self.problem.form
-        total: list[Any] = []
-        for transpose, weight in self.transposes():
-            points = own if transpose is None else own @ transpose
-            first = self.correlation.first_arrays(self.pad(self.problem.first(points)), block)
-            n_extremes = 0
-            if reduction.extreme:
-                n_extremes = 2 if self.lowest(points, norm) else 1
-            n_tiles = n_extremes or reduction.n_outputs
-            tiles: list[list[Any]] = [[] for _ in range(n_tiles)]
-            for some, values in self.correlation.values_arrays(
-                xp, first, second, matrices, of_shifts, self.tile_width, n_extremes
-            ):
-                pairs = None if terms is None else terms[some, None]
-                if added is not None:
-                    pairs = added[None, :] if pairs is None else pairs + added[None, :]
-                if reduction.extreme:
-                    parts = values if pairs is None else [part + pairs for part in values]
-                else:
-                    if pairs is not None:
-                        values = values + pairs[None, :, None, :]
-                    parts = reduction.of_arrays(xp, values, weights, form)
-                for tile, part in zip(tiles, parts, strict=True):
-                    tile.append(part)
-            # A smallest value that cannot matter: any will do.
-            tiles += tiles[:1] * (reduction.n_outputs - n_tiles)
-            for i, tile in enumerate(tiles):
-                part = tile[0] if len(tile) == 1 else xp.concat(tile, axis=0)
-                if n_before > 1:
-                    part = self._joined(xp, part, n_before, i)
-                if self.after is not None and not reduction.extreme:
-                    part = part * weight
-                if len(total) <= i:
-                    total.append(part)
-                else:
-                    total[i] = reduction.merge_arrays(xp, total[i], part, i)
-        return total
-
-    def _joined(self, xp: Any, part: Any, n_before: int, which: int) -> Any:
-        """Reduce over what came before the shifts: (before m, n, ...) to (m, n, ...)."""
-        assert self.before is not None
-        part = xp.reshape(part, (n_before, -1, *part.shape[1:]))
-        if self.problem.reduction.extreme:
-            return (xp.min if which else xp.max)(part, axis=0)
-        weights = like(self.before.rule[1].astype(self.problem.dtype), part)
-        return xp.sum(part * xp.reshape(weights, (-1, *[1] * (part.ndim - 1))), axis=0)
+        """`_extremes` or `_reduced` in another library."""
+        (second, matrices), _, of_shifts, weights, _ = prepared
+        reduction, xp = self.problem.reduction, self.problem.xp
+        pairs = self._of_pairs(prepared, row_terms)
+        n_extremes = 1 + minimum if reduction.extreme else 0
+        own = self.correlation.first_arrays(first, weights)
+        step = max(1, int(self._tile_pairs() // len(first)))
+        tiles: list[list[Any]] = []
+        for some, values in self.correlation.values_arrays(
+            xp, own, second, matrices, of_shifts, step, n_extremes
+        ):
+            added: Any = 0
+            if pairs is not None:
+                added = pairs if pairs.shape[0] == 1 else pairs[some, :]
+            if n_extremes:
+                tiles.append([part + added for part in values])
+            else:
+                if pairs is not None:
+                    values = values + added[None, :, None, :]
+                tiles.append(reduction.of(values, weights, self.problem.applied, xp))
+        parts = [
+            tile[0] if len(tile) == 1 else xp.concat(tile)
+            for tile in map(list, zip(*tiles, strict=True))
+        ]
+        return [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in parts]
 
     def operations(self, n: int, m: int) -> float:
         pairs = float(n) * m * self._n_before()
@@ -323,15 +281,3 @@ class Shifts(Way):
         products = stages["products"] * (1 + 8 / depth)
         values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
         return pairs * (products + 2 * (stages["rows"] + stages["columns"]) + values)
-
-
-def _together(parts: list[Part]) -> Part | None:
-    """Some parts as one."""
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    group: Transformations = parts[0].group
-    for part in parts[1:]:
-        group = Composition(group, part.group)
-    return Part(group)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .product import Product
-from .way import Part, Problem
+from .way import Part, Problem, beside
 
 __all__ = ["QuarterTurns", "Turns"]
 
@@ -24,6 +24,7 @@ class Turns(Product):
     """The transformations within a quarter turn applied; quarter turns by `QuarterTurns`."""
 
     name = "product, with quarter turns"
+    on_host = True
 
     def __init__(self, problem: Problem, rest: Part):
         super().__init__(replace(problem, parts=[rest]))
@@ -44,36 +45,25 @@ class Turns(Product):
     def prepared_bytes(self, m: int) -> float:
         return 4 / 3 * super().prepared_bytes(m)
 
-    def lifted(self, moved: Array, offsets: Array | None) -> Array:
+    def lifted(self, moved: Array, offsets: Array | None) -> Any:
         r, m, _ = moved.shape
         parts = self.turns.second(moved.reshape(r * m, -1))
         terms = self.problem.column_terms(moved, offsets)
-        if terms is None:
-            terms = np.zeros((r, m), moved.dtype)
-        own = [terms.reshape(-1, 1).astype(parts.dtype, copy=False), parts]
-        if self.problem.first_terms:
-            own.insert(0, np.ones((r * m, 1), parts.dtype))
-        lifted = np.concatenate(own, axis=1)
+        terms = np.zeros((r, m), moved.dtype) if terms is None else terms
+        ones = np.ones(r * m, parts.dtype) if self.problem.first_terms else None
+        lifted = beside(ones, terms.ravel(), parts)
         if self.problem.folded:
             lifted *= lifted.dtype.type(self.problem.form.rate)
         return lifted.reshape(r, m, -1)
 
-    def own(self, X: Array, n_extra: int, terms: Array | None) -> Array:
-        own = [np.ones((len(X), 1), X.dtype), self.turns.first(X)]
-        if terms is not None:
-            own.insert(0, terms[:, None].astype(X.dtype, copy=False))
-        return np.concatenate(own, axis=1)
+    def own(self, X: Any, with_terms: bool, terms: Any) -> Any:
+        return beside(terms, np.ones(len(X), X.dtype), self.turns.first(X))
 
-    def _values(self, own: Array, matrix: Array, some: slice) -> Array:
-        lead = 1 + int(self.problem.first_terms)
-        values = self.turns.values(own, matrix, lead)
-        return values
+    def _shares(self, weights: Array) -> Array:
+        return np.tile(weights, 4) / 4
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        tiles, norm, n_extra, m = prepared
-        # Every element of the rest stands for four.
-        four = [(which, np.tile(weights, 4) / 4, matrix) for which, weights, matrix in tiles]
-        return super().block(X, (four, norm, n_extra, m), terms)
+    def _values(self, own: Any, matrix: Any, some: slice) -> Any:
+        return self.turns.values(own, matrix, 1 + int(self.problem.first_terms), self.problem.xp)
 
     def operations(self, n: int, m: int) -> float:
         return 1.5 * super().operations(n, m)
@@ -151,7 +141,7 @@ class QuarterTurns:
                 out[some, i * size : (i + 1) * size] = values
         return out
 
-    def values(self, first: Array, second: Array, lead: int = 0) -> Array:
+    def values(self, first: Any, second: Any, lead: int = 0, xp: Any = np) -> Any:
         """Inner products (n, 4, m) with the turns by 0, 90, 180, 270 degrees.
 
         The first ``lead`` columns of both are not turned.
@@ -165,10 +155,6 @@ class QuarterTurns:
         real, imaginary = a[2] @ c[2], a[3] @ c[2]
         real += a[3] @ c[3]
         imaginary -= a[2] @ c[3]
-        values = np.empty((len(first), 4, len(second)), first.dtype)
         halves, quarters = trivial + sign, trivial - sign
-        np.add(halves, real, out=values[:, 0])
-        np.add(quarters, imaginary, out=values[:, 1])
-        np.subtract(halves, real, out=values[:, 2])
-        np.subtract(quarters, imaginary, out=values[:, 3])
-        return values
+        turns = (halves + real, quarters + imaginary, halves - real, quarters - imaginary)
+        return xp.stack(turns, axis=1)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Transformations
+from ..array_api import is_foreign, like, namespace
+from ..groups import Composition, Transformations
 from .form import Form
 from .reductions import Reduction
 
@@ -58,6 +59,16 @@ class Part:
         return len(self.rule[0]) if not self.whole else self.group.order
 
 
+def together(parts: list[Part]) -> Part | None:
+    """Some parts, applied one after another, as one; None for none."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    group: Transformations = parts[0].group
+    for part in parts[1:]:
+        group = Composition(group, part.group)
+    return Part(group)
+
+
 @dataclass
 class Problem:
     """Reductions of a kernel's values over the orbits of second points.
@@ -66,9 +77,8 @@ class Problem:
     ----------
     form : Form
         What is done with inner products; without one (``evaluate`` given) with kernel values.
-    evaluate, evaluate_arrays : callable or None
-        ``evaluate(X, Y)`` and ``evaluate_arrays(xp, X, Y)``, where the kernel is no function of
-        inner products.
+    evaluate : callable or None
+        ``evaluate(X, Y)``, where the kernel is no function of inner products.
     shape : tuple (height, width, channels)
         Of a point; plain vectors are images of height one.
     dtype : dtype
@@ -84,8 +94,12 @@ class Problem:
         ``closed(X, Y)`` is the whole reduction over the group, as the base kernel knows it.
     boxes : ndarray or None
         `bounding_boxes` of the first points, where these are images and known beforehand.
-    support : ndarray of bool or None
+    support : ndarray of bool, shape (channels, height, width), or None
         Lifted features that are not zero for all first points.
+    target : array or None
+        One of the library and on the device in which pairs are computed; None is NumPy. What is
+        linear in the number of points (group actions, lifts, transforms of a single point) is done
+        by NumPy on the host, and then sent.
     """
 
     form: Form
@@ -96,10 +110,19 @@ class Problem:
     block_bytes: int
     first_terms: bool = False
     evaluate: Callable[[Array, Array], Array] | None = None
-    evaluate_arrays: Callable[[Any, Any, Any], Any] | None = None
     closed: Callable[[Array, Array], Array] | None = None
     boxes: Array | None = None
     support: Array | None = None
+    target: Any = None
+
+    @cached_property
+    def xp(self) -> Any:
+        """The array API namespace of `target`."""
+        return np if self.target is None else namespace(self.target)
+
+    def send(self, A: Any) -> Any:
+        """An array of the host in the library and on the device of `target`."""
+        return A if self.target is None or A is None or is_foreign(A) else like(A, self.target)
 
     @cached_property
     def shown(self) -> Array:
@@ -135,6 +158,10 @@ class Problem:
     def images(self, X: Array) -> Array:
         return X.reshape(len(X), *self.shape)
 
+    def rows(self, X: Any, lift: Callable[[Array], Array]) -> Any:
+        """Lifted points as rows; their features' order does not matter where the lift is none."""
+        return X if self.form.linear else lift(self.images(X)).reshape(len(X), -1)
+
     def first(self, X: Array) -> Array:
         return self.form.first(self.images(X))
 
@@ -153,20 +180,39 @@ class Problem:
 
 
 def _exponential(values: Any, xp: Any) -> Any:
-    return np.exp(values, out=values)
+    return np.exp(values, out=values) if xp is np else xp.exp(values)
+
+
+def beside(*parts: Any) -> Any:
+    """Rows side by side, with single columns given as vectors; None is left out."""
+    kept = [part if part.ndim == 2 else part[:, None] for part in parts if part is not None]
+    if len(kept) == 1:
+        return kept[0]
+    if is_foreign(kept[0]):
+        return namespace(kept[0]).concat(kept, axis=1)
+    return np.concatenate(kept, axis=1, dtype=kept[0].dtype)
 
 
 class Way(ABC):
     """A way to compute a `Problem`, blocks of first against pieces of second points."""
 
     name: str
-    #: Whether first points are needed on the host, where they are another library's.
-    on_host: bool = False
     #: Axis of the images along which blank rows or columns are left out.
     skips: int = 0
 
     def __init__(self, problem: Problem):
         self.problem = problem
+
+    @property
+    def on_host(self) -> bool:
+        """Whether first points are needed on the host, where they are another library's."""
+        problem = self.problem
+        return problem.evaluate is None and (problem.reduction.extreme or not problem.form.linear)
+
+    @property
+    def budget(self) -> float:
+        """Bytes for a block of first points: threads share the bound, a device has it alone."""
+        return self.problem.block_bytes / (8 if self.problem.target is None else 2)
 
     @abstractmethod
     def pieces(self, m: int) -> int:
@@ -181,10 +227,11 @@ class Way(ABC):
         """What `block` needs of second points, some elements at a time."""
 
     @abstractmethod
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
         """Outputs (len(X), m, ...) of the reduction over the prepared elements.
 
-        ``terms`` (len(X),) are added to the inner products with each first point.
+        ``terms`` (len(X),) are added to the inner products with each first point. A smallest value
+        that cannot matter is None.
         """
 
     @abstractmethod
@@ -198,14 +245,15 @@ class Way(ABC):
     def lowest(self, X: Array, norm: float) -> bool:
         """Whether a smallest value of these first points can matter."""
         turning = self.problem.form.turning_point
-        if self.problem.reduction.n_outputs < 2:
+        if self.problem.reduction.n_outputs < 2 or not self.problem.reduction.extreme:
             return False
         return turning is None or -largest_norm(X) * norm < turning
 
 
-def half_norms(X: Array) -> Array:
-    halves: Array = np.einsum("nd,nd->n", X, X) / 2
-    return halves
+def half_norms(X: Any) -> Any:
+    if is_foreign(X):
+        return namespace(X).sum(X * X, axis=1) / 2
+    return np.einsum("nd,nd->n", X, X) / 2
 
 
 def largest_norm(points: Array) -> float:

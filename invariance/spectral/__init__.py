@@ -4,8 +4,10 @@ from .averaging import SpectralAveraging
 from .base import Basis, Eigenspace, OracleCalls
 from .baselines import SortedCoordinates, augment
 from .characters import invariant_dimensions
+from .classifier import SpectralAveragingClassifier
 from .discrepancy import invariance_discrepancy
 from .expansion import Eigenfunctions, Expansion, transform_to_invariant
+from .explain import SpectralCost
 from .kernels import (
     HeatKernel,
     MaternKernel,
@@ -34,6 +36,8 @@ __all__ = [
     "SobolevKernel",
     "SortedCoordinates",
     "SpectralAveraging",
+    "SpectralAveragingClassifier",
+    "SpectralCost",
     "SpectralKernel",
     "Sphere",
     "Torus",

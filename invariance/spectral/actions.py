@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..groups import Transformations
 from ..parameters import ParameterError, short
 from .base import Basis, Maps, OracleCalls
 
-__all__ = ["Actions", "Symmetry"]
+__all__ = ["Actions", "Symmetry", "output_matrices"]
 
 #: A generator's eigenvalues must be roots of unity of at most this order.
 MAX_ORDER = 2000
@@ -28,29 +29,40 @@ class Symmetry:
     ----------
     maps : generators (or, for an average over a listed group, elements)
     slopes : generators of the Lie algebra, for groups that are continuous
+    turns, spins : the same generators as matrices (r, p, p) on the p outputs of a function, None
+        where its values stay as they are
     """
 
     maps: Maps
     slopes: Maps
+    turns: NDArray | None = None
+    spins: NDArray | None = None
 
     @classmethod
-    def generated(cls, basis: Basis, group: Transformations | None) -> Symmetry:
+    def generated(
+        cls,
+        basis: Basis,
+        group: Any,
+        outputs: Transformations | None = None,
+        n_outputs: int = 1,
+    ) -> Symmetry:
         """The symmetry of a group's generators, together with those that the basis brings.
 
         Raises
         ------
         ParameterError
             For a group that has neither generators nor a Lie algebra, that does not act on the
-            manifold, or whose generators are not of finite order there.
+            manifold (or, as ``outputs`` do, on the outputs), or whose generators are not of finite
+            order there.
         """
         basis.check_accuracy()
         own = basis.exchanges()
-        empty = np.empty((0, *own[0].shape[1:])), np.empty((0, own[1].shape[1]))
-        if group is None:
-            return cls(own, empty)
-        maps, slopes = empty, empty
+        slopes = maps = own[0][:0], own[1][:0]
+        turns = spins = np.empty((0, n_outputs, n_outputs))
         if hasattr(group, "lie_algebra"):
             slopes = group.lie_algebra(basis.n_features)
+            if outputs is not None:
+                spins = _output_slopes(outputs, n_outputs, len(slopes[0]))
         if hasattr(group, "generators"):
             generators = group.generators()
             both = np.concatenate([generators, group.inverse(generators)])
@@ -59,16 +71,30 @@ class Symmetry:
             maps = matrices[:size], shifts[:size]
             _check_finite_order(basis, group, maps)
             _check_inverses(basis, group, maps, (matrices[size:], shifts[size:]))
-        elif not hasattr(group, "lie_algebra"):
+            if outputs is not None:
+                turns = output_matrices(outputs, generators, n_outputs)
+        elif group is not None and not hasattr(group, "lie_algebra"):
             raise ParameterError(
                 f"{short(group)} has neither generators() nor lie_algebra(), which its invariants "
                 "are found by; take a FiniteGroup, such as OrthogonalMatrices or Permutations, or "
                 "a continuous group, such as Rotations3D"
             )
-        return cls(_joined(maps, own), slopes)
+        joined = np.concatenate([maps[0], own[0]]), np.concatenate([maps[1], own[1]])
+        if outputs is None:
+            return cls(joined, slopes)
+        swaps = np.broadcast_to(np.eye(n_outputs), (len(own[0]), n_outputs, n_outputs))
+        if n_outputs == basis.n_features:  # a vector for each factor, exchanged with it
+            swaps = own[0]
+        return cls(joined, slopes, np.concatenate([turns, swaps]), spins)
 
     @classmethod
-    def listed(cls, basis: Basis, group: Transformations | None) -> Symmetry:
+    def listed(
+        cls,
+        basis: Basis,
+        group: Transformations | None,
+        outputs: Transformations | None = None,
+        n_outputs: int = 1,
+    ) -> Symmetry:
         """All elements of a finite group, for an average over them."""
         if len(basis.exchanges()[0]) or not hasattr(group, "generators"):
             raise ParameterError(
@@ -77,13 +103,35 @@ class Symmetry:
             )
         assert group is not None
         basis.check_accuracy()
-        maps = basis.isometries(group, group.elements())
+        elements = group.elements()
+        maps = basis.isometries(group, elements)
         _check_finite_order(basis, group, maps)
-        return cls(maps, (maps[0][:0], maps[1][:0]))
+        turns = None if outputs is None else output_matrices(outputs, elements, n_outputs)
+        return cls(maps, (maps[0][:0], maps[1][:0]), turns)
 
 
-def _joined(one: Maps, two: Maps) -> Maps:
-    return np.concatenate([one[0], two[0]]), np.concatenate([one[1], two[1]])
+def output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDArray:
+    """How elements move p outputs: orthogonal matrices, shape (r, p, p)."""
+    images = outputs.act(elements, np.concatenate([np.eye(p), np.ones((1, p)), np.zeros((1, p))]))
+    matrices = images[:, :p].swapaxes(1, 2)
+    defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(p)).max(initial=0)
+    defect = max(defect, np.abs(images[:, p] - matrices.sum(axis=2)).max(initial=0))
+    if max(defect, np.abs(images[:, p + 1]).max(initial=0)) > 1e-8:
+        raise ParameterError(
+            f"outputs must be turned by orthogonal matrices, but {short(outputs)} acts on {p} "
+            "outputs otherwise; take a group of such matrices, such as Permutations or Rotations3D"
+        )
+    return np.asarray(matrices)
+
+
+def _output_slopes(outputs: Any, p: int, number: int) -> NDArray:
+    matrices, shifts = outputs.lie_algebra(p) if hasattr(outputs, "lie_algebra") else ([], 0)
+    if len(matrices) != number or np.any(shifts):
+        raise ParameterError(
+            f"outputs must turn by the generators of the group's Lie algebra, {number} matrices, "
+            f"which {short(outputs)} does not; give the same continuous group"
+        )
+    return np.asarray(matrices)
 
 
 def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> None:
@@ -139,50 +187,53 @@ def _signed_rows(action: Any) -> tuple[NDArray, NDArray] | None:
 
 
 class Actions:
-    """How a symmetry acts on one eigenspace, computed when first asked for."""
+    """How a symmetry acts on one eigenspace, computed when first asked for.
+
+    With p outputs the space is that of p functions side by side, a row for each pair of a function
+    and an output, and an element acts on both.
+    """
 
     def __init__(self, basis: Basis, k: int, symmetry: Symmetry, calls: OracleCalls | None):
         self.basis, self.k, self.symmetry, self.calls = basis, k, symmetry, calls
         self.frame = basis.frame(k)
-        self._frame_actions: list[NDArray | sparse.csr_array] | None = None
+        if symmetry.turns is not None:
+            self.frame = _beside(self.frame, np.eye(symmetry.turns.shape[1]))
 
+    @cached_property
     def on_frame(self) -> list[NDArray | sparse.csr_array]:
-        if self._frame_actions is None:
-            self._frame_actions = [
-                self.basis.frame_action(self.k, matrix, shift)
-                for matrix, shift in zip(*self.symmetry.maps, strict=True)
-            ]
-        return self._frame_actions
+        actions = [
+            self.basis.frame_action(self.k, *m) for m in zip(*self.symmetry.maps, strict=True)
+        ]
+        if self.symmetry.turns is None:
+            return actions
+        return [_beside(a, turn) for a, turn in zip(actions, self.symmetry.turns, strict=True)]
 
+    @cached_property
     def split(self) -> tuple[list[tuple[NDArray, NDArray]], list[NDArray | sparse.csr_array]]:
         """Actions that permute the frame up to signs, as (perm, signs), and the others."""
-        permuting, others = [], []
-        for action in self.on_frame():
-            found = _signed_rows(action)
-            if found is None:
-                others.append(action)
-            else:
-                permuting.append(found)
+        found = [_signed_rows(action) for action in self.on_frame]
+        permuting = [rows for rows in found if rows is not None]
         if self.calls is not None:
             self.calls.inner_products += sum(len(perm) for perm, _ in permuting)
-        return permuting, others
+        return permuting, [a for a, rows in zip(self.on_frame, found, strict=True) if rows is None]
 
-    def permutations(self) -> list[tuple[NDArray, NDArray]] | None:
-        """Each action as (perm, signs) on the frame, or None when one is no signed permutation."""
-        permuting, others = self.split()
-        return None if others or len(self.symmetry.slopes[0]) else permuting
+    @property
+    def mixing(self) -> bool:
+        """Whether anything does more than permute the frame up to signs."""
+        return bool(self.split[1]) or len(self.symmetry.slopes[0]) > 0
+
+    def _in_basis(self, action: Any, every_entry: bool) -> sparse.csr_array:
+        matrix = sparse.csr_array(self.frame @ action @ self.frame.T)
+        if self.calls is not None:
+            self.calls.inner_products += matrix.shape[0] ** 2 if every_entry else matrix.nnz
+        return matrix
 
     def matrices(
         self, actions: list[NDArray | sparse.csr_array] | None = None, every_entry: bool = False
     ) -> list[sparse.csr_array]:
         """D^lambda(g), sparse; ``every_entry`` counts the zeros as asked for, too."""
-        actions = self.on_frame() if actions is None else actions
-        found = [sparse.csr_array(self.frame @ a @ self.frame.T) for a in actions]
-        if self.calls is not None:
-            self.calls.inner_products += sum(
-                matrix.shape[0] ** 2 if every_entry else matrix.nnz for matrix in found
-            )
-        return found
+        actions = self.on_frame if actions is None else actions
+        return [self._in_basis(action, every_entry) for action in actions]
 
     def defects(
         self, actions: list[NDArray | sparse.csr_array] | None = None, every_entry: bool = False
@@ -193,11 +244,18 @@ class Actions:
         """
         unit = sparse.eye_array(self.frame.shape[0], format="csr")
         found = [sparse.csr_array(m - unit) for m in self.matrices(actions, every_entry)]
-        for matrix, shift in zip(*self.symmetry.slopes, strict=True):
+        spins = self.symmetry.spins
+        for i, (matrix, shift) in enumerate(zip(*self.symmetry.slopes, strict=True)):
             slope = self.basis.frame_derivative(self.k, matrix, shift)
-            slope = sparse.csr_array(self.frame @ slope @ self.frame.T)
-            if self.calls is not None:
-                self.calls.inner_products += slope.shape[0] ** 2 if every_entry else slope.nnz
+            if spins is not None:
+                still = sparse.eye_array(slope.shape[0])
+                slope = _beside(slope, np.eye(spins.shape[1])) + _beside(still, spins[i])
+            slope = self._in_basis(slope, every_entry)
             size = np.abs(slope.data).max(initial=0)
             found.append(slope / size if size > 1e-12 else 0 * slope)
         return found
+
+
+def _beside(action: Any, turn: NDArray) -> sparse.csr_array:
+    """An action on functions and one on outputs, as one on pairs of them."""
+    return sparse.csr_array(sparse.kron(action, sparse.csr_array(turn), format="csr"))

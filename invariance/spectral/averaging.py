@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from scipy.linalg import lstsq
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
-from ..parameters import (
-    Array,
-    Has,
-    Number,
-    OneOf,
-    ParameterError,
-    Positive,
-    check_parameters,
-    short,
-)
-from ..theory import soleymani2025 as theory
-from .base import Basis, OracleCalls
-from .expansion import Expansion
-from .projection import invariant_subspace
+from ..parameters import Array, Has, OneOf, ParameterError, check_parameters, short
+from .base import GROUP, Basis
+from .invariants import InvariantLearner
 from .ridge import RidgeFit
-from .torus import Torus
 
 __all__ = ["SpectralAveraging"]
 
@@ -43,7 +24,7 @@ ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
 @renamed_parameters(penalties="alphas")
-class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.
 
     Keep the eigenspaces with :math:`D_\lambda \le D`, estimate the coefficients, and project
@@ -79,8 +60,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         same with a penalty chosen by leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha
         |f_\lambda|^2` when ``smoothness`` is given and on :math:`|f|^2` otherwise. Or any
         scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
-        fitted to the values of the invariant functions. For any other learner, a classifier or one
-        with a link among them, put `Eigenfunctions` with the same ``group`` in front of it.
+        fitted to the values of the invariant functions. For any other learner, such as one with a
+        link, put `Eigenfunctions` with the same ``group`` in front of it;
+        `SpectralAveragingClassifier` classifies.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
@@ -91,6 +73,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Density of the points relative to the uniform probability measure, from points (n,
         n_features) to positive values (n,). Every sample then counts by the density's inverse, so
         that "mean" and "centered" stay unbiased for points that are not uniform.
+    outputs : group, optional
+        How the columns of y turn where they are coordinates of vectors: its elements are written
+        as those of ``group`` and act on rows of y. The fitted function is then exactly
+        *equivariant*, f(g x) = g f(x); see `project`. "ridge" leaves out one value at a time.
 
     Attributes
     ----------
@@ -101,7 +87,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     coef_ : ndarray of shape (D,) or (D, t)
         Coefficients in the full basis; they are invariant. One column per output.
     vectors_ : sparse array of shape (D, r)
-        Orthonormal basis of the invariant subspace.
+        Orthonormal basis of the invariant subspace; (D t, r) with ``outputs``.
     alpha_ : float
         The chosen alpha ("ridge" only).
     noise_ : float or ndarray of shape (t,)
@@ -150,18 +136,22 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     array([1, 0, 1])
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
     (True, 1.0)
+
+    A vector for each particle, which turns with them:
+
+    >>> force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
+    >>> model = SpectralAveraging(
+    ...     particles, Rotations3D(), outputs=Rotations3D(), degree=2, estimator="ridge"
+    ... ).fit(X, force)
+    >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, force), 6)
+    (True, 1.0)
     """
 
     _parameters = {
-        "basis": Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate") | None,
-        "group": Has("a group, such as Permutations(3)", "act", "sample") | None,
-        "degree": Number(0) | None,
-        "cutoff": Number(1) | None,
-        "smoothness": Positive() | None,
         "estimator": OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
         "alphas": Array(ndim=1, above=0) | None,
-        "method": OneOf("auto", "components", "null_space"),
         "density": Has("a function from points to values", "__call__") | None,
+        "outputs": GROUP | None,
     }
 
     def __init__(
@@ -176,6 +166,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         alphas: ArrayLike | None = None,
         method: str = "auto",
         density: Callable[[NDArray], NDArray] | None = None,
+        outputs: Transformations | None = None,
     ):
         self.basis = basis
         self.group = group
@@ -186,6 +177,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.alphas = alphas
         self.method = method
         self.density = density
+        self.outputs = outputs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -213,38 +205,27 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
         )
         labels = labels.astype(float)
-        weights: NDArray = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
-        if not weights.sum() > 0:
-            raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
-        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
-        manifold.check_points(points)
-        doubt = manifold.outside(points)
-        if doubt is not None:
-            warnings.warn(doubt, UserWarning, stacklevel=2)
-        self.basis_ = self._truncated(manifold, float(weights.sum()))
-        self.oracle_calls_ = OracleCalls()
-        if self.group is None and not len(self.basis_.exchanges()[0]):
-            subspaces = [sparse.eye_array(d, format="csc") for d in self.basis_.dimensions_]
-        else:
-            subspaces = invariant_subspace(
-                self.basis_, self.group, method=self.method, calls=self.oracle_calls_
-            )
-        self.invariant_dimensions_ = np.array([u.shape[1] for u in subspaces])
-        self.vectors_ = sparse.csr_array(sparse.block_diag(subspaces, format="csr"))
-        self._check_determined(int(np.count_nonzero(weights)))
-        features = self.basis_.combine(points, self.vectors_, calls=self.oracle_calls_)
+        weights = self._weights(sample_weight, points)
         targets = labels.reshape(len(labels), -1)
-        solution = self._solve(
-            features, targets, weights, self._inverse_density(points), labels.ndim == 1
-        )
+        p = 1 if self.outputs is None else targets.shape[1]
+        features = self._fit_features(points, weights, p)
+        if self.outputs is not None:
+            targets = targets.reshape(-1, 1)
+        self._single = targets.shape[1] == 1 and (p > 1 or labels.ndim == 1)
+        inverse = None if self.density is None else self._inverse_density(points)
+        if isinstance(self.estimator, str):
+            used = weights if inverse is None else weights * inverse
+            solution = self._solve(features, targets, np.repeat(used, p), weights.sum())
+        else:
+            given = None if inverse is None and np.all(weights == 1) else weights
+            if given is not None:
+                given = np.repeat(given if inverse is None else given * inverse, p)
+            solution = self._solve_with_regressor(features, targets, given)
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
 
-    def _inverse_density(self, X: NDArray) -> NDArray | None:
-        if self.density is None:
-            return None
+    def _inverse_density(self, X: NDArray) -> NDArray:
+        assert self.density is not None
         values = np.asarray(self.density(X), dtype=float)
         if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
             raise ParameterError(
@@ -253,93 +234,30 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         return 1 / values
 
-    def _truncated(self, manifold: Basis, n_samples: float) -> Basis:
-        if self.degree is not None and self.cutoff is not None:
-            raise ParameterError(
-                f"give degree or cutoff, not both (degree={self.degree!r}, cutoff={self.cutoff!r})"
-            )
-        if {self.degree, self.cutoff, self.smoothness} == {None} and manifold.degree is not None:
-            return manifold
-        d = manifold.manifold_dimension
-        smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
-        if smoothness <= d / 2:
-            warnings.warn(
-                f"smoothness={smoothness:g} is not above half the manifold's dimension "
-                f"({d / 2:g}): the theorem does not cover it, and functions of this class need "
-                "not even be continuous",
-                UserWarning,
-                stacklevel=3,
-            )
-        if self.degree is not None:
-            return manifold.truncate(degree=self.degree)
-        if self.cutoff is not None:
-            return manifold.truncate(cutoff=self.cutoff)
-        if n_samples < 1:
-            raise ParameterError(
-                f"the cutoff follows from the number of samples, but sample_weight sums to "
-                f"{n_samples:.3g}: a weight counts as so many copies of its sample; multiply the "
-                "weights, or give degree or cutoff"
-            )
-        return manifold.truncate(cutoff=theory.cutoff(n_samples, smoothness, d=d), warn=False)
-
-    def _check_determined(self, n_samples: int) -> None:
-        kept = self.vectors_.shape[1]
-        if kept <= n_samples:
-            return
-        message = (
-            f"the cutoff keeps {kept} invariant functions ({self.basis_.n_functions_} "
-            f"eigenfunctions), more than the {n_samples} samples"
-        )
-        if self.estimator == "least_squares":
-            raise ParameterError(
-                f"{message}: least squares has no unique solution; lower the degree or the "
-                "cutoff, or use estimator='ridge'"
-            )
-        warnings.warn(
-            f"{message}: expect a large error unless the estimator shrinks it",
-            UserWarning,
-            stacklevel=3,
-        )
-
     def _solve(
-        self,
-        features: NDArray,
-        targets: NDArray,
-        weights: NDArray,
-        inverse: NDArray | None,
-        single: bool,
+        self, features: NDArray, targets: NDArray, weights: NDArray, total: float
     ) -> NDArray:
-        """Coefficients of the invariant functions, shape (r, t)."""
-        total = weights.sum()
-        if inverse is not None:
-            weights = weights * inverse
-        if not isinstance(self.estimator, str):
-            given = weights if inverse is not None or np.any(weights != 1) else None
-            return self._solve_with_regressor(features, targets, given, single)
+        """Coefficients of the invariant functions, shape (r, t); ``total`` counts the samples."""
         if self.estimator == "mean":
             return features.T @ (weights[:, None] * targets) / total
+        root = np.sqrt(weights)[:, None]
         if self.estimator == "least_squares":
-            root = np.sqrt(weights)[:, None]
             return np.asarray(lstsq(root * features, root * targets)[0])
-        # The first function is constant, equal to 1 or -1.
-        coefficients = np.empty((features.shape[1], targets.shape[1]))
-        others = features[:, 1:]
+        free, others = self._split(features)
         if self.estimator == "centered":
-            offset = weights @ targets / weights.sum()
-            coefficients[1:] = others.T @ (weights[:, None] * (targets - offset)) / total
-        else:
-            scale = self._sobolev_scale()
-            alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas)
-            self._ridge = RidgeFit(others * scale, targets, weights, alphas.astype(float))
-            coefficients[1:] = self._ridge.coefficients * scale[:, None]
-            offset = self._ridge.intercepts
-            self.alpha_ = self._ridge.alpha
-            self.noise_ = float(self._ridge.noise[0]) if single else self._ridge.noise
-        coefficients[0] = offset * np.sign(features[0, 0])
-        return coefficients
+            offset = np.linalg.lstsq(root * free, root * targets)[0]
+            gaps = weights[:, None] * (targets - free @ offset)
+            return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
+        alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas, float)
+        p = self.vectors_.shape[0] // self.basis_.n_functions_  # alpha is beside sums over outputs
+        self._ridge = RidgeFit(free, others, targets, weights, alphas / p)
+        self.alpha_ = self._ridge.alpha * p
+        self.noise_ = float(self._ridge.noise[0]) if self._single else self._ridge.noise
+        constants, shrunk = np.split(self._ridge.coefficients, [free.shape[1]])
+        return np.concatenate([constants, shrunk * self._sobolev_scale()[:, None]])
 
     def _solve_with_regressor(
-        self, features: NDArray, targets: NDArray, weights: NDArray | None, single: bool
+        self, features: NDArray, targets: NDArray, weights: NDArray | None
     ) -> NDArray:
         name = type(self.estimator).__name__
         options = {}
@@ -349,17 +267,21 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     f"{name} takes no sample_weight; leave out sample_weight and density"
                 )
             options["sample_weight"] = weights
-        y = targets[:, 0] if single else targets
+        y = targets[:, 0] if self._single else targets
         remedy = (
             "take one that predicts X @ coef_ + intercept_, or put Eigenfunctions(basis, group, "
             f"degree=...) in front of {name} with make_pipeline"
         )
-        asked = self.estimator.get_params() if hasattr(self.estimator, "get_params") else {}
+        model: Any = clone(self.estimator)
+        asked = model.get_params() if hasattr(model, "get_params") else {}
+        if self.outputs is not None and "fit_intercept" in asked:
+            model.set_params(fit_intercept=False)
         # The first function is constant: an intercept, where the regressor fits none itself.
-        first = 0 if asked.get("fit_intercept") is False else 1
+        turned = self.outputs is not None
+        first = 0 if turned or asked.get("fit_intercept") is False else 1
         while True:
             used = features[:, first:]
-            self.estimator_ = clone(self.estimator).fit(used, y, **options)
+            self.estimator_ = clone(model).fit(used, y, **options)
             if not hasattr(self.estimator_, "coef_"):
                 raise ParameterError(f"{name} has no coef_ once it is fitted; {remedy}")
             if first == 0 or hasattr(self.estimator_, "intercept_"):
@@ -376,26 +298,16 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"{name} does not predict X @ coef_ + intercept_ (a link function?), so that its "
                 f"coefficients are no expansion in eigenfunctions; {remedy}"
             )
+        if turned and np.any(intercept):
+            raise ParameterError(f"{name} fits an intercept, which does not turn with outputs")
         inner[first:] = found.T
-        inner[0] += intercept * np.sign(features[0, 0])
+        if not turned:
+            inner[0] += intercept * np.sign(features[0, 0])
         return inner
-
-    def _sobolev_scale(self) -> NDArray:
-        """D_lambda^(-alpha/2) for each non-constant invariant function."""
-        counts = np.repeat(self.basis_.counts_, self.invariant_dimensions_)[1:]
-        if self.smoothness is None:
-            return np.ones(len(counts))
-        return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
 
     def _penalised(self, X: NDArray) -> NDArray:
         """The features whose coefficients ridge regression shrinks alike, shape (n, r - 1)."""
-        return self.basis_.combine(X, self.vectors_)[:, 1:] * self._sobolev_scale()
-
-    @property
-    def expansion_(self) -> Expansion:
-        """The fitted function."""
-        check_is_fitted(self)
-        return Expansion(self.basis_, self.coef_)
+        return self._split(self._features(X))[1]
 
     def predict(
         self, X: ArrayLike, *, return_std: bool = False
@@ -424,29 +336,5 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ParameterError(
                 f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
             )
-        variances = self._ridge.variances(self._penalised(points))
+        variances = self._ridge.variances(*self._split(self._features(points)))
         return values, np.sqrt(variances).reshape(values.shape)
-
-    def discrepancy(
-        self,
-        X: ArrayLike,
-        *,
-        n_elements: int = 100,
-        relative: bool = True,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> float:
-        """`invariance_discrepancy` of the fitted function, relative to its largest value.
-
-        Under the group and, on a basis with exchangeable factors, under their exchange; the worst
-        of several outputs.
-        """
-        check_is_fitted(self)
-        return self.expansion_.discrepancy(
-            X,
-            self.group,
-            n_elements=n_elements,
-            relative=relative,
-            random_state=random_state,
-            verbose=verbose,
-        )

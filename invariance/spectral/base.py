@@ -23,9 +23,13 @@ from sklearn.utils.validation import check_array
 
 from ..config import block_bytes_of
 from ..groups import Transformations
-from ..parameters import Flag, Number, ParameterError, check_parameters, check_values, short
+from ..parameters import Flag, Has, Number, ParameterError, check_parameters, check_values, short
 
-__all__ = ["Basis", "Eigenspace", "OracleCalls"]
+__all__ = ["BASIS", "GROUP", "Basis", "Eigenspace", "OracleCalls"]
+
+#: What may be given for the parameters ``basis`` and ``group``.
+BASIS = Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
+GROUP = Has("a group, such as Permutations(3)", "act", "sample")
 
 #: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
 Maps: TypeAlias = tuple[NDArray, NDArray]
@@ -163,7 +167,7 @@ class Basis(BaseEstimator, ABC):
 
     @property
     def eigenspaces_(self) -> list[Eigenspace]:
-        check_parameters(self)
+        self._check()
         degree = self.degree
         if degree is None:
             raise ParameterError(
@@ -185,6 +189,10 @@ class Basis(BaseEstimator, ABC):
                 f"{short(self)}: more than {SPACES_LIMIT} eigenspaces lie below {degree=:g}; "
                 "lower it"
             )
+
+    def _check(self) -> None:
+        """Refuse wrong parameters; those that were looked at are not looked at again."""
+        self._kept("checked", lambda: check_parameters(self))
 
     def _kept(self, name: str, make: Callable[[], _Value]) -> _Value:
         """What was computed before, for as long as the parameters stay the same."""
@@ -259,7 +267,7 @@ class Basis(BaseEstimator, ABC):
 
     def check_points(self, X: ArrayLike) -> NDArray:
         """X as floats of shape (n, n_features), on the manifold."""
-        check_parameters(self)
+        self._check()
         points = check_array(X, dtype=np.float64)
         if points.shape[1] != self.n_features:
             raise ParameterError(
@@ -397,6 +405,11 @@ class Basis(BaseEstimator, ABC):
         d = self.n_features
         return np.empty((0, d, d)), np.empty((0, d))
 
+    @property
+    def n_orders(self) -> int:
+        """The order of the group that `exchanges` generate."""
+        return 1
+
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
         """Traces of the map ``x -> A x + t`` on the kept eigenspaces, shape (K,)."""
         raise ParameterError(f"characters are known for Sphere and Torus, not for {self!r}")
@@ -474,6 +487,12 @@ def _block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
     data = np.concatenate([b.data for b in blocks])
     shape = (int(heights[-1]), int(widths[-1]))
     return sparse.csr_array((data, np.concatenate(indices), indptr), shape)
+
+
+def one_a_row(values: NDArray, columns: NDArray) -> sparse.csr_array:
+    """The square sparse array with one entry in each row."""
+    size = len(values)
+    return sparse.csr_array((values, columns, np.arange(size + 1)), (size, size))
 
 
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from ..groups import Transformations
-from ..parameters import Array, Flag, Has, Seed, Whole, check_values
+from ..parameters import Array, Flag, Seed, Whole, check_values
+from .base import GROUP
 
 __all__ = ["invariance_discrepancy"]
 
 _KINDS = {
-    "group": Has("a group, such as Permutations(3)", "act", "sample"),
+    "group": GROUP,
+    "outputs": GROUP | None,
     "X": Array(ndim=2),
     "n_elements": Whole(1),
     "relative": Flag(),
@@ -32,6 +34,7 @@ def invariance_discrepancy(
     group: Transformations,
     X: ArrayLike,
     *,
+    outputs: Transformations | None = None,
     n_elements: int = 100,
     relative: bool = False,
     random_state: Any = 0,
@@ -52,6 +55,9 @@ def invariance_discrepancy(
         (n, d) -> (n,), or (n, m) for m functions at once.
     group : FiniteGroup or continuous group
     X : array-like of shape (n, d)
+    outputs : group, optional
+        Of a function whose m values turn with the group, see `project`: the change is then
+        \\|g f(x) - f(g x)\\|.
     n_elements : int
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
@@ -69,7 +75,13 @@ def invariance_discrepancy(
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
     8.0
     """
-    given = {"group": group, "X": X, "n_elements": n_elements, "relative": relative}
+    given = {
+        "group": group,
+        "outputs": outputs,
+        "X": X,
+        "n_elements": n_elements,
+        "relative": relative,
+    }
     given |= {"random_state": random_state, "verbose": verbose}
     check_values("invariance_discrepancy", _KINDS, given)
     X = np.asarray(X, dtype=float)
@@ -83,7 +95,11 @@ def invariance_discrepancy(
         moved = group.act(elements[start : start + step], X)
         values = np.asarray(function(moved.reshape(-1, X.shape[1])))
         values = values.reshape(len(moved), *reference.shape)
-        worst = np.maximum(worst, np.abs(values - reference).max(axis=(0, 1)))
+        due = reference
+        if outputs is not None:
+            due = outputs.act(elements[start : start + step], reference.reshape(len(X), -1))
+        gaps = np.abs(values - due.reshape(-1, *reference.shape))
+        worst = np.maximum(worst, gaps.max(axis=(0, 1)))
         size = np.maximum(size, np.abs(values).max(axis=(0, 1)))
     return np.asarray(worst / np.where(size > 0, size, 1))[()] if relative else worst
 

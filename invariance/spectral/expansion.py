@@ -26,7 +26,7 @@ from ..parameters import (
     check_values,
     short,
 )
-from .base import Basis, OracleCalls
+from .base import BASIS, GROUP, Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
 from .projection import invariant_subspace, project
 from .torus import Torus
@@ -70,12 +70,25 @@ class Expansion:
         values = self.basis.combine(X, columns, calls=calls)
         return values.reshape(-1, *self.coefficients.shape[1:])
 
-    def invariant(self, group: Transformations | None, *, method: str = "auto") -> Expansion:
-        """The nearest invariant expansion; see `project`."""
-        return Expansion(self.basis, project(self.coefficients, self.basis, group, method=method))
+    def invariant(
+        self,
+        group: Transformations | None,
+        *,
+        method: str = "auto",
+        outputs: Transformations | None = None,
+    ) -> Expansion:
+        """The nearest invariant (with ``outputs``, equivariant) expansion; see `project`."""
+        options: dict[str, Any] = {"method": method, "outputs": outputs}
+        return Expansion(self.basis, project(self.coefficients, self.basis, group, **options))
 
     def discrepancy(
-        self, X: ArrayLike, group: Transformations | None, *, relative: bool = True, **options: Any
+        self,
+        X: ArrayLike,
+        group: Transformations | None,
+        *,
+        outputs: Transformations | None = None,
+        relative: bool = True,
+        **options: Any,
     ) -> float:
         """`invariance_discrepancy` of this function, the worst of several.
 
@@ -83,12 +96,16 @@ class Expansion:
         """
         worst = 0.0
         if group is not None:
-            found = invariance_discrepancy(self.predict, group, X, relative=relative, **options)
+            found = invariance_discrepancy(
+                self.predict, group, X, outputs=outputs, relative=relative, **options
+            )
             worst = float(np.max(found))
         points = np.asarray(X, dtype=float)
         for matrix, shift in zip(*self.basis.exchanges(), strict=True):
             here, there = self.predict(points), self.predict(points @ matrix.T + shift)
             size = float(np.abs(here).max()) if relative else 1.0
+            if outputs is not None and here.shape == points.shape:
+                here = here @ matrix.T
             worst = max(worst, float(np.abs(here - there).max()) / (size or 1.0))
         return worst
 
@@ -142,8 +159,8 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
     """
 
     _parameters = {
-        "basis": Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate") | None,
-        "group": Has("a group, such as Permutations(3)", "act") | None,
+        "basis": BASIS | None,
+        "group": GROUP | None,
         "degree": Number(0),
     }
 
@@ -225,7 +242,7 @@ def transform_to_invariant(
     """
     kinds = {
         "model": Has("a fitted estimator, such as LassoCV()", "fit", "predict"),
-        "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum") | None,
+        "basis": BASIS | None,
     }
     check_values("transform_to_invariant", kinds, {"model": model, "basis": basis})
     last: Any = model

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
-from ..parameters import Flag, Has, Number, Positive, check_parameters
+from ..parameters import Flag, Number, Positive, check_parameters
 from ..theory.soleymani2025 import alpha
-from .base import Basis
+from .base import BASIS, GROUP, Basis
 from .projection import invariant_subspace
 
 __all__ = [
@@ -127,8 +127,8 @@ class SpectralKernel(Kernel):
     group: Transformations | None
 
     _parameters = {
-        "basis": Has("a truncated basis, such as Sphere(3, degree=8)", "spectrum", "combine"),
-        "group": Has("a group, such as Permutations(3)", "act") | None,
+        "basis": BASIS,
+        "group": GROUP | None,
     }
 
     @abstractmethod

@@ -17,6 +17,9 @@ __all__ = ["null_projection", "null_vectors", "range_rows"]
 #: Larger irreducible blocks of D - I go to LSMR instead of a dense singular value decomposition.
 DENSE_BLOCK = 1500
 
+#: Fewer columns are one block: looking for smaller ones takes longer than decomposing it.
+ONE_BLOCK = 32
+
 #: Singular values of D - I below this are zero: D is orthogonal, so the scale is known.
 ZERO = 1e-8
 
@@ -27,7 +30,7 @@ NOISE = 1e-13
 def _batches(
     defects: list[sparse.csr_array], limit: int
 ) -> Iterator[tuple[NDArray, NDArray | sparse.csr_array]]:
-    """Blocks of columns that no row connects, those of equal shape together.
+    """Blocks of columns that no row connects, those of equal size together.
 
     Yields
     ------
@@ -36,43 +39,46 @@ def _batches(
         Of a block of more than ``limit`` columns, which comes alone, a sparse array (rows, size).
     """
     stack = sparse.coo_array(sparse.vstack(defects))
+    size = stack.shape[1]
+    if size <= min(ONE_BLOCK, limit):
+        yield np.arange(size)[None], stack.toarray()[None]
+        return
     real = np.abs(stack.data) >= NOISE
     row, column, data = stack.row[real], stack.col[real], stack.data[real]
-    size = stack.shape[1]
     graph = sparse.csr_array((np.ones(len(row)), (row, column)), stack.shape)
     number, label = connected_components(graph.T @ graph, directed=False)
-    widths = np.bincount(label, minlength=number)
-    by_block = np.argsort(label, kind="stable")
-    first = np.cumsum(widths) - widths
-    inside = np.empty(size, dtype=int)
-    inside[by_block] = np.arange(size) - np.repeat(first, widths)
     # A row belongs to the block of its entries; rows of rounding errors alone belong to none.
-    owner = np.full(stack.shape[0], -1)
+    owner = np.full(stack.shape[0], number)
     owner[row] = label[column]
-    used = np.flatnonzero(owner >= 0)
-    used = used[np.argsort(owner[used], kind="stable")]
-    heights = np.bincount(owner[used], minlength=number)
-    top = np.cumsum(heights) - heights
-    above = np.empty(stack.shape[0], dtype=int)
-    above[used] = np.arange(len(used)) - np.repeat(top, heights)
-    shapes, kind = np.unique(np.stack([heights, widths], axis=1), axis=0, return_inverse=True)
-    kind = kind.ravel()
-    for i, (height, width) in enumerate(shapes):
-        blocks = np.flatnonzero(kind == i)
-        columns = by_block[first[blocks][:, None] + np.arange(width)]
-        if width > limit:
-            for block, some in zip(blocks, columns, strict=True):
-                mine = owner[row] == block
-                where = above[row[mine]], inside[column[mine]]
-                yield some[None], sparse.csr_array((data[mine], where), (height, width))
+    (inside, widths), (above, heights) = _ranks(label, number), _ranks(owner, number + 1)
+    for width in np.unique(widths):
+        blocks = np.flatnonzero(widths == width)
+        which = np.full(number + 1, -1)
+        which[blocks] = np.arange(len(blocks))
+        members = np.flatnonzero(which[label] >= 0)
+        columns = np.empty((len(blocks), width), dtype=int)
+        columns[which[label[members]], inside[members]] = members
+        mine = np.flatnonzero(which[owner[row]] >= 0)
+        place = which[owner[row[mine]]], above[row[mine]], inside[column[mine]]
+        if width <= limit:
+            stacked = np.zeros((len(blocks), heights[blocks].max(), width))
+            stacked[place] = data[mine]
+            yield columns, stacked
             continue
-        rank = np.full(number, -1)
-        rank[blocks] = np.arange(len(blocks))
-        mine = np.flatnonzero(rank[owner[row]] >= 0)
-        stacked = np.zeros((len(blocks), height, width))
-        place = rank[owner[row[mine]]], above[row[mine]], inside[column[mine]]
-        stacked[place] = data[mine]
-        yield columns, stacked
+        for i, block in enumerate(blocks):
+            some = place[0] == i
+            where = place[1][some], place[2][some]
+            yield columns[[i]], sparse.csr_array((data[mine][some], where), (heights[block], width))
+
+
+def _ranks(labels: NDArray, number: int) -> tuple[NDArray, NDArray]:
+    """The place of each item among those of its label, and how many each label has."""
+    counts = np.bincount(labels, minlength=number)
+    ranks = np.empty(len(labels), dtype=int)
+    ranks[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - np.repeat(
+        np.cumsum(counts) - counts, counts
+    )
+    return ranks, counts
 
 
 def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise, product
-from math import prod
-from typing import Any
+from itertools import islice, pairwise, product, takewhile
+from math import factorial, prod
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.linalg import block_diag
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Flag, Has, Kind, Number, ParameterError, check_parameters, short
+from ..parameters import Each, Flag, Has, Number, ParameterError, short
 from .base import Basis, Eigenspace, Maps
 
 __all__ = ["Product"]
 
 #: More products of eigenspaces than this are not listed: sorting them would take minutes.
 PRODUCTS_LIMIT = 1_000_000
-
-
-class _Factors(Kind):
-    """Lists of bases, at least one."""
-
-    words = "a list of at least one basis, such as [Sphere(3), Circle()]"
-    _one = Has("a basis", "spectrum", "frame_action", "sample")
-
-    def accepts(self, value: Any) -> bool:
-        return (
-            isinstance(value, (list, tuple)) and bool(value) and all(map(self._one.accepts, value))
-        )
 
 
 class Product(Basis):
@@ -71,7 +60,7 @@ class Product(Basis):
     """
 
     _parameters = {
-        "factors": _Factors(),
+        "factors": Each(Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "sample")),
         "degree": Number(0) | None,
         "exchangeable": Flag(),
     }
@@ -85,7 +74,7 @@ class Product(Basis):
 
     @property
     def n_features(self) -> int:
-        check_parameters(self, ["factors"])
+        self._check()
         return sum(f.n_features for f in self.factors)
 
     @property
@@ -98,28 +87,19 @@ class Product(Basis):
 
     def _blocks(self, limit: float) -> list[tuple[float, list[tuple[int, ...]]]]:
         """Eigenvalues up to ``limit``, each with the tuples of factor eigenspaces it comes from."""
-        check_parameters(self, ["factors"])
-        spectra = []
-        for factor in self.factors:
-            values = []
-            for space in factor.spectrum():
-                if space.eigenvalue > limit * (1 + 1e-9) + 1e-9:
-                    break
-                values.append(space.eigenvalue)
-                factor._check_number(len(values), limit)
-            spectra.append(values)
+        self._check()
+        spectra = [[space.eigenvalue for space in _below(f, limit)] for f in self.factors]
         if prod(map(len, spectra)) > PRODUCTS_LIMIT:
             raise ParameterError(
                 f"{short(self)}: more than {PRODUCTS_LIMIT} products of eigenspaces lie below the "
                 f"eigenvalue {limit:g}; lower degree"
             )
-        sums = sorted(
+        merged: list[tuple[float, list[tuple[int, ...]]]] = []
+        for total, chosen in sorted(
             (sum(values[k] for values, k in zip(spectra, chosen, strict=True)), chosen)
             for chosen in product(*(range(len(values)) for values in spectra))
-        )
-        merged: list[tuple[float, list[tuple[int, ...]]]] = []
-        for total, chosen in sums:
-            if total > limit * (1 + 1e-9) + 1e-9:
+        ):
+            if total > _up_to(limit):
                 break
             if merged and total - merged[-1][0] <= 1e-9 * max(1, total):
                 merged[-1][1].append(chosen)
@@ -129,61 +109,43 @@ class Product(Basis):
 
     def _cut(self, limit: float) -> list[Basis]:
         """The factors, each truncated at the eigenvalue limit."""
-        cut = []
-        for factor in self.factors:
-            label = None
-            for space in factor.spectrum():
-                if space.eigenvalue > limit * (1 + 1e-9) + 1e-9:
-                    break
-                label = space.label
-            cut.append(clone(factor).truncate(degree=label))
-        return cut
+        return [clone(f).truncate(degree=_below(f, limit)[-1].label) for f in self.factors]
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
-        blocks = self._blocks(degree)
         dimensions = [f.dimensions_ for f in self._cut(degree)]
-        return [
-            Eigenspace(
-                value,
-                value,
-                sum(
-                    prod(int(d[k]) for d, k in zip(dimensions, chosen, strict=True))
-                    for chosen in tuples
-                ),
-            )
-            for value, tuples in blocks
-        ]
+        found = []
+        for value, tuples in self._blocks(degree):
+            sizes = [[int(d[k]) for d, k in zip(dimensions, t, strict=True)] for t in tuples]
+            found.append(Eigenspace(value, value, sum(map(prod, sizes))))
+        return found
 
     def spectrum(self) -> Iterator[Eigenspace]:
-        done, limit = -1.0, max(1.0, self._first_gap())
+        done = -1.0
+        limit = max(1.0, *(next(islice(f.spectrum(), 1, None)).eigenvalue for f in self.factors))
         while True:
             for space in self._spaces(limit):
                 if space.eigenvalue > done + 1e-9 * max(1, space.eigenvalue):
                     yield space
-            done, limit = limit * (1 + 1e-9) + 1e-9, 2 * limit
-
-    def _first_gap(self) -> float:
-        gaps = []
-        for factor in self.factors:
-            spectrum = factor.spectrum()
-            next(spectrum)
-            gaps.append(next(spectrum).eigenvalue)
-        return max(gaps)
+            done, limit = _up_to(limit), 2 * limit
 
     def counting(self, eigenvalues: ArrayLike) -> NDArray:
         values = np.asarray(eigenvalues, dtype=float)
         spaces = self.truncate(degree=float(max(values.max(), 0))).eigenspaces_
         levels = np.array([s.eigenvalue for s in spaces])
         totals = np.concatenate([[0], np.cumsum([s.dimension for s in spaces])])
-        return totals[np.searchsorted(levels, values * (1 + 1e-9) + 1e-9, side="right")]
+        return totals[np.searchsorted(levels, _up_to(values), side="right")]
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         rng = check_random_state(random_state)
         return np.concatenate([f.sample(n_samples, rng) for f in self.factors], axis=1)
 
     def _split(self, X: NDArray) -> list[NDArray]:
+        return [X[..., place] for place in self._places_of_factors()]
+
+    def _places_of_factors(self) -> list[slice]:
+        """Where each factor's coordinates stand."""
         edges = np.cumsum([0] + [f.n_features for f in self.factors])
-        return [X[:, a:b] for a, b in pairwise(edges)]
+        return [slice(int(a), int(b)) for a, b in pairwise(edges)]
 
     def check_points(self, X: ArrayLike) -> NDArray:
         points = super().check_points(X)
@@ -211,13 +173,24 @@ class Product(Basis):
         return self._kept("factors", lambda: self._cut(float(self.degree or 0)))
 
     def frame(self, k: int) -> sparse.csr_array:
-        blocks = []
-        for chosen in self._tuples()[k]:
-            block = sparse.csr_array(np.ones((1, 1)))
-            for factor, j in zip(self._factors(), chosen, strict=True):
-                block = sparse.kron(block, factor.frame(j), format="csr")
-            blocks.append(block)
-        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+        chosen = self._tuples()[k]
+        frames = self._of_factors(k, lambda i, j: self._factors()[i].frame(j))
+        blocks = [_kron([frames[pair] for pair in enumerate(tuple_)]) for tuple_ in chosen]
+        heights, widths = (
+            np.cumsum(
+                [0] + [prod(frames[pair].shape[axis] for pair in enumerate(t)) for t in chosen]
+            )
+            for axis in (0, 1)
+        )
+        pieces = [
+            (h + r, w + c, e) for (r, c, e), h, w in zip(blocks, heights, widths, strict=False)
+        ]
+        return _assembled(pieces, (heights[-1], widths[-1]))
+
+    def _of_factors(self, k: int, make: Any) -> dict[tuple[int, int], sparse.coo_array]:
+        """What belongs to factor i and its eigenspace j, for all that occur, made once each."""
+        pairs = sorted({pair for chosen in self._tuples()[k] for pair in enumerate(chosen)})
+        return {(i, j): sparse.coo_array(make(i, j)) for i, j in pairs}
 
     def _places(self) -> NDArray:
         """Which frame function of each factor makes each of ours, shape (frame size, factors)."""
@@ -247,19 +220,12 @@ class Product(Basis):
         return 2 * n_chosen + sum(f._values_cost(int(f.frame_edges()[-1])) for f in self._factors())
 
     def same_place(self, differences: NDArray) -> NDArray:
-        edges = self._edges()
-        parts = [
-            f.same_place(differences[..., a:b])
-            for f, (a, b) in zip(self.factors, pairwise(edges), strict=True)
-        ]
-        return np.concatenate(parts, axis=-1)
-
-    def _edges(self) -> NDArray:
-        return np.cumsum([0] + [f.n_features for f in self.factors])
+        parts = zip(self.factors, self._split(differences), strict=True)
+        return np.concatenate([factor.same_place(part) for factor, part in parts], axis=-1)
 
     def exchanges(self) -> Maps:
         """The swap of the first two factors and the cycle of all, where they are exchangeable."""
-        check_parameters(self)
+        self._check()
         number, d = len(self.factors), self.n_features
         if not self.exchangeable or number < 2:
             return super().exchanges()
@@ -275,9 +241,13 @@ class Product(Basis):
         matrices = np.stack([np.kron(np.eye(number)[order], block) for order in orders])
         return matrices, np.zeros((len(orders), d))
 
+    @property
+    def n_orders(self) -> int:
+        return factorial(len(self.factors)) if self.exchangeable else 1
+
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         elements = np.asarray(elements)
-        d, edges = self.n_features, self._edges()
+        d, places = self.n_features, self._places_of_factors()
         if group.n_features not in (None, d):
             raise ParameterError(
                 f"{short(group)} acts on {group.n_features} coordinates, but the points of "
@@ -288,7 +258,7 @@ class Product(Basis):
         for source in np.unique(sources, axis=0):
             alike = np.flatnonzero(np.all(sources == source, axis=1))
             for i, j in enumerate(source):
-                into, out = slice(edges[i], edges[i + 1]), slice(edges[j], edges[j + 1])
+                into, out = places[i], places[j]
                 if i != j and not _equal(self.factors[i], self.factors[j]):
                     raise ParameterError(
                         f"{short(group)} does not act on the eigenfunctions of the product: it "
@@ -303,15 +273,15 @@ class Product(Basis):
 
     def _sources(self, group: Transformations, elements: NDArray) -> NDArray:
         """From which factor each factor's new coordinates come, shape (r, factors)."""
-        edges, number = self._edges(), len(self.factors)
-        points = np.zeros((number + 1, self.n_features))
+        places = self._places_of_factors()
+        points = np.zeros((len(places) + 1, self.n_features))
         draw = np.random.default_rng(1)
-        for j, (a, b) in enumerate(pairwise(edges)):
-            points[j + 1, a:b] = draw.uniform(0.1, 0.2, size=b - a)
+        for point, place in zip(points[1:], places, strict=True):
+            point[place] = draw.uniform(0.1, 0.2, size=place.stop - place.start)
         images = group.act(elements, points)
         moved = np.abs(images[:, 1:] - images[:, :1]) > 1e-8
         # depends[r, j, i]: what factor i becomes depends on factor j.
-        depends = np.stack([moved[:, :, a:b].any(axis=2) for a, b in pairwise(edges)], axis=2)
+        depends = np.stack([moved[:, :, place].any(axis=2) for place in places], axis=2)
         if np.any(depends.sum(axis=1) != 1) or np.any(depends.sum(axis=2) != 1):
             raise ParameterError(
                 f"{short(group)} does not act on the eigenfunctions of the product: it mixes the "
@@ -320,60 +290,83 @@ class Product(Basis):
         return depends.argmax(axis=1)
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        edges, factors = self._edges(), self._factors()
-        tuples = self._tuples()[k]
-        number = len(factors)
-        filled = np.array(
-            [[np.any(matrix[a:b, c:d]) for c, d in pairwise(edges)] for a, b in pairwise(edges)]
-        )
-        source = filled.argmax(axis=1)
-        sizes = [
-            [f.frame(j).shape[1] for f, j in zip(factors, chosen, strict=True)] for chosen in tuples
-        ]
+        places, tuples = self._places_of_factors(), self._tuples()[k]
+        # Whose coordinates become those of each factor.
+        source = np.array([[np.any(matrix[a, b]) for b in places] for a in places]).argmax(axis=1)
+
+        def action(i: int, j: int) -> Any:
+            into, out = places[i], places[source[i]]
+            return self._factors()[i].frame_action(j, matrix[into, out], shift[into])
+
+        actions = self._of_factors(k, action)
+        sizes = [[actions[pair].shape[0] for pair in enumerate(chosen)] for chosen in tuples]
         starts = np.cumsum([0] + [prod(shape) for shape in sizes])
         where = {chosen: place for place, chosen in enumerate(tuples)}
-        rows, columns, entries = [], [], []
-        for place, chosen in enumerate(tuples):
-            block = sparse.csr_array(np.ones((1, 1)))
-            target = [0] * number
-            for i, (factor, j) in enumerate(zip(factors, chosen, strict=True)):
-                a, b = edges[i], edges[i + 1]
-                c, d = edges[source[i]], edges[source[i] + 1]
-                action = factor.frame_action(j, matrix[a:b, c:d], shift[a:b])
-                block = sparse.kron(block, sparse.csr_array(action), format="csr")
-                target[source[i]] = j
+        pieces = []
+        for start, chosen in zip(starts, tuples, strict=False):
+            row, column, entries = _kron([actions[pair] for pair in enumerate(chosen)])
             # Slot i of the block's columns is factor source[i] of the target.
-            goal = where[tuple(target)]
+            goal = where[tuple(np.array(chosen)[np.argsort(source)].tolist())]
             order = np.arange(prod(sizes[goal])).reshape(sizes[goal]).transpose(source).ravel()
-            found = block.tocoo()
-            rows.append(starts[place] + found.row)
-            columns.append(starts[goal] + order[found.col])
-            entries.append(found.data)
-        indices = np.concatenate(rows), np.concatenate(columns)
-        return sparse.csr_array((np.concatenate(entries), indices), (starts[-1], starts[-1]))
+            pieces.append((start + row, starts[goal] + order[column], entries))
+        return _assembled(pieces, (starts[-1], starts[-1]))
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        edges, factors = self._edges(), self._factors()
-        inside = np.zeros_like(matrix)
-        for a, b in pairwise(edges):
-            inside[a:b, a:b] = matrix[a:b, a:b]
-        if np.any(np.abs(inside - matrix) > 1e-8):
+        places = self._places_of_factors()
+        if np.any(np.abs(block_diag(*[matrix[a, a] for a in places]) - matrix) > 1e-8):
             raise ParameterError(
                 "the continuous group does not act on the eigenfunctions of the product: it mixes "
                 "the coordinates of different factors"
             )
-        blocks = []
+
+        def slope(i: int, j: int) -> Any:
+            a = places[i]
+            return self._factors()[i].frame_derivative(j, matrix[a, a], shift[a])
+
+        slopes = self._of_factors(k, slope)
+        still = {pair: sparse.eye_array(m.shape[0], format="coo") for pair, m in slopes.items()}
+        pieces, start = [], 0
         for chosen in self._tuples()[k]:
-            sizes = [f.frame(j).shape[1] for f, j in zip(factors, chosen, strict=True)]
-            total = sparse.csr_array((prod(sizes), prod(sizes)))
-            for i, (factor, j) in enumerate(zip(factors, chosen, strict=True)):
-                a, b = edges[i], edges[i + 1]
-                slope = factor.frame_derivative(j, matrix[a:b, a:b], shift[a:b])
-                left = sparse.eye_array(prod(sizes[:i]), format="csr")
-                right = sparse.eye_array(prod(sizes[i + 1 :]), format="csr")
-                total = total + sparse.kron(sparse.kron(left, slope), right, format="csr")
-            blocks.append(total)
-        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+            pairs = list(enumerate(chosen))
+            for turned in pairs:
+                parts = [slopes[pair] if pair == turned else still[pair] for pair in pairs]
+                row, column, entries = _kron(parts)
+                pieces.append((start + row, start + column, entries))
+            start += prod(still[pair].shape[0] for pair in pairs)
+        return _assembled(pieces, (start, start))
+
+
+#: Rows, columns and entries of a sparse array.
+_Piece: TypeAlias = tuple[NDArray, NDArray, NDArray]
+
+
+def _kron(parts: list[sparse.coo_array]) -> _Piece:
+    """A Kronecker product; SciPy's takes a hundred times as long for small arrays."""
+    rows = columns = np.zeros(1, dtype=np.int64)
+    entries = np.ones(1)
+    for part in parts:
+        rows = np.add.outer(rows * part.shape[0], part.row).ravel()
+        columns = np.add.outer(columns * part.shape[1], part.col).ravel()
+        entries = np.multiply.outer(entries, part.data).ravel()
+    return rows, columns, entries
+
+
+def _assembled(pieces: list[_Piece], shape: tuple[int, int]) -> sparse.csr_array:
+    rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return sparse.csr_array((entries, (rows, columns)), (int(shape[0]), int(shape[1])))
+
+
+def _up_to(limit: Any) -> Any:
+    """A little above an eigenvalue: sums of eigenvalues are right up to rounding."""
+    return limit * (1 + 1e-9) + 1e-9
+
+
+def _below(factor: Basis, limit: float) -> list[Eigenspace]:
+    found = []
+    for space in takewhile(lambda s: s.eigenvalue <= _up_to(limit), factor.spectrum()):
+        found.append(space)
+        factor._check_number(len(found), limit)
+    return found
 
 
 def _equal(one: Basis, two: Basis) -> bool:

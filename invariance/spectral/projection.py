@@ -11,15 +11,17 @@ invariant subspace, which is also the average of f~ over the whole group (Reynol
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..extras import need
 from ..groups import Transformations
-from ..parameters import Array, Has, OneOf, ParameterError, check_values, short
+from ..parameters import Array, Has, OneOf, ParameterError, Whole, check_values, short
 from .actions import Actions, Symmetry
-from .base import Basis, OracleCalls
+from .base import BASIS, GROUP, Basis, OracleCalls
 from .null_space import null_projection, null_vectors, range_rows
 from .orbit_sums import orbit_average, orbit_sums
 
@@ -27,15 +29,16 @@ __all__ = ["METHODS", "invariant_subspace", "project"]
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
-
 #: In eigenspaces up to this dimension one dense null space is quicker than orbit sums before it.
 SMALL = 100
 
 _KINDS = {
     "coefficients": Array(),
-    "basis": Has("a truncated basis, such as Sphere(3, degree=4)", "spectrum", "frame_action"),
-    "group": Has("a group, such as Permutations(3)", "act") | None,
+    "basis": BASIS,
+    "group": GROUP | None,
     "method": OneOf(*METHODS),
+    "outputs": GROUP | None,
+    "n_outputs": Whole(1),
     "calls": Has("an OracleCalls", "inner_products") | None,
 }
 
@@ -46,6 +49,7 @@ def project(
     group: Transformations | None,
     *,
     method: str = "auto",
+    outputs: Transformations | None = None,
     calls: OracleCalls | None = None,
 ) -> NDArray:
     """The invariant function nearest to an expansion in eigenfunctions.
@@ -66,6 +70,12 @@ def project(
         frame. "closed_form": proposition C.2,
         ``f - B^T (B B^T)^+ B f``, dense. "qp": the quadratic program with cvxpy, an eigenspace at
         a time. "reynolds": average over all elements. "auto" takes "components" where it can.
+    outputs : group, optional
+        How values move where they are vectors: elements are written as those of ``group`` and act
+        on the m columns, which are then one function with f(g x) = g f(x), *equivariant*. Such
+        functions are the invariants of pairs of an eigenfunction and an output, so that the same
+        programs find the nearest one. As many outputs as coordinates are exchanged with factors
+        that the basis exchanges; others stay.
     calls : OracleCalls, optional
         Counts the entries of D asked for.
 
@@ -90,7 +100,7 @@ def project(
     array([3., 2., 0.])
     """
     given = {"coefficients": coefficients, "basis": basis, "group": group, "method": method}
-    check_values("project", _KINDS, given | {"calls": calls})
+    check_values("project", _KINDS, given | {"outputs": outputs, "calls": calls})
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
         raise ParameterError(
@@ -100,10 +110,12 @@ def project(
     columns = coefficients.reshape(len(coefficients), -1)
     result = np.empty_like(columns)
     made = Symmetry.listed if method == "reynolds" else Symmetry.generated
-    symmetry = made(basis, group)
+    symmetry = made(basis, group, outputs, columns.shape[1])
     for k, rows in enumerate(basis.slices()):
-        actions = Actions(basis, k, symmetry, calls)
-        result[rows] = _project_one(actions, columns[rows], method)
+        # with outputs, all columns are one vector
+        f = columns[rows] if outputs is None else columns[rows].reshape(-1, 1)
+        found = _project_one(Actions(basis, k, symmetry, calls), f, method)
+        result[rows] = found.reshape(columns[rows].shape)
     return result.reshape(coefficients.shape)
 
 
@@ -112,6 +124,8 @@ def invariant_subspace(
     group: Transformations | None,
     *,
     method: str = "auto",
+    outputs: Transformations | None = None,
+    n_outputs: int = 1,
     calls: OracleCalls | None = None,
 ) -> list[sparse.csc_array]:
     """An orthonormal basis of the invariant functions in each kept eigenspace.
@@ -122,11 +136,15 @@ def invariant_subspace(
         A truncated basis.
     group : FiniteGroup, continuous group or None
     method : {"auto", "components", "null_space"}
+    outputs : group, optional
+        As in `project`: instead, the equivariant functions with ``n_outputs`` values p.
+    n_outputs : int
     calls : OracleCalls, optional
 
     Returns
     -------
-    list of sparse arrays of shape (dimension, invariant dimension)
+    list of sparse arrays of shape (dimension, invariant dimension); with ``outputs`` (dimension p,
+    equivariant dimension), the outputs of one eigenfunction side by side
 
     Examples
     --------
@@ -138,9 +156,10 @@ def invariant_subspace(
     [1, 0, 0, 0]
     """
     kinds = _KINDS | {"method": OneOf("auto", "components", "null_space")}
-    given = {"basis": basis, "group": group, "method": method, "calls": calls}
+    given: dict[str, Any] = {"basis": basis, "group": group, "method": method, "calls": calls}
+    given |= {"outputs": outputs, "n_outputs": n_outputs}
     check_values("invariant_subspace", kinds, given)
-    symmetry = Symmetry.generated(basis, group)
+    symmetry = Symmetry.generated(basis, group, outputs, n_outputs)
     spaces = range(len(basis.labels_))
     return [_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]
 
@@ -155,14 +174,12 @@ def _vectors(actions: Actions, method: str) -> sparse.csc_array:
         defects = actions.defects()
         unit = sparse.eye_array(actions.frame.shape[0], format="csc")
         return null_vectors(defects, actions.k) if defects else unit
-    permuting, others = actions.split()
-    mixing = bool(others) or len(actions.symmetry.slopes[0]) > 0
-    if mixing and method == "components":
-        raise _no_permutation(actions)
-    if mixing and (not permuting or actions.frame.shape[0] <= SMALL):
+    permuting, others = actions.split
+    _check_permutes(actions, method)
+    if actions.mixing and (not permuting or actions.frame.shape[0] <= SMALL):
         return null_vectors(actions.defects(), actions.k)
     sums = orbit_sums(actions.frame, permuting)
-    if not mixing or sums.shape[1] == 0:
+    if not actions.mixing or sums.shape[1] == 0:
         return sums
     within = [sparse.csr_array(defect @ sums) for defect in actions.defects(others)]
     return sparse.csc_array(sums @ null_vectors(within, actions.k))
@@ -172,13 +189,10 @@ def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
     if method == "reynolds":
         return sum(matrix @ f for matrix in actions.matrices()) / len(actions.symmetry.maps[0])
     if method in ("auto", "components"):
-        permuting, others = actions.split()
-        mixing = bool(others) or len(actions.symmetry.slopes[0]) > 0
-        if not mixing:
-            return orbit_average(actions.frame, permuting, f)
-        if method == "components":
-            raise _no_permutation(actions)
-        if permuting and actions.frame.shape[0] > SMALL:
+        _check_permutes(actions, method)
+        if not actions.mixing:
+            return orbit_average(actions.frame, actions.split[0], f)
+        if actions.split[0] and actions.frame.shape[0] > SMALL:
             vectors = _vectors(actions, method)
             return np.asarray(vectors @ (vectors.T @ f))
     defects = actions.defects(every_entry=method in ("closed_form", "qp"))
@@ -195,16 +209,16 @@ def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
         inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
         return np.asarray(f - stacked.T @ (inverse @ (stacked @ f)))
     # Where the generators permute the frame, B is right entry by entry and stays sparse.
-    exact = actions.permutations() is not None
-    constraints = sparse.csr_array(sparse.vstack(defects)) if exact else range_rows(defects)
+    constraints = range_rows(defects) if actions.mixing else sparse.vstack(defects, format="csr")
     return np.stack([_quadratic_program(constraints, column) for column in f.T], axis=1)
 
 
-def _no_permutation(actions: Actions) -> ParameterError:
-    return ParameterError(
-        f"the generators do not permute the functions of eigenspace {actions.k} up to signs, so "
-        "its invariants are no orbit sums; use method='null_space' (or 'auto')"
-    )
+def _check_permutes(actions: Actions, method: str) -> None:
+    if method == "components" and actions.mixing:
+        raise ParameterError(
+            f"the generators do not permute the functions of eigenspace {actions.k} up to signs, "
+            "so its invariants are no orbit sums; use method='null_space' (or 'auto')"
+        )
 
 
 def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArray:

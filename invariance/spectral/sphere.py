@@ -31,9 +31,9 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import ParameterError, Whole, check_parameters, check_values, short
+from ..parameters import ParameterError, Whole, check_values, short
 from ..theory.soleymani2025 import sphere_dimension
-from .base import Basis, Eigenspace, Maps, signed_permutation
+from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
@@ -42,8 +42,8 @@ __all__ = ["Sphere"]
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
 HARMONICS_FROM = 9
 
-#: Other spheres go up to this degree: sum_l phi_l(x)^2 is then right to 1e-10 (S^1; less error on
-#: others) and a hundred times worse ten degrees on.
+#: Other spheres go up to this degree: sum_l phi_l(x) phi_l(y) is then right to 3e-10 of its largest
+#: value on S^1, to 1e-11 on S^3, to less on others, and thirty times worse ten degrees on.
 MONOMIALS_TO = 40
 
 #: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.
@@ -124,7 +124,7 @@ class Sphere(Basis):
         return X
 
     def _ambient(self) -> int:
-        check_parameters(self, ["n_features"])
+        self._check()
         return int(self.n_features)
 
     def _by_harmonics(self, k: int) -> bool:
@@ -134,7 +134,7 @@ class Sphere(Basis):
         if k > limit:
             raise ParameterError(
                 f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
-                f"errors are still below 1e-10, got degree {k}; lower it"
+                f"errors are still below 1e-9, got degree {k}; lower it"
                 + ("; or take Circle, whose points are angles" if d == 2 else "")
             )
         return d == 3 and k >= HARMONICS_FROM
@@ -239,7 +239,7 @@ class Sphere(Basis):
             perm, signs = structure
             target = monomial_index(d, k).find(np.sort(perm[table.variables], axis=1))
             values = np.prod(signs[table.variables], axis=1)
-            return sparse.csr_array((values, (np.arange(size), target)), (size, size))
+            return one_a_row(values, target)
         if size > DENSE_LIMIT:
             raise ParameterError(
                 f"a general orthogonal matrix acts densely on the {size} monomials of degree {k} "

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Has, Positive, Seed, check_values
+from ..parameters import Positive, Seed, check_values
 from ..theory.soleymani2025 import alpha
-from .base import Basis
+from .base import BASIS, Basis
 from .expansion import Expansion
 from .projection import invariant_subspace
 
@@ -48,7 +48,7 @@ def sobolev_target(
     1.0
     """
     kinds = {
-        "basis": Has("a basis, such as Torus(2, degree=50)", "spectrum", "truncate"),
+        "basis": BASIS,
         "smoothness": Positive(),
         "random_state": Seed(),
     }

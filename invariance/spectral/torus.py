@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Number, ParameterError, Whole, check_parameters, check_values, short
-from .base import Basis, Eigenspace, Maps, signed_permutation
+from ..parameters import Number, ParameterError, Whole, check_values, short
+from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
 
 __all__ = ["Circle", "Torus"]
@@ -69,11 +69,15 @@ class Torus(Basis):
 
     @property
     def _frequency(self) -> float:
-        check_parameters(self, ["period"])
+        self._check()
         return float(2 * np.pi / self.period)
 
+    def _dimension(self) -> int:
+        self._check()
+        return int(self.n_features)
+
     def spectrum(self) -> Iterator[Eigenspace]:
-        d = _dimension(self)
+        d = self._dimension()
         size = 64
         for level in count():
             if level >= size:
@@ -86,18 +90,18 @@ class Torus(Basis):
         levels = np.asarray(eigenvalues, dtype=float) / self._frequency**2
         # A level that is an integer up to rounding belongs to the eigenvalue it was made from.
         levels = np.floor(levels * (1 + 1e-12) + 1e-12).astype(int)
-        total = np.cumsum(sums_of_squares(_dimension(self), max(int(levels.max()), 0) + 1))
+        total = np.cumsum(sums_of_squares(self._dimension(), max(int(levels.max()), 0) + 1))
         return np.where(levels < 0, 0, total[np.maximum(levels, 0)])
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         check_values(f"{type(self).__name__}.sample", {"n": Whole(0)}, {"n": n_samples})
         rng = check_random_state(random_state)
         half = self.period / 2
-        return rng.uniform(-half, half, size=(n_samples, _dimension(self)))
+        return rng.uniform(-half, half, size=(n_samples, self._dimension()))
 
     def frequencies(self, k: int) -> NDArray:
         """The integer vectors m of the k-th kept eigenspace, shape (dimension, d)."""
-        return _frequencies(_dimension(self), self._squared_norm(self.eigenspaces_[k].label))
+        return _frequencies(self._dimension(), self._squared_norm(self.eigenspaces_[k].label))
 
     @staticmethod
     def _squared_norm(label: float) -> int:
@@ -188,34 +192,29 @@ class Torus(Basis):
             matrices[i] = rounded
         return matrices, shifts
 
+    def _index(self, k: int) -> RowIndex:
+        return _frequency_index(self._dimension(), self._squared_norm(self.eigenspaces_[k].label))
+
+    def _flipped(self, k: int, i: int) -> NDArray:
+        """Where the functions stand whose i-th frequency has the other sign."""
+        partner = self.frequencies(k).copy()
+        partner[:, i] *= -1
+        return self._index(k).find(partner)
+
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         perm, signs = _lattice_map(matrix)
         m = self.frequencies(k)
-        index = _frequency_index(_dimension(self), self._squared_norm(self.eigenspaces_[k].label))
         moved = np.zeros_like(m)
         moved[:, perm] = m
         values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)
-        size = len(m)
-        action = sparse.csr_array((values, (np.arange(size), index.find(moved))), (size, size))
-        turned = sparse.eye_array(size, format="csr")
-        for i in np.flatnonzero(wrapped(shift, self.period)):
+        action = one_a_row(values, self._index(k).find(moved))
+        for i in np.flatnonzero(wrapped(shift, self.period)).tolist():
             # cos(w(u + t)) and sin(w(u + t)) mix the functions m and m with its i-th sign changed.
             cosine, sine = _snapped(self._frequency * np.abs(m[:, i]) * shift[i])
-            partner = m.copy()
-            partner[:, i] *= -1
-            rows = np.arange(size)
-            off = -np.sign(m[:, i]) * sine
-            turn = sparse.csr_array(
-                (
-                    np.concatenate([cosine, off]),
-                    (np.tile(rows, 2), np.concatenate([rows, index.find(partner)])),
-                ),
-                (size, size),
-            )
-            turned = turned @ turn
-        result = sparse.csr_array(turned @ action)
-        result.eliminate_zeros()
-        return result
+            off = one_a_row(-np.sign(m[:, i]) * sine, self._flipped(k, i))
+            action = sparse.csr_array((sparse.diags_array(cosine) + off) @ action)
+            action.eliminate_zeros()
+        return action
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.any(matrix):
@@ -224,16 +223,9 @@ class Torus(Basis):
                 "do not keep its lattice"
             )
         m = self.frequencies(k)
-        index = _frequency_index(_dimension(self), self._squared_norm(self.eigenspaces_[k].label))
-        size = len(m)
-        total = sparse.csr_array((size, size))
-        for i in np.flatnonzero(shift):
-            partner = m.copy()
-            partner[:, i] *= -1
-            slope = -self._frequency * shift[i] * m[:, i]
-            total = total + sparse.csr_array(
-                (slope, (np.arange(size), index.find(partner))), (size, size)
-            )
+        total = sparse.csr_array((len(m), len(m)))
+        for i in np.flatnonzero(shift).tolist():
+            total = total + one_a_row(-self._frequency * shift[i] * m[:, i], self._flipped(k, i))
         total.eliminate_zeros()
         return sparse.csr_array(total)
 
@@ -301,11 +293,6 @@ class Circle(Torus):
 
     def frequencies(self, k: int) -> NDArray:
         return np.array([[k], [-k]] if k else [[0]])
-
-
-def _dimension(basis: Basis) -> int:
-    check_parameters(basis, ["n_features"])
-    return int(basis.n_features)
 
 
 def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:

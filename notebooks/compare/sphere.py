@@ -206,8 +206,7 @@ for n in (30, 100):
 
 # %% [markdown]
 # With as many landmarks as points the features can follow the noise exactly, and now and then the noisy leave-one-out error is smallest there,
-# at the weakest penalty on offer. With half as many landmarks that way is closed: at full scale the worst draw has 0.021 with 30 points and
-# 0.0061 with 100.
+# at the weakest penalty on offer. With half as many landmarks that way is closed.
 #
 # ## What it shows
 #

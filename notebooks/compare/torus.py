@@ -254,5 +254,5 @@ for method in ("krr", "spec-avg-ridge"):
 #   sample means, which vary with where the points happen to lie. Ridge regression in the same invariant subspace ends at 1.74e-3, half the plain kernel's error, but 1.6 times that of the
 #   averaged kernel. Its invariance to the last digit does not by itself make it accurate.
 # - An oddity: with 100 points that ridge regression (0.0218 ± 0.0038) is no better than the plain kernel (0.0205 ± 0.0011). Two of the eight draws
-#   make it so, 0.0438 and 0.0301 where the others have 0.0099 to 0.0212: five-fold cross-validation of 100 points has to choose among twelve
+#   make it so: five-fold cross-validation of 100 points has to choose among twelve
 #   pairs of degree and penalty, and there it chose badly.

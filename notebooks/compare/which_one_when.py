@@ -200,8 +200,8 @@ run.table(
 #   price of sorting, invariant to rounding, 0.24 of the sampled average's error on the sphere. This is a theorem about coordinates and
 #   inner products, and holds for nothing else.
 # - **Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms of their rows have 1.28 and 1.29 times the error of the average over
-#   several orders near the sorted one. Such a form jumps where two norms cross, and where they tie the numbering decides: its discrepancies on
-#   the molecules are 0.001 to 0.003.
+#   several orders near the sorted one. Such a form jumps where two norms cross, and where they tie the numbering decides, as the page on
+#   molecules shows.
 # - **Are there many samples?** Explicit features cost the number of samples only once, and a linear learner does the rest. Orbit Nystrom ends at 0.34 to 1.43 times the
 #   averaged kernel's error. Take fewer landmarks than points: `compare/sphere` shows why.
 # - **Histograms or cosines?** Histograms where templates are windows of an image (0.65 of the cosines' error on the digits that shift), cosines

@@ -66,7 +66,7 @@ run = Run(
 #
 # Five settings are worth knowing, wherever the machines stand.
 #
-# - **`--memory-limit`**: a worker takes no new work at 80 per cent of it, and is killed and replaced at 95. Some
+# - **`--memory-limit`**: a worker takes no new work at four fifths of it, and is killed and replaced at 95. Some
 #   200 MiB go to Python and its libraries before anything is computed: with too little above that, a worker
 #   pauses for ever.
 # - **`--preload`**: the worker loads the package before it reports for work. Otherwise the first block does

@@ -187,7 +187,7 @@ run.figure(
 #
 # Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner product
 # of unit vectors. That is the **full range** below, with which the claims are judged. Most of these
-# thresholds lie where nothing happens, so we also take the **range of the data**: $s$ is the 99.9 %
+# thresholds lie where nothing happens, so we also take the **range of the data**: $s$ is the $0.999$
 # quantile of the projections of the recordings themselves (no label is used). For waveforms, whose
 # inner products with noise are of the size 1/90, only the latter makes sense.
 

@@ -256,7 +256,7 @@ run.figure(
 # %% [markdown]
 # ## Memory at the size of Table 2
 #
-# 7,000 templates at 100 angles are 2.2 GB once rotated, and the products of 12,000 images with
+# 7,000 templates at 100 angles are over two gigabytes once rotated, and the products of 12,000 images with
 # them 34 GB. Neither array exists: templates are rotated, and products made, a block at a time.
 # Measured with fewer rows; the temporary arrays do not depend on their number, the features do.
 

@@ -228,7 +228,7 @@ run.figure(
 #
 # For scalings and rotations the paper's widths lie where the curve is flat at its top. Its translations are narrow if they are meant in pixels,
 # as we take them: 2 pixels gain 1.1 ± 0.5 points, two standard errors, though the best of so many settings owes something to luck.
-# If 0.3 is a share of half an image, that is 4.8 pixels, between the last two of the panel: no better than 0.3 pixels. So the unit that the paper does
+# If 0.3 is a share of half an image, that is $0.3 \times 16 = 4.8$ pixels, between the last two of the panel: no better than 0.3 pixels. So the unit that the paper does
 # not give is worth about a point at most; it is not what separates the printed rows of Table 3 from ours.
 #
 # Standard errors are those of the images. All densities share their templates, so differences between them are sharper than the

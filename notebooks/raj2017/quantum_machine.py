@@ -648,11 +648,9 @@ run.table(gains, "gains", caption="Differences in test RMSE, paired by fold (kca
 # without the five worst of each fold, and the mean absolute errors, are far steadier.
 #
 # - *Two layers.* With random Fourier features a second layer does not gain here: one layer reaches the printed number, two layers lose 0.7 ± 0.3 against it, 0.3 without the five
-#   worst molecules of each fold. With Nystrom features two layers gain 0.6 without these. An earlier run, in which all settings were compared at full scale by four inner folds,
-#   had 10.85 and 11.67 in one and two layers of random Fourier features and 12.64 and 10.58 with Nystrom features: how settings are chosen matters
-#   less than which of a few molecules they miss. A still earlier one, with settings from 300 molecules a fold, had 10.72 ± 0.22 in two layers of random
-#   Fourier features: nearer to the paper's 10.05, yet short of it by more than two standard errors, for no fold had an outlier. That this row counts as matched
-#   now is due to a wider standard error, not to a better mean.
+#   worst molecules of each fold. With Nystrom features two layers gain 0.6 without these. What earlier protocols gave stands in the ledger and on the
+#   scoreboard: how settings are chosen matters less than which of a few molecules they miss, and what made the row of random Fourier features "matched"
+#   after a first "short" was a wider standard error, not a better mean.
 # - *Random Coulomb.* Inner validation always flips negative eigenvalues and never clips them. Clipping forgets the difference between a
 #   sorted matrix and its averages; then only the smallest noise is any good, and the kernel is that of sorted matrices. The
 #   paper quotes its number and did not compute it.

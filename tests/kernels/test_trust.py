@@ -135,6 +135,7 @@ import resource, sys
 import numpy as np
 from invariance.groups import *
 from invariance.kernels import *
+from invariance.kernels.tangent import TANGENTS
 rng, sh = np.random.default_rng(0), (28, 28)
 kernel, n, d = {case}
 X = rng.random((n, d))
@@ -154,7 +155,12 @@ print((after - before) * 1024 - gram.nbytes)
         "BestFit(Gaussian(0.01), Rotations(sh, degrees=[0, 5])), 1500, 784",
         "Average(Gaussian(0.1), CircleAction([0] * 10 + [1, 1] * 20, n_nodes=16)), 3000, 50",
         "Average(Gaussian(0.1), SignFlips(20)), 2500, 20",
+        "Average(Gaussian(0.1), Rotations(sh, degrees=[0, 5]), side='both'), 1000, 784",
+        "BestFit(Locality(sh, 7), Translations(sh, max_shift=1)), 400, 784",
         "Locality(sh, 7), 600, 784",
+        "Locality(sh, 7, powers=(2, 2, 2)), 200, 784",
+        "TangentDistance(sh), 1500, 784",
+        "TangentDistance(sh, tuple(TANGENTS)[:6], side='first'), 1500, 784",
     ],
 )
 def test_memory_stays_under_its_bound(case):

@@ -204,3 +204,10 @@ def test_old_names_say_the_new_ones():
         assert RLSRegressor(lambdas=[0.1]).alphas == [0.1]
     with pytest.warns(FutureWarning, match=r"write BlockRidgeClassifier\(alpha=...\)"):
         assert BlockRidgeClassifier(lam=0.1).alpha == 0.1
+
+
+def test_constant_features_leave_the_mean():
+    y = np.array([0.0, 1.0, 1.0, 1.0])
+    for X in (np.zeros((4, 1)), np.full((4, 2), 3.0)):
+        np.testing.assert_allclose(RLSRegressor().fit(X, y).predict(X[:2]), 0.75)
+        assert RLSClassifier().fit(X, y).predict(X[:1]) == 1

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.special import eval_gegenbauer
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
 from sklearn.neighbors import KNeighborsRegressor
@@ -224,10 +225,24 @@ def test_other_spheres_are_refused_beyond_where_their_functions_hold(d):
         invariant_subspace(basis, Permutations(d))
 
 
-def test_other_spheres_hold_up_to_the_limit():
-    basis = Sphere(2, degree=40)
-    values = basis.evaluate(basis.sample(20, random_state=0))[:, basis.slices()[-1]]
-    np.testing.assert_allclose(np.sum(values**2, axis=1), basis.dimensions_[-1], rtol=1e-9)
+@pytest.mark.parametrize(("d", "k"), [(2, 40), (4, 30), (4, 40), (5, 20)])
+def test_other_spheres_hold_up_to_the_limit(d, k):
+    """Addition theorem: sum_l phi_l(x) phi_l(y) is a Gegenbauer polynomial of <x, y>.
+
+    Functions as many as the space's dimension have this sum where they are orthonormal, and only
+    there. Off by 3e-10 on S^1, 8e-12 on S^3 at degree 40, 2e-13 on S^4 at degree 30.
+    """
+    basis = Sphere(d, degree=k)
+    x = np.concatenate([basis.sample(14, random_state=0), np.eye(d)[:1], np.full((1, d), d**-0.5)])
+    frames = dict(basis._frames(np.ascontiguousarray(x.T), k))
+    values = (basis.frame(k) @ frames[k]).T
+    size, cosines = basis.dimensions_[-1], np.clip(x @ x.T, -1, 1)
+    if d == 2:
+        expected = 2 * np.cos(k * np.arccos(cosines))
+    else:
+        a = d / 2 - 1
+        expected = size * eval_gegenbauer(k, a, cosines) / eval_gegenbauer(k, a, 1.0)
+    np.testing.assert_allclose(values @ values.T / size, expected / size, atol=1e-9)
 
 
 @pytest.mark.parametrize(

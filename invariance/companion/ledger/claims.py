@@ -197,8 +197,8 @@ def _claim(index: int, entry: object) -> Claim:
         fields["paper"] = tuple(_number(where, "paper", text) for text in listed)
     needed = {"value": ("paper", "better", "margin"), "same": ("margin",)}.get(entry["kind"], ())
     if not all(entry.get(field) for field in needed):
-        listed = " and ".join(map(repr, needed))
-        raise LedgerError(f"{where}: a claim of kind {entry['kind']} needs the fields {listed}")
+        names = " and ".join(map(repr, needed))
+        raise LedgerError(f"{where}: a claim of kind {entry['kind']} needs the fields {names}")
     if "margin" in entry:
         share = _SHARE.fullmatch(entry["margin"])
         if float(_number(where, "margin", share[1] if share else entry["margin"])) < 0:

@@ -8,6 +8,7 @@ from typing import Any
 from invariance.companion.errors import LedgerError, NotebookError, hint
 from invariance.companion.ledger.claims import Ledger, load_ledger
 from invariance.companion.ledger.owner import departures
+from invariance.companion.ledger.prose import typed_results
 from invariance.companion.ledger.protocols import registered, standing
 from invariance.companion.ledger.results import read_results
 from invariance.companion.ledger.scoreboard import ScoreboardError, scoreboard, with_scoreboard
@@ -32,8 +33,9 @@ def problems(paths: Paths) -> list[str]:
     -------
     list of str
         About the form of the notebooks (parameters cell, what they read of others, kernelspec,
-        name given to ``Run``, outputs kept in the tree), claims that the ledger does not know or
-        that two notebooks record, stored results (unreadable, files missing, a verdict that does
+        name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's
+        words that are its owner's, settings that nobody chose, claims that the ledger does not
+        know or that two notebooks record, stored results (unreadable, files missing, a verdict that does
         not follow from its numbers, one that falls short at full scale and does not say why), and
         a scoreboard in ``README.md`` that differs from what they give.
     """
@@ -55,6 +57,13 @@ def problems(paths: Paths) -> list[str]:
                 "convert it with 'jupytext --to py:percent' and remove it"
             )
     found += _settings(paths, notebooks)
+    said = [text for claim in ledger.values() for text in (claim.printed, claim.says)]
+    for notebook in notebooks:
+        found += [
+            f"{notebook}: a result is typed into its text, and the published run has no such "
+            f"number: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
+            for typed in typed_results(paths, notebook, said)
+        ]
     for folder in _stored(paths):
         where = str((folder / "results.json").relative_to(paths.root))
         results, problems = read_results(folder)

@@ -45,6 +45,8 @@ class Stages:
     seeds : tuple of int
     settings : dict of Choice, or None
         What a full run reads; None where nothing is chosen, or nothing has been yet.
+    made : dict of Choice
+        What was chosen so far.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class Stages:
         self.seeds = (CHOOSING_SEED,) if self.choosing else tuple(int(seed) for seed in seeds)
         self._notebook, self._chooses = notebook, chooses
         self._measuring = not chooses
-        self._made: dict[str, Choice] = {}
+        self.made: dict[str, Choice] = {}
         full = profile == "full" and not self.choosing
         self.settings = read_settings(paths.settings(notebook)) if full and chooses else None
         self._reads = full
@@ -81,7 +83,7 @@ class Stages:
             raise RecordError(f"select({name!r}): say so with Run(..., chooses=True)")
         if self._measuring:
             raise RecordError(f"select({name!r}) after measure(): test data are at hand")
-        if name in self._made:
+        if name in self.made:
             raise RecordError(f"{name!r} is selected twice: give the second another name")
         if (score is None) == (scores is None):
             raise RecordError(f"select({name!r}): pass score or scores=")
@@ -93,7 +95,7 @@ class Stages:
         else:
             found = list(scores()) if scores else [score(entry) for entry in grid]  # type: ignore[misc]
             choice = _choice(name, plain, found, by, higher)
-        self._made[name] = choice
+        self.made[name] = choice
         return grid[plain.index(choice.chosen)]
 
     def _read(self, name: str, grid: list[Any], by: str, higher: bool) -> Choice:
@@ -112,7 +114,7 @@ class Stages:
         if self._measuring:
             raise RecordError("measure() ends the choosing, once: is Run(..., chooses=True) there?")
         if self.choosing:
-            write_settings(self._target, self._notebook, self._made)
+            write_settings(self._target, self._notebook, self.made)
             raise SystemExit(0)
         self._measuring = True
         withhold(False)

@@ -24,7 +24,7 @@ from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.ledger.results import RESULTS_SCHEMA
-from invariance.companion.ledger.settings import settings_digest
+from invariance.companion.ledger.settings import Choice, settings_digest
 from invariance.companion.ledger.verdicts import Verdict, judge
 from invariance.companion.notebook import style
 from invariance.companion.notebook.cache import cached, code_digest
@@ -198,6 +198,11 @@ class Run:
         """
         return self._stages.select(name, grid, score, by=by, higher=higher, scores=scores)
 
+    @property
+    def choices(self) -> Mapping[str, Choice]:
+        """What `select` has returned so far, by name: ``chosen``, ``grid``, ``scores``, ``se``."""
+        return dict(self._stages.made)
+
     def measure(self) -> None:
         """Choosing ends here: from now on, loaders hand out test data.
 
@@ -358,6 +363,29 @@ class Run:
             {"invariance": {"claim": claim_id}},
         )
         return verdict
+
+    def say(self, text: str, **numbers: Any) -> None:
+        """Print a sentence with numbers of this run in it, as Markdown.
+
+        Parameters
+        ----------
+        text : str
+            With fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``.
+        **numbers
+            The fields' values.
+
+        Raises
+        ------
+        RecordError
+            For a field without a number, or a number without a field.
+        """
+        try:
+            said = text.format(**numbers)
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
+        if unused := [name for name in numbers if f"{{{name}" not in text]:
+            raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
+        _display({"text/markdown": said, "text/plain": said})
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""

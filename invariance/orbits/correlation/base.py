@@ -312,7 +312,7 @@ class ShiftCorrelation(ABC):
         return [self._even, self._odd]
 
     @abstractmethod
-    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
+    def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         """What `spectra` gave, in the library of an array."""
 
     @abstractmethod
@@ -338,54 +338,46 @@ class ShiftCorrelation(ABC):
     ) -> Iterator[tuple[slice, Any]]:
         """`values` in another library, or the largest, or these and the smallest."""
         n_own, m = self.n_own, self._n_second(second)
+        reductions = [(xp.max, -np.inf), (xp.min, np.inf)][:n_extremes]
+        wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
+        shape = (len(wanted), 1, -1, 1) if self._row_axis else (*wanted.shape, 1, 1)
         for start in range(0, m, step):
             some = slice(start, min(start + step, m))
             even, odd = self._even_odd(xp, first, second, some, matrices)
-            reductions = [(xp.max, xp.maximum), (xp.min, xp.minimum)][:n_extremes]
-
-            def reduced(values: Any, reduce: Any) -> Any:
-                # The outer axis first: libraries are slow at several axes at once.
-                return reduce(reduce(values, axis=0), axis=self._row_axis)
-
+            own, rest = even[:n_own, ...], even[n_own:, ...]
             if n_extremes and self.symmetric and offsets is None:
                 size, found = xp.abs(odd), []
-                for i, (reduce, either) in enumerate(reductions):
-                    parts = []
-                    if n_own:
-                        parts.append(reduce(even[:n_own, ...], axis=0))
-                    if odd.shape[0]:
-                        rest = even[n_own:, ...]
-                        parts.append(reduce(rest - size if i else rest + size, axis=0))
-                    both = parts[0] if len(parts) == 1 else either(*parts)
-                    found.append(reduce(both, axis=self._row_axis))
+                for i, (reduce, _) in enumerate(reductions):
+                    values = xp.concat([own, rest - size if i else rest + size], axis=0)
+                    found.append(reduce(reduce(values, axis=0), axis=self._row_axis))
                 yield some, found
                 continue
-            rest = even[n_own:, ...]
-            values = xp.concat([even[:n_own, ...], rest + odd, rest - odd], axis=0)
-            wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
-            shape = (*wanted.shape, 1, 1) if not self._row_axis else (len(wanted), 1, -1, 1)
+            values = xp.concat([own, rest + odd, rest - odd], axis=0)
             if offsets is not None:
-                own = xp.concat([offsets[0, ...], offsets[1, n_own:, ...]], axis=0)[:, :, some]
-                if self._row_axis:
-                    own = xp.permute_dims(own, (0, 2, 1))
-                values = values - own[..., None]
+                less = xp.concat([offsets[0, ...], offsets[1, n_own:, ...]], axis=0)[:, :, some]
+                less = xp.permute_dims(less, (0, 2, 1)) if self._row_axis else less
+                values = values - less[..., None]
+            known = xp.asarray(wanted.reshape(shape), device=values.device)
+
+            def where_wanted(fill: float, values: Any = values, known: Any = known) -> Any:
+                return (
+                    values if wanted.all() else xp.where(known, values, xp.full_like(values, fill))
+                )
+
             if n_extremes:
-                every = bool(wanted.all())
-                fills = [xp.full_like(values, fill) for fill in (-np.inf, np.inf)[:n_extremes]]
-                known = xp.asarray(wanted.reshape(shape), device=values.device)
+                # The outer axis first: libraries are slow at several axes at once.
                 yield (
                     some,
                     [
-                        reduced(values if every else xp.where(known, values, fill), reduce)
-                        for (reduce, _), fill in zip(reductions, fills, strict=False)
+                        reduce(reduce(where_wanted(fill), axis=0), axis=self._row_axis)
+                        for reduce, fill in reductions
                     ],
                 )
                 continue
-            if not wanted.all():
-                known = xp.asarray(wanted.reshape(shape), device=values.device)
-                values = xp.where(known, values, xp.zeros_like(values))
+            values = where_wanted(0.0)
             if not self._row_axis:
-                values = xp.reshape(values, (-1, *values.shape[2:]))[:, :, None, :]
+                values = xp.reshape(values, (-1, 1, *values.shape[2:]))
+                values = xp.permute_dims(values, (0, 2, 1, 3))
             yield some, values
 
     def every(self, first: NDArray[Any], second: list[NDArray[Any]]) -> NDArray[Any]:

@@ -113,7 +113,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         parts = [A for M in (self._rows_of_real, self._rows_of_others) for A in (M.real, M.imag)]
         return [*super().matrices(), *parts]
 
-    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
+    def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return [(like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra]
 
     def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:

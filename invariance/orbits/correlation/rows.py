@@ -102,7 +102,7 @@ class RowCorrelation(ShiftCorrelation):
         )
         return own
 
-    def second_arrays(self, xp: Any, spectra: list[NDArray[Any]], like_this: Any) -> Any:
+    def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return like(spectra[0], like_this)
 
     def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:

@@ -30,11 +30,11 @@ __all__ = [
 _KINDS: dict[str, Kind] = {
     "projections": Array(2),
     "others": Array(1),
-    "s": Positive(),
+    "s": Number(1e-100),
     "kernel": Array(),
     "plain": Array(),
     "eps": Positive(),
-    "eps0": Positive(),
+    "eps0": Number(1e-100),
     "delta": PROBABILITY,
     "n_points": Number(1),
     "n_bins": SIZE,

@@ -329,3 +329,11 @@ def test_cache_refuses_what_has_state(project):
 
 def test_score_is_exported():
     assert Score(1.0).se == 0.0
+
+
+def test_say_prints_what_was_measured(batch, capsys):
+    batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)
+    assert "97.25 % with 7,000 templates" in capsys.readouterr().out
+    for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):
+        with pytest.raises(RecordError, match="say"):
+            batch.say(text, **numbers)

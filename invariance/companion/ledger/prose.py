@@ -1,0 +1,113 @@
+"""Results are not typed into prose: `typed_results` finds those that no run has printed.
+
+A number in a text cell states a result when it has a decimal point or an exponent, or is followed
+by a percent sign or "±". It may stand there if the notebook's code has it (a setting), the ledger
+prints it (the paper's), or the published results hold it, rounded as it is typed. Anything else is
+to be printed by the run: ``run.say("{best:.2f} % are right", best=...)``.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from invariance.companion.errors import NotebookError
+from invariance.companion.paths import Paths
+from invariance.companion.source import notebook_code, read_notebook
+
+__all__ = ["typed_results"]
+
+_NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(e[-+−]?\d+)?(?![\w]*\d)")
+_UNIT = re.compile(r"\s*(?:%|per cent\b|±)")
+# formulas, code, addresses and places in a paper state no results
+_APART = re.compile(
+    r"\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`|\]\([^)]*\)|\w+://\S+"
+    r"|\b(?:sections?|lemmas?|theorems?|remarks?|examples?|propositions?|appendix)\s[\d.]+",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[str]:
+    """Numbers in a notebook's text cells that state a result and stand nowhere else.
+
+    Parameters
+    ----------
+    paths : Paths
+    notebook : str
+    printed : iterable of str
+        What the papers print, as the ledger has it.
+
+    Returns
+    -------
+    list of str
+        Each with a few words around it.
+    """
+    source = paths.source(notebook)
+    try:
+        cells = [c.source for c in read_notebook(source).cells if c.cell_type == "markdown"]
+        code = notebook_code(source).replace("_", "")
+    except NotebookError:
+        return []  # `invariance check` has reported it
+    known = {_plain(m[1]) for text in (code, *printed) for m in _NUMBER.finditer(text)}
+    measured: list[float] | None = None
+    found = []
+    for cell in cells:
+        text = " ".join(_APART.sub(" ", cell).split())
+        for match in _NUMBER.finditer(text):
+            number = _plain(match[1])
+            states = "." in number or match[2] or _UNIT.match(text, match.end())
+            if not states or (number in known and not match[2]):
+                continue
+            if measured is None:
+                measured = list(_published(paths.published(notebook)))
+            if not _holds(measured, number, (match[2] or "").replace("−", "-")):
+                around = text[max(0, match.start() - 40) : match.end() + 20]
+                found.append(f"{match[0]} in '... {around} ...'")
+    return found
+
+
+def _plain(number: str) -> str:
+    return number.replace(",", "")
+
+
+def _holds(measured: list[float], number: str, exponent: str) -> bool:
+    """Whether a measured number, or a hundred times it, rounds to what is typed."""
+    unit = float(f"1{exponent}") if exponent else 1.0
+    step = unit * 10.0 ** -len(number.partition(".")[2])
+    typed = float(number) * unit
+    return any(abs(abs(m) * scale - typed) <= 0.51 * step for m in measured for scale in (1, 100))
+
+
+def _published(folder: Path) -> Iterator[float]:
+    """Every number of the published results: recorded ones, tables, captions and notes."""
+    try:
+        content = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        tables = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.csv"))]
+    except (OSError, ValueError):
+        return
+    if isinstance(content, dict):
+        content.pop("volatile", None)
+        content.pop("provenance", None)
+    yield from _numbers(content)
+    for table in tables:
+        yield from _numbers(list(csv.reader(io.StringIO(table))))
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    match value:
+        case bool():
+            return
+        case int() | float():
+            yield float(value)
+        case str():
+            for found in _NUMBER.finditer(value):
+                yield float(_plain(found[1]) + (found[2] or "").replace("−", "-"))
+        case list():
+            for item in value:
+                yield from _numbers(item)
+        case dict():
+            for item in value.values():
+                yield from _numbers(item)

@@ -1,0 +1,123 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # From a trained model to production
+#
+# The model is chosen. What will it cost, how is it stored, and how does it answer a million questions within a memory that is fixed?
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+
+# %%
+# The laboratory of this repository keeps what the notebook makes; nothing below needs it.
+from invariance.companion import Run
+
+run = Run("guides/production", profile=profile, seed=seed)
+
+# %%
+import tempfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.pipeline import make_pipeline
+
+import invariance
+from invariance import config_context
+from invariance.features import OrbitFourier
+from invariance.groups import Translations
+from invariance.kernels import BestFit, Gaussian
+from invariance.linear import BlockRidgeClassifier, RLSClassifier
+from invariance.parallel import by_rows
+
+digits = load_digits()
+X, y = digits.data / 16, digits.target
+X_train, y_train, X_new, y_new = X[:1000], y[:1000], X[1000:], y[1000:]
+shifts = Translations((8, 8), max_shift=1)
+
+# %% [markdown]
+# ## 1. Cost before work
+#
+# Every kernel and feature map says what it will do, how long on one core and in how much memory. A kernel's prediction costs as much
+# per new point as there are training points; features cost the same however many there were.
+
+# %%
+kernel = BestFit(Gaussian(0.05), shifts)
+print("fit     ", kernel.explain(X_train))
+print("predict ", kernel.explain(X_new, X_train))
+many = np.tile(X_train, (100, 1))
+print("many    ", kernel.explain(many, X_train))
+features = OrbitFourier(shifts, 300, gamma=0.05, random_state=seed).fit(X_train)
+print("features", features.explain(many))
+
+# %% [markdown]
+# ## 2. Fit, and store
+#
+# A fitted pipeline is a Python object; joblib writes it to a file. Store beside it which versions made it: a pickle is read by the
+# versions that wrote it, and by no others with any guarantee. Read only files that you wrote: a pickle can run code.
+
+# %%
+model = make_pipeline(features, RLSClassifier()).fit(X_train, y_train)
+folder = tempfile.TemporaryDirectory()  # your own folder, in earnest
+path = Path(folder.name) / "digits.joblib"
+versions = {"invariance": invariance.__version__, "numpy": np.__version__}
+joblib.dump({"model": model, "versions": versions, "n_features": X.shape[1]}, path, compress=3)
+print(f"{path.name}: {path.stat().st_size / 2**20:.2f} MiB")
+
+# %% [markdown]
+# On the other machine. The first check is for the versions, the second for the answers: a few points with known answers travel with
+# the model.
+
+# %%
+stored = joblib.load(path)
+assert stored["versions"]["numpy"] == np.__version__, "made by another NumPy: compare answers first"
+assert np.array_equal(stored["model"].predict(X_new[:20]), model.predict(X_new[:20]))
+answers = stored["model"].predict_proba(X_new)
+print(
+    f"accuracy {stored['model'].score(X_new, y_new):.3f}; most certain answer {answers.max():.3f}"
+)
+
+# %% [markdown]
+# ## 3. Many points, fixed memory
+#
+# Temporary arrays are bounded (256 MiB unless told otherwise), results are not: predict a million points by blocks of rows.
+# `by_rows` does, in processes where joblib has some (`joblib.parallel_config`), and keeps the order.
+
+# %%
+with config_context(block_bytes=32 * 2**20):
+    predicted = by_rows(stored["model"].predict, X_new, block_rows=200)
+assert np.array_equal(predicted, model.predict(X_new))
+print(predicted.shape)
+
+# %% [markdown]
+# ## 4. When new labels arrive
+#
+# `BlockRidgeClassifier` keeps sums, and sums can be added to: no training point is needed again.
+
+# %%
+learner = BlockRidgeClassifier(alpha=1e-4)
+for rows in np.array_split(np.arange(1000), 5):
+    learner.partial_fit(features.transform(X_train[rows]), y_train[rows], classes=np.arange(10))
+print(f"after {learner.n_seen_} points: {learner.score(features.transform(X_new), y_new):.3f}")
+
+# %% [markdown]
+# ## 5. What to watch
+#
+# - **The inputs**: a value that is not finite, or a row of another length, is refused with a message that names it. Log it.
+# - **The symmetry**: the share of answers that change when a new point is moved tells early that inputs have drifted.
+
+# %%
+from invariance.evaluation import share_of_changes
+
+changed = share_of_changes(stored["model"].predict, shifts, X=X_new[:50])
+print(f"{100 * changed:.1f} % of answers change under a shift by one pixel")

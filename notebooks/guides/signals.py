@@ -1,0 +1,120 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Signals
+#
+# One-dimensional recordings whose beginning is chance: heart beats, waveforms, spectra with a drifting axis. Which of the four ways
+# to say "a shift does not matter" fits yours?
+#
+# | your signals | take |
+# |---|---|
+# | periodic, one full period a row | `CyclicShifts(d)`: exact and quick |
+# | a pulse on a silent background, never cut | `Translations(d, max_shift, boundary="zero")` with `BestFit` |
+# | windows of something longer, with levels of their own | `OverlapFit(base, Translations(d, max_shift))` |
+# | very many of them | features: `OrbitFourier`, `GroupCDF`, `MaxFilter` over `Translations` |
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+
+# %%
+# The laboratory of this repository keeps what the notebook makes; nothing below needs it.
+from invariance.companion import Run
+
+run = Run("guides/signals", profile=profile, seed=seed)
+
+# %%
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from invariance.features import OrbitFourier
+from invariance.groups import CyclicShifts, Translations
+from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, OverlapFit
+from invariance.linear import RLSClassifier
+
+rng = np.random.default_rng(seed)
+
+# %% [markdown]
+# ## One row, one signal
+#
+# 64 samples, three kinds of pulse somewhere in the window, and a level that differs from recording to recording.
+
+# %%
+t = np.arange(64)
+
+
+def record(n, level):
+    kinds, places = rng.integers(3, size=n), rng.integers(20, 45, size=n)
+    u = t - places[:, None]
+    pulse = np.exp(-(u**2) / 30) * np.where(kinds == 0, 1.0, np.where(kinds == 1, 0, -1))[:, None]
+    pulse += (kinds == 1)[:, None] * np.exp(-(u**2) / 30) * np.cos(u / 1.5)
+    return pulse + level * rng.standard_normal((n, 1)) + 0.1 * rng.standard_normal((n, 64)), kinds
+
+
+shifts = Translations(64, max_shift=24, boundary="zero")  # a length will do for a shape
+print(shifts.order, "shifts; a point has shape", shifts.shape)
+
+# %% [markdown]
+# ## Four kernels, with and without levels
+#
+# Best fits need not be positive definite, and zero-filled shifts of one argument not even symmetric. `GramTransformer` takes points
+# to rows of a repaired Gram matrix, at training and at prediction alike; whatever learner takes a precomputed kernel comes after it.
+
+# %%
+kernels = {
+    "plain": Gaussian(0.1),
+    "average, cyclic": Average(Gaussian(0.1), CyclicShifts(64)),
+    "best fit, zero-filled": BestFit(Gaussian(0.1), shifts),
+    "overlap": OverlapFit(Gaussian(0.1), shifts),
+    "overlap, normalised": OverlapFit(Gaussian(2.0), shifts, scale="standard"),
+}
+for level in (0.0, 2.0):
+    (X, y), (Z, truth) = record(60, level), record(200, level)
+    print(f"level of size {level}:")
+    for name, kernel in kernels.items():
+        model = make_pipeline(
+            GramTransformer(kernel, repair="clip"), RLSClassifier(kernel="precomputed")
+        )
+        accuracy = model.fit(X, y).score(Z, truth)
+        print(f"  {name:24s} {100 * accuracy:5.1f} %")
+
+# %% [markdown]
+# Without levels all four know enough. With levels a zero-filled shift brings in a step as large as the level, and the best fit
+# follows the step; on the overlap there is none. `scale="standard"` also removes what is left of level and gain.
+#
+# ## Several channels
+#
+# A signal of three channels has shape (1, length, 3), the channels of a sample beside each other; all move together.
+
+# %%
+channels = Translations((1, 64, 3), max_shift=8, boundary="zero")
+recordings = rng.standard_normal((5, 64, 3))
+print(OverlapFit(Gaussian(0.01), channels)(recordings.reshape(5, -1)).shape)
+
+# %% [markdown]
+# ## In a pipeline, and for many signals
+#
+# The same in front of a support vector machine. For a hundred thousand signals take features, whose cost grows with their number alone.
+
+# %%
+svm = make_pipeline(
+    GramTransformer(kernels["overlap"], repair="clip"), SVC(kernel="precomputed", C=100)
+)
+print("SVC:", svm.fit(X, y).score(Z, truth))
+features = make_pipeline(
+    OrbitFourier(CyclicShifts(64), 200, gamma=0.1, random_state=seed), RLSClassifier()
+)
+print("features:", features.fit(X, y).score(Z, truth))
+print(kernels["overlap"].explain(np.zeros((10_000, 64))))
+
+# %% [markdown]
+# `compare/signals` measures all of this over ten draws.

@@ -261,4 +261,4 @@ def test_explain_counts_pairs_of_points():
     points = sum(map(len, SETS)) * sum(map(len, OTHERS))
     told = SetKernel(Gaussian(1.0)).explain(X, Z)
     assert told.way == "pairs of points"
-    assert told.operations == points * (2 * 2 + 40)
+    assert told.operations == points * (2 * 2 + 600)

@@ -280,7 +280,9 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
-            and (array <= self.most if self.most is not None else np.abs(array) <= 1e150).all()
+            and (
+                array <= self.most if self.most is not None else np.abs(array) <= np.float64(1e150)
+            ).all()
         )
 
     @property

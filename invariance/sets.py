@@ -148,7 +148,7 @@ class PointSets:
             weights of a set that are all zero.
         """
         points = rows.reshape(len(rows), -1, d)
-        there = ~np.isnan(points).all(axis=2)
+        there: NDArray[Any] = ~np.asarray(np.isnan(points).all(axis=2))
         counts = there.sum(axis=1)
         values = points[there]
         if not np.isfinite(values).all():

@@ -20,11 +20,12 @@ _KINDS = {
     "elements": Array(1, above=0) | None,
     "cutoff": Positive(),
     "unit": Positive(),
+    "width": Positive(),
     "n_pairs": Whole(1),
     "n_triples": Whole(0),
 }
-#: Widths and decays of Christensen et al. 2020, in angstroms.
-_PAIR_WIDTH, _PAIR_DECAY = 0.32, 1.8
+#: Constants of Christensen et al. 2020, in angstroms.
+_PAIR_DECAY = 1.8
 _TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
 #: Bytes of the triples of some molecules.
 _BYTES = 2**25
@@ -37,6 +38,7 @@ def atom_environments(
     elements: ArrayLike | None = None,
     cutoff: float = 8.0,
     unit: float = 1.0,
+    width: float = 0.32,
     n_pairs: int = 24,
     n_triples: int = 20,
 ) -> Floats:
@@ -62,6 +64,8 @@ def atom_environments(
         In angstroms.
     unit : float
         An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
+    width : float
+        Of the bumps of pairs: eta_2 of the paper, in square angstroms.
     n_pairs, n_triples : int
         Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
 
@@ -85,7 +89,7 @@ def atom_environments(
     ((1, 3, 169), True)
     """
     given = {"positions": positions, "charges": charges, "elements": elements, "cutoff": cutoff}
-    given |= {"unit": unit, "n_pairs": n_pairs, "n_triples": n_triples}
+    given |= {"unit": unit, "width": width, "n_pairs": n_pairs, "n_triples": n_triples}
     check_values("atom_environments", _KINDS, given)
     with np.errstate(over="ignore"):
         R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
@@ -108,19 +112,23 @@ def atom_environments(
         )
     is_kind = (Z[..., None] == kinds).astype(float)
     n, a = Z.shape
-    width = len(kinds) * n_pairs + len(kinds) * (len(kinds) + 1) * n_triples
-    atoms = np.full((n, a, 1 + width), np.nan)
+    size = len(kinds) * n_pairs + len(kinds) * (len(kinds) + 1) * n_triples
+    atoms = np.full((n, a, 1 + size), np.nan)
     for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(R[some], is_kind[some], cutoff, n_pairs, n_triples)
+        atoms[some, :, 1:] = _environments(
+            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
+        )
     atoms[..., 0] = Z
     atoms[Z == 0] = np.nan
     return atoms
 
 
-def _environments(R: Floats, is_kind: Floats, cutoff: float, n_pairs: int, n_triples: int) -> Any:
+def _environments(
+    R: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int, n_triples: int
+) -> Floats:
     """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
     n, a, e = is_kind.shape
-    there = is_kind.any(axis=2)
+    there = np.asarray(is_kind.any(axis=2))
     both = there[:, :, None] & there[:, None] & ~np.eye(a, dtype=bool)
     difference = R[:, :, None] - R[:, None]
     distance = np.sqrt(np.einsum("nijc,nijc->nij", difference, difference))
@@ -135,7 +143,7 @@ def _environments(R: Floats, is_kind: Floats, cutoff: float, n_pairs: int, n_tri
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
 
     reads = np.linspace(0, cutoff, n_pairs + 1)[1:]
-    spread = np.log1p(_PAIR_WIDTH / distance**2)[..., None]
+    spread = np.log1p(width / distance**2)[..., None]
     bumps = (np.log(reads) - np.log(distance)[..., None] + spread / 2) ** 2
     bumps = np.exp(-bumps / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * reads)
     bumps *= (near * distance**-_PAIR_DECAY)[..., None]

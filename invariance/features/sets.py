@@ -174,9 +174,11 @@ class SetFeatures(FeatureMap):
         parts, found = self._sets(X).by_label(), []
         for label, part in parts.items():
             fitted = self.features_.get(label)
+            if fitted is None:
+                continue
             if hasattr(fitted, "explain"):
                 found.append(fitted.explain(part.values))
-            elif fitted is not None:
+            else:
                 cost = 2.0 * part.values.size * self._widths[label]
                 seconds = cost / rate(part.values.dtype.name)
                 found.append(Explanation("features of points", cost, 0, seconds, {}))

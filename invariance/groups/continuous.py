@@ -25,7 +25,9 @@ class ContinuousGroup(Group):
     which is how `invariance.spectral` finds the invariants without any element of the group.
     """
 
-    order: float = inf
+    @property
+    def order(self) -> float:
+        return inf
 
     @abstractmethod
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:

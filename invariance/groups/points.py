@@ -141,6 +141,6 @@ class OnPoints(Transformations):
         points, moved = X.reshape(-1, self.n_coordinates), self._moved()
         there = ~np.isnan(points).any(axis=1)
         result = np.repeat(points[None], len(elements), axis=0)
-        places = np.ix_(range(len(elements)), np.flatnonzero(there), moved)
+        places = np.ix_(np.arange(len(elements)), np.flatnonzero(there), np.array(moved))
         result[places] = self.group.act(elements, points[there][:, moved])
         return result.reshape(len(elements), *X.shape)

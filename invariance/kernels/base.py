@@ -215,7 +215,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         check_parameters(self)
         kernel, (X,) = on_rows(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
-            values = kernel._diag(X)
+            values: Array = kernel._diag(X)
         _check_finite(self, values, X)
         return values
 
@@ -231,11 +231,11 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         True
         """
         Y = X if Y is None else Y
-        some = [np.asarray(A)[:64] for A in (X, Y)]
-        self(*some)  # what a first call costs more
+        first, second = np.asarray(X), np.asarray(Y)
+        self(first[:64], second[:64])  # what a first call costs more
         start = perf_counter()
-        self(*some)
-        pairs = len(np.asarray(X)) * len(np.asarray(Y)) / (len(some[0]) * len(some[1]))
+        self(first[:64], second[:64])
+        pairs = max(1, len(first) / 64) * max(1, len(second) / 64)
         seconds = pairs * (perf_counter() - start)
         return Explanation("evaluation", seconds * rate("float64"), 0.0, seconds, {})
 

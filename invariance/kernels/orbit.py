@@ -138,4 +138,5 @@ class OrbitKernel(Kernel):
         kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
         kernel._check(rows[0].shape[1])
         orbits, reduction = kernel._plan(rows[-1])
-        return orbits.explain(rows[0], reduction)
+        told: Explanation = orbits.explain(rows[0], reduction)
+        return told

@@ -71,7 +71,7 @@ class _OfSets(Kernel):
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
-        one, *rest = (kernel._points(A) for A in rows)  # type: ignore[attr-defined]
+        one, *rest = (kernel._points(A) for A in rows)
         two, d = rest[0] if rest else one, one.values.shape[1]
         others = two.by_label()
         pairs = float(

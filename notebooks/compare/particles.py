@@ -96,7 +96,9 @@ for M in PARTICLES:
             "seconds, expected": expected.seconds,
         }
     )
-run.table(rows, "dimensions", caption="What is kept, what of it is invariant, and what was foreseen.")
+run.table(
+    rows, "dimensions", caption="What is kept, what of it is invariant, and what was foreseen."
+)
 print(pd.DataFrame(rows).round(2).to_string(index=False))
 
 # %% [markdown]
@@ -162,7 +164,7 @@ panels = {
     "seconds": "CPU seconds",
 }
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8))
-for axis, (column, label) in zip(axes, panels.items()):
+for axis, (column, label) in zip(axes, panels.items(), strict=True):
     for method, name in NAMES.items():
         rows = table[table.method == method]
         style = look(method.split("-")[0] if method.startswith("local") else method)._asdict()

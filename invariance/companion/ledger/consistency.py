@@ -35,9 +35,9 @@ def problems(paths: Paths) -> list[str]:
         About the form of the notebooks (parameters cell, what they read of others, kernelspec,
         name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's
         words that are its owner's, settings that nobody chose, claims that the ledger does not
-        know or that two notebooks record, stored results (unreadable, files missing, a verdict that does
-        not follow from its numbers, one that falls short at full scale and does not say why), and
-        a scoreboard in ``README.md`` that differs from what they give.
+        know or that two notebooks record, stored results (unreadable, files missing, a verdict
+        that does not follow from its numbers, one that falls short at full scale and does not
+        say why), and a scoreboard in ``README.md`` that differs from what they give.
     """
     try:
         ledger = load_ledger(paths.ledger)

@@ -215,7 +215,9 @@ def _configuration(book: Book) -> dict[str, Any]:
             "footer_start": [],
             "footer_end": [],
         },
-        "html_sidebars": {"index": []},
+        # a class has its module's page one step up; a list of siblings on each would be a megabyte
+        "html_sidebars": {name: [] for name in ("index", "about", "cheatsheet", "api/*.[A-Z]*")},
+        "html_context": {"default_mode": "auto"},
         "copybutton_prompt_text": r">>> |\.\.\. ",
         "copybutton_prompt_is_regexp": True,
     }

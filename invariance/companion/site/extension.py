@@ -1,6 +1,5 @@
 """The Sphinx extension: directives for claims, verdicts, scoreboard, notebooks and galleries."""
 
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import GALLERY
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS
+from ..notebook.figures import light_png
 from . import reference, widgets
 from .cells import Output, Page
 from .findings import Finding, found
@@ -63,22 +63,8 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
-            (self.pictures / name).write_bytes(_smaller(content, most))
+            (self.pictures / name).write_bytes(light_png(content, most=most))
         return f"/{self.pictures.name}/{name}"
-
-
-def _smaller(png: bytes, most: int) -> bytes:
-    """A picture of bounded width, in 128 colours where that saves a third or more."""
-    from PIL import Image
-
-    stream = io.BytesIO()
-    with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
-        flat = picture.convert("RGB")
-        flat.thumbnail((most, 4 * most))
-        flat.quantize(128, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
-        resized = picture.width > most
-    smaller = stream.getvalue()
-    return smaller if resized or len(smaller) < len(png) * 2 / 3 else png
 
 
 def _verdict(verdict: str) -> nodes.inline:
@@ -204,7 +190,8 @@ class _Shown(SphinxDirective):
     def scoreboard(self) -> Iterator[nodes.Node]:
         """Counts by paper, what fell short and why, and a dot plot per paper."""
         rows = self.material.rows
-        known = [*VERDICTS, *sorted({row.verdict for row in rows} - set(VERDICTS))]
+        total = Counter(row.verdict for row in rows)
+        known = [*(v for v in VERDICTS if total[v]), *sorted({*total} - {*VERDICTS})]
         papers = [
             (link(self.page, f"papers/{p.key}", p.short), p.rows) for p in self.material.papers
         ]

@@ -13,6 +13,7 @@ from ..ledger.verdicts import KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
 from .material import Material, Notebook, Outcome, Row, collect
+from .widgets import moving_orbit
 
 __all__ = ["pages", "write_pages"]
 
@@ -21,7 +22,7 @@ _ROWS = 12  # of a table; the file has them all
 
 
 def write_pages(paths: Paths) -> list[Path]:
-    """Write ``figures/README.md`` and ``figures/<paper>/<name>.md``; pages of no result go.
+    """Write ``figures/README.md``, its picture and ``figures/<paper>/<name>.md``; others go.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def pages(paths: Paths) -> dict[Path, str]:
     for name, notebook in material.notebooks.items():
         if notebook.published:
             found[name] = _page(notebook, notebook.published, claims[name])
-    return {
+    return {paths.figures / "orbit.svg": moving_orbit()} | {
         paths.figures / f"{name}.md": _FIRST + "\n".join(lines) + "\n"
         for name, lines in found.items()
     }

@@ -16,7 +16,7 @@ import numpy as np
 
 from .svg import draw, line, start, write
 
-__all__ = ["WIDGETS", "Widget"]
+__all__ = ["WIDGETS", "Widget", "moving_orbit"]
 
 _WIDTH, _HEIGHT = 640, 225
 
@@ -125,6 +125,31 @@ def orbit(n: int = 8, between: int = 5) -> Widget:
         "turn with it, and their cumulative distribution does not move."
     )
     return Widget(alt, said, picture, plays=True)
+
+
+_ORBIT_STYLE = """
+text { font: 12px sans-serif; fill: #444 } .axis { fill: none; stroke: #767676 }
+.tone0 { fill: #0072b2 } .tone1 { fill: #d55e00 } .tone2 { fill: #009e73 } .tone3 { fill: #9a5fb0 }
+.still { fill: none; stroke: #009e73; stroke-width: 2.5 }
+@media (prefers-color-scheme: dark) { text { fill: #ccc } }
+@media (prefers-reduced-motion: no-preference) {
+g.turning { animation: turn 16s linear infinite }
+g.sliding { animation: slide 16s linear infinite } }
+@keyframes turn { to { transform: rotate(360deg) } }
+@keyframes slide { from { transform: translateX(-160px) } to { transform: translateX(0) } }
+"""
+
+
+def moving_orbit() -> str:
+    """The picture of an orbit as a file that moves by itself, where motion is welcome."""
+    svg = orbit().picture(0)
+    turning, sliding = [g for g in svg.iter("g") if not g.get("transform", "").endswith("112)")]
+    turning.set("class", "turning")
+    sliding.set("class", "sliding")
+    style = Element("style")
+    style.text = _ORBIT_STYLE
+    svg.insert(0, style)
+    return tostring(svg, encoding="unicode") + "\n"
 
 
 @cache

@@ -111,7 +111,8 @@ class Whole(Kind):
 
     @property
     def words(self) -> str:
-        return "a whole number" + _range(self.least, self.most)
+        bounded = self.most is not None and self.most < 2**62  # beyond, a bound tells nobody much
+        return "a whole number" + _range(self.least, self.most if bounded else None)
 
 
 @dataclass(frozen=True)

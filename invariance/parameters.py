@@ -153,7 +153,7 @@ class Number(Kind):
 
 def _beyond(value: Real) -> bool:
     """Whether a number is too large to compute with."""
-    return abs(value) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
+    return abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
 
 
 def Positive() -> Number:
@@ -280,7 +280,9 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
-            and (array <= self.most if self.most is not None else np.abs(array) <= 1e150).all()
+            and (
+                array <= self.most if self.most is not None else np.abs(array) <= np.float64(1e150)
+            ).all()
         )
 
     @property
@@ -400,7 +402,7 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
             if isinstance(value, type):
                 hint = f"; make an instance of the class, {value.__name__}(...)"
             elif (
-                isinstance(value, Real)
+                isinstance(value, (int, float))
                 and 0 < abs(value) < float("inf")
                 and not 1e-300 <= abs(value) < 2**31
             ):

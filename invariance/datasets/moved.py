@@ -129,6 +129,7 @@ def make_rotated_mnist(
     n_test: int | None = 50_000,
     interpolation: int | None = None,
     noise: float = 0.0,
+    never_test: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Dataset:
     """Images rotated by uniformly random angles, in either paper's way.
@@ -154,6 +155,9 @@ def make_rotated_mnist(
     noise : float
         Standard deviation of normal noise on every pixel; the paper adds 0.1 on the canvas, its
         public code none.
+    never_test : array-like of int, or None
+        Without a canvas: images that never come into the test part, such as those that settings
+        were chosen on in another draw.
     random_state : int, RandomState or None
 
     Returns
@@ -188,7 +192,17 @@ def make_rotated_mnist(
                 f"{n_train} training and {n_test} test images were asked for, {len(pixels)} are "
                 "there: give smaller n_train and n_test"
             )
-        rows = rng.permutation(len(pixels))[:n_used]
+        rows = rng.permutation(len(pixels))
+        if never_test is not None:
+            free = rows[~np.isin(rows, never_test)]
+            tests = free[len(free) - (n_used - n_train) :]
+            if len(tests) < n_used - n_train:
+                raise ParameterError(
+                    f"{n_used - n_train} test images were asked for, {len(free)} are there without "
+                    "those of never_test"
+                )
+            rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
+        rows = rows[:n_used]
         degrees = rng.uniform(-180, 180, size=n_used)
         order = 1 if interpolation is None else interpolation
         shape, description = pixels.shape[1:], f"{name} rotated in its frame (rebuilt)"

@@ -84,9 +84,10 @@ class InvariantLearner(BaseEstimator):
         """Values of the invariant functions, shape (n, r), or (n p, r) of p outputs that turn."""
         D = self.basis_.n_functions_
         p, r = self.vectors_.shape[0] // D, self.vectors_.shape[1]
-        # The outputs of a function stand side by side.
-        side_by_side = sparse.csr_array(self.vectors_.reshape((D, p * r)))
-        return self.basis_.combine(X, side_by_side, calls=calls).reshape(p * len(X), r)
+        weights = self.vectors_
+        if p > 1:  # the outputs of a function side by side
+            weights = sparse.csr_array(weights.reshape((D, p * r)))
+        return self.basis_.combine(X, weights, calls=calls).reshape(p * len(X), r)
 
     def _split(self, features: NDArray) -> tuple[NDArray, NDArray]:
         """The constant functions, and the others as ridge regression shrinks them alike."""

@@ -51,7 +51,7 @@ SIZE = run.choose(quick=50, full=200)
 SAMPLED = run.choose(quick=(30,), full=(10, 40))
 DRAWS, TEST, NOISE = 10, 300, 0.1
 GAMMAS = run.choose(quick=(0.3, 1.0), full=(0.1, 0.3, 1.0))
-# The highest eigenvalue kept: what a second's work finds.
+# The highest eigenvalue kept, by what it costs: about a second of work at most.
 DEGREES = {2: 40, 3: run.choose(quick=12, full=24), 4: 14, 5: 14, 6: 12}
 
 
@@ -174,7 +174,7 @@ for axis, (column, label) in zip(axes, panels.items(), strict=True):
     axis.set(yscale="log", xlabel="particles", ylabel=label, xticks=PARTICLES)
 axes[0].set_title("Spectral averaging has the least error,")
 axes[1].set_title("is invariant to rounding,")
-axes[2].set_title("and takes a second")
+axes[2].set_title("and takes about a second")
 axes[1].legend(loc="center", fontsize="small")
 run.figure(
     figure,
@@ -224,3 +224,16 @@ for name, model in {"equivariant": turning, "plain kernel ridge": plain}.items()
     ).max()
     print(f"{name}: R^2 {model.score(Z, force(Z)):.4f}, relative discrepancy {gap:.0e}")
 assert turning.discrepancy(Z, n_elements=5) < 1e-12
+
+# %% [markdown]
+# ## What it shows
+#
+# At full scale (200 points, ten draws, mean squared errors in units of the variance with one standard error):
+#
+# - Spectral averaging has 4.8e-4 ± 0.8e-4 with two particles, 1.68e-3 ± 0.05e-3 with three and 1.0e-2 with four to six; the averaged kernel with 40 sampled
+#   elements 5.8e-3, 1.2e-2, 3.8e-2, 6.2e-2 and 7.4e-2. That is 3.7 to 13 times the error, in 1.3 to 3.5 times the time.
+# - Its discrepancy is below 1e-14 at every number of particles, against 0.14 to 0.28 for 40 sampled elements: a sample of an infinite group does
+#   not make a function invariant.
+# - From four particles on the error is that of the cutoff and no longer that of the noise: with eigenvalues up to 12 or 14 the pairs' functions stop at degree
+#   two. The eigenspaces grow fast with the number of particles (15,793 functions at six, of which 6 are invariant), and so does the work.
+# - The same projection finds equivariant forces: $R^2$ is 0.97 where the plain kernel, which has to learn what a rotation does, has 0.58.

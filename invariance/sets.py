@@ -96,7 +96,9 @@ def as_set_rows(owner: str, n_coordinates: int | None, *arrays: ArrayLike) -> tu
                 remedy = "n_coordinates=d says how many numbers make a point of"
                 if n_coordinates is not None:
                     remedy = f"n_coordinates={n_coordinates} does not divide"
-                raise ParameterError(f"{owner}: {remedy} rows of {A.shape[1]} numbers")
+                raise ParameterError(
+                    f"{owner}: {remedy} rows of {A.shape[1]} numbers, got X of shape {A.shape}"
+                )
             A = A.reshape(len(A), -1, n_coordinates)
         elif n_coordinates not in (None, A.shape[2]):
             raise ParameterError(

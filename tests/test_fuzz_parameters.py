@@ -57,7 +57,10 @@ LEFT_OUT = {
     "groups.PitchSpeed",
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
     *("linear." + name for name in ("CholeskyRLS", "HoldoutRidge", "NestedRidge")),
-    *("spectral." + name for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls")),
+    *(
+        "spectral." + name
+        for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls", "SpectralCost")
+    ),
     *("datasets." + name for name in ("DataError", "Dataset", "DatasetInfo", "available")),
     *("datasets." + name for name in ("download", "load_recordings", "read_wav")),
     "theory.mroueh2015.Sizes",
@@ -221,6 +224,12 @@ OF_ONE: dict[str, dict[str, Any]] = {
     },
     "theory.mroueh2015.cdf_products": {"projections": X[:3] / 4},
     "theory.mroueh2015.mean_maximum": {"projections": X[:3], "others": X[3]},
+    "theory.mroueh2015.remark4_kernel": {"projections": X[None, :3] / 4, "weights": [1.0]},
+    "theory.mroueh2015.sphere_gap": {"distance": 0.1},
+    "theory.soleymani2025.dirichlet_energy": {
+        "coefficients": [1.0, 2.0],
+        "eigenvalues": [0.0, 3.0],
+    },
     "theory.mroueh2015.expected_inner_product": {"kernel": GRAM, "plain": GRAM},
     "theory.mroueh2015.theorem2_errors": {"n_bins": 5},
     "theory.mroueh2015.loss_constants": {"largest": 1.0},

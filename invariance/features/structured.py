@@ -44,7 +44,8 @@ class StructuredTemplates:
     def __init__(self, n_components: int, n_features: int, *, gamma: float, random_state=None):
         given = {"n_components": n_components, "n_features": n_features, "gamma": gamma}
         kinds = {"n_components": Whole(1), "n_features": Whole(1), "gamma": Positive()}
-        check_values("StructuredTemplates", kinds | {"random_state": Seed()}, given)
+        given, kinds = given | {"random_state": random_state}, kinds | {"random_state": Seed()}
+        check_values("StructuredTemplates", kinds, given)
         rng = check_random_state(random_state)
         self.n_components, self.n_features = n_components, n_features
         exponent = max(1, int(n_features - 1).bit_length())

@@ -9,21 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Array, Number, ParameterError, Seed, Whole, check_values, short
+from ..parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
 from .dataset import Dataset
 from .images import load_mnist
 from .withheld import withheld
 
 __all__ = ["make_rotated_mnist", "make_translated_mnist"]
-
-
-_PARAMETERS = {
-    "canvas": Whole(1),
-    "n_train": Whole(0) | None,
-    "n_test": Whole(0) | None,
-    "noise": Number(0, 1e30),
-    "random_state": Seed(),
-}
 
 
 def _given(
@@ -62,6 +53,7 @@ def _with_noise(
     return canvas
 
 
+@arguments(canvas=Whole(1), noise=Number(0, 1e30), random_state=Seed())
 def make_translated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -99,8 +91,6 @@ def make_translated_mnist(
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
     """
-    given = {"canvas": canvas, "noise": noise, "random_state": random_state}
-    check_values("make_translated_mnist", _PARAMETERS, given)
     pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     room = canvas - np.array(pixels.shape[1:])
@@ -122,6 +112,14 @@ def make_translated_mnist(
     )
 
 
+@arguments(
+    canvas=Whole(1) | None,
+    n_train=Whole(0) | None,
+    n_test=Whole(0) | None,
+    interpolation=Whole(0, 5) | None,
+    noise=Number(0, 1e30),
+    random_state=Seed(),
+)
 def make_rotated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -183,10 +181,6 @@ def make_rotated_mnist(
     """
     from scipy import ndimage
 
-    given = {"n_train": n_train, "n_test": n_test, "noise": noise, "random_state": random_state}
-    kinds = _PARAMETERS | {"canvas": Whole(1) | None, "interpolation": Whole(0, 5) | None}
-    given |= {"canvas": canvas, "interpolation": interpolation}
-    check_values("make_rotated_mnist", kinds, given)
     pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     shape: tuple[int, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,9 @@ from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
 from .ridge import check_scale
 
+if TYPE_CHECKING:
+    from ..orbits import Explanation
+
 __all__ = ["RLSClassifier", "RLSRegressor"]
 
 #: What may be given for the parameters ``alphas`` and ``scoring``.
@@ -63,6 +66,42 @@ class _RegularisedLeastSquares(BaseEstimator):
         "repair": REPAIRS,
         "scoring": SCORING,
     }
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        kernel: Any = None,
+        *,
+        fit_intercept: bool = True,
+        repair: str = "clip",
+        scoring: Any = None,
+    ):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.repair = repair
+        self.scoring = scoring
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """What `fit` to points X of shape (n, d) will cost: Gram matrix and eigendecomposition.
+
+        >>> RLSRegressor().explain(np.ones((1000, 10))).way
+        'primal'
+        """
+        from ..orbits import Explanation
+        from ..orbits.choose import rate
+
+        check_parameters(self)
+        n, p = np.shape(X)[0], int(np.prod(np.shape(X)[1:]))
+        side = n if self.kernel is not None else min(n, p)
+        # Measured: eigenvectors take some 20 operations' worth of a matrix product.
+        operations, way = 20.0 * side**3, "dual"
+        if self.kernel is None:
+            operations, way = operations + 2.0 * n * p * side, "primal" if p <= n else "dual"
+        elif hasattr(self.kernel, "explain"):
+            gram = self.kernel.explain(X)
+            operations, way = operations + gram.operations, f"dual, {gram.way}"
+        return Explanation(way, operations, 24.0 * side**2, operations / rate("float64"), {})
 
     def _fit(
         self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float
@@ -330,21 +369,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     array([41.])
     """
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        repair: str = "clip",
-        scoring: Any = None,
-    ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> RLSRegressor:
@@ -420,11 +444,9 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         scoring: Any = None,
         class_weight: Any = None,
     ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
+        super().__init__(
+            alphas, kernel, fit_intercept=fit_intercept, repair=repair, scoring=scoring
+        )
         self.class_weight = class_weight
 
     def fit(

@@ -1,6 +1,7 @@
 """Reductions over orbits by every way, against one transformation after another."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from invariance.groups import (
     CircleAction,
     CyclicShifts,
     CyclicTranslations,
+    FiniteGroup,
+    Grid,
     Negation,
     Permutations,
     Rotations,
@@ -19,7 +22,7 @@ from invariance.groups import (
     VonMises,
 )
 from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean
+from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean, choose
 from invariance.orbits.choose import offered
 
 SHAPE = (6, 6)
@@ -214,7 +217,59 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
     assert_allclose(other, 1 + every(Gaussian(0.1), CyclicTranslations(shape), X, Z).mean(0))
 
 
+class Ring(FiniteGroup):
+    """A group that the package does not know: it moves the entries of a vector around."""
+
+    unitary, shape, order = True, (256,), 256
+
+    def identity(self):
+        return np.zeros((1, 1), int)
+
+    def generators(self):
+        return np.ones((1, 1), int)
+
+    def compose(self, first, second):
+        return (first + second) % 256
+
+    def inverse(self, elements):
+        return -elements % 256
+
+    def _act(self, elements, X):
+        return np.stack([np.roll(X, int(k), axis=1) for k in elements[:, 0]])
+
+
+class RingOfShifts(Ring):
+    """The same with one method more."""
+
+    def as_shifts(self, elements):
+        return Grid((1, 256, 1), np.stack([0 * elements[:, 0], elements[:, 0]], axis=1))
+
+
+@pytest.mark.parametrize("reduction", [Extremes(), WeightedMean()], ids=["largest", "mean"])
+def test_one_method_more_gives_a_group_of_ones_own_the_fast_way(reduction):
+    X, Z = np.random.default_rng(0).standard_normal((2, 30, 256)) / 8
+    plain, fast = (OrbitProducts(Z, g, base=Gaussian(0.1)) for g in (Ring(), RingOfShifts()))
+    assert plain.explain(X, reduction).way == "product"
+    assert fast.explain(X, reduction).way == "correlation"
+    (expected,), (found,) = plain.reduce(X, reduction), fast.reduce(X, reduction)
+    assert_allclose(found, expected, rtol=1e-10)
+
+
 def test_an_explanation_reads_as_a_line():
     X = np.ones((5, 144))
     text = str(OrbitProducts(X, CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text
+
+
+def test_minutes_of_work_are_announced(monkeypatch):
+    X = points(40)
+    monkeypatch.setattr(choose, "_LONG", 0.0)
+    monkeypatch.setattr(choose, "_LONG_FROM", 0.0)
+    with pytest.warns(
+        UserWarning, match="OrbitProducts: 40 x 40 pairs .* minutes .* Cheaper: n_tr"
+    ):
+        OrbitProducts(X, CYCLIC).reduce(X, Extremes())
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OrbitProducts(X, CYCLIC).reduce(X, Extremes())

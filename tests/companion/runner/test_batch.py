@@ -57,7 +57,7 @@ def slow(x):
     return helper(x)
 
 assert slow(2) == 3
-run.claim("demo/same", difference=slow(2) - 3.0)
+run.claim("demo/same", difference=slow(2) - 3.0, tolerance=1e-10)
 """,
 )
 SLEEP = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,9 @@ from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes, misclassificati
 from .gram import REPAIRS, Repair, check_symmetric, rounding
 from .path import LeaveOneOutPath
 from .ridge import check_scale
+
+if TYPE_CHECKING:
+    from ..orbits import Explanation
 
 __all__ = ["RLSClassifier", "RLSRegressor"]
 
@@ -78,6 +81,27 @@ class _RegularisedLeastSquares(BaseEstimator):
         self.fit_intercept = fit_intercept
         self.repair = repair
         self.scoring = scoring
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """What `fit` to points X of shape (n, d) will cost: Gram matrix and eigendecomposition.
+
+        >>> RLSRegressor().explain(np.ones((1000, 10))).way
+        'primal'
+        """
+        from ..orbits import Explanation
+        from ..orbits.choose import rate
+
+        check_parameters(self)
+        n, p = np.shape(X)[0], int(np.prod(np.shape(X)[1:]))
+        side = n if self.kernel is not None else min(n, p)
+        # Measured: eigenvectors take some 20 operations' worth of a matrix product.
+        operations, way = 20.0 * side**3, "dual"
+        if self.kernel is None:
+            operations, way = operations + 2.0 * n * p * side, "primal" if p <= n else "dual"
+        elif hasattr(self.kernel, "explain"):
+            gram = self.kernel.explain(X)
+            operations, way = operations + gram.operations, f"dual, {gram.way}"
+        return Explanation(way, operations, 24.0 * side**2, operations / rate("float64"), {})
 
     def _fit(
         self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float

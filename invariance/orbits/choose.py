@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from math import inf, prod
@@ -19,13 +20,16 @@ from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "choose", "offered"]
+__all__ = ["Explanation", "choose", "offered", "rate", "warn_long"]
 
 #: Ways that some groups and kernels have; `Product` is always there.
 WAYS = (Aligned, Exponential, OwnForm, Matched, Circle, Shifts, Turns)
 
 #: Elements are not listed for a product that costs so many times as much as another way.
 _HOPELESS = 4.0
+
+#: Work of more than so many seconds is announced by a warning, from so many operations on.
+_LONG, _LONG_FROM = 120.0, 1e11
 
 #: Small products, and traffic between them, run at a fraction of a large product's rate: measured
 #: 1.7 to 7.5 times slower an operation (median 3) on grids up to 16 x 16, in single precision.
@@ -112,6 +116,20 @@ def _check_listable(problem: Problem) -> None:
                 f"{error}. The {kind} of this kernel over it has no closed form; "
                 + (f"one is known for {'; '.join(forms)}" if forms else "none is known")
             ) from None
+
+
+def warn_long(way: Way, n: int, m: int, owner: str) -> None:
+    """Warn before work of minutes, with the estimate and what would be cheaper."""
+    operations = way.operations(n, m)
+    if operations < _LONG_FROM or operations / rate(way.problem.dtype.name) < _LONG:
+        return
+    minutes = operations / rate(way.problem.dtype.name) / 60
+    warnings.warn(
+        f"{owner}: {n} x {m} pairs by {way.name} will take about {minutes:.2g} minutes on a core; "
+        "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single precision, "
+        "or features (OrbitFourier, OrbitNystroem), whose cost grows with the points alone",
+        stacklevel=5,
+    )
 
 
 @cache

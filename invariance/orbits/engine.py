@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ..array_api import is_foreign, like, namespace, on_host, wants_gradient
 from ..config import block_bytes_of
 from ..groups import Transformations
-from .choose import Explanation, offered, rate
+from .choose import Explanation, offered, rate, warn_long
 from .form import INNER, Form
 from .product import Product
 from .reductions import Extremes, Reduction
@@ -344,6 +344,7 @@ class OrbitProducts:
             way.problem = problem
         elif way is None:
             way = offered(problem, n, m)[0]
+        warn_long(way, n, m, self.owner)
         needed = False
         small = way.operations(n, m) < _THREADS_FROM
         threads = 1 if small else effective_n_jobs(self.n_jobs)

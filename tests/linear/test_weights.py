@@ -245,3 +245,11 @@ def test_clear_errors():
         RLSClassifier(scoring=3).fit(X, y)
     with pytest.raises(ValueError, match="no_such_score"):
         RLSClassifier(scoring="no_such_score").fit(X, y)
+
+
+def test_learners_say_what_a_fit_costs():
+    X = np.ones((500, 20))
+    assert RLSRegressor().explain(X).way == "primal"
+    assert RLSClassifier().explain(X.T).way == "dual"
+    assert RLSClassifier(kernel=Gaussian(0.1)).explain(X).way == "dual, evaluation"
+    assert RLSClassifier(kernel="rbf").explain(X).operations == 20 * 500**3

@@ -1,6 +1,7 @@
 """Reductions over orbits by every way, against one transformation after another."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from invariance.groups import (
     VonMises,
 )
 from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean
+from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean, choose
 from invariance.orbits.choose import offered
 
 SHAPE = (6, 6)
@@ -258,3 +259,17 @@ def test_an_explanation_reads_as_a_line():
     X = np.ones((5, 144))
     text = str(OrbitProducts(X, CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text
+
+
+def test_minutes_of_work_are_announced(monkeypatch):
+    X = points(40)
+    monkeypatch.setattr(choose, "_LONG", 0.0)
+    monkeypatch.setattr(choose, "_LONG_FROM", 0.0)
+    with pytest.warns(
+        UserWarning, match="OrbitProducts: 40 x 40 pairs .* minutes .* Cheaper: n_tr"
+    ):
+        OrbitProducts(X, CYCLIC).reduce(X, Extremes())
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OrbitProducts(X, CYCLIC).reduce(X, Extremes())

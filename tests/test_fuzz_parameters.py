@@ -215,6 +215,8 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "theory.mroueh2015.orbit_distance": {"orbit_x": X[None], "orbit_z": X[None, :3]},
     "theory.mroueh2015.theorem1_gap": {"distance": 0.1},
     "theory.mroueh2015.theorem1_deviation": {"distance": 0.1},
+    "theory.mroueh2015.sphere_gap": {"distance": 0.1},
+    "theory.mroueh2015.remark4_kernel": {"projections": X[None, :3] / 4, "weights": [1.0]},
     "theory.mroueh2015.clark_max_moments": {
         "mean_x": 0.0,
         "mean_y": 1.0,
@@ -234,6 +236,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "theory.mroueh2015.theorem2_errors": {"n_bins": 5},
     "theory.mroueh2015.loss_constants": {"largest": 1.0},
     "theory.raj2017.jacobian_factor": {"matrix": [[2.0, 0.0], [0.0, 2.0]]},
+    "theory.soleymani2025.dirichlet_energy": {"coefficients": [1.0, 2.0, 3.0]},
     "theory.soleymani2025.sobolev_norm": {"coefficients": [1.0, 2.0], "counts": [1.0, 3.0]},
 }
 #: Parameters of methods; tried on one object for each.

@@ -245,11 +245,7 @@ run.figure(
 # %% [markdown]
 # ## What it shows
 #
-# A trial of this notebook's kernel on the five folds, with one bandwidth ($\gamma = 0.1$) and in single precision, gave a mean absolute
-# error of 1.11 ± 0.02 and a root mean squared error of 2.30 ± 0.24 kcal/mol in under two minutes of CPU for all folds together; the
-# table above is what this run measured, in double precision.
-#
-# - Sets of atoms leave about a quarter of the error of averaged Coulomb matrices (`raj2017/quantum_machine`: MAE 4.07): the parts of a
+# - Sets of atoms leave about a quarter of the error of averaged Coulomb matrices (`raj2017/quantum_machine`): the parts of a
 #   molecule are compared with each other wherever they occur, and the sum over atoms grows with the molecule as its energy does.
-# - The mean squared error rests on a few molecules; one fold has 3.1 where another has 1.6.
+# - The mean squared error rests on a few molecules, and folds differ in it by a factor of two.
 # - The explicit features need no matrix of molecules x molecules, and their cost is linear in the number of atoms.

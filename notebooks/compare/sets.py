@@ -292,15 +292,13 @@ for target in TARGETS:
 # %% [markdown]
 # ## What it shows
 #
-# At full scale, with 200 training sets (means and one standard error over ten draws):
-#
-# - Hull: whole sets averaged over rotations 0.231 ± 0.009, against 0.340 ± 0.004 for distances with a support vector machine, the
-#   best of the usual ones. Energy: surroundings 0.12 ± 0.01, against 0.36 ± 0.01 for the kernel made by hand.
-# - Averaging helps whole sets on either target: 0.410 and 0.598 without it, which is the same kernel but for the average.
+# - On the hull, whole sets averaged over rotations have the least error; distances with a support vector machine are the best of the
+#   usual ones. On the energy, surroundings have about a third of the error of the kernel made by hand.
+# - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same kernel but for the average.
 # - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a property of the whole. Leave-one-out on
-#   the training sets finds out which; in one of ten draws of 100 sets it took the wrong road on the hull.
-# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels change by up to 0.3 standard deviations
-#   when a set is turned between the nodes. `PlaneRotations()` without a number chooses enough of them, at more cost. Surroundings are
-#   invariant to rounding.
+#   the training sets finds out which, though with few sets not in every draw.
+# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels still change when a set is turned
+#   between the nodes (the table's discrepancy). `PlaneRotations()` without a number chooses enough of them, at more cost.
+#   Surroundings are invariant to rounding.
 # - A Gaussian between embeddings is needed. The average of the plain `SetKernel` is linear in both sets and forgets how the points lie to
 #   each other: only their distances from the origin are left.

@@ -38,8 +38,9 @@ def takes_sets(kernel: Any) -> bool:
     """Whether a kernel, or one that it is made of, takes padded sets of points."""
     if getattr(kernel, "takes_sets", False):
         return True
-    parts = vars(kernel).values() if hasattr(kernel, "diag") and hasattr(kernel, "theta") else ()
-    return any(map(takes_sets, parts))
+    # Asked of the class: the value of theta needs parameters that have not been checked yet.
+    is_kernel = hasattr(type(kernel), "diag") and hasattr(type(kernel), "theta")
+    return is_kernel and any(map(takes_sets, vars(kernel).values()))
 
 
 def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **how: Any) -> Any:

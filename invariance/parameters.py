@@ -8,12 +8,14 @@ parameters must agree, the class checks itself and reports as a `ParameterError`
 
 from __future__ import annotations
 
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,7 @@ __all__ = [
     "Shape",
     "Text",
     "Whole",
+    "arguments",
     "as_floats",
     "check_finite",
     "check_memory",
@@ -39,6 +42,9 @@ __all__ = [
     "check_values",
     "short",
 ]
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 class ParameterError(ValueError, TypeError):
@@ -147,7 +153,7 @@ class Number(Kind):
 
 def _beyond(value: Real) -> bool:
     """Whether a number is too large to compute with."""
-    return abs(value) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
+    return abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
 
 
 def Positive() -> Number:
@@ -274,7 +280,9 @@ class Array(Kind):
             np.isfinite(array).all()
             and (self.least is None or (array >= self.least).all())
             and (self.above is None or (array > self.above).all())
-            and (array <= self.most if self.most is not None else np.abs(array) <= 1e150).all()
+            and (
+                array <= self.most if self.most is not None else np.abs(array) <= np.float64(1e150)
+            ).all()
         )
 
     @property
@@ -394,7 +402,7 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
             if isinstance(value, type):
                 hint = f"; make an instance of the class, {value.__name__}(...)"
             elif (
-                isinstance(value, Real)
+                isinstance(value, (int, float))
                 and 0 < abs(value) < float("inf")
                 and not 1e-300 <= abs(value) < 2**31
             ):
@@ -402,6 +410,28 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
             raise ParameterError(
                 f"{owner} needs {name} to be {kind.words}, got {short(value)}{hint}"
             )
+
+
+def arguments(
+    **kinds: Kind,
+) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """A decorator: the function refuses arguments that are not of their kinds.
+
+    >>> arguments(n=Whole(1))(lambda n: 2 * n)(2)
+    4
+    """
+
+    def decorate(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+            check_values(function.__name__, kinds, signature.bind(*args, **kwargs).arguments)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def check_parameters(estimator: Any, names: Iterable[str] | None = None) -> None:

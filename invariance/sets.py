@@ -212,7 +212,7 @@ class PointSets:
     def by_label(self) -> dict[Any, PointSets]:
         """The sets' points of each label (some sets may have none); of None, without labels."""
         if self.labels is None:
-            return {None: self}
+            return {None: PointSets(self.values, self.ends, self.weights)}
         parts = {}
         for label in np.unique(self.labels):
             has = self.labels == label

@@ -212,6 +212,19 @@ def test_gram_matrices(library, name, dtype, blocked):
     same(kernel(given), square, given)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "name", ["average, rotations", "average, first side", "best fit, rotations"]
+)
+def test_blank_borders(library, name, dtype):
+    X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
+    X[:, :20] = 0
+    given, others = library.asarray(X), library.asarray(Y)
+    same(KERNELS[name](given, others), KERNELS[name](X, Y), given)
+    model = OrbitFourier(CyclicShifts(48), 31, n_transforms=5, gamma=0.1, random_state=0).fit(X)
+    same(model.transform(given), model.transform(X), given)
+
+
 def test_points_of_two_precisions_meet_in_the_wider_one(library):
     wide, narrow = library.asarray(IMAGES), library.asarray(OTHERS.astype(np.float32))
     expected = Gaussian(0.1)(IMAGES, OTHERS.astype(np.float32).astype(np.float64))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from invariance.companion.notebook import style
     from invariance.companion.notebook.run import Run
-    from invariance.companion.notebook.style import colour, look, marker, shades
+    from invariance.companion.notebook.style import colour, label_ends, look, marker, shades
     from invariance.evaluation.means import Score, mean_se
     from invariance.evaluation.rates import RateFit, fit_rate
 
@@ -20,6 +20,7 @@ __all__ = [
     "Score",
     "colour",
     "fit_rate",
+    "label_ends",
     "look",
     "marker",
     "mean_se",
@@ -32,7 +33,9 @@ _HOMES = {
     "Run": "companion.notebook.run",
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
-    **dict.fromkeys(("colour", "look", "marker", "shades"), "companion.notebook.style"),
+    **dict.fromkeys(
+        ("colour", "label_ends", "look", "marker", "shades"), "companion.notebook.style"
+    ),
 }
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..parameters import OneOf, check_values
+from ..parameters import OneOf, arguments
 from .archives import content_digest, tar_members
 from .files import DataFile, Source, fetch, locate
 
@@ -49,21 +49,32 @@ class DatasetInfo:
     checksum_ok: bool | None
 
 
-def _mnist(name: str, sha256: str) -> DataFile:
-    url = f"https://ossci-datasets.s3.amazonaws.com/mnist/{name}"
-    return DataFile(name, (Source(f"mnist/{name}", f"sha256:{sha256}", url),))
+_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
+_MNIST_FILES = {
+    "train-images-idx3": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+}
+_EMNIST = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"
+_EMNIST_FILES = {
+    "train-images-idx3.xz": "af4949a196eab6aa677612b8c41fa1ab1d5428a165bfef836b51208feafed735",
+    "train-labels-idx1.gz": "9759af91ea6bccdf07a6040fd085861f2ec88e37f7c3f5760f6feb57106fbe5c",
+    "test-images-idx3.gz": "0ff953ff9b40055e564b38607ad0f4fc75118181d9ad38bd065387c2ca171337",
+    "test-labels-idx1.gz": "924955c31fe7fd809b7303b5c0141282955f4b8390c74cdfd5d80435e0f4b4cb",
+}
 
 
-_EMNIST_OFFICIAL = Source(
-    "emnist/gzip.zip",
-    "md5:58c8d27c78d21e728a6bc7b3cc06412e",
-    "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
-)
+def _mnist(stem: str, sha256: str) -> DataFile:
+    name = f"{stem}-ubyte.gz"
+    return DataFile(name, (Source(f"mnist/{name}", f"sha256:{sha256}", f"{_MNIST}/{name}"),))
 
 
-def _emnist(stem: str, suffix: str, sha256: str) -> DataFile:
+def _emnist(packed: str, sha256: str) -> DataFile:
+    stem, _, suffix = packed.partition(".")
     name = f"emnist-letters-{stem}-ubyte"
-    return DataFile(name, (Source(f"emnist/{name}{suffix}", f"sha256:{sha256}"), _EMNIST_OFFICIAL))
+    whole = Source("emnist/gzip.zip", "md5:58c8d27c78d21e728a6bc7b3cc06412e", _EMNIST)
+    return DataFile(name, (Source(f"emnist/{name}.{suffix}", f"sha256:{sha256}"), whole))
 
 
 RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
@@ -87,52 +98,14 @@ CATALOGUE = {
         Entry(
             "mnist",
             "70,000 handwritten digits, 28 x 28 (LeCun, Cortes, Burges 1998)",
-            "https://ossci-datasets.s3.amazonaws.com/mnist",
-            (
-                _mnist(
-                    "train-images-idx3-ubyte.gz",
-                    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-                ),
-                _mnist(
-                    "train-labels-idx1-ubyte.gz",
-                    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-                ),
-                _mnist(
-                    "t10k-images-idx3-ubyte.gz",
-                    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-                ),
-                _mnist(
-                    "t10k-labels-idx1-ubyte.gz",
-                    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-                ),
-            ),
+            _MNIST,
+            tuple(_mnist(*item) for item in _MNIST_FILES.items()),
         ),
         Entry(
             "emnist",
             "EMNIST letters: 145,600 handwritten letters, 28 x 28 (Cohen et al. 2017)",
-            "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
-            (
-                _emnist(
-                    "train-images-idx3",
-                    ".xz",
-                    "af4949a196eab6aa677612b8c41fa1ab1d5428a165bfef836b51208feafed735",
-                ),
-                _emnist(
-                    "train-labels-idx1",
-                    ".gz",
-                    "9759af91ea6bccdf07a6040fd085861f2ec88e37f7c3f5760f6feb57106fbe5c",
-                ),
-                _emnist(
-                    "test-images-idx3",
-                    ".gz",
-                    "0ff953ff9b40055e564b38607ad0f4fc75118181d9ad38bd065387c2ca171337",
-                ),
-                _emnist(
-                    "test-labels-idx1",
-                    ".gz",
-                    "924955c31fe7fd809b7303b5c0141282955f4b8390c74cdfd5d80435e0f4b4cb",
-                ),
-            ),
+            _EMNIST,
+            tuple(_emnist(*item) for item in _EMNIST_FILES.items()),
         ),
         Entry(
             "cifar10",
@@ -252,6 +225,7 @@ def available() -> list[DatasetInfo]:
     return infos
 
 
+@arguments(name=OneOf(*CATALOGUE))
 def download(name: str) -> None:
     """Make sure that every file of a data set is here, downloading what is missing.
 
@@ -262,6 +236,5 @@ def download(name: str) -> None:
     DataError
         When a file is damaged, cannot be downloaded, or has no public download.
     """
-    check_values("download", {"name": OneOf(*CATALOGUE)}, {"name": name})
     for file in CATALOGUE[name].files:
         fetch(file)

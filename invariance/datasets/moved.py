@@ -9,21 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Array, Number, ParameterError, Seed, Whole, check_values, short
+from ..parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
 from .dataset import Dataset
 from .images import load_mnist
 from .withheld import withheld
 
 __all__ = ["make_rotated_mnist", "make_translated_mnist"]
-
-
-_PARAMETERS = {
-    "canvas": Whole(1),
-    "n_train": Whole(0) | None,
-    "n_test": Whole(0) | None,
-    "noise": Number(0, 1e30),
-    "random_state": Seed(),
-}
 
 
 def _given(
@@ -62,6 +53,7 @@ def _with_noise(
     return canvas
 
 
+@arguments(canvas=Whole(1), noise=Number(0, 1e30), random_state=Seed())
 def make_translated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -99,8 +91,6 @@ def make_translated_mnist(
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
     """
-    given = {"canvas": canvas, "noise": noise, "random_state": random_state}
-    check_values("make_translated_mnist", _PARAMETERS, given)
     pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     room = canvas - np.array(pixels.shape[1:])
@@ -122,6 +112,14 @@ def make_translated_mnist(
     )
 
 
+@arguments(
+    canvas=Whole(1) | None,
+    n_train=Whole(0) | None,
+    n_test=Whole(0) | None,
+    interpolation=Whole(0, 5) | None,
+    noise=Number(0, 1e30),
+    random_state=Seed(),
+)
 def make_rotated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -131,6 +129,7 @@ def make_rotated_mnist(
     n_test: int | None = 50_000,
     interpolation: int | None = None,
     noise: float = 0.0,
+    never_test: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Dataset:
     """Images rotated by uniformly random angles, in either paper's way.
@@ -156,6 +155,9 @@ def make_rotated_mnist(
     noise : float
         Standard deviation of normal noise on every pixel; the paper adds 0.1 on the canvas, its
         public code none.
+    never_test : array-like of int, or None
+        Without a canvas: images that never come into the test part, such as those that settings
+        were chosen on in another draw.
     random_state : int, RandomState or None
 
     Returns
@@ -179,10 +181,6 @@ def make_rotated_mnist(
     """
     from scipy import ndimage
 
-    given = {"n_train": n_train, "n_test": n_test, "noise": noise, "random_state": random_state}
-    kinds = _PARAMETERS | {"canvas": Whole(1) | None, "interpolation": Whole(0, 5) | None}
-    given |= {"canvas": canvas, "interpolation": interpolation}
-    check_values("make_rotated_mnist", kinds, given)
     pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
     shape: tuple[int, ...]
@@ -194,7 +192,17 @@ def make_rotated_mnist(
                 f"{n_train} training and {n_test} test images were asked for, {len(pixels)} are "
                 "there: give smaller n_train and n_test"
             )
-        rows = rng.permutation(len(pixels))[:n_used]
+        rows = rng.permutation(len(pixels))
+        if never_test is not None:
+            free = rows[~np.isin(rows, never_test)]
+            tests = free[len(free) - (n_used - n_train) :]
+            if len(tests) < n_used - n_train:
+                raise ParameterError(
+                    f"{n_used - n_train} test images were asked for, {len(free)} are there without "
+                    "those of never_test"
+                )
+            rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
+        rows = rows[:n_used]
         degrees = rng.uniform(-180, 180, size=n_used)
         order = 1 if interpolation is None else interpolation
         shape, description = pixels.shape[1:], f"{name} rotated in its frame (rebuilt)"

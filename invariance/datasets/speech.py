@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
-from ..parameters import Array, ParameterError, Whole, check_values, short
+from ..parameters import Array, ParameterError, Whole, arguments, short
 from .catalogue import CATALOGUE, RECORDING, recordings
 from .dataset import Dataset
 from .files import decoded, fetch
@@ -32,6 +32,7 @@ __all__ = [
 SAMPLE_RATE = 8000
 
 
+@arguments(sample_rate=Whole(1))
 def read_wav(
     file: str | Path | IO[bytes], sample_rate: int = SAMPLE_RATE, *, name: str | None = None
 ) -> NDArray[np.float32]:
@@ -51,7 +52,6 @@ def read_wav(
     >>> read_wav(file)
     array([0. , 0.5], dtype=float32)
     """
-    check_values("read_wav", {"sample_rate": Whole(1)}, {"sample_rate": sample_rate})
     name = name or str(file)
     # In memory, so that a header cannot ask for more of it than the file has.
     stream = io.BytesIO(Path(file).read_bytes()) if isinstance(file, (str, Path)) else file
@@ -101,6 +101,7 @@ def _dataset(named: dict[str, NDArray[Any]], description: str, sources: dict[str
     )
 
 
+@arguments(n_samples=Whole(1))
 def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32]:
     """Waveforms of any length as rows of one array, centred; silence around, or ends cut off.
 
@@ -115,7 +116,6 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
     array([[0., 1., 1., 0.],
            [1., 2., 3., 4.]], dtype=float32)
     """
-    check_values("fixed_length", {"n_samples": Whole(1)}, {"n_samples": n_samples})
     if not isinstance(waves, Iterable) or isinstance(waves, (str, bytes)):
         raise ParameterError(
             f"fixed_length needs waves to be a sequence of waveforms, got {short(waves)}"

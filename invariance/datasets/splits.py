@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, check_values, short
+from ..parameters import ParameterError, Seed, Whole, arguments, short
 
 __all__ = ["balanced_sample", "split_rows"]
 
@@ -60,6 +60,7 @@ def split_rows(
     return np.flatnonzero(masks[0]), np.flatnonzero(masks[1])
 
 
+@arguments(per_class=Whole(), random_state=Seed())
 def balanced_sample(
     target: ArrayLike,
     per_class: int,
@@ -78,8 +79,6 @@ def balanced_sample(
     >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()
     [2, 0, 4, 1]
     """
-    given = {"per_class": per_class, "random_state": random_state}
-    check_values("balanced_sample", {"per_class": Whole(), "random_state": Seed()}, given)
     labels = _labels("balanced_sample", target)
     classes, counts = np.unique(labels, return_counts=True)
     if per_class < 1 or counts.min() < per_class:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Seed, Whole, check_values
+from ..parameters import Seed, Whole, arguments
 from .dataset import Dataset
 from .speech import SAMPLE_RATE
 
@@ -51,6 +51,7 @@ def _vowel(
     return wave.astype(np.float32)
 
 
+@arguments(n_speakers=Whole(1), repetitions=Whole(1), random_state=Seed())
 def make_vowels(
     n_speakers: int = 12,
     repetitions: int = 2,
@@ -87,9 +88,6 @@ def make_vowels(
     >>> len(vowels.data), [str(g) for g in vowels.group[::10]]
     (30, ['man', 'woman', 'child'])
     """
-    kinds = {"n_speakers": Whole(1), "repetitions": Whole(1), "random_state": Seed()}
-    given = {"n_speakers": n_speakers, "repetitions": repetitions, "random_state": random_state}
-    check_values("make_vowels", kinds, given)
     rng = check_random_state(random_state)
     waves, rows = [], []
     names = list(_GROUPS)

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, check_values
+from ..parameters import ParameterError, Seed, Whole, arguments
 
 __all__ = ["make_xperm"]
 
 
+@arguments(length=Whole(1, 23), alphabet=Whole(2, 10**7), random_state=Seed())
 def make_xperm(
     length: int = 5,
     alphabet: int = 8,
@@ -47,9 +48,6 @@ def make_xperm(
     >>> X.shape, int(y.sum())
     ((32768, 40), 6930)
     """
-    kinds = {"length": Whole(1, 23), "alphabet": Whole(2, 10**7), "random_state": Seed()}
-    given = {"length": length, "alphabet": alphabet, "random_state": random_state}
-    check_values("make_xperm", kinds, given)
     if alphabet**length > 10**7:
         raise ParameterError(
             f"alphabet^length = {alphabet}^{length} sequences are too many to list"

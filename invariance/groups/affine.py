@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..deprecation import renamed_parameters
-from ..parameters import Array, Kind, ParameterError, check_values, short
+from ..parameters import Array, ParameterError, arguments, short
 from .densities import DENSITY, Density
 from .resampled import ResampledWithJacobian
 
 __all__ = ["Affine", "affine_maps"]
 
 
-_NUMBERS: Kind = Array(empty=True)
-
-
+@arguments(
+    **dict.fromkeys(("degrees", "factor", "shear", "shift"), Array(empty=True)),
+)
 def affine_maps(
     degrees: ArrayLike = 0.0,
     factor: ArrayLike = 1.0,
@@ -45,8 +45,6 @@ def affine_maps(
     >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
     (2, 2, 3)
     """
-    given = {"degrees": degrees, "factor": factor, "shear": shear, "shift": shift}
-    check_values("affine_maps", dict.fromkeys(given, _NUMBERS), given)
     moves = np.asarray(shift, dtype=float)
     if moves.shape[-1:] != (2,):
         raise ParameterError(
@@ -61,7 +59,7 @@ def affine_maps(
     except ValueError as error:
         raise ParameterError(
             "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, got "
-            f"{short(given)}"
+            f"{short((degrees, factor, shear, shift))}"
         ) from error
     c, s = special.cosdg(angles), special.sindg(angles)
     turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)

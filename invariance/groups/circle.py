@@ -134,7 +134,8 @@ class CircleAction(Group):
         n = self.n_nodes
         if n is None:
             n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
-        return clone(self).set_params(n_nodes=factor * n)
+        finer: CircleAction = clone(self).set_params(n_nodes=factor * n)
+        return finer
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:

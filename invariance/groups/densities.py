@@ -79,6 +79,16 @@ class Density(BaseEstimator, ABC):
         return np.asarray(self._checked().pdf(x))
 
 
+def _centred(name: str, value: float) -> Any:
+    """Whether a parameter lies where g and g^-1 are equally likely."""
+
+    def symmetric(self: Density) -> bool:
+        check_parameters(self)
+        return bool(getattr(self, name) == value)
+
+    return property(symmetric)
+
+
 class Uniform(Density):
     """Uniform on [low, high); the default is one full turn in radians.
 
@@ -113,16 +123,12 @@ class VonMises(Density):
     0.1592
     """
 
+    symmetric = _centred("loc", 0)
     _parameters = {"kappa": Number(0), "loc": Number()}
 
     def __init__(self, kappa: float = 1.0, loc: float = 0.0):
         self.kappa = kappa
         self.loc = loc
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        check_parameters(self)
-        return bool(self.loc == 0)
 
     def _distribution(self) -> Any:
         if self.kappa == 0:
@@ -162,16 +168,12 @@ class Normal(Density):
     True
     """
 
+    symmetric = _centred("loc", 0)
     _parameters = {"scale": Positive(), "loc": Number()}
 
     def __init__(self, scale: float = 1.0, loc: float = 0.0):
         self.scale = scale
         self.loc = loc
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        check_parameters(self)
-        return bool(self.loc == 0)
 
     def _distribution(self) -> Any:
         return stats.norm(self.loc, self.scale)
@@ -187,17 +189,13 @@ class LogNormal(Density):
     True
     """
 
+    symmetric = _centred("median", 1)
     # Draws beyond sigma = 50 leave the range of floating-point numbers.
     _parameters = {"sigma": Number(above=0, most=50), "median": Positive()}
 
     def __init__(self, sigma: float = 1.0, median: float = 1.0):
         self.sigma = sigma
         self.median = median
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        check_parameters(self)
-        return bool(self.median == 1)
 
     def _distribution(self) -> Any:
         return stats.lognorm(self.sigma, scale=self.median)

@@ -7,18 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..parameters import Array, Kind, ParameterError, Seed, Whole, check_memory, check_values, short
+from ..parameters import Array, ParameterError, Seed, Whole, arguments, check_memory, short
 from .base import GROUP, Transformations
 
 __all__ = ["Departure", "departure_from_unitary"]
-
-
-_KINDS: dict[str, Kind] = {
-    "group": GROUP,
-    "X": Array(),
-    "n_samples": Whole(1),
-    "random_state": Seed(),
-}
 
 
 class Departure(NamedTuple):
@@ -32,6 +24,7 @@ class Departure(NamedTuple):
     inverse_rms: float | None
 
 
+@arguments(group=GROUP, X=Array(), n_samples=Whole(1), random_state=Seed())
 def departure_from_unitary(
     group: Transformations, X: ArrayLike, *, n_samples: int = 50, random_state: Any = 0
 ) -> Departure:
@@ -61,8 +54,6 @@ def departure_from_unitary(
     >>> departure_from_unitary(Rotations((8, 8)), X).norm > 0.1        # noise does not rotate
     True
     """
-    given = {"group": group, "X": X, "n_samples": n_samples, "random_state": random_state}
-    check_values("departure_from_unitary", _KINDS, given)
     points = np.asarray(X, dtype=float)
     if points.ndim < 2:
         raise ParameterError(

@@ -34,6 +34,11 @@ def _typed(group: Transformations, rows: NDArray[Any], like: NDArray[Any]) -> ND
     return rows.reshape(len(rows), *like.shape[1:]).astype(like.dtype)
 
 
+def _of_all(name: str) -> Any:
+    """What holds where it holds for all parts."""
+    return property(lambda self: all(getattr(part, name) for part in self._parts()))
+
+
 class DirectProduct(FiniteGroup):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
@@ -52,18 +57,13 @@ class DirectProduct(FiniteGroup):
     def __init__(self, factors: Sequence[FiniteGroup]):
         self.factors = factors
 
-    @property
-    def unitary(self) -> bool:  # type: ignore[override]
+    unitary = _of_all("unitary")
+    linear = _of_all("linear")
+    preserves_l1 = _of_all("preserves_l1")
+
+    def _parts(self) -> Sequence[Transformations]:
         self._check()
-        return all(f.unitary for f in self.factors)
-
-    @property
-    def linear(self) -> bool:  # type: ignore[override]
-        return all(f.linear for f in self.factors)
-
-    @property
-    def preserves_l1(self) -> bool:  # type: ignore[override]
-        return all(f.preserves_l1 for f in self.factors)
+        return self.factors
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -161,18 +161,13 @@ class Composition(Transformations):
                 f"second {self.second!r}"
             )
 
-    @property
-    def unitary(self) -> bool:  # type: ignore[override]
+    unitary = _of_all("unitary")
+    linear = _of_all("linear")
+    preserves_l1 = _of_all("preserves_l1")
+
+    def _parts(self) -> Sequence[Transformations]:
         self._check()
-        return self.first.unitary and self.second.unitary
-
-    @property
-    def linear(self) -> bool:  # type: ignore[override]
-        return self.first.linear and self.second.linear
-
-    @property
-    def preserves_l1(self) -> bool:  # type: ignore[override]
-        return self.first.preserves_l1 and self.second.preserves_l1
+        return self.first, self.second
 
     def refined(self, factor: int) -> Composition | None:
         """Both parts refined, where they are infinite."""

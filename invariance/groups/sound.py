@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..parameters import (
     Array,
     Flag,
-    Kind,
     Number,
     ParameterError,
     Positive,
     Shape,
     Whole,
-    check_values,
+    arguments,
     short,
 )
 from .base import Transformations
@@ -32,16 +31,13 @@ from .base import Transformations
 __all__ = ["PitchSpeed", "SpectrogramPitchSpeed", "mel_frequencies"]
 
 
-_BANDS: dict[str, Kind] = {"n_bands": Whole(1, 1_000_000), "low": Number(0), "high": Positive()}
-
-
+@arguments(n_bands=Whole(1, 1_000_000), low=Number(0), high=Positive())
 def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:
     """Centres in Hz of ``n_bands`` bands between two frequencies, equally spaced in mel.
 
     >>> mel_frequencies(3, 0.0, high=1000.0).round(0)
     array([174., 391., 662.])
     """
-    check_values("mel_frequencies", _BANDS, {"n_bands": n_bands, "low": low, "high": high})
     _check_range("mel_frequencies", low, high)
     edges = np.linspace(_mel(low), _mel(high), n_bands + 2)
     return np.asarray(700 * np.expm1(edges[1:-1] / 1127.01048))

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Whole, as_floats, check_values
+from ..parameters import Number, Whole, arguments, as_floats
 from .classes import check_two_classes, misclassification
 from .gram import check_gram, check_labels, lowest_eigenvalue
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
-
-_KINDS = {"start": Number(above=0, most=1e15), "step": Number(above=1), "max_steps": Whole(1)}
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,7 @@ class CholeskyRLS:
         return gram @ self.dual_coef + self.intercept
 
 
+@arguments(start=Number(above=0, most=1e15), step=Number(above=1), max_steps=Whole(1))
 def rls_by_cholesky(
     gram: ArrayLike,
     labels: ArrayLike,
@@ -89,7 +88,6 @@ def rls_by_cholesky(
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
     True
     """
-    check_values("rls_by_cholesky", _KINDS, {"start": start, "step": step, "max_steps": max_steps})
     gram, labels = np.asarray(gram), np.asarray(labels)
     if gram.dtype not in (np.float32, np.float64):
         gram = as_floats("gram", gram)

@@ -21,8 +21,8 @@ from ..parameters import (
     ParameterError,
     Positive,
     Text,
+    arguments,
     check_parameters,
-    check_values,
     short,
 )
 from .classes import OneVsRest, check_two_classes
@@ -36,6 +36,7 @@ _SOLVERS = {"hinge": "HIGHS", "logistic": "CLARABEL", "square": "CLARABEL"}
 _LOSSES = OneOf(*_SOLVERS)
 
 
+@arguments(loss=_LOSSES, margins=Array(empty=True))
 def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     """V(u) at margins u = y f(x), elementwise.
 
@@ -47,8 +48,6 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     >>> margin_loss("hinge", [-1.0, 0.5, 2.0])
     array([2. , 0.5, 0. ])
     """
-    kinds = {"loss": _LOSSES, "margins": Array(empty=True)}
-    check_values("margin_loss", kinds, {"loss": loss, "margins": margins})
     u = np.asarray(margins, dtype=float)
     if loss == "hinge":
         return np.maximum(1 - u, 0)

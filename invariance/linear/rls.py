@@ -67,6 +67,21 @@ class _RegularisedLeastSquares(BaseEstimator):
         "scoring": SCORING,
     }
 
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        kernel: Any = None,
+        *,
+        fit_intercept: bool = True,
+        repair: str = "clip",
+        scoring: Any = None,
+    ):
+        self.alphas = alphas
+        self.kernel = kernel
+        self.fit_intercept = fit_intercept
+        self.repair = repair
+        self.scoring = scoring
+
     def explain(self, X: ArrayLike) -> Explanation:
         """What `fit` to points X of shape (n, d) will cost: Gram matrix and eigendecomposition.
 
@@ -354,21 +369,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     array([41.])
     """
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        repair: str = "clip",
-        scoring: Any = None,
-    ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> RLSRegressor:
@@ -444,11 +444,9 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         scoring: Any = None,
         class_weight: Any = None,
     ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
+        super().__init__(
+            alphas, kernel, fit_intercept=fit_intercept, repair=repair, scoring=scoring
+        )
         self.class_weight = class_weight
 
     def fit(

@@ -235,11 +235,10 @@ class OrbitProducts:
         inner, final = problem.reduction, np.result_type(X, self.Z)
         results = list(out or ())
         if out is None:
-            wide = inner.extreme or problem.dtype.itemsize > final.itemsize
-            shape = len(X), len(self.Z), *inner.tail
-            dtype = problem.dtype if wide else final
-            dtype = dtype if inner.extreme else final
-            results = [np.empty(shape, dtype) for _ in range(inner.n_outputs)]
+            shape, dtype = (len(X), len(self.Z), *inner.tail), problem.dtype
+            results = [
+                np.empty(shape, dtype if inner.extreme else final) for _ in range(inner.n_outputs)
+            ]
         swapped = results if self.side == "second" else [r.swapaxes(0, 1) for r in results]
         first, second = (A.astype(problem.dtype, copy=False) for A in (first, second))
         needed = self._fill(problem, first, second, swapped, symmetric)
@@ -271,10 +270,9 @@ class OrbitProducts:
         known = np.zeros((0, first.shape[1]))
         if form is not None and (reduction.extreme or not form.linear):
             known = on_host(first, self.owner)
-        elif form is not None and form.distance and single:
-            known = on_host(first.detach() if hasattr(first, "detach") else first)
         if form is not None and form.distance and single:
-            dtype = np.dtype(self._dtype(form, known.astype(dtype), second.astype(dtype)))
+            seen = on_host(first.detach() if hasattr(first, "detach") else first)
+            dtype = np.dtype(self._dtype(form, seen.astype(dtype), second.astype(dtype)))
         known, second = known.astype(dtype), second.astype(dtype, copy=False)
         target = xp.astype(first, xp.float32 if dtype == np.float32 else xp.float64)
         problem = self.problem(known, reduction, second, dtype, target)
@@ -391,12 +389,8 @@ class OrbitProducts:
                             elif i:
                                 seen = True
                             if begun:
-                                now = result[which, columns]
-                                reduction.merge(now, part, i)
-                                if not ordered:
-                                    result[which, columns] = now
-                            else:
-                                result[which, columns] = part
+                                part = reduction.merge(result[which, columns], part, i)
+                            result[which, columns] = part
                         return seen
 
                     needed |= any(run(one, blocks))

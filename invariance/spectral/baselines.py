@@ -13,11 +13,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from ..groups import FiniteGroup
-from ..parameters import Array, Has, Seed, Whole, check_values
+from ..parameters import Array, Has, Seed, Whole, arguments
 
 __all__ = ["SortedCoordinates", "augment"]
 
 
+@arguments(
+    X=Array(2),
+    group=Has("a finite group, such as Permutations(3)", "act", "elements", "identity"),
+    n_copies=Whole(1) | None,
+    random_state=Seed(),
+)
 def augment(
     X: ArrayLike,
     y: ArrayLike,
@@ -48,14 +54,6 @@ def augment(
     >>> augment([[1.0], [2.0]], [5.0, 6.0], SignFlips(1))[0].ravel()
     array([ 1.,  2., -1., -2.])
     """
-    kinds = {
-        "X": Array(2),
-        "group": Has("a finite group, such as Permutations(3)", "act", "elements", "identity"),
-        "n_copies": Whole(1) | None,
-        "random_state": Seed(),
-    }
-    given = {"X": X, "group": group, "n_copies": n_copies, "random_state": random_state}
-    check_values("augment", kinds, given)
     points, labels = check_X_y(X, y, dtype=np.float64)
     if n_copies is None:
         elements = group.elements()

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import FiniteGroup
-from ..parameters import Has, check_values
+from ..parameters import Has, arguments
 from .base import Basis
 
 __all__ = ["invariant_dimensions"]
 
 
+@arguments(
+    basis=Has("a truncated basis, such as Sphere(3, degree=8)", "characters"),
+    group=Has("a finite group, such as Permutations(3)", "act", "generators"),
+)
 def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
     """Number of invariant functions in each kept eigenspace, by averaging characters.
 
@@ -45,11 +49,6 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
     >>> invariant_dimensions(Torus(10, degree=3), SignFlips(10))
     array([  1,  10,  45, 120])
     """
-    kinds = {
-        "basis": Has("a truncated basis, such as Sphere(3, degree=8)", "characters"),
-        "group": Has("a finite group, such as Permutations(3)", "act", "generators"),
-    }
-    check_values("invariant_dimensions", kinds, {"basis": basis, "group": group})
     elements = group.elements()
     maps = zip(*basis.isometries(group, elements), strict=True)
     total = sum(basis.characters(matrix, shift) for matrix, shift in maps)

@@ -10,25 +10,24 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from ..groups import Transformations
-from ..parameters import Array, Flag, Seed, Whole, check_values
+from ..parameters import Array, Flag, Seed, Whole, arguments
 from .base import GROUP
 
 __all__ = ["invariance_discrepancy"]
-
-_KINDS = {
-    "group": GROUP,
-    "outputs": GROUP | None,
-    "X": Array(ndim=2),
-    "n_elements": Whole(1),
-    "relative": Flag(),
-    "random_state": Seed(),
-    "verbose": Whole(0) | Flag(),
-}
 
 #: At most this many points are handed to the function at once.
 CHUNK = 20_000
 
 
+@arguments(
+    group=GROUP,
+    outputs=GROUP | None,
+    X=Array(ndim=2),
+    n_elements=Whole(1),
+    relative=Flag(),
+    random_state=Seed(),
+    verbose=Whole(0) | Flag(),
+)
 def invariance_discrepancy(
     function: Callable[[NDArray], NDArray],
     group: Transformations,
@@ -75,15 +74,6 @@ def invariance_discrepancy(
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
     8.0
     """
-    given = {
-        "group": group,
-        "outputs": outputs,
-        "X": X,
-        "n_elements": n_elements,
-        "relative": relative,
-    }
-    given |= {"random_state": random_state, "verbose": verbose}
-    check_values("invariance_discrepancy", _KINDS, given)
     X = np.asarray(X, dtype=float)
     reference = np.asarray(function(X))
     size = np.abs(reference).max(axis=0)

@@ -22,8 +22,8 @@ from ..parameters import (
     Has,
     Number,
     ParameterError,
+    arguments,
     check_parameters,
-    check_values,
     short,
 )
 from .base import BASIS, GROUP, Basis, OracleCalls
@@ -210,6 +210,7 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
         return np.array([f"eigenfunctions{j}" for j in range(self._n_features_out)], dtype=object)
 
 
+@arguments(model=Has("a fitted estimator, such as LassoCV()", "fit", "predict"), basis=BASIS | None)
 def transform_to_invariant(
     model: Any,
     group: Transformations | None,
@@ -240,11 +241,6 @@ def transform_to_invariant(
         When the model has no coefficients or no basis can be found (a TypeError as well as a
         ValueError).
     """
-    kinds = {
-        "model": Has("a fitted estimator, such as LassoCV()", "fit", "predict"),
-        "basis": BASIS | None,
-    }
-    check_values("transform_to_invariant", kinds, {"model": model, "basis": basis})
     last: Any = model
     vectors = None
     pipeline: Any = model

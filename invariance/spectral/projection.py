@@ -11,15 +11,13 @@ invariant subspace, which is also the average of f~ over the whole group (Reynol
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..extras import need
 from ..groups import Transformations
-from ..parameters import Array, Has, OneOf, ParameterError, Whole, check_values, short
+from ..parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .null_space import null_projection, null_vectors, range_rows
@@ -32,17 +30,15 @@ METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 #: In eigenspaces up to this dimension one dense null space is quicker than orbit sums before it.
 SMALL = 100
 
-_KINDS = {
-    "coefficients": Array(),
+_KINDS: dict[str, Kind] = {
     "basis": BASIS,
     "group": GROUP | None,
-    "method": OneOf(*METHODS),
     "outputs": GROUP | None,
-    "n_outputs": Whole(1),
     "calls": Has("an OracleCalls", "inner_products") | None,
 }
 
 
+@arguments(coefficients=Array(), method=OneOf(*METHODS), **_KINDS)
 def project(
     coefficients: ArrayLike,
     basis: Basis,
@@ -99,8 +95,6 @@ def project(
     >>> project([3.0, 2.0, 1.0], basis, SignFlips(1))
     array([3., 2., 0.])
     """
-    given = {"coefficients": coefficients, "basis": basis, "group": group, "method": method}
-    check_values("project", _KINDS, given | {"outputs": outputs, "calls": calls})
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
         raise ParameterError(
@@ -119,6 +113,7 @@ def project(
     return result.reshape(coefficients.shape)
 
 
+@arguments(method=OneOf("auto", "components", "null_space"), n_outputs=Whole(1), **_KINDS)
 def invariant_subspace(
     basis: Basis,
     group: Transformations | None,
@@ -155,10 +150,6 @@ def invariant_subspace(
     >>> [u.shape[1] for u in invariant_subspace(Sphere(3, degree=3), Rotations3D())]
     [1, 0, 0, 0]
     """
-    kinds = _KINDS | {"method": OneOf("auto", "components", "null_space")}
-    given: dict[str, Any] = {"basis": basis, "group": group, "method": method, "calls": calls}
-    given |= {"outputs": outputs, "n_outputs": n_outputs}
-    check_values("invariant_subspace", kinds, given)
     symmetry = Symmetry.generated(basis, group, outputs, n_outputs)
     spaces = range(len(basis.labels_))
     return [_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]

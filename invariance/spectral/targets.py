@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Positive, Seed, check_values
+from ..parameters import Positive, Seed, arguments
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, Basis
 from .expansion import Expansion
@@ -17,6 +17,7 @@ from .projection import invariant_subspace
 __all__ = ["sobolev_target"]
 
 
+@arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())
 def sobolev_target(
     basis: Basis, group: Transformations | None, *, smoothness: float, random_state: Any = None
 ) -> Expansion:
@@ -47,13 +48,6 @@ def sobolev_target(
     >>> float(f.coefficients[0])
     1.0
     """
-    kinds = {
-        "basis": BASIS,
-        "smoothness": Positive(),
-        "random_state": Seed(),
-    }
-    given = {"basis": basis, "smoothness": smoothness, "random_state": random_state}
-    check_values("sobolev_target", kinds, given)
     rng = check_random_state(random_state)
     exponent = 1.02 * alpha(smoothness, basis.manifold_dimension)
     subspaces = invariant_subspace(basis, group)

@@ -27,7 +27,7 @@
 # - QM7 and its five folds: 5,732 molecules to learn from, 1,433 to predict; errors in kcal/mol. The spread over folds is shared
 #   with everyone who uses these folds.
 # - Bandwidth and penalty are chosen in each fold by the error on an eighth of its training molecules. The descriptor (cutoff 6 Å, width
-#   0.16 Å² in place of the published 8 and 0.32) was chosen once, on 2,500 training molecules of the first fold, before any test
+#   0.16 Å² in place of the published 8 and $0.32$) was chosen once, on 2,500 training molecules of the first fold, before any test
 #   molecule was predicted; that fold's error has seen nothing of its test set, and the other four share two numbers with theirs.
 # - CPU seconds are those of one core.
 

@@ -303,6 +303,23 @@ assert in_parts.explain(X_large).way == "correlation"
 print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
 
 # %% [markdown]
+# The same holds for kernels. A subclass of `Gaussian` is asked for its `inner_form`, which it
+# inherits as long as it does not define other values, and keeps the fast way:
+
+
+# %%
+class Narrow(Gaussian):
+    """A Gaussian kernel of a fixed width."""
+
+    def __init__(self, gamma=0.02):
+        super().__init__(gamma)
+
+
+own_kernel = BestFit(Narrow(), DihedralInParts(large))
+print("a subclass:", own_kernel.explain(X_large))
+assert own_kernel.explain(X_large).way == "correlation"
+
+# %% [markdown]
 # Other groups have other short cuts. Where the best fit of two points has a representative (sorted
 # vectors for all permutations), the method is `aligned`; rotations that are diagonal in a basis of
 # angular frequencies say so by `as_circle`; `invariance.groups.abilities` lists all of them with

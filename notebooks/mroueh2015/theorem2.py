@@ -389,7 +389,7 @@ axis.plot(scales, promised, color=colour("bound"))
 axis.annotate(" theorem 2", (scales[-1], promised[-1]), color=colour("bound"), va="center")
 span = max(np.ptp(K) for K in kernels.values())
 axis.axhline(span, color=colour("published"), ls=":")
-axis.text(scales[0], 1.1 * span, "all that the kernel varies", fontsize=8)
+axis.text(1.55 * scales[-1], 1.1 * span, "all that the kernel varies", fontsize=8, ha="right")
 largest = max(np.mean(y[-1]) for y in joint.values())
 axis.set(
     xscale="log",

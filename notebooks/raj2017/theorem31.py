@@ -54,7 +54,7 @@ SETTINGS = {
         "angles": 12,
         "repetitions": 30,
         "templates": [16, 32, 64, 128, 256, 512, 1024, 2048],
-        "elements": [16, 32, 64, 128, 256, 512],
+        "elements": [32, 64, 128, 256, 512, 1024],
         "eps": [0.3, 0.5],
         "trials": 30,
     },
@@ -185,6 +185,7 @@ run.claim(
     "raj2017/theorem3.1-rates",
     rates={"templates": fits["phase"], "group samples": fits["V"]},
     expected={"templates": -0.5, "group samples": -0.5},
+    upper_bound=True,
 )
 
 # %% [markdown]

@@ -208,7 +208,7 @@ for name, gaps, label in lines:
     axis.errorbar(LAMBDAS, mean, 2 * se, **look(name)._asdict())
     axis.annotate(f" {label}", (LAMBDAS[-1], mean[-1]), color=colour(name), va="center", fontsize=9)
 axis.axhspan(1e-18, 3e-15, color=colour("bound"), alpha=0.08, lw=0)
-axis.text(LAMBDAS[0], 4e-18, "rounding", fontsize=8)
+axis.text(1e-3, 3e-16, "rounding", fontsize=8)
 axis.set(
     xscale="log",
     yscale="log",

@@ -86,6 +86,21 @@ def test_moved_digits_keep_their_split():
     assert len(hidden.degrees) == len(hidden.rows) == 50
 
 
+def test_images_that_settings_were_chosen_on_are_never_tested_on():
+    digits = load_digits_images()
+    X, y = digits.data[:100], digits.target[:100]
+    chosen_on = make_rotated_mnist(X, y, n_train=30, n_test=60, random_state=0).rows[:30]
+    for seed in (1, 2, 3):
+        how = {"n_train": 30, "n_test": 60, "random_state": seed}
+        free = make_rotated_mnist(X, y, **how)
+        moved = make_rotated_mnist(X, y, never_test=chosen_on, **how)
+        assert np.isin(free.rows[30:], chosen_on).any(), "a draw would hold some by chance"
+        assert not np.isin(moved.rows[30:], chosen_on).any()
+        assert len(np.unique(moved.rows)) == 90 and moved.n_train == 30
+    with pytest.raises(ParameterError, match="80 test images were asked for, 70 are there"):
+        make_rotated_mnist(X, y, n_train=20, n_test=80, never_test=chosen_on, random_state=0)
+
+
 @pytest.mark.data
 def test_mnist_and_what_is_made_of_it():
     from invariance.datasets import load_fsdd, load_mnist, load_qm7

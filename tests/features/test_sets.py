@@ -1,5 +1,7 @@
 """Features of sets: sums over points, patches as points, molecules as sets of atoms."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -202,6 +204,10 @@ def test_environments_do_not_see_pose_order_units_or_how_they_were_given():
     coulomb[:, range(6), range(6)] = 0.5 * CHARGES**2.4
     found = atom_environments(*coulomb_positions(coulomb))
     assert_allclose(found, atoms, atol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        single = atom_environments(POSITIONS.astype(np.float32), CHARGES.astype(np.float32))
+    assert_allclose(single, atoms, rtol=1e-4, atol=1e-5)
     assert atom_environments(POSITIONS, CHARGES, n_triples=0).shape == (2, 6, 1 + 3 * 24)
 
 

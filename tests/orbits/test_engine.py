@@ -11,6 +11,8 @@ from invariance.groups import (
     CircleAction,
     CyclicShifts,
     CyclicTranslations,
+    FiniteGroup,
+    Grid,
     Negation,
     Permutations,
     Rotations,
@@ -213,6 +215,44 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
     # one that defines other values does not inherit the form of its parent's
     other = OrbitProducts(Z, Flipped(shape), base=Other(0.1)).reduce(X, WeightedMean())[0]
     assert_allclose(other, 1 + every(Gaussian(0.1), CyclicTranslations(shape), X, Z).mean(0))
+
+
+class Ring(FiniteGroup):
+    """A group that the package does not know: it moves the entries of a vector around."""
+
+    unitary, shape, order = True, (256,), 256
+
+    def identity(self):
+        return np.zeros((1, 1), int)
+
+    def generators(self):
+        return np.ones((1, 1), int)
+
+    def compose(self, first, second):
+        return (first + second) % 256
+
+    def inverse(self, elements):
+        return -elements % 256
+
+    def _act(self, elements, X):
+        return np.stack([np.roll(X, int(k), axis=1) for k in elements[:, 0]])
+
+
+class RingOfShifts(Ring):
+    """The same with one method more."""
+
+    def as_shifts(self, elements):
+        return Grid((1, 256, 1), np.stack([0 * elements[:, 0], elements[:, 0]], axis=1))
+
+
+@pytest.mark.parametrize("reduction", [Extremes(), WeightedMean()], ids=["largest", "mean"])
+def test_one_method_more_gives_a_group_of_ones_own_the_fast_way(reduction):
+    X, Z = np.random.default_rng(0).standard_normal((2, 30, 256)) / 8
+    plain, fast = (OrbitProducts(Z, g, base=Gaussian(0.1)) for g in (Ring(), RingOfShifts()))
+    assert plain.explain(X, reduction).way == "product"
+    assert fast.explain(X, reduction).way == "correlation"
+    (expected,), (found,) = plain.reduce(X, reduction), fast.reduce(X, reduction)
+    assert_allclose(found, expected, rtol=1e-10)
 
 
 def test_an_explanation_reads_as_a_line():

@@ -1,12 +1,12 @@
 """Do ledger, notebooks, results and scoreboard agree? `problems` lists where they do not."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from invariance.companion.errors import LedgerError, NotebookError, hint
-from invariance.companion.ledger.claims import Ledger, load_ledger
+from invariance.companion.ledger.claims import Claim, Ledger, load_ledger
 from invariance.companion.ledger.owner import departures
 from invariance.companion.ledger.prose import typed_results
 from invariance.companion.ledger.protocols import registered, standing
@@ -36,8 +36,8 @@ def problems(paths: Paths) -> list[str]:
         name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's
         words that are its owner's, settings that nobody chose, claims that the ledger does not
         know or that two notebooks record, stored results (unreadable, files missing, a verdict
-        that does not follow from its numbers, one that falls short at full scale and does not
-        say why), and a scoreboard in ``README.md`` that differs from what they give.
+        that does not follow from its numbers, one that falls short at full scale and does not say
+        why), and a scoreboard in ``README.md`` that differs from what they give.
     """
     try:
         ledger = load_ledger(paths.ledger)
@@ -75,8 +75,10 @@ def problems(paths: Paths) -> list[str]:
             found.append(f"{where}: there is no notebook {results['notebook']}; remove the folder")
             continue
         found += _results(where, folder, results, ledger, paths)
-        for claim_id in results["claims"]:
-            recorders.setdefault(claim_id, set()).add(notebook)
+        for claim_id, entry in results["claims"].items():
+            # a claim may have moved since to another notebook, and its old result counts no more
+            if claim_id not in ledger or _counts(entry, ledger[claim_id], results, paths):
+                recorders.setdefault(claim_id, set()).add(notebook)
     for claim_id, names in sorted(recorders.items()):
         if claim_id not in ledger:
             found.append(
@@ -174,10 +176,9 @@ def _results(
         if claim_id not in ledger:
             continue  # reported once for all folders
         claim = ledger[claim_id]
-        counts = standing(entry, registered(claim, paths, results["notebook"])) == entry["verdict"]
         if entry["kind"] != claim.kind:
             found.append(f"{where}: {claim_id} is of kind {claim.kind} in the ledger")
-        elif results["profile"] == "full" and not counts:
+        elif not _counts(entry, claim, results, paths):
             continue  # of another protocol, and judged by its rules: the scoreboard says so
         elif judge_again(claim, entry["recorded"]) != Verdict(
             entry["verdict"], entry["reason"], entry["ours"]
@@ -196,6 +197,14 @@ def _results(
                 "measured reason as note= to run.claim"
             )
     return found
+
+
+def _counts(
+    entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any], paths: Paths
+) -> bool:
+    """Whether a result is a quick one, or was measured by the registered protocol."""
+    digest = registered(claim, paths, results["notebook"])
+    return results["profile"] == "quick" or standing(entry, digest) == entry["verdict"]
 
 
 def _settings(paths: Paths, notebooks: list[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """Results are not typed into prose: `typed_results` finds those that no run has printed.
 
 A number in a text cell states a result when it has a decimal point or an exponent, or is followed
-by a percent sign or "±". It may stand there if the notebook's code has it (a setting), the ledger
-prints it (the paper's), or the published results hold it, rounded as it is typed. Anything else is
-to be printed by the run: ``run.say("{best:.2f} % are right", best=...)``.
+by a percent sign or "±". It may stand there if the notebook's code has it (a setting), if the
+ledger prints it (the paper's), or if published results hold it, rounded as it is typed: the
+notebook's own, or those of a notebook that the cell names. Anything else is to be printed by the
+run: ``run.say("{best:.2f} % are right", best=...)``.
 """
 
 import csv
@@ -52,9 +53,11 @@ def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[s
     except NotebookError:
         return []  # `invariance check` has reported it
     known = {_plain(m[1]) for text in (code, *printed) for m in _NUMBER.finditer(text)}
-    measured: list[float] | None = None
+    others = set(paths.all_notebooks())
     found = []
     for cell in cells:
+        named = [notebook, *others.intersection(re.findall(r"\w+/\w+", cell))]
+        measured: list[float] | None = None
         text = " ".join(_APART.sub(" ", cell).split())
         for match in _NUMBER.finditer(text):
             number = _plain(match[1])
@@ -62,7 +65,7 @@ def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[s
             if not states or (number in known and not match[2]):
                 continue
             if measured is None:
-                measured = list(_published(paths.published(notebook)))
+                measured = [x for name in named for x in _published(paths.published(name))]
             if not _holds(measured, number, (match[2] or "").replace("−", "-")):
                 around = text[max(0, match.start() - 40) : match.end() + 20]
                 found.append(f"{match[0]} in '... {around} ...'")

@@ -61,7 +61,10 @@ def scoreboard(paths: Paths) -> str:
         If the ledger cannot be read.
     """
     ledger = load_ledger(paths.ledger)
-    results = dict(_full_scale(paths, ledger))
+    measured = list(_full_scale(paths, ledger))
+    # a claim that moved to another notebook may have an older result, which does not count
+    measured.sort(key=lambda pair: pair[1]["standing"] in VERDICTS)
+    results = dict(measured)
     counts: dict[str, Counter[str]] = {}
     for claim in ledger.values():
         verdict = results[claim.id]["standing"] if claim.id in results else _NONE

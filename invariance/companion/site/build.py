@@ -196,6 +196,7 @@ def _configuration(book: Book) -> dict[str, Any]:
             "options": {"enableMenu": False},
         },
         "html_theme": "pydata_sphinx_theme",
+        "templates_path": [str(_HERE / "templates")],
         "html_static_path": ["static"],
         "html_css_files": ["site.css"],
         "html_js_files": ["widgets.js"],
@@ -262,7 +263,8 @@ def _prune(site: Path) -> None:
             r"(<pre.*?</pre>|<script.*?</script>)", path.read_text("utf-8"), flags=re.S
         )
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-        page = _TOOLTIP.sub("", _UNCOLOURED.sub(r"\1", "".join(parts)))
+        page = _UNCOLOURED.sub(r"\1", _UNCOLOURED.sub(r"\1", "".join(parts)))
+        page = _TOOLTIP.sub("", page)
         if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
             page = _METHOD.sub(r"\1", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
         path.write_text(page, encoding="utf-8")

@@ -183,7 +183,7 @@ def _written(name: str, cells: list[_Cell]) -> tuple[str, dict[str, Any]]:
     for index, cell in enumerate(cells):
         if cell.code:
             tags = [*cell.tags, "hide-input"] if _is_plumbing(cell) else cell.tags
-            code = {"cell_type": "code", "outputs": [], "execution_count": None}
+            code: dict[str, Any] = {"cell_type": "code", "outputs": [], "execution_count": None}
             written.append(code | {"metadata": {"tags": tags}, "source": cell.source})
         elif not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
             title = head[1].strip()

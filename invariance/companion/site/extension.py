@@ -428,8 +428,10 @@ class _Shown(SphinxDirective):
             yield paragraph(problem[:600])
 
 
-_DIRECTIVES = ("result", "widget", "finding-sections", "scoreboard", "paper", "notebook-head")
-_DIRECTIVES += ("outputs", "notebook-foot", "gallery", "used-in", "problems")
+_DIRECTIVES = """
+result widget finding-sections scoreboard paper notebook-head outputs notebook-foot gallery used-in
+problems
+""".split()
 
 
 def _disarm(app: Sphinx, doctree: nodes.document) -> None:

@@ -31,7 +31,9 @@ class Published:
         """Published claims whose id begins so."""
         rows = [row for row in self.material.rows if row.profile == "full" and row.result]
         found = {r.claim.id: r.result for r in rows if r.result and r.claim.id.startswith(prefix)}
-        return found or {}[prefix]
+        if not found:
+            raise KeyError(prefix)
+        return found
 
     def verdicts(self, prefix: str = "") -> list[str]:
         """What counts of these claims."""
@@ -44,7 +46,9 @@ class Published:
     def table(self, notebook: str, name: str) -> list[dict[str, str]]:
         """Rows of a published table by the names of its columns."""
         outcome = self.material.notebooks[notebook].published
-        names, *rows = outcome.tables[name].rows if outcome else {}[notebook]
+        if outcome is None:
+            raise KeyError(notebook)
+        names, *rows = outcome.tables[name].rows
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 

@@ -17,7 +17,7 @@ from ..errors import CompanionError
 from ..ledger.claims import Claim, Ledger, load_ledger, paper_label
 from ..ledger.protocols import registered, standing
 from ..ledger.results import read_executed, read_results, read_status
-from ..ledger.verdicts import beside
+from ..ledger.verdicts import VERDICTS, beside
 from ..paths import Paths
 
 __all__ = ["OPEN", "Figure", "Material", "Notebook", "Outcome", "Paper", "Result", "Row"]
@@ -290,18 +290,20 @@ def _csv(path: Path) -> list[tuple[str, ...]]:
 def _papers(
     ledger: Ledger, notebooks: Mapping[str, Notebook], paths: Paths, problems: list[str]
 ) -> tuple[Paper, ...]:
-    results = {
-        claim: (result, notebook.name, outcome.profile)
-        for attribute in ("run", "published")
-        for notebook in notebooks.values()
-        if (outcome := getattr(notebook, attribute))
-        for claim, result in outcome.claims.items()
-    }
+    found: dict[str, list[Row]] = {}
+    for attribute in ("run", "published"):
+        for notebook in notebooks.values():
+            outcome = getattr(notebook, attribute)
+            for name, result in outcome.claims.items() if outcome else ():
+                if name in ledger:
+                    digest = registered(ledger[name], paths, notebook.name)
+                    row = Row(ledger[name], result, notebook.name, outcome.profile, digest)
+                    found.setdefault(name, []).append(row)
     rows: dict[str, list[Row]] = {}
     for claim in ledger.values():
-        result, notebook, profile = results.get(claim.id, (None, "", ""))
-        row = Row(claim, result, notebook, profile, registered(claim, paths, notebook))
-        rows.setdefault(claim.paper_key, []).append(row)
+        # a claim that moved to another notebook may have an older result, which does not count
+        best = sorted(found.get(claim.id, [Row(claim)]), key=lambda row: row.verdict in VERDICTS)
+        rows.setdefault(claim.paper_key, []).append(best[-1])
     about = _citations(paths.root / "CITATION.cff", problems)
     return tuple(Paper(key, tuple(rows[key]), **about.get(key, {})) for key in rows)
 

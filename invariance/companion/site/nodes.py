@@ -4,7 +4,7 @@ import html
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from xml.etree.ElementTree import Element, tostring
 
 from docutils import nodes
@@ -13,7 +13,7 @@ from sphinx import addnodes
 __all__ = ["Part", "anchor", "box", "drawing", "fold", "framed", "joined", "link", "literal"]
 __all__ += ["paragraph", "prose", "python_link", "section", "table", "table_of_html"]
 
-Part = nodes.Node | str
+Part: TypeAlias = nodes.Node | str
 
 _INLINE = re.compile(
     r"\$(?P<math>[^$\n]+)\$|`(?P<literal>[^`\n]+)`|\*\*(?P<strong>[^*\n]+)\*\*"

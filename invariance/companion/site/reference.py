@@ -99,7 +99,12 @@ def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> t
     return [python_link(inliner.document.settings.env.current_document.docname, full)], []
 
 
+def _plain_page(app: Sphinx, page: str, *_: Any) -> str | None:
+    return "source.html" if page.startswith("_modules/") else None
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", _plain_page)
     app.add_role("name", _name)
     app.connect("autodoc-process-docstring", _docstring, priority=400)
     app.connect("autodoc-skip-member", _skip)

@@ -69,7 +69,9 @@ class Widget:
         ), "</figure>"
 
 
-def _steps(values: np.ndarray, x: float, y: float, wide: float, tall: float) -> tuple:
+def _steps(
+    values: np.ndarray, x: float, y: float, wide: float, tall: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Corners of the empirical distribution of values between 0 and 1."""
     along = np.r_[0, np.repeat(np.sort(values), 2), 1]
     up = np.r_[0, 0, np.repeat(np.arange(1, len(values) + 1), 2)[:-1], len(values)] / len(values)
@@ -115,7 +117,8 @@ def orbit(n: int = 8, between: int = 5) -> Widget:
                 height=tall,
             )
         write(svg, 315, 215, "inner products with turned templates", at="middle")
-        line(svg, *_steps(height, 455, 40, 150, 140), "still")
+        across, up = _steps(height, 455, 40, 150, 140)
+        line(svg, across, up, "still")
         _axes(svg, 455, 40, 160, 140, "their distribution stays")
         return svg
 
@@ -177,7 +180,8 @@ def distribution(n: int = 24) -> Widget:
         line(svg, 235 + across, 180 - 140 * level, "third")
         draw(svg, "circle", "mark", cx=235 + across[g], cy=180 - 140 * level[g], r=6)
         _axes(svg, 235, 40, 170, 140, "their inner product")
-        line(svg, *_steps(level, 455, 40, 160, 140), "still")
+        along, up = _steps(level, 455, 40, 160, 140)
+        line(svg, along, up, "still")
         draw(svg, "circle", "mark", cx=455 + 160 * level[g], cy=180 - 140 * rank[g] / n, r=6)
         _axes(svg, 455, 40, 160, 140, "share of turns below it")
         return svg

@@ -86,6 +86,15 @@ def test_what_no_protocol_announced_does_not_count(project):
     assert "**violated**" not in board
 
 
+def test_a_claim_that_moved_leaves_its_old_result_behind(project):
+    project.write("demo/a", 'run.claim("demo/number", value=98.9, se=0.1)')
+    project.write("demo/z")
+    _publish(project, "demo/a", number="matched")
+    _publish(project, "demo/z", protocol="0" * 16, number="short")
+    assert scoreboard(project).startswith("**1 of the 9")
+    assert not [said for said in consistency.problems(project) if "is recorded by" in said]
+
+
 def test_settings_are_part_of_the_protocol(project):
     path = _publish(project, "demo/a", number="matched")
     assert scoreboard(project).startswith("**1 of the 9")

@@ -226,8 +226,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     },
     "theory.mroueh2015.cdf_products": {"projections": X[:3] / 4},
     "theory.mroueh2015.mean_maximum": {"projections": X[:3], "others": X[3]},
-    "theory.mroueh2015.remark4_kernel": {"projections": X[None, :3] / 4, "weights": [1.0]},
-    "theory.mroueh2015.sphere_gap": {"distance": 0.1},
     "theory.soleymani2025.dirichlet_energy": {
         "coefficients": [1.0, 2.0],
         "eigenvalues": [0.0, 3.0],
@@ -236,7 +234,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "theory.mroueh2015.theorem2_errors": {"n_bins": 5},
     "theory.mroueh2015.loss_constants": {"largest": 1.0},
     "theory.raj2017.jacobian_factor": {"matrix": [[2.0, 0.0], [0.0, 2.0]]},
-    "theory.soleymani2025.dirichlet_energy": {"coefficients": [1.0, 2.0, 3.0]},
     "theory.soleymani2025.sobolev_norm": {"coefficients": [1.0, 2.0], "counts": [1.0, 3.0]},
 }
 #: Parameters of methods; tried on one object for each.

@@ -149,7 +149,8 @@ class Number(Kind):
 
     @property
     def words(self) -> str:
-        return "a finite number" + _range(self.least, self.most, self.above, self.below)
+        most = None if self.most == 1e308 else self.most  # any float
+        return "a finite number" + _range(self.least, most, self.above, self.below)
 
 
 def _beyond(value: Real) -> bool:

@@ -124,7 +124,7 @@ class VonMises(Density):
     """
 
     symmetric = _centred("loc", 0)
-    _parameters = {"kappa": Number(0), "loc": Number()}
+    _parameters = {"kappa": Number(0, 1e308), "loc": Number()}
 
     def __init__(self, kappa: float = 1.0, loc: float = 0.0):
         self.kappa = kappa

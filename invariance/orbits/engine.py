@@ -250,8 +250,9 @@ class OrbitProducts:
                 for result in results:
                     mirror(result)
         elif problem.folded and problem.form.distance:  # exponents above zero were rounding
+            most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
             for result in results:
-                np.minimum(result, 1, out=result)
+                np.minimum(result, most, out=result)
         return results
 
     def _reduce_arrays(self, X: Any, reduction: Reduction) -> list[Any]:

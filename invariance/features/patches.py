@@ -57,7 +57,7 @@ def patch_sets(
     X: NDArray = np.asarray(images)
     X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
     image = (*shape, 1)[:3]
-    if X.size != len(X) * np.prod(image) or size > min(image[:2]):
+    if not X.ndim or X.size != len(X) * np.prod(image) or size > min(image[:2]):
         raise ParameterError(
             f"patch_sets: images of shape {X.shape} are not rows of {shape} pixels, or have no "
             f"patch of size={size}"

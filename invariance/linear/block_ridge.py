@@ -15,9 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..deprecation import renamed_parameters
 from ..parameters import (
     Array,
+    Number,
     OneOf,
     ParameterError,
-    Positive,
     Whole,
     check_parameters,
     check_values,
@@ -76,7 +76,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     """
 
     _parameters = {
-        "alpha": Positive(),
+        "alpha": Number(above=0, most=1e308),
         "block_rows": Whole(1),
         "dtype": OneOf("float64", "float32"),
         "class_weight": CLASS_WEIGHT,
@@ -244,7 +244,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         `partial_fit` to use them all.
         """
         check_is_fitted(self, "classes_")
-        kinds = {"alphas": Positive() | Array(1, above=0)}
+        kinds = {"alphas": Number(above=0, most=1e308) | Array(1, above=0, most=1e308)}
         check_values("BlockRidgeClassifier.scores", kinds, {"alphas": alphas})
         points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
         if labels.shape != (len(points),):

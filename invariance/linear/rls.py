@@ -27,8 +27,8 @@ from ..parameters import (
     Array,
     Flag,
     Has,
+    Number,
     ParameterError,
-    Positive,
     Text,
     check_finite,
     check_parameters,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["RLSClassifier", "RLSRegressor"]
 
 #: What may be given for the parameters ``alphas`` and ``scoring``.
-ALPHAS = None | Positive() | Array(1, above=0)
+ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
 SCORING = None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__")
 
 _FLOATS = (np.float64, np.float32)

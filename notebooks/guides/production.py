@@ -53,12 +53,23 @@ shifts = Translations((8, 8), max_shift=1)
 
 # %%
 kernel = BestFit(Gaussian(0.05), shifts)
-print("fit     ", kernel.explain(X_train))
-print("predict ", kernel.explain(X_new, X_train))
 many = np.tile(X_train, (100, 1))
-print("many    ", kernel.explain(many, X_train))
 features = OrbitFourier(shifts, 300, gamma=0.05, random_state=seed).fit(X_train)
-print("features", features.explain(many))
+costs = {
+    "fit": kernel.explain(X_train),
+    "predict": kernel.explain(X_new, X_train),
+    "predict 100 times as many": kernel.explain(many, X_train),
+    "features of as many": features.explain(many),
+}
+for step, cost in costs.items():
+    print(f"{step:26s}", cost)
+
+# %%
+run.table(
+    [{"step": step, "operations": cost.operations} for step, cost in costs.items()],
+    "operations",
+    caption="Operations that four steps take.",
+)
 
 # %% [markdown]
 # ## 2. Fit, and store

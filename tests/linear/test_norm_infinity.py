@@ -137,7 +137,7 @@ def test_the_order_and_repetition_of_samples_do_not_matter():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"bound": 0.0}, "bound to be a finite number > 0, got 0.0"),
+        ({"bound": 0.0}, "bound to be a finite number > 0 and <= 1e\\+10, got 0.0"),
         ({"bound": -1}, "bound to be a finite number > 0"),
         ({"loss": "zero-one"}, "'hinge', 'logistic' or 'square', got 'zero-one'"),
     ],

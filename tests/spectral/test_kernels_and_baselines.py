@@ -97,7 +97,7 @@ def test_kernel_ridge_takes_them_and_only_the_average_is_invariant():
 
 def test_kernels_reject_bad_parameters():
     for kernel in (VonMisesKernel(eta=0.0), SignAveragedVonMises(period=-1.0)):
-        with pytest.raises(ValueError, match="to be a finite number > 0"):
+        with pytest.raises(ValueError, match="to be a finite number >"):
             kernel(X)
     with pytest.raises(ValueError, match="truncate it first"):
         SobolevKernel(Torus(4))(X)

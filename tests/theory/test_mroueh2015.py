@@ -379,7 +379,7 @@ def test_lipschitz_constants(loss):
         ),
         (
             lambda: theory.theorem2_errors(1, 0, n_elements=1, n_points=10, delta=0.1, s=1.2),
-            "n_templates to be a finite number > 0",
+            "n_templates to be a finite number >= 1 or infinity, got 0",
         ),
         (lambda: theory.loss_constants("absolute", 1.0), "got 'absolute'"),
         (lambda: theory.orbit_distance(np.zeros((2, 3))), "3 axes"),

@@ -277,27 +277,34 @@ class OrbitProducts:
         known, second = known.astype(dtype), second.astype(dtype, copy=False)
         target = xp.astype(first, xp.float32 if dtype == np.float32 else xp.float64)
         problem = self.problem(known, reduction, second, dtype, target)
-        ways = offered(problem, first.shape[0], len(second))
         graded = wants_gradient(first)
-        way = next((w for w in ways if not (w.on_host and graded)), None) or Product(problem)
+        key = *_key(problem), xp.__name__, str(target.device), graded
+        way, kept = self._kept.get(key, (None, None))
+        if way is None:
+            ways = offered(problem, first.shape[0], len(second))
+            way = next((w for w in ways if not (w.on_host and graded)), None) or Product(problem)
+        if kept is None and self._may_keep(way, len(second)):
+            kept = list(way.prepare(second, self._offsets(slice(None)), map_in_turn))
+            self._kept[key] = way, kept
+        way.problem = problem
         points = target
         if way.on_host:
             points = known if len(known) else on_host(first, self.owner).astype(dtype)
-        results = self._fill_arrays(problem, points, second, way)
+        results = self._fill_arrays(problem, points, second, way, kept)
         if problem.reduction.extreme:
             results = self._finish(problem, reduction, results, True, (points, 0), xp.float64)
         if self.side == "first":
             results = [xp.permute_dims(r, (1, 0, *range(2, r.ndim))) for r in results]
         return [xp.astype(result, X.dtype) for result in results]
 
-    def _fill_arrays(self, problem: Problem, X: Any, Y: Array, way: Way) -> list[Any]:
+    def _fill_arrays(self, problem: Problem, X: Any, Y: Array, way: Way, kept: Any) -> list[Any]:
         """`_fill` in another library: outputs (n, m, ...)."""
         xp, merge, columns = problem.xp, problem.reduction.merge, []
         terms = self._first_terms(problem, X)
         for some in row_blocks(len(Y), 1, -(-len(Y) // min(way.pieces(len(Y)), len(Y)))):
             blocks = list(row_blocks(X.shape[0], 1, way.row_step(some.stop - some.start)))
             found: dict[int, list[Any]] = {}
-            for second in way.prepare(Y[some], self._offsets(some), map_in_turn):
+            for second in kept or way.prepare(Y[some], self._offsets(some), map_in_turn):
                 for k, rows in enumerate(blocks):
                     parts = way.block(X[rows, :], second, None if terms is None else terms[rows])
                     parts = [parts[0] if part is None else part for part in parts]
@@ -307,6 +314,11 @@ class OrbitProducts:
                     found[k] = parts
             columns.append([_joined(xp, parts, 0) for parts in zip(*found.values(), strict=True)])
         return [_joined(xp, parts, 1) for parts in zip(*columns, strict=True)]
+
+    def _may_keep(self, way: Way, m: int) -> bool:
+        """Whether what a way prepares of m kept points fits, in one piece."""
+        few = way.pieces(m) < 2 and way.prepared_bytes(m) <= way.problem.block_bytes / 2
+        return self.keep and self.side == "second" and few
 
     def _offsets(self, which: slice) -> Array | None:
         """Of second points."""
@@ -335,11 +347,9 @@ class OrbitProducts:
         Returns whether all outputs were ever needed.
         """
         n, m = len(X), len(Y)
-        ours = self.side == "second"
         terms = self._first_terms(problem, X)
         reduction = problem.reduction
-        key = problem.dtype, type(reduction), reduction.n_outputs, problem.folded
-        kept = None
+        key, kept = _key(problem), None
         if key in self._kept:
             way, kept = self._kept[key]
             way.problem = problem
@@ -357,10 +367,9 @@ class OrbitProducts:
         if not symmetric and problem.boxes is not None:
             order = _by_boxes(problem.boxes, way.skips)
         with _Runner(threads, self.verbose) as run:
-            if self.keep and kept is None and len(bounds) == 2 and ours:
-                if way.prepared_bytes(m) <= problem.block_bytes / 2:
-                    kept = list(way.prepare(Y, self._offsets(slice(None)), run))
-                    self._kept[key] = way, kept
+            if kept is None and len(bounds) == 2 and self._may_keep(way, m):
+                kept = list(way.prepare(Y, self._offsets(slice(None)), run))
+                self._kept[key] = way, kept
             for start, stop in pairwise(bounds):
                 rows = stop if symmetric else n
                 # The same blocks whatever the number of threads, for the same rounding.
@@ -525,6 +534,12 @@ def _internal(reduction: Reduction, form: Form | None) -> Reduction:
             raise ValueError("smallest values of a kernel that is not monotone are not supported")
         return Extremes(smallest=True)
     return reduction
+
+
+def _key(problem: Problem) -> tuple[Any, ...]:
+    """What prepared points depend on beside the points."""
+    reduction = problem.reduction
+    return problem.dtype, type(reduction), reduction.n_outputs, problem.folded
 
 
 def _by_boxes(boxes: Array, axis: int) -> Array:

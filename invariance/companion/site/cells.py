@@ -119,7 +119,10 @@ def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | Non
     data = output.get("data") or {}
     match output.get("output_type"):
         case "stream":
-            lines = _joined(output.get("text")).split("\n")
+            text = _joined(output.get("text"))
+            if output.get("name") == "stderr" and "\r" in text:
+                return None  # a progress bar
+            lines = text.split("\n")
             return Output("text", _short("\n".join(line.rsplit("\r", 1)[-1] for line in lines)))
         case "error":
             return Output("error", _short("\n".join(map(_joined, output.get("traceback") or []))))

@@ -155,7 +155,11 @@ class _Shown(SphinxDirective):
         """How many claims came out."""
         rows = self.material.rows
         counted = [row.verdict for row in rows if row.verdict in VERDICTS]
-        before = [row.result.verdict for row in rows if row.result and row.verdict not in VERDICTS]
+        before = [
+            row.result.verdict
+            for row in rows
+            if row.result and row.profile == "full" and row.verdict not in VERDICTS
+        ]
         kept = sum(verdict in KEPT for verdict in counted)
         said = f"**{kept} of the {len(counted)} claims measured by a registered protocol come out "
         said += "as printed or better.** " if counted else ""
@@ -163,7 +167,9 @@ class _Shown(SphinxDirective):
             said = ""
         if before:
             kept = sum(verdict in KEPT for verdict in before)
-            said += f"**{kept} of {len(before)} claims came out as printed or better** in runs "
+            said += (
+                f"**{kept} of {len(before)} claims came out as printed or better** in full runs "
+            )
             said += "whose protocol was not registered beforehand; these do not count until they "
             said += "are measured again. "
         more = link(self.page, self.page, "The scoreboard", at="scoreboard")

@@ -14,7 +14,7 @@ import pytest
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
-from invariance.companion.site import SiteError, build_site, findings, uses
+from invariance.companion.site import SiteError, build_site, cells, findings, uses
 from invariance.companion.site.build import MARKER
 from invariance.companion.site.cells import page_of
 from invariance.companion.site.forge import pages as forge_pages
@@ -302,3 +302,10 @@ def test_importing_the_command_line_brings_no_sphinx():
     code = "import sys, invariance.companion.cli; print('sphinx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_progress_bars_are_not_shown():
+    bar = {"output_type": "stream", "name": "stderr", "text": ["\rfits:  50%|#####     | 5/10"]}
+    warning = {"output_type": "stream", "name": "stderr", "text": ["UserWarning: few points\n"]}
+    assert cells._output(bar, set()) is None
+    assert "few points" in cells._output(warning, set()).value

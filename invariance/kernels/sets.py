@@ -38,6 +38,7 @@ class _OfSets(Kernel):
     takes_sets = True
     _parameters = {
         "base": Has("a kernel of points, such as Gaussian(0.1)", "diag", "is_stationary"),
+        "pooling": OneOf("mean", "sum"),
         "normalize": Flag(),
         "labelled": Flag(),
         "weighted": Flag(),
@@ -45,12 +46,26 @@ class _OfSets(Kernel):
         "block_bytes": Whole(1) | None,
         "verbose": Whole(0),
     }
-    base: Any
-    normalize: bool
-    labelled = weighted = False
-    n_coordinates: int | None
-    block_bytes: int | None
-    verbose: int
+    weighted = False
+
+    def __init__(
+        self,
+        base: Any,
+        pooling: str = "mean",
+        *,
+        normalize: bool = False,
+        labelled: bool = False,
+        n_coordinates: int | None = None,
+        block_bytes: int | None = None,
+        verbose: int = 0,
+    ):
+        self.base = base
+        self.pooling = pooling
+        self.normalize = normalize
+        self.labelled = labelled
+        self.n_coordinates = n_coordinates
+        self.block_bytes = block_bytes
+        self.verbose = verbose
 
     def on_rows(self, *arrays: ArrayLike) -> tuple[Kernel, list[Array]]:
         """This kernel for rows (n, largest * d), and padded sets as such rows."""
@@ -195,8 +210,6 @@ class SetKernel(_OfSets):
            [0.6839, 1.    ]])
     """
 
-    _parameters = {"pooling": OneOf("mean", "sum")}
-
     def __init__(
         self,
         base: Any,
@@ -209,14 +222,16 @@ class SetKernel(_OfSets):
         block_bytes: int | None = None,
         verbose: int = 0,
     ):
-        self.base = base
-        self.pooling = pooling
-        self.normalize = normalize
-        self.labelled = labelled
+        super().__init__(
+            base,
+            pooling,
+            normalize=normalize,
+            labelled=labelled,
+            n_coordinates=n_coordinates,
+            block_bytes=block_bytes,
+            verbose=verbose,
+        )
         self.weighted = weighted
-        self.n_coordinates = n_coordinates
-        self.block_bytes = block_bytes
-        self.verbose = verbose
 
     def _points(self, X: Array) -> PointSets:
         sets = super()._points(X)
@@ -254,27 +269,6 @@ class MatchingKernel(_OfSets):
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-
-    _parameters = {"pooling": OneOf("mean", "sum")}
-
-    def __init__(
-        self,
-        base: Any,
-        pooling: str = "mean",
-        *,
-        normalize: bool = False,
-        labelled: bool = False,
-        n_coordinates: int | None = None,
-        block_bytes: int | None = None,
-        verbose: int = 0,
-    ):
-        self.base = base
-        self.pooling = pooling
-        self.normalize = normalize
-        self.labelled = labelled
-        self.n_coordinates = n_coordinates
-        self.block_bytes = block_bytes
-        self.verbose = verbose
 
     def _between(self, one: PointSets, two: PointSets) -> Array:
         gram = super()._between(one, two)

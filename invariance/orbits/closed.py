@@ -14,6 +14,7 @@ from ..groups.abilities import ability
 from .way import Problem, Run, Way, largest_norm
 
 __all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "least_matching"]
+__all__ += ["matching_operations"]
 
 Array = NDArray[Any]
 
@@ -158,10 +159,16 @@ class Matched(_Closed):
         return [self.problem.send(part) for part in parts]
 
     def operations(self, n: int, m: int) -> float:
-        size = self.problem.parts[0].group.as_assignment() or 1
-        # Measured, with what a call costs, in operations of a matrix product.
-        k = self.problem.lifted_size // size
-        return self.problem.reduction.n_outputs * n * m * (6e5 + 2500.0 * k * k)
+        k = self.problem.lifted_size // (self.problem.parts[0].group.as_assignment() or 1)
+        return self.problem.reduction.n_outputs * matching_operations(n * m, n * m * k * k)
+
+
+def matching_operations(n_pairs: float, n_blocks: float) -> float:
+    """Of matchings of n_pairs pairs of points that compare n_blocks pairs of blocks in all.
+
+    Measured, with what a call costs, in operations of a matrix product.
+    """
+    return 6e5 * n_pairs + 2500.0 * n_blocks
 
 
 def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Array:

@@ -91,8 +91,9 @@ class _OfSets(Kernel):
 
     def _counted(self, one: PointSets, two: PointSets) -> float:
         ours, theirs, d = one.by_label(), two.by_label(), one.values.shape[1]
-        pairs = (len(ours[k].values) * len(theirs[k].values) for k in ours.keys() & theirs.keys())
-        return (2.0 * d + _VALUE) * sum(pairs)
+        both = ours.keys() & theirs.keys()
+        pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
+        return float((2.0 * d + _VALUE) * pairs)
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""

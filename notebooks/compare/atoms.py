@@ -28,7 +28,7 @@ from itertools import combinations_with_replacement
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LinearRegression
 
@@ -47,7 +47,7 @@ DESCRIPTORS = [(6.0, 0.16), (8.0, 0.32)]  # cutoff (Å), width (Å²); the last 
 DESCRIPTORS += [(5.0, 0.16), (6.0, 0.08), (6.0, 0.32)] if FULL else []
 GAMMAS = [0.1, 0.2, 0.4] if FULL else [0.1, 0.2]
 BAG_GAMMAS = [1e-4, 3e-4, 1e-3, 3e-3]
-ALPHAS = 10.0 ** np.arange(-7, -3)  # times the mean of the Gram matrix's diagonal
+ALPHAS = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4]  # times the mean of the Gram matrix's diagonal
 UNIT = 1.88972612 if FULL else 1.0  # an angstrom in the units of the positions
 ELEMENTS = [1, 6, 7, 8, 16]
 
@@ -107,10 +107,20 @@ def bag_of_bonds(R, Z):
 
 # %%
 def ridge(K, target, alpha):
-    """Coefficients of kernel ridge regression, or of linear regression from normal equations."""
+    """Coefficients of kernel ridge regression, or of linear regression from normal equations.
+
+    NaN where alpha is below the rounding of the kernel's single precision.
+    """
     K = K.astype(float)
     K.flat[:: len(K) + 1] += alpha * np.trace(K) / len(K)
-    return cho_solve(cho_factor(K, overwrite_a=True), target)
+    try:
+        return cho_solve(cho_factor(K, overwrite_a=True), target)
+    except LinAlgError:
+        return np.full(len(K), np.nan)
+
+
+def mean_error(predicted, truth):
+    return np.nan_to_num(np.abs(predicted - truth).mean(), nan=np.inf)
 
 
 def of_counts(Z, y, train):
@@ -188,7 +198,7 @@ class OneFold:
             target = of_counts(self.Z, self.y, kept)
             for a, alpha in enumerate(ALPHAS):
                 dual = ridge(K[np.ix_(kept, kept)], target[kept], alpha)
-                found[a, p] = np.abs(K[np.ix_(held, kept)] @ dual - target[held]).mean()
+                found[a, p] = mean_error(K[np.ix_(held, kept)] @ dual, target[held])
         return found[found.mean(axis=1).argmin()]
 
     def of_descriptor(self, descriptor, gamma=0.2):
@@ -271,7 +281,7 @@ def by_kernel(method, setting, k, d):
     def error(kept, held, alpha):
         kept, held = train[kept], train[held]
         dual = ridge(K[np.ix_(kept, kept)], target[kept], alpha)
-        return np.abs(K[np.ix_(held, kept)] @ dual - target[held]).mean()
+        return mean_error(K[np.ix_(held, kept)] @ dual, target[held])
 
     dual = ridge(K[np.ix_(train, train)], target[train], penalty(error, len(train), (k, d)))
     left = K[np.ix_(test, train)] @ dual - target[test]
@@ -296,7 +306,7 @@ def by_features(setting, k, d):
         return ridge(G[key], F[rows].T @ target[rows], alpha)
 
     def error(kept, held, alpha):
-        return np.abs(F[train[held]] @ weights(train[kept], alpha) - target[train[held]]).mean()
+        return mean_error(F[train[held]] @ weights(train[kept], alpha), target[train[held]])
 
     alpha = penalty(error, len(train), (k, d))
     return F[test] @ weights(train, alpha) - target[test], seconds + time.process_time() - start

@@ -15,7 +15,7 @@ from ..groups.abilities import ability
 from ..groups.base import ENUMERATION_LIMIT
 from ..parameters import ParameterError
 from .circle import Circle
-from .closed import Aligned, Exponential, Matched, OwnForm
+from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .product import Product
 from .shifts import Shifts
 from .turns import Turns
@@ -24,7 +24,7 @@ from .way import Problem, Way
 __all__ = ["Explanation", "choose", "offered", "rate", "warn_long"]
 
 #: Ways that some groups and kernels have; `Product` is always there.
-WAYS = (Aligned, Exponential, OwnForm, Matched, Circle, Shifts, Turns)
+WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
 
 #: Elements are not listed for a product that costs so many times as much as another way.
 _HOPELESS = 4.0

@@ -248,7 +248,7 @@ class OrbitProducts:
             results = self._finish(problem, reduction, results, needed, (points, axis), final)
             if symmetric and problem.form.distance:  # half norms of rows entered both triangles
                 for result in results:
-                    mirror(result)
+                    mirror(result if axis == 0 else result.swapaxes(0, 1))
         elif problem.folded and problem.form.distance:  # exponents above zero were rounding
             most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
             for result in results:

@@ -387,7 +387,7 @@ axes[1].set(
     ylabel="molecules with a smaller error (%)",
     title=f"The set kernel predicts {within:.0f} % to 1 kcal/mol",
 )
-label_ends(axes[1], room=0.4)
+label_ends(axes[1])
 run.figure(
     fig,
     "errors",

@@ -262,9 +262,9 @@ run.figure(
 
 # %%
 scores = {
-    f"{name} on {where}, n = {n}": learned.query(
-        "learner == @name and test == @where and n == @n"
-    )["accuracy"].to_numpy()
+    f"{name} on {where}, n = {n}": learned.query("learner == @name and test == @where and n == @n")[
+        "accuracy"
+    ].to_numpy()
     for name in ("haar", "raw")
     for where in ("X0", "GX0")
     for n in sizes

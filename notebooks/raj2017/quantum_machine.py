@@ -47,14 +47,14 @@ run = Run("raj2017/quantum_machine", profile=profile, seed=seed, chooses=True)
 # %%
 QUICK = run.quick
 if QUICK:
-    TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 300, 160, 10, 50
+    TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 300, 160, 10, 100
     FOLD, TRIAL, SMALL = 40, 30, 30  # molecules a fold: all, to choose with, to repeat draws on
     SIGMAS, LOCAL_SIGMAS, L1_SIGMAS, TAUS = [20.0, 80.0], [20.0, 80.0], [400.0], [20.0, 80.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.0, 3.0], [3.0], [3.0]
     ALPHAS, DRAWS = [1e-8, 1e-6, 1e-4], [2, 3]
 else:
     TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 10_000, 10_000, 70, 2000
-    FOLD, TRIAL, SMALL = 1433, 716, 300
+    FOLD, TRIAL, SMALL = 1433, 430, 300
     SIGMAS, LOCAL_SIGMAS = [150.0, 300.0, 600.0], [75.0, 150.0, 300.0]
     L1_SIGMAS, TAUS = [1500.0, 4500.0, 13_500.0], [150.0, 300.0, 600.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0], [3.0, 6.0, 12.0]
@@ -73,7 +73,7 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 #
 # - Every row of the table is a Gram matrix and ridge regression on it.
 # - For each test fold, all parameters of a row are chosen together by the mean error over the other
-#   four folds, each predicted by a model that saw neither it nor the test fold; on 716
+#   four folds, each predicted by a model that saw neither it nor the test fold; on 430
 #   molecules of every fold. `invariance choose` did that, with templates of seed 0, and wrote it
 #   down: at no point did it have an energy of the fold that the parameters are for.
 # - Measured at full size with the templates, numberings and landmarks of another seed.
@@ -239,15 +239,15 @@ def is_local(matrices):
     return not isinstance(matrices, str)
 
 
-def first_layer(matrices, sigma, n, seed):
+def first_layer(matrices, sigma, n, seed, templates=TEMPLATES):
     X = all_matrices(n).astype(np.float32)
     how = dict(form="cos_sin", gamma=gaussian(sigma).gamma, random_state=seed)
     if is_local(matrices):
         X = X.reshape(len(X), -1)
-        model = OrbitFourier(numberings(matrices), TEMPLATES, n_transforms=NUMBERINGS, **how)
+        model = OrbitFourier(numberings(matrices), templates, n_transforms=NUMBERINGS, **how)
     else:
         X = representation(matrices, X)
-        model = OrbitFourier(None, TEMPLATES, **how)
+        model = OrbitFourier(None, templates, **how)
     return model.fit(X[:2]).transform(X)
 
 
@@ -275,7 +275,7 @@ def feature_gram(features):
 def trial_errors(matrices, sigma):
     """Errors of one layer, then of two by tau; shape (1 + taus, 5, alphas)."""
     if is_local(matrices):
-        gram = feature_gram(first_layer(matrices, sigma, TRIAL, 0))
+        gram = feature_gram(first_layer(matrices, sigma, TRIAL, 0, TEMPLATES // 2))
     else:
         gram = gaussian(sigma)(representation(matrices, all_matrices(TRIAL).astype(float)))
     two = (Hyperkernel(gaussian(sigma), top(sigma, tau)) for tau in TAUS)
@@ -420,7 +420,7 @@ def random_coulomb_errors(matrices, sigma):
 
 @run.cache
 def cdf_errors(matrices):
-    grams = cdf_grams(matrices, TRIAL, CDF_TEMPLATES // 2, 0)
+    grams = cdf_grams(matrices, TRIAL, CDF_TEMPLATES // 4, 0)
     return np.array([inner_errors(gram)[k] for k, gram in enumerate(grams)])
 
 

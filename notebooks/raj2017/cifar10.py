@@ -80,7 +80,7 @@ settings = {
         "components": 400,
         "elements": 50,
         "templates": (10_000, second_templates),
-        "choosing": {"train": 20_000, "held": 5000, "templates": (4000, 6000)},
+        "choosing": {"train": 10_000, "held": 5000, "templates": (4000, 6000)},
         "bandwidths": {"original": (0.5, 1, 2), "local": (1, 2, 4)},
         "seconds": (0.1, 0.3, 1),
         "draws": {"train": 10_000, "test": 10_000, "templates": 2000, "elements": 25, "number": 5},
@@ -253,7 +253,8 @@ def transformed(layer, kind, start, stop):
 # ## Choosing
 #
 # Bandwidths and regularisation by held-out training images: with fewer images and templates than
-# measured below, but ten times as many as an earlier edition of this notebook chose with.
+# measured below, but five times the images and three times the templates that an earlier edition of
+# this notebook chose with.
 
 # %%
 few, held, (s_few, second_few) = settings["choosing"].values()

@@ -155,14 +155,20 @@ def _environment(paths: Paths, threads: int) -> dict[str, str]:
     }
 
 
-def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None) -> None:
-    """Start a job's process; ``threads`` are BLAS's, ``cell_timeout`` is in seconds."""
+def start(
+    job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None, more: bool
+) -> None:
+    """Start a job's process.
+
+    ``threads`` are BLAS's, ``cell_timeout`` is in seconds, ``more`` says whether others follow.
+    """
     description = {
         "notebook": job.notebook,
         "source": str(job.source),
         "folder": str(job.folder),
         "parameters": job.parameters,
         "cell_timeout": cell_timeout,
+        "more": more,
     }
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started, job.clock = datetime.now(UTC), time.monotonic()

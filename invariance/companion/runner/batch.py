@@ -357,7 +357,7 @@ class _Batch:
         while (waiting or running) and not self.stop.requested:
             while len(running) < self.place.slots and (job := _next(waiting, running)):
                 waiting.remove(job)
-                if self._start(job):
+                if self._start(job, more=bool(waiting)):
                     running.append(job)
                     self.bar.set_postfix_str(", ".join(j.notebook for j in running))
             for job in list(running):
@@ -378,11 +378,11 @@ class _Batch:
             failure = describe_failure("interrupted", "stopped before it was finished", job)
             self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
 
-    def _start(self, job: Job) -> bool:
+    def _start(self, job: Job, more: bool) -> bool:
         try:
             remove_leftovers(job.final, self.paths.build)
             remove_leftovers(self.paths.published(job.notebook), self.paths.build)
-            start(job, self.paths, self.place, self.threads, self.cell_timeout)
+            start(job, self.paths, self.place, self.threads, self.cell_timeout, more)
         except OSError as error:
             self.end(job, "failed", describe_failure("output", str(error)))
             return False

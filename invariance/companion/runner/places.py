@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import uuid
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ import joblib
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import write_json
+from invariance.companion.runner.nursery import Nursery
 from invariance.companion.runner.processes import MARK, kill_all
 
 __all__ = ["Cluster", "ClusterError", "Here", "Place", "Process", "connect"]
@@ -73,20 +75,26 @@ class _Guarded(subprocess.Popen[bytes]):
 
 
 def _launch(
-    description: dict[str, Any], environment: dict[str, str], worker: Sequence[str] = _WORKER
-) -> _Guarded:
+    description: dict[str, Any],
+    environment: dict[str, str],
+    worker: Sequence[str] = _WORKER,
+    nursery: Nursery | None = None,
+) -> Process:
     folder = Path(description["folder"])
     shutil.rmtree(folder, ignore_errors=True)
     work = folder / ".work"
     write_json(work / "job.json", description)
     with open(work / "worker.log", "wb") as log:
+        root = environment["INVARIANCE_ROOT"]
+        if nursery is not None and (born := nursery.start(folder, root, log.fileno())):
+            return born
         return _Guarded(
             [sys.executable, *worker, str(work / "job.json")],
             # held open as long as this process lives: see `invariance.companion.runner.processes`
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            cwd=environment["INVARIANCE_ROOT"],
+            cwd=root,
             env=os.environ | environment | {MARK: str(folder)},
             # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
             start_new_session=True,
@@ -112,9 +120,22 @@ class Here:
     def __init__(self, jobs: int | None = None, worker: Sequence[str] = _WORKER) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
         self._worker = worker
+        self._forks = sys.platform == "linux" and worker is _WORKER
+        self._nursery: Nursery | None = None
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
-        return _launch(description, environment | _share(self.slots), self._worker)
+        environment = environment | _share(self.slots)
+        nursery = self._nursery
+        if nursery is not None and not (nursery.alive and nursery.environment == environment):
+            nursery.close()
+            nursery = None
+        # for one notebook alone it would be no gain
+        if nursery is None and self._forks and description.get("more"):
+            nursery = Nursery(environment)
+            weakref.finalize(self, nursery.close)
+            self._forks = nursery.alive  # what cannot be had is not asked for again
+        self._nursery = nursery if self._forks else None
+        return _launch(description, environment, self._worker, self._nursery)
 
     def end(self, process: Process | None, folder: Path) -> None:
         if process is not None:

@@ -98,8 +98,8 @@ class Job:
         What its results follow from; see `resume.fingerprint`.
     runner : str
         Name of the runner's lock, by which the attempt's folder is called.
-    expected_s : float
-        Seconds.
+    expected_s, expected_mb : float
+        Seconds, and MiB at its peak.
     reads : list of str
         Notebooks whose results it reads.
     inputs : dict
@@ -116,6 +116,7 @@ class Job:
     fingerprint: dict[str, Any]
     runner: str
     expected_s: float
+    expected_mb: float
     reads: list[str]
     inputs: dict[str, str] = field(default_factory=dict)
     folder: Path = field(init=False)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import joblib
+import psutil
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import write_json
@@ -113,12 +114,21 @@ class Here:
     ----------
     jobs : int, optional
         Notebooks at a time; default: the number of cores.
+    memory_mb : float, optional
+        MiB that they may take together; default: 20 GiB, or 85 % of what the machine has.
     worker : sequence of str, optional
         Arguments of Python that start a worker; the path of a job's description follows.
     """
 
-    def __init__(self, jobs: int | None = None, worker: Sequence[str] = _WORKER) -> None:
+    def __init__(
+        self,
+        jobs: int | None = None,
+        worker: Sequence[str] = _WORKER,
+        memory_mb: float | None = None,
+    ) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
+        there = 0.85 * psutil.virtual_memory().total / 2**20
+        self.memory_mb = min(20 * 1024.0, there) if memory_mb is None else memory_mb
         self._worker = worker
         self._forks = sys.platform == "linux" and worker is _WORKER
         self._nursery: Nursery | None = None

@@ -245,7 +245,7 @@ def shades(method: str, count: int) -> list[str]:
     return [to_hex(mixed(step)) for step in steps]
 
 
-def label_ends(axes: Any, *, apart: float = 0.055) -> None:
+def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     """Write each line's label where it ends, in its colour, in place of a legend.
 
     Where lines end at the right edge, the words stand outside, where they cover nothing.
@@ -254,6 +254,8 @@ def label_ends(axes: Any, *, apart: float = 0.055) -> None:
     ----------
     axes : matplotlib Axes
         With labelled lines; to be called when limits and scales are set.
+    room : float
+        Space for the words inside, as a share of the horizontal axis.
     apart : float
         Least distance of two labels, as a share of the vertical axis.
 
@@ -268,6 +270,11 @@ def label_ends(axes: Any, *, apart: float = 0.055) -> None:
     """
     shown, words = axes.get_legend_handles_labels()
     lines = [getattr(handle, "lines", [handle])[0] for handle in shown]
+    if room:
+        scale = axes.xaxis.get_transform()
+        low, high = scale.transform(axes.get_xlim())
+        end = float(scale.inverted().transform([high + room * (high - low)])[0])
+        axes.set_xlim(right=end)
     place = axes.transData + axes.transAxes.inverted()
     ends = []
     for line, label in zip(lines, words, strict=True):

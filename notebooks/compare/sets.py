@@ -282,9 +282,10 @@ for axis, target in zip(axes, TARGETS, strict=True):
     axis.set(title=f"{target[0].upper()}{target[1:]}: {best} err least", yscale="log")
     axis.set(xlabel="training sets", xticks=SIZES)
     axis.minorticks_off()
-    label_ends(axis)
 axes[0].set_ylabel("relative error")
 axes[0].set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
+for axis in axes:  # both have all their limits by now
+    label_ends(axis)
 run.figure(
     fig,
     "errors",

@@ -144,8 +144,9 @@ for axis, (kind, table) in zip(axes, tables.items(), strict=True):
     axis.set(title=f"{kind} target: least error by {NAMES[best]}")
     axis.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axis.minorticks_off()
-    label_ends(axis)
 axes[0].set_ylabel("mean squared error / variance")
+for axis in axes:  # both have all their limits by now
+    label_ends(axis)
 run.figure(
     fig,
     "errors",

@@ -246,9 +246,9 @@ def shades(method: str, count: int) -> list[str]:
 
 
 def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
-    """Write each line's label where it ends, in its colour, in place of a legend.
+    """Write each line's label at its end's height, in its colour, in place of a legend.
 
-    Where lines end at the right edge, the words stand outside, where they cover nothing.
+    The words stand in a column, to the right of the end that is farthest right.
 
     Parameters
     ----------
@@ -289,8 +289,9 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     for i in range(len(levels) - 1, -1, -1):  # a crowd at the top makes room downwards
         levels[i] = min(levels[i], highest)
         highest = levels[i] - apart
-    for level, (_, along, label, color) in zip(levels, ends, strict=True):
+    column = max(along for _, along, *_ in ends) + 0.02
+    for level, (*_, label, color) in zip(levels, ends, strict=True):
         axes.text(
-            along + 0.02, level, label, color=color, transform=axes.transAxes,
+            column, level, label, color=color, transform=axes.transAxes,
             va="center", fontsize=RC["legend.fontsize"],
         )  # fmt: skip

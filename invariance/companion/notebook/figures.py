@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -74,7 +75,7 @@ def dense(figure: Figure) -> list[Artist]:
 
     def points(artist: Any) -> int:
         if isinstance(artist, Line2D):
-            return len(artist.get_xdata(orig=False))
+            return np.size(artist.get_xdata(orig=False))
         corners = sum(len(path.vertices) for path in artist.get_paths())
         return max(corners, len(artist.get_offsets()))
 
@@ -111,9 +112,7 @@ def light_svg(text: str) -> str:
     names: dict[str, str] = {}
     for name in re.findall(r'(?:href="#|url\(#)([\w.-]+)', text):
         names.setdefault(name, f"i{len(names)}")
-    text = re.sub(
-        r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", text
-    )
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", text)
     text = re.sub(r'(href="#|url\(#)([\w.-]+)', lambda m: m[1] + names[m[2]], text)
     styles: dict[str, str] = {}
     text = re.sub(

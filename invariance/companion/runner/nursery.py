@@ -3,8 +3,8 @@
 Two interpreters a notebook, with Jupyter, scikit-learn and matplotlib imported in them, take four
 seconds to start; two forks take a few hundredths. The process forks only while it has a single
 thread, so that no BLAS has started any, and nothing but imports has happened in it: a notebook
-finds what a new interpreter would have after the same imports. Where it cannot be had (another system,
-BLAS with several threads, a process that was killed) workers are started one by one.
+finds what a new interpreter would have after the same imports. Where it cannot be had (another
+system, BLAS with several threads, a process that was killed) workers are started one by one.
 """
 
 import ctypes

@@ -147,9 +147,11 @@ def light_png(png: bytes, *, most: int = 2000, colours: int = 128) -> bytes:
 
     stream = io.BytesIO()
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
+        resized = picture.width > most or colours < 128
+        if picture.mode == "P" and not resized:
+            return png  # it is one already
         flat = picture.convert("RGB")
         flat.thumbnail((most, 4 * most))
         flat.quantize(colours, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
-        resized = picture.width > most or colours < 128
     light = stream.getvalue()
     return light if resized or len(light) < len(png) * 2 / 3 else png

@@ -70,7 +70,7 @@ for file, sha256 in data.sources.items():
     run.uses_data(file, sha256)
 X, y = data.data.reshape(len(data.data), -1) / 255, data.target
 rows = np.random.default_rng(seed).permutation(len(X))
-n_train, n_test = run.choose(quick=(60, 200), full=(500, 2000))
+n_train, n_test = run.choose(quick=(30, 80), full=(500, 2000))
 train, test = X[rows[:n_train]], X[rows[n_train : n_train + n_test]]
 y_train = y[rows[:n_train]]
 
@@ -105,20 +105,20 @@ shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=r
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
 #: Base kernel, transformations, plain definition, and how many test rows and transformations of it are timed.
 CASES = {
-    "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(2000, 121))),
-    "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(200, 20), full=(2000, 20))),
+    "TI": (polynomial, small, plain_polynomial, run.choose(quick=(80, 121), full=(2000, 121))),
+    "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(80, 20), full=(2000, 20))),
     "TI-RI": (
         polynomial,
         shifts.then(turns),
         plain_polynomial,
-        run.choose(quick=(200, 20), full=(1000, 200)),
+        run.choose(quick=(80, 20), full=(1000, 200)),
     ),
-    "L-TI": (local, shifts, plain_locality, run.choose(quick=(100, 2), full=(1000, 4))),
+    "L-TI": (local, shifts, plain_locality, run.choose(quick=(40, 2), full=(1000, 4))),
     "L-TI-RI": (
         local,
         few_turns.then(shifts),
         plain_locality,
-        run.choose(quick=(100, 2), full=(1000, 8)),
+        run.choose(quick=(40, 2), full=(1000, 8)),
     ),
 }
 
@@ -360,7 +360,7 @@ def rate(dtype, m, k, n):
     return operations / best
 
 
-size = run.choose(quick=800, full=2000)
+size = run.choose(quick=300, full=2000)
 pairs = n_train * n_test
 with threadpool_limits(1, "blas"):
     single, double = rate(np.float32, size, size, size), rate(np.float64, size, size, size)

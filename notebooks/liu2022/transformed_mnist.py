@@ -36,9 +36,9 @@ from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
 
 run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, n_test=n_test)
-sizes = run.choose(quick=(50, 100, 200), full=(100, 300, 500, 700, 1000))
-repetitions = run.choose(quick=3, full=5)
-test_size = run.choose(quick=150, full=n_test)
+sizes = run.choose(quick=(50, 100), full=(100, 300, 500, 700, 1000))
+repetitions = run.choose(quick=2, full=5)
+test_size = run.choose(quick=100, full=n_test)
 
 # %% [markdown]
 # ## Data

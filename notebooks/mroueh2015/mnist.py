@@ -267,8 +267,8 @@ X, y, digits = images(profile)
 # %%
 template_counts = run.choose(quick=[1, 5, 25], full=[1, 5, 10, 25, 50, 100])
 left_size = run.choose(quick=40, full=1000)
-left_draws = run.choose(quick=5, full=30)
-left_tests = run.choose(quick=597, full=2000)
+left_draws = run.choose(quick=2, full=30)
+left_tests = run.choose(quick=300, full=2000)
 
 
 @run.cache
@@ -359,7 +359,7 @@ def learning_curve(name, per_class, draws, seed):
 
 
 sizes = run.choose(quick=[5, 10, 20, 50, 100], full=[10, 20, 50, 100, 300, 1000])
-repetitions = {size: run.choose(quick=10, full=20 if size >= 300 else 100) for size in sizes}
+repetitions = {size: run.choose(quick=4, full=20 if size >= 300 else 100) for size in sizes}
 
 
 def curve(name):
@@ -514,7 +514,7 @@ def template_error(name, per_class, draws, blocks, seed):
     return np.sqrt((blocks - 1) * np.var(left_out.mean(axis=0)))
 
 
-jackknife = run.choose(quick={10: (5, 10)}, full={10: (10, 20), 300: (1, 20)})
+jackknife = run.choose(quick={10: (4, 10)}, full={10: (10, 20), 300: (1, 20)})
 by_templates = {
     size: template_error(str(width), size, *how, seed) for size, how in jackknife.items()
 }

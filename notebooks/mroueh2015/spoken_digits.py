@@ -199,8 +199,8 @@ counts = {
 }
 RANGES = {"full range": 1.0, "range of the data": "data"}
 repetitions = {
-    ("log-mel", "full range"): run.choose(quick=8, full=30),
-    ("log-mel", "range of the data"): run.choose(quick=4, full=10),
+    ("log-mel", "full range"): run.choose(quick=4, full=30),
+    ("log-mel", "range of the data"): run.choose(quick=2, full=10),
 }
 if not run.quick:
     repetitions["waveform", "range of the data"] = 6

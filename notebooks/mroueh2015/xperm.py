@@ -170,7 +170,7 @@ def neighbour_accuracy(table, train, test):
 
 # %%
 sizes = run.choose(quick=[10, 100, 1000], full=[10, 20, 50, 100, 200, 500, 1000, 1500, 2000])
-repetitions = run.choose(quick=10, full=100)
+repetitions = run.choose(quick=4, full=100)
 
 
 @run.cache
@@ -295,10 +295,10 @@ run.claim(
 # are then invariant only in the limit, and every sequence needs features of its own.
 
 # %%
-element_counts = run.choose(quick=[1, 4, 15, 60, 120], full=[1, 2, 5, 10, 20, 40, 60, 80, 100, 120])
-element_repetitions = run.choose(quick=4, full=20)
-per_class = run.choose(quick=250, full=2000)
-n_test = run.choose(quick=3000, full=28_768)
+element_counts = run.choose(quick=[1, 15, 120], full=[1, 2, 5, 10, 20, 40, 60, 80, 100, 120])
+element_repetitions = run.choose(quick=2, full=20)
+per_class = run.choose(quick=100, full=2000)
+n_test = run.choose(quick=1000, full=28_768)
 
 
 @run.cache
@@ -327,7 +327,7 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 # %%
 template_counts = run.choose(quick=[1, 5, 25], full=[1, 2, 5, 10, 25, 50, 100])
 bin_counts = run.choose(quick=[1, 5, 25], full=[1, 2, 5, 10, 25, 50])
-grid_repetitions = run.choose(quick=4, full=30)
+grid_repetitions = run.choose(quick=2, full=30)
 
 
 @run.cache

@@ -66,9 +66,9 @@ from invariance.spectral import (
 
 run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed)
 DIMENSION, TEST_POINTS = 10, 100
-SEEDS = run.choose(quick=range(1, 4), full=range(1, 11))
+SEEDS = run.choose(quick=range(1, 3), full=range(1, 11))
 RATIO_SEEDS = {"quick": SEEDS, "full": range(1, 31)}[profile]
-SAMPLES = run.choose(quick=400, full=1000)
+SAMPLES = run.choose(quick=250, full=1000)
 LAMBDAS = np.logspace(-6, 4, 21)
 # The generators, and as many drawn elements and words, for what is exactly invariant.
 FEW_ELEMENTS = 16
@@ -496,7 +496,7 @@ run.claim(
 # normalised, as in the paper, so $\lambda$ is measured against $k(x, x) = e^{10 \eta}$.)
 
 # %%
-SIZES = run.choose(quick=[200, 400], full=[250, 500, 1000, 2000])
+SIZES = run.choose(quick=[125, 250], full=[250, 500, 1000, 2000])
 FEW = list(SEEDS)[: run.choose(quick=2, full=5)]
 
 

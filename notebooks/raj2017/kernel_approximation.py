@@ -68,7 +68,7 @@ print(f"{len(X)} molecules; kernel values from {truth.min():.3f} to {truth.max()
 
 # %%
 sizes = run.choose(quick=[50, 200, 800, 3200], full=[50, 100, 200, 400, 800, 1600, 3200, 6400])
-repetitions = run.choose(quick=5, full=40)
+repetitions = run.choose(quick=5, full=20)
 
 
 def relative_errors(r, repetition):

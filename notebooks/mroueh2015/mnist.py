@@ -203,19 +203,20 @@ def lost_variance(width, seed):
 # ## Which templates?
 #
 # Leave-one-out accuracy of regularised least squares on the first training images decides, with as
-# many images and templates as the largest experiment below has. No test image is at hand here:
+# many templates as the experiments below have, and half the images of the largest. No test image
+# is at hand here:
 # `invariance choose` wrote down what it found, with seed 0, in `notebooks/settings`; a run at full
 # scale reads that and measures with templates and training samples of another seed.
 
 # %%
 widths = run.choose(quick=[np.inf, 3.0], full=[np.inf, 6.0, 4.0, 3.0])
-choice_size = run.choose(quick=300, full=10_000)
+choice_size = run.choose(quick=300, full=5000)
 
 
 @run.cache
 def leave_one_out(width, n, seed):
     """Leave-one-out accuracy on the first n training images."""
-    A = pooled(width, 0, chunk, seed)[0][:n].astype(np.float32)
+    A = pooled(width, 0, n, seed)[0].astype(np.float32)
     A -= A.mean(axis=0)
     return 1 - min(rls_by_cholesky(A @ A.T, y[:n], start=1e-5).loo_errors.values())
 

@@ -167,7 +167,7 @@ run.figure(
 
 # %%
 SIZES = run.choose(quick=[200, 400, 800], full=[200, 400, 800, 1600, 3200, 6400])
-REPETITIONS = run.choose(quick=10, full=100)
+REPETITIONS = run.choose(quick=10, full=40)
 FACTORS = [1, 2, 4, 8, 16]
 
 

@@ -100,6 +100,7 @@ def make_molecules(n, random_state):
     return Dataset(matrices, energies, description="made-up molecules", details={"folds": folds})
 
 
+@cache
 def molecules():
     return make_molecules(5 * FOLD, 0) if QUICK else load_qm7()
 
@@ -111,6 +112,7 @@ N_ATOMS = 7 if QUICK else 23
 stand_in = "made-up molecules" if QUICK else None
 
 
+@cache
 def training_part(k):
     """Matrices of all folds but k, their energies, and their numbers."""
     data = molecules().split(test=FOLDS[k])
@@ -451,7 +453,8 @@ for name, (grid, errors) in OTHERS.items():
 
 # %%
 run.measure()
-matrices_of.cache_clear()
+for loaded in (molecules, training_part, matrices_of):
+    loaded.cache_clear()
 
 
 def fold_errors(gram, k, alpha, flip=False):

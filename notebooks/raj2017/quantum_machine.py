@@ -51,14 +51,14 @@ if QUICK:
     FOLD, TRIAL, SMALL = 40, 30, 30  # molecules a fold: all, to choose with, to repeat draws on
     SIGMAS, LOCAL_SIGMAS, L1_SIGMAS, TAUS = [20.0, 80.0], [20.0, 80.0], [400.0], [20.0, 80.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.0, 3.0], [3.0], [3.0]
-    ALPHAS, DRAWS = [1e-8, 1e-6, 1e-4], [2, 3]
+    ALPHAS, DRAWS = [1e-6, 1e-4, 1e-2], [2, 3]
 else:
     TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 10_000, 10_000, 70, 2000
     FOLD, TRIAL, SMALL = 1433, 430, 300
     SIGMAS, LOCAL_SIGMAS = [150.0, 300.0, 600.0], [75.0, 150.0, 300.0]
     L1_SIGMAS, TAUS = [1500.0, 4500.0, 13_500.0], [150.0, 300.0, 600.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0], [3.0, 6.0, 12.0]
-    ALPHAS, DRAWS = [1e-11, 1e-10, 1e-9, 1e-8, 1e-7], [2, 3, 4, 5]
+    ALPHAS, DRAWS = [1e-7, 5e-7, 2.5e-6, 1.2e-5, 6e-5, 3e-4], [2, 3, 4, 5]
 N_BINS = 25  # of the histogram features
 BLOCK = 25  # of its templates: whole numbers that single precision adds without error
 JITTER = 1e-10  # on the landmarks' Gram matrix
@@ -143,16 +143,18 @@ def all_matrices(n):
 # ## Ridge regression, and what chooses
 #
 # The dual coefficients of kernel ridge regression on centred energies,
-# $\beta = (K + \alpha \operatorname{tr}(K)\, I)^{-1} (y - \bar y)$, and the root mean square errors
-# from which every parameter is chosen. A model that saw neither fold $a$ nor fold $b$ serves twice:
-# its error on $b$ speaks for the choice for $a$, and the other way round.
+# $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean of the diagonal, and the
+# root mean square errors from which every parameter is chosen. This $\alpha$ is the noise of a
+# Gaussian process: it need not change with the number of molecules. A model that saw neither fold
+# $a$ nor fold $b$ serves twice: its error on $b$ speaks for the choice for $a$, and the other way
+# round.
 
 
 # %%
 def ridge(gram, targets, alpha):
     """Dual coefficients; NaN where rounding makes the matrix indefinite."""
     shifted = np.array(gram, order="F")
-    shifted.flat[:: len(gram) + 1] += alpha * np.trace(gram)
+    shifted.flat[:: len(gram) + 1] += alpha * np.mean(np.diag(gram))
     try:
         factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:

@@ -47,7 +47,7 @@ run = Run("beyond/qm7", profile=profile, seed=seed, chooses=True)
 # %%
 QUICK = run.quick
 FOLD, TRIAL = (30, 25) if QUICK else (1433, 250)  # molecules a fold: all, and to choose with
-DESCRIPTORS = [[6.0, 0.16], [4.0, 0.08], [4.0, 0.04], [4.5, 0.03]]  # cutoff (Å), width (Å²)
+DESCRIPTORS = [[6.0, 0.16], [4.0, 0.08], [4.0, 0.04], [5.0, 0.05]]  # cutoff (Å), width (Å²)
 if QUICK:
     DESCRIPTORS = DESCRIPTORS[:2]
 GAMMAS = [0.05, 0.1, 0.2]

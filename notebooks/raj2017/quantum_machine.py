@@ -58,7 +58,7 @@ else:
     SIGMAS, LOCAL_SIGMAS = [150.0, 300.0, 600.0], [75.0, 150.0, 300.0]
     L1_SIGMAS, TAUS = [1500.0, 4500.0, 13_500.0], [150.0, 300.0, 600.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0], [3.0, 6.0, 12.0]
-    ALPHAS, DRAWS = [1e-7, 5e-7, 2.5e-6, 1.2e-5, 6e-5, 3e-4], [2, 3, 4, 5]
+    ALPHAS, DRAWS = [1e-7, 5e-7, 2.5e-6, 1.2e-5, 6e-5, 3e-4, 1.5e-3], [2, 3, 4, 5]
 N_BINS = 25  # of the histogram features
 BLOCK = 25  # of its templates: whole numbers that single precision adds without error
 JITTER = 1e-10  # on the landmarks' Gram matrix

@@ -139,7 +139,7 @@ def _write_source(material: Material, source: Path) -> Book:
     contents = {"papers/index": [f"papers/{paper.key}" for paper in material.papers]}
     contents["about"] = ["costs"]
     contents["api/index"] = [f"api/{module}" for module in public()]
-    groups = {"compare": "compare/index", "guides": "guides/index"}
+    groups = {name: f"{name}/index" for name in ("compare", "beyond", "guides")}
     for paper in material.papers:
         groups[paper.key] = f"papers/{paper.key}"
         title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")

@@ -38,6 +38,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
 
 from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
 from invariance.datasets import Dataset, load_cifar10
@@ -328,6 +329,80 @@ drawn = {
 }
 
 # %% [markdown]
+# ## Is it the protocol?
+#
+# The original features involve no group at all, and yet they lie furthest below the paper's. So we
+# vary what the paper leaves open, one thing at a time, on training images: one cosine of a random
+# phase for each template, as in the paper's equation; pixels whitened (ZCA over all 3,072, its
+# eigenvalues kept from zero by a multiple of their mean); mirrored copies of the training images;
+# a squared hinge loss ("linear SVM or RLS") in place of least squares.
+
+# %%
+VARIANTS = (
+    "cosine and sine, ridge regression",
+    "one cosine of a random phase",
+    "whitened pixels, smoothing 0.1",
+    "whitened pixels, smoothing 1",
+    "mirrored training images added",
+    "squared hinge loss",
+)
+
+
+def mirrored(rows):
+    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
+
+
+def whitened(rows, smoothing):
+    """All pixels, decorrelated over the first training images."""
+    values, axes = np.linalg.eigh(np.cov(rows[:few].T))
+    return rows @ (axes / np.sqrt(values + smoothing * values.mean())).astype(np.float32)
+
+
+@run.cache
+def variant(name, multiple):
+    """Held-out accuracy of original features at the best alpha."""
+    rows, truth = pixels(0, few + held), labels[: few + held]
+    if name.startswith("whitened"):
+        Z = whitened(rows, float(name.split()[-1]))
+    else:
+        Z = rows @ projection().T
+    form = "phase" if "phase" in name else "cos_sin"
+    gamma = multiple * median_gamma(Z[:2000], random_state=seed)
+    layer = OrbitFourier(None, s_draw, gamma=gamma, form=form, random_state=seed).fit(Z[:2])
+    Z = layer.transform(Z)
+    if "hinge" in name:
+        machines = (LinearSVC(C=0.5 / (alpha * few), tol=0.01) for alpha in (1e-4, 1e-3))
+        return max(m.fit(Z[:few], truth[:few]).score(Z[few:], truth[few:]) for m in machines)
+    model = BlockRidgeClassifier().partial_fit(Z[:few], truth[:few], classes=classes)
+    if "mirrored" in name:
+        model.partial_fit(layer.transform(mirrored(rows[:few]) @ projection().T), truth[:few])
+    return np.nanmax(model.scores(Z[few:], truth[few:], alphas=ALPHAS))
+
+
+best_plain = drawn["fourier", "original"][0]
+run.select(
+    "variant of the original features",
+    VARIANTS,
+    lambda name: variant(name, best_plain),
+    by=f"accuracy on {held:,} training images, {few:,} others to learn from, {s_draw:,} templates",
+)
+scores = run.choices["variant of the original features"].scores
+run.table(
+    [
+        {"original features, one layer": name, "held-out accuracy (%)": f"{100 * score:.1f}"}
+        for name, score in zip(VARIANTS, scores, strict=True)
+    ],
+    "variants",
+    caption=f"{few:,} images to learn from, {s_draw:,} templates; standard error "
+    f"{100 * np.sqrt(scores[0] * (1 - scores[0]) / held):.1f}.",
+)
+
+# %% [markdown]
+# Mirrored images and cosine with sine help by a point or two each, whitening hurts and the loss
+# does not matter. Mirrored images are not in the paper's protocol ("50k / 10k"), so we leave them
+# out of its rows. Nothing here is worth the eight points that are missing.
+
+# %% [markdown]
 # ## One step beyond: orbit statistics of image patches
 #
 # Section 4.3 ends with what it leaves out: a local average of whole images ignores that small
@@ -350,10 +425,6 @@ def patch_features(multiple, templates):
     how = {"size": size, "stride": stride, "grid": grid, "n_patches": 50_000}
     pooling = PatchPooling(psi, (32, 32, 3), block_bytes=2**27, random_state=seed, **how)
     return pooling.fit(pixels(0, min(5000, n_train)))
-
-
-def mirrored(rows):
-    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
 
 
 def orbit_statistics(fitted, start, stop):

@@ -224,6 +224,13 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         blocks = [self._gram(X[some], None).diagonal() for some in row_blocks(len(X), 1, 16)]
         return np.concatenate(blocks)
 
+    def operations(self, X: Array, Y: Array) -> float | None:
+        """Floating-point operations of the kernel matrix between rows; None where it cannot tell.
+
+        `explain` of an average of this kernel, or of its best fit, counts with them.
+        """
+        return None
+
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """What the kernel matrix will cost, by the clock for 64 points of each.
 

@@ -11,24 +11,30 @@
 # %% [markdown]
 # # Sets of points in the plane
 #
-# *A set has no order and its size varies; here it may be turned as well.* Five to ten points in the plane, a number for each set that
-# depends on neither the order of the points nor on how the set is turned about the origin. What would you take?
+# *A set has no order and its size varies; here it may be turned as well.* Five to ten points in
+# the plane, a number for each set that depends on neither the order of the points nor on how the
+# set is turned about the origin. What would you take?
 #
-# Two roads lead through the library, and both leave the usual ones behind. The first compares whole sets: each set is embedded by
-# the mean of a kernel over its points, a Gaussian kernel compares the embeddings, and the result is averaged over all rotations,
+# Two roads lead through the library, and both leave the usual ones behind. The first compares
+# whole sets: each set is embedded by the mean of a kernel over its points, a Gaussian kernel
+# compares the embeddings, and the result is averaged over all rotations,
 #
 # $$ K(x, z) = \int_{SO(2)} \exp\bigl(-\gamma' \, \| \mu_x - \mu_{g z} \|^2\bigr) \, dg, \qquad
 #    \langle \mu_x, \mu_z \rangle = \sum_{i,j} e^{-\gamma |x_i - z_j|^2} . $$
 #
-# The second describes each point by what surrounds it, distances and angles to its neighbours, which no rotation changes, and
-# compares the sets of these descriptions: `atom_environments`, made for molecules, with all points of one kind.
+# The second describes each point by what surrounds it, distances and angles to its neighbours,
+# which no rotation changes, and compares the sets of these descriptions: `atom_environments`,
+# made for molecules, with all points of one kind.
 #
 # ## The protocol
 #
-# - Two targets of the same sets: the area of the convex hull, which a few outer points decide, and an energy of pairs and triangles.
-# - The error is the root mean squared error on 500 new sets, relative to the standard deviation of the target: 1 is the mean's.
-# - Every choice (bandwidths, penalties, the road itself for the last row) is made by leave-one-out or cross-validation on the
-#   training sets. Both arguments of a comparison see the same draws; a claim of a difference rests on paired draws.
+# - Two targets of the same sets: the area of the convex hull, which a few outer points decide,
+#   and an energy of pairs and triangles.
+# - The error is the root mean squared error on 500 new sets, relative to the standard deviation
+#   of the target: 1 is the mean's.
+# - Every choice (bandwidths, penalties, the road itself for the last row) is made by
+#   leave-one-out or cross-validation on the training sets. Both arguments of a comparison see the
+#   same draws; a claim of a difference rests on paired draws.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -89,9 +95,10 @@ def draw(n, rng):
 # %% [markdown]
 # ## What one would otherwise take
 #
-# Sorted distances with a support vector machine; coordinates with nine turned and shuffled copies of each set; and a kernel made by
-# hand: density of the points on rings, Fourier coefficients around each ring, a Gaussian kernel averaged over the circle. That
-# kernel is exactly invariant too.
+# Sorted distances with a support vector machine; coordinates with nine turned and shuffled copies
+# of each set; and a kernel made by hand: density of the points on rings, Fourier coefficients
+# around each ring, a Gaussian kernel averaged over the circle. That kernel is exactly invariant
+# too.
 
 
 # %%
@@ -159,7 +166,8 @@ def by_hand(sets, y, rng):
 # %% [markdown]
 # ## The library's roads
 #
-# The first without its average serves as a reference: it knows that sets have no order, and nothing of rotations.
+# The first without its average serves as a reference: it knows that sets have no order, and
+# nothing of rotations.
 
 # %%
 GRID = [(g, h) for g in (0.5, 2.0) for h in (0.02, 0.1)]
@@ -292,13 +300,17 @@ for target in TARGETS:
 # %% [markdown]
 # ## What it shows
 #
-# - On the hull, whole sets averaged over rotations have the least error; distances with a support vector machine are the best of the
-#   usual ones. On the energy, surroundings have about a third of the error of the kernel made by hand.
-# - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same kernel but for the average.
-# - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a property of the whole. Leave-one-out on
-#   the training sets finds out which, though with few sets not in every draw.
-# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels still change when a set is turned
-#   between the nodes (the table's discrepancy). `PlaneRotations()` without a number chooses enough of them, at more cost.
-#   Surroundings are invariant to rounding.
-# - A Gaussian between embeddings is needed. The average of the plain `SetKernel` is linear in both sets and forgets how the points lie to
-#   each other: only their distances from the origin are left.
+# - On the hull, whole sets averaged over rotations have the least error; distances with a support
+#   vector machine are the best of the usual ones. On the energy, surroundings have about a third
+#   of the error of the kernel made by hand.
+# - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same
+#   kernel but for the average.
+# - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a
+#   property of the whole. Leave-one-out on the training sets finds out which, though with few
+#   sets not in every draw.
+# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels still
+#   change when a set is turned between the nodes (the table's discrepancy). `PlaneRotations()`
+#   without a number chooses enough of them, at more cost. Surroundings are invariant to rounding.
+# - A Gaussian between embeddings is needed. The average of the plain `SetKernel` is linear in
+#   both sets and forgets how the points lie to each other: only their distances from the origin
+#   are left.

@@ -70,7 +70,7 @@ for file, sha256 in data.sources.items():
     run.uses_data(file, sha256)
 X, y = data.data.reshape(len(data.data), -1) / 255, data.target
 rows = np.random.default_rng(seed).permutation(len(X))
-n_train, n_test = run.choose(quick=(60, 200), full=(500, 10_000))
+n_train, n_test = run.choose(quick=(60, 200), full=(500, 2000))
 train, test = X[rows[:n_train]], X[rows[n_train : n_train + n_test]]
 y_train = y[rows[:n_train]]
 
@@ -105,8 +105,8 @@ shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=r
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
 #: Base kernel, transformations, plain definition, and how many test rows and transformations of it are timed.
 CASES = {
-    "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(10_000, 121))),
-    "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(200, 20), full=(10_000, 20))),
+    "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(2000, 121))),
+    "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(200, 20), full=(2000, 20))),
     "TI-RI": (
         polynomial,
         shifts.then(turns),

@@ -25,7 +25,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
+seed: int = 1
 
 # %%
 from functools import cache
@@ -424,13 +424,13 @@ def named(name, split):
     }
 
 
-# with templates, tenfold each time, for every number of bins; and with bins
+# with templates, tenfold each time, for every number of bins; with bins at every number of templates
 growth = [
     *(
         " > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))
         for n in bins
     ),
-    " > ".join(f"{n} bins x {middle} templates" for n in reversed(bins)),
+    *(" > ".join(f"{n} bins x {m} templates" for n in reversed(bins)) for m in counts["log-mel"]),
 ]
 
 

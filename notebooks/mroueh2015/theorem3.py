@@ -35,7 +35,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
+seed: int = 1
 
 # %%
 from itertools import combinations

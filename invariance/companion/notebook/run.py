@@ -460,6 +460,7 @@ class Run:
                 "finished": finished.isoformat(timespec="seconds"),
                 "wall_s": round(time.perf_counter() - self._clock, 3),
                 "cached_s": round(sum(self._spared.values()), 3),
+                "cpu_s": round(sum(os.times()[:4]), 1),
                 **peak_memory_mb(),
                 "hardware": hardware(),
                 "timings": self._timings,

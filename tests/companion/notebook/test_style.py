@@ -117,4 +117,17 @@ def test_labels_stand_at_the_ends_of_their_lines_and_apart():
     levels = [text.get_position()[1] for text in axes.texts]
     assert [text.get_text() for text in axes.texts] == ["a", "b", "c"]
     assert np.diff(levels).min() >= 0.055 - 1e-9 and axes.get_xlim()[1] > 10
+    end, _ = (axes.transData + axes.transAxes.inverted()).transform((10, 5.0))
+    assert end < axes.texts[-1].get_position()[0] < end + 0.05
+    plt.close(figure)
+
+
+def test_labels_stay_within_the_height_of_the_figure():
+    figure, axes = plt.subplots()
+    for name, last in (("a", 6.0), ("b", 5.99), ("c", 5.98), ("lost", np.nan)):
+        axes.plot([0, 1, 2], [0, last, np.nan] if name == "lost" else [0, 1, last], label=name)
+    axes.set(ylim=(0, 6))
+    style.label_ends(axes)
+    levels = {text.get_text(): text.get_position()[1] for text in axes.texts}
+    assert levels["c"] < levels["b"] < levels["a"] == 1.0 and levels["lost"] < 0.1
     plt.close(figure)

@@ -213,9 +213,9 @@ run.say(
 #
 # $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
 #
-# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second layer
-# is the same again without a group, on top of $\psi$. Least squares sums its normal equations a
-# block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
+# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
+# layer is the same again without a group, on top of $\psi$. Least squares sums its normal equations
+# a block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
 
 
 # %%
@@ -615,12 +615,13 @@ ax.plot(
 gains = [local - original for original, local in zip(*results.values(), strict=True)]
 ax.set(
     xticks=[1, 2],
+    xlim=(0.95, 2.01),
     xlabel="layers",
     ylabel="test accuracy (%)",
     title=f"Local averages gain {gains[0]:.1f} and {gains[1]:.1f} points"
     + (", patches of photographs" if run.quick else ""),
 )
-label_ends(ax, room=0.55)
+label_ends(ax)
 run.figure(
     fig,
     "table3",

@@ -254,8 +254,8 @@ def transformed(layer, kind, start, stop):
 #
 # Bandwidths and regularisation by held-out training images, with fewer images, templates and
 # elements than measured below, but four times the images that an earlier edition of this notebook
-# chose with. Nystrom features, with landmarks in place of random templates, get a bandwidth of their
-# own.
+# chose with. Nystrom features, with landmarks in place of random templates, get a bandwidth of
+# their own.
 
 # %%
 few, held, (s_few, second_few) = settings["choosing"].values()
@@ -619,13 +619,23 @@ run.figure(
 
 # %% [markdown]
 # ## What the paper states
+#
+# Both rows fall short of the printed numbers, the original features by more than the local ones.
+# The order of the rows is another matter: it is judged by the spread of a draw of templates.
 
 # %%
 if not run.quick:
     says = f"a draw of templates, from {n_draws} draws of {s_few:,}"
+    best_variant = 100 * (max(scores) - scores[0])
+    notes = {
+        "original": "on training images nothing that the paper leaves open and we tried gains more "
+        f"than {best_variant:.1f} points: mirrored images, random phases, whitening, squared hinge",
+        "local": f"averaging gains {gains[0]:.1f} and {gains[1]:.1f} points over plain features "
+        "(paper: 3.2 and 4.5), from a lower start",
+    }
     for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
-        se = [spread[kind]] * 2
-        run.claim(claim, value=results[kind], se=se, repetitions=1, spread=says)
+        how = {"se": [spread[kind]] * 2, "repetitions": 1, "spread": says, "note": notes[kind]}
+        run.claim(claim, value=results[kind], **how)
     run.claim(
         "raj2017/table3-order",
         order=[
@@ -639,11 +649,28 @@ if not run.quick:
             for kind, name in (("original", "RF"), ("local", "LGIKA"))
             for i, layers in enumerate(("1 layer", "2 layers"))
         },
+        note=f"error of each number: the spread of {says}",
     )
-    run.claim("raj2017/cifar-nystrom-same", samples=landmarks - stated, spread=f"{n_draws} draws")
+    run.claim(
+        "raj2017/cifar-nystrom-same",
+        samples=landmarks - stated,
+        spread=f"{n_draws} draws",
+        note=f"with {s_few:,} of either, landmarks have {landmarks.mean():.1f} % right and random "
+        f"templates {stated.mean():.1f} %; their best bandwidths are {nystrom[0]:g} and "
+        f"{first['local'][0]:g} times the median heuristic: landmarks follow a narrower kernel",
+    )
     run.claim(
         "raj2017/cifar-wider-hurts",
         order=[f"stated > {name}" for name in wider],
         scores={"stated": stated, **wider},
         paired=True,
+        note="the paper says neither how much wider nor in which unit it shifts (pixels here); "
+        "notebook local_group scans each density to ten times its width and more",
     )
+
+# %% [markdown]
+# **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
+# second layer; images transformed in place of templates; translations in pixels, a unit that the
+# paper does not give (notebook `local_group` tries others). What is missing is missing before any
+# group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without random
+# features, stayed below the number printed for 10,000 of them, at every usual normalisation.

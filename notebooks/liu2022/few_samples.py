@@ -53,11 +53,12 @@ run = Run("liu2022/few_samples", profile=profile, seed=seed, jobs=jobs)
 
 # %%
 SIZES = (100, 200, 500)
+MOST = SIZES[-1]
 if run.quick:
     datasets, shape, further_test, recipe = ["digits"], (8, 8), 200, {"epochs": 3}
     further_splits, more_splits, baseline_splits, reach = range(1, 3), range(3, 4), range(1, 3), 1
 else:
-    datasets, shape, further_test, recipe = ["mnist", "emnist"], (28, 28), 2000, {"epochs": 40}
+    datasets, shape, further_test, recipe = ["mnist", "emnist"], (28, 28), 1000, {"epochs": 40}
     further_splits, more_splits, baseline_splits, reach = (
         range(1, 11),
         range(11, 21),
@@ -106,7 +107,7 @@ def rows_of(name, split):
     rows, _ = train_test_split(rows, train_size=5 / 6, random_state=state)
     if split > 0 or name == "digits":
         test = test[np.random.default_rng(state).permutation(len(test))[:further_test]]
-    return rows[: max(SIZES)], test
+    return rows[:MOST], test
 
 
 def split_of(name, split):
@@ -187,26 +188,28 @@ INVARIANT = [*LABELS][:6]
 # comparison, three nearest neighbours vote; where all three differ, which is common with ten images
 # a class, the nearest decides.
 #
-# One matrix of 500 training images a row of the table, and one of the test images against them: the
-# smaller training sets are their first 100 and 200 rows and columns. They are kept on disk in
-# blocks, so that an interrupted run goes on where it stopped.
+# One matrix of training and test images against 500 training images a row of the table: the smaller
+# training sets are the first 100 and 200. Matrices are kept on disk in blocks, so that an
+# interrupted run goes on where it stopped.
 
 # %%
 BLOCK = 5000
 
 
 @run.cache
-def matrix(name, row, split, start, n):
-    """Kernel (or distance) matrix against the first training images: of a block of test images, or,
-    with ``start=None``, of the training images themselves."""
+def block(name, row, split, start, n):
+    """Kernel (or distance) matrix against the first n training images: of these, and of the test
+    images after them, from row ``start`` on."""
     X, _, X_test, _ = split_of(name, split)
-    first = X[:n] if start is None else X_test[start : start + BLOCK]
-    return kernels_of(name)[row](first, X[:n]).astype(np.float32)
+    images = np.concatenate([X[:n], X_test])[start : start + BLOCK]
+    return kernels_of(name)[row](images, X[:n]).astype(np.float32)
 
 
-def of_tests(name, row, split, n):
-    count = len(rows_of(name, split)[1])
-    return np.concatenate([matrix(name, row, split, s, n) for s in range(0, count, BLOCK)])
+def matrices(name, row, split, n=MOST):
+    """Of the first n training images, and of all test images, against the former."""
+    count = n + len(rows_of(name, split)[1])
+    whole = np.concatenate([block(name, row, split, s, n) for s in range(0, count, BLOCK)])
+    return whole[:n], whole[n:]
 
 
 def three_nearest(distances, y):
@@ -223,7 +226,7 @@ def machine(gram, y, C=1):
 @run.cache
 def accuracies(name, row, split):
     """Accuracy in per cent for each training size."""
-    train, test = matrix(name, row, split, None, max(SIZES)), of_tests(name, row, split, max(SIZES))
+    train, test = matrices(name, row, split)
     _, y, _, y_test = split_of(name, split)
     if row == "tangent-distance":
         found = [three_nearest(test[:, :n], y[:n]) for n in SIZES]
@@ -425,8 +428,12 @@ run.table(
 @run.cache
 def validated(name, row, split, n):
     """Mean accuracy over five folds of the first n training images."""
-    most = max(SIZES) if split <= max(further_splits) else n
-    gram, y = matrix(name, row, split, None, most)[:n, :n], split_of(name, split)[1][:n]
+    y = split_of(name, split)[1][:n]
+    if split in more_splits:  # test images are not needed for most rows
+        X = split_of(name, split)[0][:n]
+        gram = kernels_of(name)[row](X, X).astype(np.float32)
+    else:
+        gram = matrices(name, row, split)[0][:n, :n]
     folds = KFold(5, shuffle=True, random_state=0).split(gram)
     return np.mean(
         [machine(gram[np.ix_(a, a)], y[a]).score(gram[np.ix_(b, a)], y[b]) for a, b in folds]
@@ -441,11 +448,11 @@ def taken(name, split, n):
 def accuracy_taken(name, split, n):
     """Its accuracy (%) on the split's test images."""
     row = taken(name, split, n)
-    if split <= max(further_splits):
+    if split not in more_splits:
         return accuracies(name, row, split)[SIZES.index(n)]
     _, y, _, y_test = split_of(name, split)
-    fitted = machine(matrix(name, row, split, None, n), y[:n])
-    return 100 * fitted.score(of_tests(name, row, split, n), y_test)
+    train, test = matrices(name, row, split, n)
+    return 100 * machine(train, y[:n]).score(test, y_test)
 
 
 def splits_for(claimed, n):
@@ -522,11 +529,10 @@ def best_cost(gram, y):
 def with_best_fit(name, split, n):
     """Accuracy (%) of the invariant row and constant that cross-validation takes."""
     _, y, _, y_test = split_of(name, split)
-    grams = {row: matrix(name, row, split, None, max(SIZES))[:n, :n] for row in INVARIANT}
-    tried = {row: best_cost(gram, y[:n]) for row, gram in grams.items()}
+    tried = {row: best_cost(matrices(name, row, split)[0][:n, :n], y[:n]) for row in INVARIANT}
     row = max(tried, key=lambda r: tried[r][0])
-    fitted = machine(grams[row], y[:n], tried[row][1])
-    return 100 * fitted.score(of_tests(name, row, split, max(SIZES))[:, :n], y_test)
+    train, test = matrices(name, row, split)
+    return 100 * machine(train[:n, :n], y[:n], tried[row][1]).score(test[:, :n], y_test)
 
 
 def squared_distances(A, B):

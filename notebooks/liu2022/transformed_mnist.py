@@ -491,9 +491,14 @@ run.table(
 def with_integers(kind, method, repetition, seed):
     """Accuracy (%) with pixels from 0 to 255 and a hard margin, at the smaller sizes."""
     X, y, X_test, y_test = sample(kind, 0.1, repetition, seed)
-    X, y = 255 * X[: small[-1]], y[: small[-1]]
+    # double precision: values of the locality kernel come near the largest single ones
+    X, X_test, y = (
+        255.0 * X[: small[-1]].astype(float),
+        255.0 * X_test.astype(float),
+        y[: small[-1]],
+    )
     kernel = kernels_of(kind)[method]
-    gram, test = kernel(X, X).astype(float), kernel(255 * X_test, X).astype(float)
+    gram, test = kernel(X, X), kernel(X_test, X)
     unit, hard = gram.max(), 1e9  # C = 1 on the matrix itself is more than that on the scaled one
     machines = {n: machine(gram[:n, :n] / unit, y[:n], hard) for n in small}
     return [100 * m.score(test[:, :n] / unit, y_test) for n, m in machines.items()]

@@ -18,8 +18,8 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
 
     A convolution of 5 x 5 pixels in steps of two and, for sides above 32, a maximum over 2 x 2;
     one block of two convolutions for each width, in steps of two from the second on; a mean over
-    places and a linear layer; batch normalisation throughout. Stochastic gradients with Nesterov momentum, the
-    rate rising to ``learning_rate`` and falling again (one cycle). Needs PyTorch.
+    places and a linear layer; batch normalisation throughout. Stochastic gradients with Nesterov
+    momentum, the rate rising to ``learning_rate`` and falling again (one cycle). Needs PyTorch.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _network(shape: tuple[int, int], widths: tuple[int, ...], n_classes: int) ->
         kernel = nn.Conv2d(before, after, size, step, size // 2, bias=False)
         return [kernel, nn.BatchNorm2d(after)]
 
-    class Block(nn.Module):  # type: ignore[name-defined, misc]
+    class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self, before: int, after: int, step: int):
             super().__init__()
             first, second = convolution(before, after, 3, step), convolution(after, after, 3, 1)

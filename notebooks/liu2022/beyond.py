@@ -41,8 +41,23 @@ from invariance.groups import Affine, Translations, affine_maps
 from invariance.kernels import BestFit, Gaussian, Polynomial
 
 run = Run("liu2022/beyond", profile=profile, seed=seed, jobs=jobs, splits=splits, n_test=n_test)
-sizes = run.choose(quick=(20, 50), full=(10, 20, 50, 100, 200, 500, 1000))
-split_list = run.choose(quick=(0, 1), full=tuple(range(splits + 1)))
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sizes": (20, 50),
+        "split list": (0, 1),
+    },
+    "full": {
+        "sizes": (10, 20, 50, 100, 200, 500, 1000),
+        "split list": tuple(range(splits + 1)),
+    },
+}[profile]
+
+# %%
+sizes = SETTINGS["sizes"]
+split_list = SETTINGS["split list"]
 shape = (28, 28)
 
 # %% [markdown]

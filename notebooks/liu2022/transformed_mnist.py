@@ -36,9 +36,26 @@ from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
 
 run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, n_test=n_test)
-sizes = run.choose(quick=(50, 100), full=(100, 300, 500, 700, 1000))
-repetitions = run.choose(quick=2, full=5)
-test_size = run.choose(quick=100, full=n_test)
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sizes": (50, 100),
+        "repetitions": 2,
+        "test size": 100,
+    },
+    "full": {
+        "sizes": (100, 300, 500, 700, 1000),
+        "repetitions": 5,
+        "test size": n_test,
+    },
+}[profile]
+
+# %%
+sizes = SETTINGS["sizes"]
+repetitions = SETTINGS["repetitions"]
+test_size = SETTINGS["test size"]
 
 # %% [markdown]
 # ## Data

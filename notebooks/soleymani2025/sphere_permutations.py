@@ -54,6 +54,29 @@ from invariance.spectral import (
 )
 
 run = Run("soleymani2025/sphere_permutations", profile=profile, seed=seed)
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "spec dimensions": [3, 5, 8, 12, 20, 30],
+        "average dimensions": [3, 4, 5],
+        "dimensions": [5, 30],
+        "repetitions": 2,
+        "points": 250,
+        "draws": 4,
+    },
+    "full": {
+        "spec dimensions": [3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50],
+        "average dimensions": [3, 4, 5, 6, 7],
+        "dimensions": [5, 10, 20, 30],
+        "repetitions": 10,
+        "points": 1000,
+        "draws": 8,
+    },
+}[profile]
+
+# %%
 SAMPLES, NOISE = 1000, 0.1
 
 
@@ -98,10 +121,8 @@ print(
 # timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
 
 # %%
-SPEC_DIMENSIONS = run.choose(
-    quick=[3, 5, 8, 12, 20, 30], full=[3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50]
-)
-AVERAGE_DIMENSIONS = run.choose(quick=[3, 4, 5], full=[3, 4, 5, 6, 7])
+SPEC_DIMENSIONS = SETTINGS["spec dimensions"]
+AVERAGE_DIMENSIONS = SETTINGS["average dimensions"]
 FEWER = 200
 
 spec_seconds, gaps = [], []
@@ -167,10 +188,10 @@ run.figure(
 # kink wherever two coordinates are equal; and it exists only because permutations have a sort.
 
 # %%
-DIMENSIONS = run.choose(quick=[5, 30], full=[5, 10, 20, 30])
-REPETITIONS = run.choose(quick=2, full=10)
-POINTS = run.choose(quick=250, full=1000)
-DRAWS = run.choose(quick=4, full=8)
+DIMENSIONS = SETTINGS["dimensions"]
+REPETITIONS = SETTINGS["repetitions"]
+POINTS = SETTINGS["points"]
+DRAWS = SETTINGS["draws"]
 
 
 def tuned(X, y, kernels):

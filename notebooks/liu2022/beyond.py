@@ -13,12 +13,14 @@
 #
 # *After Liu, Kumar, Zhou and Liu (2022).*
 #
-# The paper fixes a polynomial base kernel, total degree 8 and $C = 1$, "not necessarily the optimal degree", and compares with networks and
-# with tangent distance. Two questions remain for somebody with a hundred labelled digits. How far does the idea go when its
-# parameters are chosen by cross-validation and the set of transformations is larger? And what do simple, old baselines reach: an SVM on
-# shifted copies, virtual support vectors, scattering features?
+# The paper fixes a polynomial base kernel, total degree 8 and $C = 1$, "not necessarily the
+# optimal degree", and compares with networks and with tangent distance. Two questions remain for
+# somebody with a hundred labelled digits. How far does the idea go when its parameters are chosen
+# by cross-validation and the set of transformations is larger? And what do simple, old baselines
+# reach: an SVM on shifted copies, virtual support vectors, scattering features?
 #
-# The best-fit Gaussian kernel is $\exp(-\gamma \min_T \lVert x - Tz \rVert^2)$: a nearest-neighbour distance under deformation.
+# The best-fit Gaussian kernel is $\exp(-\gamma \min_T \lVert x - Tz \rVert^2)$: a
+# nearest-neighbour distance under deformation.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -63,8 +65,8 @@ shape = (28, 28)
 # %% [markdown]
 # ## Data
 #
-# MNIST; split 0 is the paper's, with its 10,000 test images, and further ones are drawn alike with other seeds and 1,000 test images.
-# The quick profile uses the bundled digits, enlarged.
+# MNIST; split 0 is the paper's, with its 10,000 test images, and further ones are drawn alike
+# with other seeds and 1,000 test images. The quick profile uses the bundled digits, enlarged.
 
 
 # %%
@@ -89,14 +91,18 @@ if not run.quick:
 # %% [markdown]
 # ## Sets of transformations
 #
-# Shifts of up to 3 pixels after an affine map about the centre: rotations, then also scalings, then also shears. The largest set has
+# Shifts of up to 3 pixels after an affine map about the centre: rotations, then also scalings,
+# then also shears. The largest set has
 # $49 \times 5 \times 3 \times 3 = 2{,}205$ elements. Each set holds the one before it, so that only what it adds is computed and the minimum is
-# carried over. The width $\gamma$, the cost $C$ and *which set* are chosen by cross-validation on the training samples alone, five-fold or as many folds as the
-# rarest class has samples. Below 50 samples, or where a class has a single one, folds would lack classes and the rule is fixed: the largest set, $1/\gamma$ the median squared distance to the nearest neighbour, $C = 10$.
+# carried over. The width $\gamma$, the cost $C$ and *which set* are chosen by cross-validation on
+# the training samples alone, five-fold or as many folds as the rarest class has samples. Below 50
+# samples, or where a class has a single one, folds would lack classes and the rule is fixed: the
+# largest set, $1/\gamma$ the median squared distance to the nearest neighbour, $C = 10$.
 #
-# A scaled image of $z$ may fit $x$ better than any scaled image of $x$ fits $z$: the matrix of the training images is not quite symmetric, and
-# LIBSVM, which expects it to be, may then circle for ever. For training images both directions are at hand and the better one is taken. What remains is
-# symmetric but indefinite; a limit on the number of iterations guards the solver.
+# A scaled image of $z$ may fit $x$ better than any scaled image of $x$ fits $z$: the matrix of
+# the training images is not quite symmetric, and LIBSVM, which expects it to be, may then circle
+# for ever. For training images both directions are at hand and the better one is taken. What
+# remains is symmetric but indefinite; a limit on the number of iterations guards the solver.
 
 # %%
 TURNS = (-16, -8, 0, 8, 16)
@@ -195,10 +201,12 @@ def by_distance(candidates, y, y_test, n):
 # %% [markdown]
 # ## Baselines
 #
-# Plain RBF; the same on data augmented by all 25 shifts of up to 2 pixels; virtual support vectors (train, shift the support vectors by one
-# pixel in eight directions, train again); scattering (two scales, eight orientations) with an RBF kernel. Each chooses its width and cost on the
-# training samples in the same way; augmentation and virtual support vectors take those of the plain RBF machine, cross-validated.
-# A machine on 25,000 shifted copies takes minutes: beyond 500 samples augmentation is run on the paper's split and three others only.
+# Plain RBF; the same on data augmented by all 25 shifts of up to 2 pixels; virtual support
+# vectors (train, shift the support vectors by one pixel in eight directions, train again);
+# scattering (two scales, eight orientations) with an RBF kernel. Each chooses its width and cost
+# on the training samples in the same way; augmentation and virtual support vectors take those of
+# the plain RBF machine, cross-validated. A machine on 25,000 shifted copies takes minutes: beyond
+# 500 samples augmentation is run on the paper's split and three others only.
 
 
 # %%
@@ -232,7 +240,8 @@ def accuracies(method, split):
     else:
         A, B = X, X_test
         if method == "scattering":
-            # Centred, and of the same total variance as the images, so that one grid of widths serves both.
+            # Centred, and of the same total variance as the images, so that one grid of widths
+            # serves both.
             scattering = Scattering(shape).fit(X)
             scaler = StandardScaler(with_std=False).fit(scattering.transform(X))
             A, B = (scaler.transform(scattering.transform(points)) for points in (X, X_test))
@@ -311,8 +320,10 @@ axis.legend(loc="lower right")
 run.figure(
     fig,
     "beyond",
-    alt="Accuracy against training samples for six methods: the best-fit Gaussian kernel, RBF machines with shifted copies, with "
-    "virtual support vectors and plain, scattering features, and the polynomial kernel, which comes last.",
+    alt="Accuracy against training samples for six methods: the best-fit Gaussian kernel, RBF "
+    "machines with shifted copies, with "
+    "virtual support vectors and plain, scattering features, and the polynomial kernel, which "
+    "comes last.",
     caption=f"Mean and standard error over {len(split_list) - 1} splits{fewer}.",
 )
 run.table(
@@ -335,7 +346,8 @@ run.table(
         else []
     ),
     "beyond",
-    caption=f"Test accuracy in per cent: mean and standard error over {len(split_list) - 1} further splits{fewer}, and on the paper's split.",
+    caption=f"Test accuracy in per cent: mean and standard error over {len(split_list) - 1} "
+    f"further splits{fewer}, and on the paper's split.",
 )
 run.table(
     [
@@ -372,7 +384,8 @@ if not run.quick:
     run.table(
         rows,
         "baselines",
-        caption="Baselines without best-fit kernels that are above every row of Table 2, on its split.",
+        caption="Baselines without best-fit kernels that are above every row of Table 2, on "
+        "its split.",
     )
 
 # %% [markdown]

@@ -130,7 +130,8 @@ shape = (28, 28)
 small, turns = Translations(shape, max_shift=5), Rotations(shape, degrees=range(-10, 10))
 shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=range(-5, 6))
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
-#: Base kernel, transformations, plain definition, and how many test rows and transformations of it are timed.
+#: Base kernel, transformations, plain definition, and how many test rows and transformations of it
+#: are timed.
 CASES = {
     "TI": (polynomial, small, plain_polynomial, SETTINGS["TI, rows and transformations"]),
     "RI": (polynomial, turns, plain_polynomial, SETTINGS["RI, rows and transformations"]),
@@ -421,7 +422,8 @@ print(
     f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
 )
 channels = local.inner_form(local.point_shape).n_channels
-# What test images show: their columns as a share of the frame, and the pixels of these columns that any image uses.
+# What test images show: their columns as a share of the frame, and the pixels of these columns
+# that any image uses.
 seen = test.reshape(-1, *shape) > 0
 columns, used = seen.any(axis=1), seen.any(axis=0).sum(axis=0)
 first, last = columns.argmax(axis=1), 28 - columns[:, ::-1].argmax(axis=1)

@@ -13,9 +13,10 @@
 #
 # *Liu, Kumar, Zhou and Liu (2022), Figure 2.*
 #
-# MNIST is centred and nearly upright; invariance has little to do there. Put the digits anywhere on a 64 × 64 canvas, or turn
-# them by any angle, and it has everything to do. The paper compares the polynomial kernel, locality (windows of 5),
-# invariance and both, from 100 to 1,000 training samples, five times.
+# MNIST is centred and nearly upright; invariance has little to do there. Put the digits anywhere
+# on a 64 × 64 canvas, or turn them by any angle, and it has everything to do. The paper compares
+# the polynomial kernel, locality (windows of 5), invariance and both, from 100 to 1,000 training
+# samples, five times.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -60,10 +61,12 @@ test_size = SETTINGS["test size"]
 # %% [markdown]
 # ## Data
 #
-# Translated: offsets uniform on $0..36$ in both directions. Rotated: a whole degree, uniform on $-180..179$, by cubic splines,
-# the frame grown to fit and centred on the canvas; 6 and 9 are left out, for no rotation-invariant kernel can tell them
-# apart. The text adds Gaussian noise of standard deviation 0.1, the public code does not: both are run, and the claims rest on
-# the text's. Every repetition draws new images, places and angles. Smaller training sets are the first rows of the largest.
+# Translated: offsets uniform on $0..36$ in both directions. Rotated: a whole degree, uniform on
+# $-180..179$, by cubic splines, the frame grown to fit and centred on the canvas; 6 and 9 are
+# left out, for no rotation-invariant kernel can tell them apart. The text adds Gaussian noise of
+# standard deviation 0.1, the public code does not: both are run, and the claims rest on the
+# text's. Every repetition draws new images, places and angles. Smaller training sets are the
+# first rows of the largest.
 #
 # The quick profile puts the bundled 8 × 8 digits on a 14 × 14 canvas.
 
@@ -100,7 +103,8 @@ def sample(kind, noise, repetition):
 # %% [markdown]
 # ## Kernels
 #
-# Shifts of $-32..28$ in steps of 4 in both directions (256), rotations of $-180..170$ degrees in steps of 10 (36).
+# Shifts of $-32..28$ in steps of 4 in both directions (256), rotations of $-180..170$ degrees in
+# steps of 10 (36).
 
 
 # %%
@@ -126,11 +130,13 @@ METHODS = {"translated": ("l-ti", "ti", "l", "svm"), "rotated": ("l-ri", "ri", "
 # %% [markdown]
 # ## The constant C
 #
-# The paper does not state the constant of the soft margin. Its public code leaves it at 1. On a 64 × 64 canvas that is a strong
-# assumption: with the scale 1/4096 the polynomial kernel's values differ by a fraction of one (the table below says how much), the margin in its
-# feature space is tiny, and dual variables bounded by 1 cannot reach it. The locality kernel's values are millions, and C = 1 is a hard margin
-# for it. A comparison at C = 1 is then one of scales as much as of kernels. So every machine is trained twice: with C = 1, and with C chosen
-# by five-fold cross-validation on its own training samples.
+# The paper does not state the constant of the soft margin. Its public code leaves it at 1. On a
+# 64 × 64 canvas that is a strong assumption: with the scale 1/4096 the polynomial kernel's values
+# differ by a fraction of one (the table below says how much), the margin in its feature space is
+# tiny, and dual variables bounded by 1 cannot reach it. The locality kernel's values are
+# millions, and C = 1 is a hard margin for it. A comparison at C = 1 is then one of scales as much
+# as of kernels. So every machine is trained twice: with C = 1, and with C chosen by five-fold
+# cross-validation on its own training samples.
 
 # %%
 GRID = [1, 10, 100, 1000, 10_000]
@@ -201,10 +207,13 @@ for axis in axes[1]:
 run.figure(
     fig,
     "figure2",
-    alt="Accuracy against training samples on translated digits (top) and rotated digits (bottom), with C = 1 (left) and C chosen by "
-    "cross-validation (right). The kernels with invariance end far above those without. The polynomial invariant kernel starts low with C = 1 "
+    alt="Accuracy against training samples on translated digits (top) and rotated digits "
+    "(bottom), with C = 1 (left) and C chosen by "
+    "cross-validation (right). The kernels with invariance end far above those without. The "
+    "polynomial invariant kernel starts low with C = 1 "
     "and next to the one with locality when C is chosen.",
-    caption=f"Mean and standard error over {repetitions} repetitions, {test_size:,} test images each, noise 0.1. The paper's Figure 2, which "
+    caption=f"Mean and standard error over {repetitions} repetitions, {test_size:,} test "
+    f"images each, noise 0.1. The paper's Figure 2, which "
     "shows standard deviations.",
 )
 run.table(
@@ -239,19 +248,23 @@ run.table(
         for method in METHODS[kind]
     ],
     "soft_margin",
-    caption=f"What the soft margin does with n = {sizes[0]} training samples, noise 0.1. A support vector at the bound lies "
+    caption=f"What the soft margin does with n = {sizes[0]} training samples, noise 0.1. A "
+    f"support vector at the bound lies "
     "inside the margin or on its wrong side.",
 )
 
 # %% [markdown]
-# **What it shows.** Without invariance a thousand moved digits are not enough; with it a few hundred are. Locality and invariance together do
-# not mind the constant. Invariance alone does at small sizes: at C = 1 about half of its support vectors sit at the bound, and the machine
+# **What it shows.** Without invariance a thousand moved digits are not enough; with it a few
+# hundred are. Locality and invariance together do not mind the constant. Invariance alone does at
+# small sizes: at C = 1 about half of its support vectors sit at the bound, and the machine
 # answers with the frequent classes. Once C is chosen, it does as well as with locality.
 #
-# The paper's order of methods is judged as published, with C = 1, and printed again for the chosen C. Its other sentence, that the
-# benefit of invariance shrinks as samples are added, is judged for TI over the plain SVM and for L-TI over L: in points of accuracy, between the smallest and
-# the largest training set. It does not shrink here, whatever C: on digits moved this far the machines without invariance hardly learn at
-# any of these sizes, so that the gain grows as the invariant ones do. The gain could shrink only after they had levelled off.
+# The paper's order of methods is judged as published, with C = 1, and printed again for the
+# chosen C. Its other sentence, that the benefit of invariance shrinks as samples are added, is
+# judged for TI over the plain SVM and for L-TI over L: in points of accuracy, between the
+# smallest and the largest training set. It does not shrink here, whatever C: on digits moved this
+# far the machines without invariance hardly learn at any of these sizes, so that the gain grows
+# as the invariant ones do. The gain could shrink only after they had levelled off.
 
 # %%
 stand_in = "scikit-learn's bundled 8 x 8 digits on a 14 x 14 canvas" if run.quick else None
@@ -285,8 +298,10 @@ def at_both_ends(kind, method, constant):
 
 both, invariant, local, plain = METHODS["translated"]
 grows = (
-    f"from {sizes[0]} to {sizes[-1]} samples {LABELS[plain]} goes from {at_both_ends('translated', plain, FIXED)} and {LABELS[local]} from "
-    f"{at_both_ends('translated', local, FIXED)}, {LABELS[invariant]} from {at_both_ends('translated', invariant, FIXED)} and {LABELS[both]} from "
+    f"from {sizes[0]} to {sizes[-1]} samples {LABELS[plain]} goes from "
+    f"{at_both_ends('translated', plain, FIXED)} and {LABELS[local]} from "
+    f"{at_both_ends('translated', local, FIXED)}, {LABELS[invariant]} from "
+    f"{at_both_ends('translated', invariant, FIXED)} and {LABELS[both]} from "
     f"{at_both_ends('translated', both, FIXED)}: gains grow while only the invariant ones learn"
 )
 both, invariant, local, plain = METHODS["rotated"]
@@ -295,7 +310,8 @@ chosen_first = {
     method: curves["rotated", method, 0.1, CHOSEN][:, 0].mean() for method in (invariant, local)
 }
 bound = (
-    f"at {sizes[0]} samples {at_bound:.0%} of the support vectors of {LABELS[invariant]} sit at the bound C = 1; with C chosen by cross-validation it has "
+    f"at {sizes[0]} samples {at_bound:.0%} of the support vectors of {LABELS[invariant]} sit "
+    f"at the bound C = 1; with C chosen by cross-validation it has "
     f"{chosen_first[invariant]:.0f} % and {LABELS[local]} {chosen_first[local]:.0f} %"
 )
 for kind, reason in {"translated": grows, "rotated": bound}.items():

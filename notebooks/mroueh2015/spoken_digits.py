@@ -206,11 +206,12 @@ run.figure(
 # from leave-one-out on the training recordings. Features for 5 and 25 bins are exact; 201
 # thresholds are kept as 32 principal components common to all templates.
 #
-# Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner product
-# of unit vectors. That is the **full range** below, with which the claims are judged. Most of these
-# thresholds lie where nothing happens, so we also take the **range of the data**: $s$ is the $0.999$
-# quantile of the projections of the recordings themselves (no label is used). For waveforms, whose
-# inner products with noise are of the size 1/90, only the latter makes sense.
+# Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner
+# product of unit vectors. That is the **full range** below, with which the claims are judged.
+# Most of these thresholds lie where nothing happens, so we also take the **range of the data**:
+# $s$ is the $0.999$ quantile of the projections of the recordings themselves (no label is used).
+# For waveforms, whose inner products with noise are of the size 1/90, only the latter makes
+# sense.
 
 # %%
 bins = SETTINGS["bins"]
@@ -445,7 +446,8 @@ def named(name, split):
     }
 
 
-# with templates, tenfold each time, for every number of bins; with bins at every number of templates
+# with templates, tenfold each time, for every number of bins; with bins at every number of
+# templates
 growth = [
     *(
         " > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))

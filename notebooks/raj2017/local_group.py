@@ -13,11 +13,11 @@
 #
 # *Raj et al. (2017), section 4.3.*
 #
-# A photograph keeps its class under a *small* rotation, scaling or translation. How small? The paper
-# averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$), normal
-# translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations ($\kappa =
-# 9$), and observes that wider ones hurt. Here each of the three is made narrower and wider in turn,
-# the other two left as they are.
+# A photograph keeps its class under a *small* rotation, scaling or translation. How small? The
+# paper averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$),
+# normal translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations
+# ($\kappa = 9$), and observes that wider ones hurt. Here each of the three is made narrower and
+# wider in turn, the other two left as they are.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -83,8 +83,8 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # %% [markdown]
 # ## Local features
 #
-# As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged over
-# elements of the group,
+# As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged
+# over elements of the group,
 #
 # $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr), \qquad g_i \sim q,$$
 #

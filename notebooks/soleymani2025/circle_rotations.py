@@ -169,7 +169,8 @@ figure.legend(loc="outside lower center", ncols=3)
 run.figure(
     figure,
     "fits",
-    alt="A periodic target with five equal waves and forty noisy samples: kernel ridge regression wiggles "
+    alt="A periodic target with five equal waves and forty noisy samples: kernel ridge "
+    "regression wiggles "
     "differently on each wave, the two spectral averages repeat five times exactly.",
     caption="Discrepancies are relative, over 73 angles and all five rotations.",
 )
@@ -235,7 +236,8 @@ axis.legend()
 run.figure(
     figure,
     "gain",
-    alt="Error against n for five group orders: parallel lines of slope minus one, each lower than the one "
+    alt="Error against n for five group orders: parallel lines of slope minus one, each lower "
+    "than the one "
     "before by the ratio of numbers of invariant functions.",
     caption="Target $\\cos 16x$, invariant under all five groups; mean and standard error.",
 )

@@ -77,7 +77,7 @@ def keep_one_ready() -> Spare | None:
     if order:
         told = json.loads(order)
         os.environ.clear()
-        os.environ.update(told["env"])
+        os.environ.update(told["env"], JPY_PARENT_PID=str(worker))
         os.chdir(told["cwd"])
         sys.argv[1:] = told["argv"]
         launch(worker)

@@ -185,6 +185,7 @@ def _configuration(book: Book) -> dict[str, Any]:
         # a cell may begin with any level of heading; a word in a type may name many attributes
         "suppress_warnings": ["myst.header", "ref.python"],
         "default_role": "name",
+        "smartquotes": False,
         "autodoc_typehints": "none",
         "autodoc_member_order": "bysource",
         "autosummary_generate": False,

@@ -74,15 +74,17 @@ class FrequencyCorrelation(ShiftCorrelation):
         return planes
 
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]]
+        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         n, m, rows = len(first), second[0].shape[1], len(self.rows)
         prepared = [plane.swapaxes(1, 2) for plane in self._planes(first)]
         space, products = Workspace(self.dtype), Workspace(self._complex)
         n_freq = len(prepared)
-        fits = max(1, self.cache_bytes // (self._bytes_a_pair(2 * n_freq) * max(n, 1)))
+        fits = self._multiple(
+            self.cache_bytes // (self._bytes_a_pair(2 * n_freq) * max(n, 1)), together
+        )
         kept = self._complex.itemsize * (rows * n_freq + self.height)
-        step = max(1, self.tile_bytes // (kept * max(n, 1)))
+        step = self._multiple(self.tile_bytes // (kept * max(n, 1)), together)
         for start in range(0, m, step):
             width = min(step, m - start)
             parts = [slice(a, min(a + fits, width)) for a in range(0, width, fits)]

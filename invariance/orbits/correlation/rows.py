@@ -47,7 +47,7 @@ class RowCorrelation(ShiftCorrelation):
         return [kept.reshape(*shape[:3], self.depth)]
 
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]]
+        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         n, m, rows = len(first), second[0].shape[1], len(self.rows)
         images = self._phases(first)
@@ -56,7 +56,9 @@ class RowCorrelation(ShiftCorrelation):
         top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
         own = self._own(images[:, :, top:bottom])
         space, n_even, n_real = Workspace(self.dtype), len(self.frequencies), self.n_real
-        step = max(1, self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)))
+        step = self._multiple(
+            self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)), together
+        )
         size = 2 * self._n_planes
         kept = second[0][..., top * size : bottom * size]
         kept = kept.reshape(n_even, m * rows, kept.shape[3])  # a view: only the last axis was cut

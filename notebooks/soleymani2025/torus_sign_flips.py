@@ -76,6 +76,7 @@ SETTINGS = {
         "degrees": 5,
         "sparse degrees": [4],
         "lasso degrees": [],
+        "noises": [0.0],
         "etas": [0.05, 0.1, 0.25, 1.0],
         "sizes": [125, 250],
         "few": 2,
@@ -90,6 +91,7 @@ SETTINGS = {
         "degrees": 7,
         "sparse degrees": [4, 9],
         "lasso degrees": [4],
+        "noises": [0.0, 0.1],
         "etas": [0.05, 0.1, 0.25, 0.5, 1.0],
         "sizes": [250, 500, 1000],
         "few": 4,
@@ -534,7 +536,7 @@ def sensitivity(case, n, noise, eta):
 
 
 rows = []
-for noise in NOISES:
+for noise in SETTINGS["noises"]:
     for n in SIZES:
         for eta in ETAS:
             results = [sensitivity(case, n, noise, eta) for case in FEW]

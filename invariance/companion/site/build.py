@@ -278,8 +278,8 @@ def _prune(site: Path) -> None:
         )
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
         page = "".join(parts)
-        for pattern, left in _SPARED:
-            page = pattern.sub(left, page)
+        for spared, left in _SPARED:
+            page = spared.sub(left, page)
         if "_modules" in path.parts:
             page = _METHOD.sub(r"\1", _LINES.sub(r"\1", page))
         path.write_text(page, encoding="utf-8")

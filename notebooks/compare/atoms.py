@@ -420,3 +420,4 @@ run.say(
 #   mean absolute error.
 # - The explicit features need no matrix of molecules x molecules, and their cost is linear in the
 #   number of atoms.
+# - Which steps take the set kernel further is the question of `beyond/qm7`.

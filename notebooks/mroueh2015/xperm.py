@@ -42,6 +42,33 @@ from invariance.linear import RLSClassifier
 
 run = Run("mroueh2015/xperm", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sizes": [10, 100, 1000],
+        "repetitions": 4,
+        "element counts": [1, 15, 120],
+        "element repetitions": 2,
+        "per class": 100,
+        "n test": 1000,
+        "template counts": [1, 5, 25],
+        "bin counts": [1, 5, 25],
+        "grid repetitions": 2,
+    },
+    "full": {
+        "sizes": [10, 30, 100, 300, 1000, 2000],
+        "repetitions": 100,
+        "element counts": [1, 2, 5, 10, 30, 60, 120],
+        "element repetitions": 12,
+        "per class": 2000,
+        "n test": 28_768,
+        "template counts": [1, 5, 25, 100],
+        "bin counts": [1, 5, 25],
+        "grid repetitions": 30,
+    },
+}[profile]
+
 # %% [markdown]
 # ## The data: 32,768 points, 792 orbits
 #
@@ -169,8 +196,8 @@ def neighbour_accuracy(table, train, test):
 # drawn for training.
 
 # %%
-sizes = run.choose(quick=[10, 100, 1000], full=[10, 30, 100, 300, 1000, 2000])
-repetitions = run.choose(quick=10, full=100)
+sizes = SETTINGS["sizes"]
+repetitions = SETTINGS["repetitions"]
 
 
 @run.cache
@@ -297,10 +324,10 @@ run.claim(
 # are then invariant only in the limit, and every sequence needs features of its own.
 
 # %%
-element_counts = run.choose(quick=[1, 4, 15, 60, 120], full=[1, 2, 5, 10, 30, 60, 120])
-element_repetitions = run.choose(quick=4, full=12)
-per_class = run.choose(quick=250, full=2000)
-n_test = run.choose(quick=3000, full=28_768)
+element_counts = SETTINGS["element counts"]
+element_repetitions = SETTINGS["element repetitions"]
+per_class = SETTINGS["per class"]
+n_test = SETTINGS["n test"]
 
 
 @run.cache
@@ -327,9 +354,9 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 # points a class and tests on the other 28,768; so do we.
 
 # %%
-template_counts = run.choose(quick=[1, 5, 25], full=[1, 5, 25, 100])
-bin_counts = run.choose(quick=[1, 5, 25], full=[1, 5, 25])
-grid_repetitions = run.choose(quick=4, full=30)
+template_counts = SETTINGS["template counts"]
+bin_counts = SETTINGS["bin counts"]
+grid_repetitions = SETTINGS["grid repetitions"]
 
 
 @run.cache

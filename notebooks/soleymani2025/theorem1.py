@@ -232,9 +232,10 @@ def risk_by_cutoff(setting, n, cutoffs, repetitions, first_seed):
         for i, cutoff in enumerate(cutoffs):
             kept = basis.truncate(cutoff=cutoff, warn=False)
             model = SpectralAveraging(kept, group).fit(X, y)
-            missing = target.coefficients[len(model.coef_) :]
-            fitted = model.coef_ - target.coefficients[: len(model.coef_)]
-            risk[i, repetition] = np.sum(fitted**2) + np.sum(missing**2)
+            gap = np.zeros(max(len(model.coef_), len(target.coefficients)))
+            gap[: len(model.coef_)] = model.coef_
+            gap[: len(target.coefficients)] -= target.coefficients
+            risk[i, repetition] = np.sum(gap**2)
     return risk
 
 

@@ -162,7 +162,7 @@ def fit_and_predict(K, Z, y, train, test, alpha):
     try:
         dual = cho_solve(cho_factor(square, overwrite_a=True, check_finite=False), rest)
     except LinAlgError:  # single precision's rounding is larger than the penalty
-        dual = np.full(len(train), np.inf)
+        dual = np.full(len(train), np.nan)
     return linear.predict(counts[test]) + K[np.ix_(test, train)] @ dual
 
 
@@ -193,7 +193,7 @@ def inner_errors(descriptor, neighbours, gammas):
 def choose(name, k, grid, errors):
     by = f"mean absolute error over the four other folds, {TRIAL} molecules each, best penalty"
     return run.select(
-        f"{name}, fold {k + 1}", grid, lambda v: errors(v)[k].min(), by=by, higher=False
+        f"{name}, fold {k + 1}", grid, lambda v: np.nanmin(errors(v)[k]), by=by, higher=False
     )
 
 

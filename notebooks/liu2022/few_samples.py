@@ -144,7 +144,8 @@ if not run.quick:
 # %%
 @cache
 def kernels_of(name):
-    fast = dict(precision="single", n_jobs=jobs)
+    # Transformed training images are prepared once for each block: the larger, the faster.
+    fast = dict(precision="single", n_jobs=jobs, block_bytes=2**31)
     if name == "digits":
         few, many, windows = 1, 1, dict.fromkeys(("l", "l-ri", "l-ti", "l-ti-ri"), 3)
     else:

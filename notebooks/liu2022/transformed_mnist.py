@@ -188,7 +188,8 @@ def network_accuracies(kind, repetition, recipe, seed):
 # %%
 def kernels_of(kind, original=False):
     side = len(pool(kind)[0][0]) if original else canvas
-    shape, fast = (side, side), dict(precision="single", n_jobs=jobs)
+    # Transformed training images are prepared once for each block: the larger, the faster.
+    shape, fast = (side, side), dict(precision="single", n_jobs=jobs, block_bytes=2**31)
     polynomial, local = Polynomial(8, gamma=1 / side**2), Locality(shape, window, powers=(2, 4))
     half = canvas // 2
     if kind == "translated":

@@ -58,7 +58,7 @@ run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, ch
 # %%
 if run.quick:
     canvas, window, step, turn, few = 18, 3, 2, 15, 2
-    sizes, repetitions, small_repetitions, n_test = (40, 80, 160), 3, 4, 150
+    sizes, repetitions, small_repetitions, n_test = (40, 80), 2, 3, 100
     recipes = [{"learning_rate": 0.1, "epochs": 6}]
 else:
     canvas, window, step, turn, few = 64, 5, 4, 10, 5

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from joblib import cpu_count
 
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.files import write_bytes
@@ -102,7 +103,7 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     metavar="NAME VALUE",
     help="A parameter of the notebooks; repeatable.",
 )
-@click.option("--jobs", type=int, help="Notebooks at a time. [default: number of cores]")
+@click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -153,6 +154,8 @@ def run(
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
+    if jobs is None and not scheduler:
+        jobs = max(1, cpu_count() // max(1, threads))  # no more threads than cores
     place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
     summary = batch.run_notebooks(
         paths,

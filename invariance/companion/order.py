@@ -10,7 +10,7 @@ whose subject is time, which another notebook beside it would distort::
     #     alone: true
 
 The runner starts the first once those that it reads and that run at all have ended, well or badly,
-and the second when nothing else is running, after all that need not be alone.
+and the second, at full scale, when nothing else is running, after all that need not be alone.
 """
 
 from invariance.companion.errors import NotebookError, hint

@@ -13,7 +13,8 @@ from typing import Any
 
 import psutil
 
-__all__ = ["PACKAGES", "code_version", "hardware", "package_versions", "peak_memory_mb"]
+__all__ = ["PACKAGES", "architecture", "code_version", "hardware", "package_versions"]
+__all__ += ["peak_memory_mb"]
 
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
@@ -68,13 +69,28 @@ def _cpu_model() -> str:
 
 
 @cache
+def architecture() -> str:
+    """The processor for which NumPy's BLAS works, such as ``"SkylakeX"``.
+
+    OpenBLAS finds it out by itself, unless ``OPENBLAS_CORETYPE`` says otherwise. Last digits of a
+    matrix product depend on it, and its speed.
+    """
+    import numpy  # noqa: F401  (loads the library)
+    from threadpoolctl import threadpool_info
+
+    return ", ".join(sorted({str(p["architecture"]) for p in threadpool_info()
+                             if "architecture" in p})) or "unknown"  # fmt: skip
+
+
+@cache
 def hardware() -> dict[str, Any]:
-    """Processor, cores and memory of this machine, and the BLAS threads in use."""
+    """Processor, cores and memory of this machine, and the BLAS in use with its threads."""
     return {
         "processor": _cpu_model(),
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
+        "blas": architecture(),
         "blas_threads": os.environ.get("OMP_NUM_THREADS", "not pinned"),
     }
 

@@ -153,8 +153,8 @@ def make_rotated_mnist(
     interpolation : int or None
         Order of the splines, 0 to 5; None is 1 without a canvas and 3 with one.
     noise : float
-        Standard deviation of normal noise on every pixel; the paper adds 0.1 on the canvas, its
-        public code none.
+        Standard deviation of the normal noise that fills what the turned frame leaves blank; Liu
+        et al. have 0.1, their public code none.
     never_test : array-like of int, or None
         Without a canvas: images that never come into the test part, such as those that settings
         were chosen on in another draw.
@@ -212,7 +212,8 @@ def make_rotated_mnist(
         order = 3 if interpolation is None else interpolation
         shape, description = (canvas, canvas), f"{name} rotated on a {canvas} x {canvas} canvas"
     turned = np.zeros((len(rows), *shape), dtype=np.float32)
-    for place, row, angle in zip(turned, rows, degrees, strict=True):
+    filled = np.zeros_like(turned)
+    for place, inside, row, angle in zip(turned, filled, rows, degrees, strict=True):
         image = ndimage.rotate(pixels[row], angle, reshape=canvas is not None, order=order)
         if np.any(np.array(image.shape) > shape):
             raise ParameterError(
@@ -220,9 +221,13 @@ def make_rotated_mnist(
                 f"a canvas of side {canvas}"
             )
         top, left = (np.array(shape) - image.shape) // 2
-        place[top : top + image.shape[0], left : left + image.shape[1]] = image
+        middle = np.s_[top : top + image.shape[0], left : left + image.shape[1]]
+        place[middle] = image
+        if noise > 0:
+            frame = np.ones_like(pixels[row])
+            inside[middle] = ndimage.rotate(frame, angle, reshape=canvas is not None, order=0)
     return Dataset(
-        _with_noise(turned, noise, rng),
+        np.where(filled > 0, turned, _with_noise(turned.copy(), noise, rng)),
         classes[rows],
         description=description,
         n_train=n_train,

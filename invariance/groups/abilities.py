@@ -125,6 +125,15 @@ class Abilities:
         """The block length b where the elements are all permutations of blocks of b coordinates."""
         return None
 
+    def largest_inner(self, A: Array, B: Array) -> Array | None:
+        """max_g <a, g b> for all pairs of rows, shape (n, m), or None.
+
+        Parameters
+        ----------
+        A, B : arrays of shape (n, d) and (m, d)
+        """
+        return None
+
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """log E_g exp <a, g b> for all pairs of rows, shape (n, m), or None.
 

@@ -154,6 +154,17 @@ class Rotations3D(_BlockRotations):
     def refined(self, factor: int) -> Rotations3D | None:
         return Rotations3D(4 * factor) if self.degree is None else None
 
+    def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
+        """By superposition (Kabsch 1976): singular values of the points' 3 x 3 moments."""
+        if self.degree is not None:
+            return None
+        one, two = (M.reshape(len(M), self._points(M.shape[1]), 3) for M in (A, B))
+        moments = np.tensordot(one, two, axes=(1, 1)).swapaxes(1, 2)
+        values = np.linalg.svd(moments, compute_uv=False)
+        values[..., 2] *= np.sign(np.linalg.det(moments))  # a mirror image cannot be turned back
+        found: Floats = values.sum(axis=-1)
+        return found
+
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.degree is not None:
             rotations, weights = self._rule()
@@ -219,6 +230,15 @@ class PlaneRotations(_BlockRotations):
     def refined(self, factor: int) -> PlaneRotations | None:
         self._check()
         return PlaneRotations(8 * factor) if self.n_nodes is None else None
+
+    def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
+        """The modulus of the inner product of the points as complex numbers."""
+        if self.n_nodes is not None:
+            return None
+        self._points(A.shape[1])
+        one, two = (M[:, ::2] + 1j * M[:, 1::2] for M in (A, B))
+        found: Floats = np.abs(one.conj() @ two.T)
+        return found
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.n_nodes is not None:

@@ -16,6 +16,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits.choose import warn_long
 from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
@@ -203,15 +204,31 @@ class Average(OrbitKernel):
 
     def _plan(self, Z: Any) -> tuple[OrbitProducts, Reduction]:
         group = self._finite(Z, Z)
-        orbits = self._one_side(Z, group) or self._orbits(Z, group, elements=self.elements())
-        return orbits, WeightedMean()
+        return self._one_side(Z, group) or self._both_sides(Z, group), WeightedMean()
+
+    def _both_sides(self, Z: Any, group: Transformations) -> OrbitProducts:
+        """Orbits of Z, for transforms of the first points to meet."""
+        elements, weights = self.transforms() if group is self.group else group.quadrature()
+        return self._orbits(Z, group, elements=elements, weights=weights)
+
+    def _unrolled(self, orbits: OrbitProducts) -> int:
+        one_side = self._one_side(orbits.Z, orbits.group) is not None
+        return 1 if one_side or orbits.elements is None else len(orbits.elements)
 
     def _of_group(self, group: Transformations, X: Any, Y: Any, same: bool) -> Any:
         orbits = self._one_side(Y, group)
         if orbits is not None:
             symmetric = same and self.side == "auto" and not is_foreign(X)
             return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
-        elements, weights = self.transforms() if group is self.group else group.quadrature()
+        orbits = self._both_sides(Y, group)
+        elements, weights = orbits.elements, orbits.weights
+        assert elements is not None and weights is not None
+        told = orbits.explain(X, WeightedMean()).times(len(elements))
+        warn_long(
+            told.operations / (2 if same else 1),
+            f"{type(self).__name__}: {len(X)} x {len(Y)} pairs, {len(elements)} elements each,",
+            "verbose=1 shows progress. Cheaper: side='second', or n_transforms=... for fewer",
+        )
         # Both sides: the first argument's orbits are unrolled a block of points at a time, against
         # pieces of the second, of which those under the diagonal are left out.
         gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))

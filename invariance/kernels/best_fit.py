@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Transformations
+from ..groups.abilities import ability
 from ..orbits import Extremes, OrbitProducts, Reduction
 from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape
@@ -34,13 +35,14 @@ class BestFit(OrbitKernel):
     polynomial or Gaussian base needs the largest inner product alone; a quadratic `Locality` is an
     inner product too; translations among the transformations then go by correlation, all at once,
     and what comes after the translations moves to the other side as its transpose; sign changes
-    and permutations have closed forms. `explain` says which way is taken.
+    and permutations have closed forms, and so have all rotations of points in a given order
+    (`Rotations3D`, `PlaneRotations`). `explain` says which way is taken.
 
     Parameters
     ----------
     base : Kernel
     group : Transformations
-        Any finite set, or any set at all with ``n_transforms``.
+        Any finite set, all rotations of the plane or of space, or any set with ``n_transforms``.
     side : {"second", "first"}
         Which argument is transformed.
     n_transforms : int or None
@@ -125,7 +127,7 @@ class BestFit(OrbitKernel):
             order = self.group.order
             if order == 0:
                 raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
-            if order == np.inf:
+            if order == np.inf and not self._superposes(n_features):
                 self.group.elements()  # which says that there are infinitely many
         if self.symmetric and not self._is_symmetric():
             reason = (
@@ -137,6 +139,14 @@ class BestFit(OrbitKernel):
                 f"symmetric=True, but {reason}; pass symmetric=None, and symmetrise the Gram "
                 "matrix if an algorithm needs that"
             )
+
+    def _superposes(self, n_features: int) -> bool:
+        """Whether the largest value over an infinite group is one at the largest inner product."""
+        base, known = self._known_base(), ability(self.group, "largest_inner")
+        if known is None or self.method == "definition" or not hasattr(base, "inner_form"):
+            return False
+        form = base.inner_form(image_shape(self.group, self.base, n_features))
+        return form is not None and form.linear and known(*np.zeros((2, 0, n_features))) is not None
 
     def _is_symmetric(self) -> bool:
         known = self.n_transforms is None and self.group.symmetric and self._preserved()

@@ -139,4 +139,8 @@ class OrbitKernel(Kernel):
         kernel._check(rows[0].shape[1])
         orbits, reduction = kernel._plan(rows[-1])
         told: Explanation = orbits.explain(rows[0], reduction)
-        return told
+        return told.times(kernel._unrolled(orbits))
+
+    def _unrolled(self, orbits: OrbitProducts) -> int:
+        """How many transforms of each first point the plan's orbits meet."""
+        return 1

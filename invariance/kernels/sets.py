@@ -13,7 +13,8 @@ from tqdm import tqdm
 from ..config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation
-from ..orbits.choose import rate
+from ..orbits.choose import rate, warn_long
+from ..orbits.closed import matching_operations
 from ..orbits.engine import mirror
 from ..parameters import Flag, Has, OneOf, Whole, check_parameters
 from ..sets import PointSets, as_set_rows
@@ -47,6 +48,7 @@ class _OfSets(Kernel):
         "verbose": Whole(0),
     }
     weighted = False
+    _cheaper: str
 
     def __init__(
         self,
@@ -83,20 +85,21 @@ class _OfSets(Kernel):
         compared = range(self.labelled, size - self.weighted)
         return set(moved) <= set(compared) and bool(known(group))
 
+    def operations(self, X: Array, Y: Array) -> float:
+        """Over all pairs of points, of one label where there are labels."""
+        return self._counted(self._points(X), self._points(Y))
+
+    def _counted(self, one: PointSets, two: PointSets) -> float:
+        ours, theirs, d = one.by_label(), two.by_label(), one.values.shape[1]
+        both = ours.keys() & theirs.keys()
+        pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
+        return float((2.0 * d + _VALUE) * pairs)
+
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
         one, *rest = (kernel._points(A) for A in rows)
-        two, d = rest[0] if rest else one, one.values.shape[1]
-        others = two.by_label()
-        pairs = float(
-            sum(
-                len(A.values) * len(others[k].values)
-                for k, A in one.by_label().items()
-                if k in others
-            )
-        )
-        operations = pairs * (2 * d + _VALUE) / (1 if rest else 2)
+        operations = kernel._counted(one, *rest) if rest else kernel._counted(one, one) / 2
         n_bytes = float(min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes)))
         seconds = operations / rate(one.values.dtype.name)
         return Explanation("pairs of points", operations, n_bytes, seconds, {})
@@ -131,6 +134,12 @@ class _OfSets(Kernel):
     def _between(self, one: PointSets, two: PointSets) -> Array:
         """Values before they are normalised, shape (n, m), a tile of pairs of points at a time."""
         gram = np.zeros((len(one), len(two)), np.result_type(one.values, two.values))
+        warn_long(
+            self._counted(one, two) / (2 if one is two else 1),
+            f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets",
+            f"verbose=1 shows progress. Cheaper: float32, or {self._cheaper}",
+            gram.dtype.name,
+        )
         ours = one.by_label()
         theirs = ours if one is two else two.by_label()
         side = (min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4) / gram.itemsize) ** 0.5
@@ -233,6 +242,8 @@ class SetKernel(_OfSets):
         )
         self.weighted = weighted
 
+    _cheaper = "SetFeatures, whose cost grows with the points alone"
+
     def _points(self, X: Array) -> PointSets:
         sets = super()._points(X)
         return sets.of_means() if self.pooling == "mean" else sets
@@ -269,6 +280,12 @@ class MatchingKernel(_OfSets):
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
+
+    _cheaper = "SetKernel, which matches nothing"
+
+    def _counted(self, one: PointSets, two: PointSets) -> float:
+        points = float(len(one.values) * len(two.values))
+        return super()._counted(one, two) + matching_operations(len(one) * len(two), points)
 
     def _between(self, one: PointSets, two: PointSets) -> Array:
         gram = super()._between(one, two)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from tqdm import tqdm
 
 from ..deprecation import renamed_parameters
 from ..parameters import (
@@ -24,6 +25,9 @@ from ..parameters import (
 )
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
 from .ridge import check_scale
+
+if TYPE_CHECKING:
+    from ..orbits import Explanation
 
 __all__ = ["BlockRidgeClassifier"]
 
@@ -53,6 +57,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         stands regularisation down to about 1e-7 times the largest eigenvalue.
     class_weight : dict, "balanced" or None
         Weights of the classes; "balanced", which needs to see all labels, for `fit` alone.
+    verbose : int
+        1 shows the progress of `fit`.
 
     Attributes
     ----------
@@ -80,6 +86,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         "block_rows": Whole(1),
         "dtype": OneOf("float64", "float32"),
         "class_weight": CLASS_WEIGHT,
+        "verbose": Whole(0),
     }
 
     def __init__(
@@ -89,11 +96,28 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         *,
         dtype: str = "float64",
         class_weight: Any = None,
+        verbose: int = 0,
     ):
         self.alpha = alpha
         self.block_rows = block_rows
         self.dtype = dtype
         self.class_weight = class_weight
+        self.verbose = verbose
+
+    def explain(self, X: ArrayLike) -> Explanation:
+        """What `fit` to features X of shape (N, p) will cost: p x p sums and one Cholesky factor.
+
+        >>> BlockRidgeClassifier().explain(np.ones((1000, 10))).n_bytes
+        1600.0
+        """
+        from ..orbits import Explanation
+        from ..orbits.choose import rate
+
+        check_parameters(self)
+        n, p = np.shape(X)
+        operations, n_bytes = n * p**2 + p**3 / 3, 2.0 * np.dtype(self.dtype).itemsize * p**2
+        seconds = operations / rate(self.dtype)
+        return Explanation("normal equations", operations, n_bytes, seconds, {})
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -104,7 +128,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         weights = self._weights_of(points, labels, sample_weight)
         seen = labels if weights is None else labels[weights > 0]
         self._start(points.shape[1], np.unique(seen if len(seen) else labels))
-        for start in range(0, len(points), self.block_rows):
+        starts = range(0, len(points), self.block_rows)
+        for start in tqdm(starts, "blocks of rows", disable=not self.verbose):
             rows = slice(start, start + self.block_rows)
             self._add(points[rows], labels[rows], None if weights is None else weights[rows])
         return self.solve()

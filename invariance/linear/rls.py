@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
     column_or_1d,
 )
+from tqdm import tqdm
 
 from ..deprecation import renamed_parameters, warn_renamed
 from ..kernel_matrix import check_points, kernel_matrix
@@ -30,6 +31,7 @@ from ..parameters import (
     Number,
     ParameterError,
     Text,
+    Whole,
     check_finite,
     check_parameters,
     short,
@@ -50,6 +52,8 @@ ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
 SCORING = None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__")
 
 _FLOATS = (np.float64, np.float32)
+#: Operations of eigenvectors, times the cube of the side: measured, at a matrix product's rate.
+_EIGENVECTORS = 20.0
 
 
 class _RegularisedLeastSquares(BaseEstimator):
@@ -65,6 +69,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         "fit_intercept": Flag(),
         "repair": REPAIRS,
         "scoring": SCORING,
+        "verbose": Whole(0),
     }
 
     def __init__(
@@ -75,12 +80,14 @@ class _RegularisedLeastSquares(BaseEstimator):
         fit_intercept: bool = True,
         repair: str = "clip",
         scoring: Any = None,
+        verbose: int = 0,
     ):
         self.alphas = alphas
         self.kernel = kernel
         self.fit_intercept = fit_intercept
         self.repair = repair
         self.scoring = scoring
+        self.verbose = verbose
 
     def explain(self, X: ArrayLike) -> Explanation:
         """What `fit` to points X of shape (n, d) will cost: Gram matrix and eigendecomposition.
@@ -94,14 +101,23 @@ class _RegularisedLeastSquares(BaseEstimator):
         check_parameters(self)
         n, p = np.shape(X)[0], int(np.prod(np.shape(X)[1:]))
         side = n if self.kernel is not None else min(n, p)
-        # Measured: eigenvectors take some 20 operations' worth of a matrix product.
-        operations, way = 20.0 * side**3, "dual"
+        operations, way = _EIGENVECTORS * side**3, "dual"
         if self.kernel is None:
             operations, way = operations + 2.0 * n * p * side, "primal" if p <= n else "dual"
         elif hasattr(self.kernel, "explain"):
             gram = self.kernel.explain(X)
             operations, way = operations + gram.operations, f"dual, {gram.way}"
         return Explanation(way, operations, 24.0 * side**2, operations / rate("float64"), {})
+
+    def _announce(self, side: int) -> None:
+        from ..orbits.choose import warn_long
+
+        warn_long(
+            _EIGENVECTORS * side**3,
+            f"{type(self).__name__}: eigenvectors of a {side} x {side} matrix",
+            "Cheaper: fewer explicit features (OrbitFourier, OrbitNystroem), or a Cholesky factor "
+            "per alpha (rls_by_cholesky, BlockRidgeClassifier)",
+        )
 
     def _fit(
         self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float
@@ -137,6 +153,8 @@ class _RegularisedLeastSquares(BaseEstimator):
         y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
         Y_rooted = roots * (Y - y_mean)
         repair = Repair(type(self).__name__, self.repair)
+        self._announce(n if self.kernel is not None else min(X.shape))
+        bar = tqdm(total=3, desc="Gram matrix", disable=not self.verbose)
         if self.kernel is None:
             X = X.astype(np.float64, copy=False)
             check_scale(X)
@@ -149,6 +167,8 @@ class _RegularisedLeastSquares(BaseEstimator):
             gram, gram_mean, tolerance = self._train_gram(X, shares)
             gram *= roots * roots.T
             dual = True
+        bar.update()
+        bar.set_description("eigenvectors")
         if dual:
             values, Q = self._dual_basis(gram, roots[:, 0])
             L, signs = repair(values, tolerance)
@@ -156,7 +176,8 @@ class _RegularisedLeastSquares(BaseEstimator):
         else:
             path = self._primal_path(features, gram, Y_rooted, shares)
         self.negative_share_ = repair.negative_share
-
+        bar.update()
+        bar.set_description("leave-one-out")
         self.alphas_ = self._grid(path.L, n)
         self.loo_errors_ = np.array(
             [
@@ -168,6 +189,8 @@ class _RegularisedLeastSquares(BaseEstimator):
         best = len(self.alphas_) - 1 - int(np.argmin(self.loo_errors_[::-1]))
         self.alpha_ = float(self.alphas_[best])
         self.loo_decision_ = Y - next(path.residuals(self.alphas_[[best]])) / roots
+        bar.update()
+        bar.close()
         dual_coef = path.dual_coefficients(self.alpha_)
         if self.kernel is None:
             coef = features.T @ dual_coef
@@ -349,6 +372,8 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     scoring : str, callable or None
         Score of leave-one-out predictions by which alpha is chosen: a name or a scorer that
         scikit-learn knows; None takes the squared error.
+    verbose : int
+        1 shows progress.
 
     Attributes
     ----------
@@ -443,9 +468,15 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         repair: str = "clip",
         scoring: Any = None,
         class_weight: Any = None,
+        verbose: int = 0,
     ):
         super().__init__(
-            alphas, kernel, fit_intercept=fit_intercept, repair=repair, scoring=scoring
+            alphas,
+            kernel,
+            fit_intercept=fit_intercept,
+            repair=repair,
+            scoring=scoring,
+            verbose=verbose,
         )
         self.class_weight = class_weight
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +17,16 @@ from ..groups.abilities import ability
 from ..groups.base import ENUMERATION_LIMIT
 from ..parameters import ParameterError
 from .circle import Circle
-from .closed import Aligned, Exponential, Matched, OwnForm
+from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .product import Product
 from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "choose", "offered", "rate", "warn_long"]
+__all__ = ["Explanation", "by_the_clock", "choose", "offered", "rate", "warn_long"]
 
 #: Ways that some groups and kernels have; `Product` is always there.
-WAYS = (Aligned, Exponential, OwnForm, Matched, Circle, Shifts, Turns)
+WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
 
 #: Elements are not listed for a product that costs so many times as much as another way.
 _HOPELESS = 4.0
@@ -59,6 +62,11 @@ class Explanation:
     n_bytes: float
     seconds: float
     alternatives: dict[str, float]
+
+    def times(self, n: int) -> Explanation:
+        """What n such computations cost, one after another."""
+        others = {name: n * count for name, count in self.alternatives.items()}
+        return Explanation(self.way, n * self.operations, self.n_bytes, n * self.seconds, others)
 
     def __str__(self) -> str:
         others = ", ".join(f"{name} {count:.1e}" for name, count in self.alternatives.items())
@@ -118,18 +126,25 @@ def _check_listable(problem: Problem) -> None:
             ) from None
 
 
-def warn_long(way: Way, n: int, m: int, owner: str) -> None:
+def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64") -> None:
     """Warn before work of minutes, with the estimate and what would be cheaper."""
-    operations = way.operations(n, m)
-    if operations < _LONG_FROM or operations / rate(way.problem.dtype.name) < _LONG:
+    if operations < _LONG_FROM or operations / rate(dtype) < _LONG:
         return
-    minutes = operations / rate(way.problem.dtype.name) / 60
+    minutes, level, frame = operations / rate(dtype) / 60, 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
+        frame, level = frame.f_back, level + 1
     warnings.warn(
-        f"{owner}: {n} x {m} pairs by {way.name} will take about {minutes:.2g} minutes on a core; "
-        "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single precision, "
-        "or features (OrbitFourier, OrbitNystroem), whose cost grows with the points alone",
-        stacklevel=5,
+        f"{what} will take about {minutes:.2g} minutes on a core. {cheaper}", stacklevel=level
     )
+
+
+def by_the_clock(once: Callable[[], Any], times: float) -> Explanation:
+    """What so many times the work of a call will cost, from a second call of it."""
+    once()  # what a first call costs more
+    start = time.perf_counter()
+    once()
+    seconds = max(1.0, times) * (time.perf_counter() - start)
+    return Explanation("evaluation", seconds * rate("float64"), 0.0, seconds, {})
 
 
 @cache

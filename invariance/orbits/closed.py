@@ -13,7 +13,8 @@ from scipy.spatial.distance import cdist
 from ..groups.abilities import ability
 from .way import Problem, Run, Way, largest_norm
 
-__all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "least_matching"]
+__all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "Superposed", "least_matching"]
+__all__ += ["matching_operations"]
 
 Array = NDArray[Any]
 
@@ -26,6 +27,14 @@ class _Closed(Way):
 
     def prepared_bytes(self, m: int) -> float:
         return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
+
+    def sent(self, parts: list[Array | None], others: Array | None, terms: Any) -> list[Any]:
+        """Outputs with what is added for second and for first points, where they are needed."""
+        for part in parts:
+            for extra in (others, None if terms is None else terms[:, None]):
+                if part is not None and extra is not None:
+                    part += extra
+        return [self.problem.send(part) for part in parts]
 
     def row_step(self, width: int) -> int:
         per_row = self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
@@ -151,17 +160,54 @@ class Matched(_Closed):
         parts: list[Array | None] = [-least_matching(X, -Y, size)]
         if self.problem.reduction.n_outputs > 1:
             parts.append(least_matching(X, Y, size) if self.lowest(X, norm) else None)
-        for part in parts:
-            for extra in (others, None if terms is None else terms[:, None]):
-                if part is not None and extra is not None:
-                    part += extra
-        return [self.problem.send(part) for part in parts]
+        return self.sent(parts, others, terms)
 
     def operations(self, n: int, m: int) -> float:
-        size = self.problem.parts[0].group.as_assignment() or 1
-        # Measured, with what a call costs, in operations of a matrix product.
-        k = self.problem.lifted_size // size
-        return self.problem.reduction.n_outputs * n * m * (6e5 + 2500.0 * k * k)
+        k = self.problem.lifted_size // (self.problem.parts[0].group.as_assignment() or 1)
+        return self.problem.reduction.n_outputs * matching_operations(n * m, n * m * k * k)
+
+
+def matching_operations(n_pairs: float, n_blocks: float) -> float:
+    """Of matchings of n_pairs pairs of points that compare n_blocks pairs of blocks in all.
+
+    Measured, with what a call costs, in operations of a matrix product.
+    """
+    return 6e5 * n_pairs + 2500.0 * n_blocks
+
+
+class Superposed(_Closed):
+    """Extremes that the group knows for a pair of points, such as over all rotations."""
+
+    name = "alignment"
+
+    @staticmethod
+    def offers(problem: Problem) -> Superposed | None:
+        if not _whole_and_linear(problem) or not problem.reduction.extreme:
+            return None
+        largest, none = (
+            ability(problem.parts[0].group, "largest_inner"),
+            np.zeros((0, problem.lifted_size)),
+        )
+        return Superposed(problem) if largest and largest(none, none) is not None else None
+
+    def row_step(self, width: int) -> int:
+        return max(1, super().row_step(8 * width))  # moments and their singular values
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield Y, None if terms is None else terms[0], largest_norm(Y)
+
+    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
+        Y, others, norm = prepared
+        largest = self.problem.parts[0].group.largest_inner
+        parts: list[Array | None] = [largest(X, Y)]
+        if self.problem.reduction.n_outputs > 1:
+            parts.append(-np.asarray(largest(X, -Y)) if self.lowest(X, norm) else None)
+        return self.sent(parts, others, terms)
+
+    def operations(self, n: int, m: int) -> float:
+        # Measured: what singular values of a small matrix cost.
+        return self.problem.reduction.n_outputs * n * m * (6.0 * self.problem.lifted_size + 2e5)
 
 
 def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Array:

@@ -248,7 +248,7 @@ class OrbitProducts:
             results = self._finish(problem, reduction, results, needed, (points, axis), final)
             if symmetric and problem.form.distance:  # half norms of rows entered both triangles
                 for result in results:
-                    mirror(result)
+                    mirror(result if axis == 0 else result.swapaxes(0, 1))
         elif problem.folded and problem.form.distance:  # exponents above zero were rounding
             most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
             for result in results:
@@ -355,7 +355,14 @@ class OrbitProducts:
             way.problem = problem
         elif way is None:
             way = offered(problem, n, m)[0]
-        warn_long(way, n, m, self.owner)
+        warn_long(
+            self._operations(way, X, Y),
+            f"{self.owner}: {n} x {m} pairs by {way.name}",
+            "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single "
+            "precision, or features (OrbitFourier, OrbitNystroem), whose cost grows with the "
+            "points alone",
+            problem.dtype.name,
+        )
         needed = False
         small = way.operations(n, m) < _THREADS_FROM
         threads = 1 if small else effective_n_jobs(self.n_jobs)
@@ -478,12 +485,20 @@ class OrbitProducts:
 
     # -- what it will cost -----------------------------------------------------------------------
 
+    def _operations(self, way: Way, X: Array, Y: Array) -> float:
+        """Of a way, and of the evaluations of a base kernel that can tell."""
+        operations, order = way.operations(len(X), len(Y)), getattr(way, "elements", ())
+        count = getattr(self.base, "operations", None)
+        if way.problem.evaluate is None or count is None:
+            return operations
+        return operations + len(order) * (count(X, Y) or 0.0)
+
     def explain(self, X: Array, reduction: Reduction) -> Explanation:
         """Which way `reduce` takes for points X, with operations, memory and seconds."""
         first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
         problem = self.problem(first, reduction, second)
         way, *others = offered(problem, len(first), len(second))
-        operations = way.operations(len(first), len(second))
+        operations = self._operations(way, first, second)
         return Explanation(
             way=way.name,
             operations=operations,

@@ -68,7 +68,7 @@ class OracleCalls:
 
 
 #: Eigenspaces that a basis may list.
-SPACES_LIMIT = 10_000
+SPACES_LIMIT = 50_000
 
 
 class Basis(BaseEstimator, ABC):

@@ -11,24 +11,30 @@
 # %% [markdown]
 # # Sets of points in the plane
 #
-# *A set has no order and its size varies; here it may be turned as well.* Five to ten points in the plane, a number for each set that
-# depends on neither the order of the points nor on how the set is turned about the origin. What would you take?
+# *A set has no order and its size varies; here it may be turned as well.* Five to ten points in
+# the plane, a number for each set that depends on neither the order of the points nor on how the
+# set is turned about the origin. What would you take?
 #
-# Two roads lead through the library, and both leave the usual ones behind. The first compares whole sets: each set is embedded by
-# the mean of a kernel over its points, a Gaussian kernel compares the embeddings, and the result is averaged over all rotations,
+# Two roads lead through the library, and both leave the usual ones behind. The first compares
+# whole sets: each set is embedded by the mean of a kernel over its points, a Gaussian kernel
+# compares the embeddings, and the result is averaged over all rotations,
 #
 # $$ K(x, z) = \int_{SO(2)} \exp\bigl(-\gamma' \, \| \mu_x - \mu_{g z} \|^2\bigr) \, dg, \qquad
 #    \langle \mu_x, \mu_z \rangle = \sum_{i,j} e^{-\gamma |x_i - z_j|^2} . $$
 #
-# The second describes each point by what surrounds it, distances and angles to its neighbours, which no rotation changes, and
-# compares the sets of these descriptions: `atom_environments`, made for molecules, with all points of one kind.
+# The second describes each point by what surrounds it, distances and angles to its neighbours,
+# which no rotation changes, and compares the sets of these descriptions: `atom_environments`,
+# made for molecules, with all points of one kind.
 #
 # ## The protocol
 #
-# - Two targets of the same sets: the area of the convex hull, which a few outer points decide, and an energy of pairs and triangles.
-# - The error is the root mean squared error on 500 new sets, relative to the standard deviation of the target: 1 is the mean's.
-# - Every choice (bandwidths, penalties, the road itself for the last row) is made by leave-one-out or cross-validation on the
-#   training sets. Both arguments of a comparison see the same draws; a claim of a difference rests on paired draws.
+# - Two targets of the same sets: the area of the convex hull, which a few outer points decide,
+#   and an energy of pairs and triangles.
+# - The error is the root mean squared error on 500 new sets, relative to the standard deviation
+#   of the target: 1 is the mean's.
+# - Every choice (bandwidths, penalties, the road itself for the last row) is made by
+#   leave-one-out or cross-validation on the training sets. Both arguments of a comparison see the
+#   same draws; a claim of a difference rests on paired draws.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -49,16 +55,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from invariance.companion import Run, colour, marker, mean_se
+from invariance.companion import Run, label_ends, look, mean_se
 from invariance.features import atom_environments, pad_sets
 from invariance.groups import CircleAction, PlaneRotations
 from invariance.kernels import Average, Gaussian, Hyperkernel, SetKernel
 from invariance.linear import RLSRegressor
 
 run = Run("compare/sets", profile=profile, seed=seed)
-SIZES = run.choose(quick=(30, 60), full=(100, 200))
-DRAWS = run.choose(quick=2, full=10)
-TEST = run.choose(quick=60, full=500)
+
+# %%
+FULL = not run.quick
+SIZES = (100, 200) if FULL else (30, 60)
+DRAWS, TEST = (10, 500) if FULL else (2, 60)
 
 # %% [markdown]
 # ## The task
@@ -89,9 +97,10 @@ def draw(n, rng):
 # %% [markdown]
 # ## What one would otherwise take
 #
-# Sorted distances with a support vector machine; coordinates with nine turned and shuffled copies of each set; and a kernel made by
-# hand: density of the points on rings, Fourier coefficients around each ring, a Gaussian kernel averaged over the circle. That
-# kernel is exactly invariant too.
+# Sorted distances with a support vector machine; coordinates with nine turned and shuffled copies
+# of each set; and a kernel made by hand: density of the points on rings, Fourier coefficients
+# around each ring, a Gaussian kernel averaged over the circle. That kernel is exactly invariant
+# too.
 
 
 # %%
@@ -159,7 +168,8 @@ def by_hand(sets, y, rng):
 # %% [markdown]
 # ## The library's roads
 #
-# The first without its average serves as a reference: it knows that sets have no order, and nothing of rotations.
+# The first without its average serves as a reference: it knows that sets have no order, and
+# nothing of rotations.
 
 # %%
 GRID = [(g, h) for g in (0.5, 2.0) for h in (0.02, 0.1)]
@@ -195,6 +205,7 @@ NAMES = {
     "haar": "whole sets, averaged",
     "lgika": "surroundings",
 }
+OURS = "ours, road by leave-one-out"
 METHODS = {
     "sorted": distances_svr,
     "augmentation": augmentation,
@@ -243,7 +254,7 @@ for (target, n), draws in results.items():
             {
                 "target": target,
                 "n": n,
-                "method": NAMES.get(name, "ours, road by leave-one-out"),
+                "method": NAMES.get(name, OURS),
                 "error": error.mean(),
                 "se": mean_se(error).se,
                 "discrepancy": change.max(),
@@ -254,51 +265,66 @@ table = pd.DataFrame(rows)
 run.table(
     table.round(4),
     "errors",
-    caption=f"Relative root mean squared error, mean and standard error over {DRAWS} draws; the largest change of a prediction "
-    "when the set is turned and reversed, in standard deviations of the target; CPU seconds with every choice.",
+    caption=f"Relative root mean squared error, mean and standard error over {DRAWS} draws; the "
+    "largest change of a prediction when the set is turned and reversed, in standard deviations of "
+    "the target; CPU seconds with every choice.",
 )
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=False)
+largest = table[table["n"] == SIZES[-1]].set_index(["target", "method"])[["error", "se"]]
+fig, axes = plt.subplots(1, 2, figsize=(11.5, 4), sharey=True)
 for axis, target in zip(axes, TARGETS, strict=True):
     for name in NAMES:
         some = table[(table["target"] == target) & (table["method"] == NAMES[name])]
-        axis.errorbar(
-            some["n"],
-            some["error"],
-            2 * some["se"],
-            color=colour(name),
-            marker=marker(name),
-            label=NAMES[name],
-        )
-    axis.set(title=target, xlabel="training sets", xticks=SIZES, yscale="log")
+        look_of = look(name)._asdict()
+        axis.errorbar(some["n"], some["error"], 2 * some["se"], label=NAMES[name], **look_of)
+    best = largest.loc[target]["error"].drop(OURS).idxmin()
+    axis.set(title=f"{target[0].upper()}{target[1:]}: {best} err least", yscale="log")
+    axis.set(xlabel="training sets", xticks=SIZES)
     axis.minorticks_off()
 axes[0].set_ylabel("relative error")
-axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+axes[0].set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
+for axis in axes:  # both have all their limits by now
+    label_ends(axis)
 run.figure(
     fig,
     "errors",
-    alt="Two panels, relative error against the number of training sets for six methods. On the hull's area whole sets averaged over rotations have the least error, on the energy the surroundings of the points; augmentation has the largest on both.",
+    alt="Two panels, relative error against the number of training sets for six methods. On the "
+    "hull's area whole sets averaged over rotations have the least error, on the energy the "
+    "surroundings of the points; augmentation has the largest on both.",
     caption=f"Means over {DRAWS} draws of training and test sets; bars are two standard errors.",
 )
 
 # %%
-largest = table[table["n"] == SIZES[-1]].set_index(["target", "method"])["error"]
 usual = [NAMES[name] for name in ("sorted", "augmentation", "definition")]
 for target in TARGETS:
-    ours = largest[target, "ours, road by leave-one-out"]
-    print(f"{target}: ours {ours:.3f}, best of the usual ones {largest[target][usual].min():.3f}")
+    found = largest.loc[target]
+    best = found["error"][usual].idxmin()
+    run.say(
+        "{target}: {ours:.3f} ± {se:.3f} by the library, its road chosen by leave-one-out; the best "
+        "of the usual ones is *{best}* with {usual:.3f} ± {usual_se:.3f}.",
+        target=target.capitalize(),
+        ours=found["error"][OURS],
+        se=found["se"][OURS],
+        best=best,
+        usual=found["error"][best],
+        usual_se=found["se"][best],
+    )
 
 # %% [markdown]
 # ## What it shows
 #
-# - On the hull, whole sets averaged over rotations have the least error; distances with a support vector machine are the best of the
-#   usual ones. On the energy, surroundings have about a third of the error of the kernel made by hand.
-# - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same kernel but for the average.
-# - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a property of the whole. Leave-one-out on
-#   the training sets finds out which, though with few sets not in every draw.
-# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels still change when a set is turned
-#   between the nodes (the table's discrepancy). `PlaneRotations()` without a number chooses enough of them, at more cost.
-#   Surroundings are invariant to rounding.
-# - A Gaussian between embeddings is needed. The average of the plain `SetKernel` is linear in both sets and forgets how the points lie to
-#   each other: only their distances from the origin are left.
+# - On the hull, whole sets averaged over rotations have the least error; distances with a support
+#   vector machine are the best of the usual ones. On the energy, surroundings have about a third
+#   of the error of the kernel made by hand.
+# - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same
+#   kernel but for the average.
+# - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a
+#   property of the whole. Leave-one-out on the training sets finds out which, though with few
+#   sets not in every draw.
+# - Sixteen turns are a rule, not the whole circle: predictions of the narrowest kernels still
+#   change when a set is turned between the nodes (the table's discrepancy). `PlaneRotations()`
+#   without a number chooses enough of them, at more cost. Surroundings are invariant to rounding.
+# - A Gaussian between embeddings is needed. The average of the plain `SetKernel` is linear in
+#   both sets and forgets how the points lie to each other: only their distances from the origin
+#   are left.

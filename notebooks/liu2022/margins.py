@@ -149,6 +149,7 @@ run.figure(
 run.claim(
     "liu2022/example2-margins",
     value=[margins["best-fit"][0], margins["augmentation"][0]],
+    exact="two given points; nothing is random",
     note="exact values sqrt(10)/2 and sqrt(2), from two support-vector machines; the average-fit margin is "
     f"{margins['average-fit'][0]:.4f}, too",
 )

@@ -13,67 +13,104 @@
 #
 # *Raj et al. (2017), section 4.3 and Table 3.*
 #
-# On CIFAR-10 no transformation of a photograph is certain to leave its class alone, but small ones
-# do. The paper averages features over a part of the affine group with three densities: log-normal
+# No transformation of a photograph is certain to leave its class alone, but small ones do. The
+# paper averages random features of CIFAR-10 over a part of the affine group, with log-normal
 # scalings ($\sigma = 0.3$), normal translations ($\sigma = 0.3$) and von Mises rotations
-# ($\kappa = 9$), and reports that wider ones hurt, which notebook `local_group` measures. Does a local
-# average of raw pixels help a kernel machine on natural images?
+# ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images?
+#
+# It does, by some points here as in the paper, and a second layer adds to it. But all rows lie well
+# below the printed ones, and nothing that we tried on the plain features closes the distance. The
+# paper's last sentence on the matter does better than its table: orbit statistics of small patches,
+# which it leaves to future work, are a few lines here and beat every row of it.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
-second_templates: int = 30_000  # of the full profile, as in the paper
+seed: int = 1
+second_templates: int = 15_000  # of the full profile; a cosine and a sine each
 
 # %%
 from functools import cache
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-from scipy import linalg
 from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
 
-from invariance.companion import Run, colour, marker
-from invariance.datasets import load_cifar10
+from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
+from invariance.datasets import Dataset, load_cifar10
 from invariance.features import OrbitFourier, OrbitNystroem, PatchPooling, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
-from invariance.kernels import Gaussian
-from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
+from invariance.linear import BlockRidgeClassifier
 
-run = Run("raj2017/cifar10", profile=profile, seed=seed, second_templates=second_templates)
+run = Run(
+    "raj2017/cifar10",
+    profile=profile,
+    seed=seed,
+    second_templates=second_templates,
+    chooses=True,
+)
+seed = run.seed
+
+# %% [markdown]
+# ## What differs between the profiles
+#
+# The full profile has all 50,000 training images, 10,000 templates in the first layer and 15,000 in
+# the second. Each gives a cosine and a sine, where the paper takes one cosine of a random phase for
+# each of 10,000 and 30,000 templates: two numbers from one template are worth more than one number
+# from each of two. Settings are chosen with fewer of everything. The quick profile tells patches of
+# scikit-learn's two photographs apart: it runs the same code and says nothing about the paper.
+
+# %%
+settings = {
+    "quick": {
+        "components": 60,
+        "elements": (6, 4),  # at full size, and for choosing and for draws of templates
+        "templates": (100, 150),  # of the first and the second layer
+        "choosing": {"train": 200, "held": 100, "templates": (50, 100)},
+        "bandwidths": {"original": (1, 2), "local": (1, 2)},
+        "seconds": (0.1, 1),
+        "draws": {"train": 200, "test": 100, "number": 3},
+        "patches": {"templates": 60, "components": 20, "size": 6, "stride": 4, "grid": 2},
+        "block": 100,
+    },
+    "full": {
+        "components": 400,
+        "elements": (50, 25),
+        "templates": (10_000, second_templates),
+        "choosing": {"train": 8000, "held": 4000, "templates": (2000, 4000)},
+        "bandwidths": {"original": (0.5, 1, 2), "local": (1, 2, 4)},
+        "seconds": (0.1, 0.3, 1),
+        "draws": {"train": 10_000, "test": 10_000, "number": 5},
+        "patches": {"templates": 1500, "components": 60, "size": 6, "stride": 2, "grid": 3},
+        "block": 5000,
+    },
+}[profile]
+ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 # %% [markdown]
 # ## The data
 #
-# 50,000 photographs to learn from, 10,000 to be tested on, pixels in [0, 1]. Twenty of the test
-# images of the rebuilt file are decoded from JPEG; they can move an accuracy by at most 0.2 points.
-# The quick profile tells patches of scikit-learn's two photographs apart.
+# 50,000 photographs to learn from, 10,000 to be tested on. Twenty of the test images of the rebuilt
+# file are decoded from JPEG; they can move an accuracy by at most 0.2 points. The paper takes
+# "normalized pixel intensities" and says no more: here each image is centred and divided by its
+# standard deviation.
+
 
 # %%
-if run.quick:
+def photographs():
+    """CIFAR-10, or patches of two photographs."""
+    if not run.quick:
+        return load_cifar10()
     rng = np.random.default_rng(seed)
-    patches, labels = [], []
-    for label, photograph in enumerate(load_sample_images().images):
-        for _ in range(300):
-            top, left = (
-                rng.integers(photograph.shape[0] - 32),
-                rng.integers(photograph.shape[1] - 32),
-            )
-            patches.append(photograph[top : top + 32, left : left + 32])
-            labels.append(label)
-    order = rng.permutation(len(patches))
-    images, labels, n_train = np.array(patches)[order], np.array(labels)[order], 400
-    stand_in = "patches of two photographs"
-else:
-    cifar = load_cifar10()
-    for name, sha256 in cifar.sources.items():
-        run.uses_data(name, sha256)
-    images, labels, n_train = cifar.data, cifar.target, cifar.n_train
-    stand_in = None
-classes = np.unique(labels)
+    corners = rng.integers((0, 0), (427 - 32, 640 - 32), (600, 2))
+    pair = load_sample_images().images
+    labels = np.arange(600) % 2
+    data = [pair[k][i : i + 32, j : j + 32] for k, (i, j) in zip(labels, corners, strict=True)]
+    return Dataset(np.array(data), labels, description="patches", n_train=400)
 
 
 def centred(rows):
@@ -82,543 +119,558 @@ def centred(rows):
     return rows / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-2)
 
 
-def pixels(rows):
-    """Centred images of the given rows, flattened."""
-    chosen = images[rows].astype(np.float32) / 255
+def pixels(start, stop):
+    """Centred images start..stop, flattened."""
+    chosen = images[start:stop].astype(np.float32) / 255
     return centred(chosen.reshape(len(chosen), -1))
 
 
+data = photographs()
+images, labels, n_train = data.data, data.target, data.n_train
+classes = np.unique(labels)
+for name, sha256 in data.sources.items():
+    run.uses_data(name, sha256)
+
 # %% [markdown]
-# ## The group, seen through principal components
+# ## The group
 #
-# Interpolation damps white noise (notebook `lemma21`), and random templates are white noise, so the
-# *images* are transformed here. Lemma 2.1's factor $|J_g|^{-1/2}$ keeps scaled images at their norm.
-# Both the action of one element and the projection on a few hundred principal components, which
-# carry nearly all of every distance, are linear: together they are one matrix an element
-# (`LinearMaps`), made once.
-#
-# The paper takes "normalized pixel intensities". Which normalisation matters a good deal: images are
-# centred and scaled here, and principal components divided by their standard deviations to a power
-# between 0 (pixels as they are) and 1 (whitened), chosen by leave-one-out on training images.
+# Lemma 2.1's factor $|J_g|^{-1/2}$ keeps scaled images at their norm. Images are transformed and
+# not templates: interpolation damps white noise (notebook `lemma21`), and random templates are
+# white noise.
+
 
 # %%
-affine = Affine(
-    (32, 32, 3),
-    rotation=VonMises(9),
-    scaling=LogNormal(0.3),
-    translation=Normal(0.3),
-    interpolation=1,
-)
-k, r = run.choose(quick=(60, 6), full=(400, 50))
-rng = np.random.default_rng(seed)
-sample = pixels(rng.permutation(n_train)[: run.choose(quick=200, full=10_000)])
-elements = affine.sample(r, seed)
-moved = np.concatenate([sample, affine.act(elements[:1], sample)[0]])
-principal = PCA(k, random_state=seed, svd_solver="randomized").fit(moved)
-local_maps = (
-    Projected(affine, principal.components_)
-    .act(elements, np.eye(sample.shape[1], dtype=np.float32))
-    .swapaxes(1, 2)
-)
-print(
-    f"{k} of {sample.shape[1]} components keep {principal.explained_variance_ratio_.sum():.2%} of the variance"
-)
-
-
-def scales(power):
-    return (principal.explained_variance_ ** (-power / 2)).astype(np.float32)
-
-
-def plain(power, start, stop):
-    return pixels(slice(start, stop)) @ (principal.components_ * scales(power)[:, None]).T.astype(
-        np.float32
+def affine(widths):
+    """The paper's part of the affine group, with densities so many times as wide."""
+    turn, scale, shift = widths
+    # the variance of von Mises angles is nearly 1 / kappa
+    return Affine(
+        (32, 32, 3),
+        rotation=VonMises(9 / turn**2),
+        scaling=LogNormal(0.3 * scale),
+        translation=Normal(0.3 * shift),
+        interpolation=1,
     )
 
 
+STATED = (1, 1, 1)
+fig, axes = plt.subplots(2, 6, figsize=(9, 3.2))
+shown = images[:2].astype(float) / 255
+moved = affine(STATED).act(affine(STATED).sample(5, 3), shown.reshape(2, -1))
+for row, image in enumerate(shown):
+    for ax, panel in zip(axes[row], [image, *moved[:, row].reshape(-1, 32, 32, 3)], strict=True):
+        ax.imshow(np.clip(panel, 0, 1))
+        ax.set(xticks=[], yticks=[])
+        ax.grid(False)
+axes[0, 0].set_title("as it is")
+axes[0, 3].set_title("five elements of the local group")
+run.figure(
+    fig,
+    "orbit",
+    alt="Two photographs, each beside five copies of it that are turned, scaled and shifted a "
+    "little, with black where the frame is left.",
+    caption="What the features are averaged over: small rotations, scalings and translations.",
+)
+
 # %% [markdown]
-# ## Features in blocks, least squares from normal equations
-#
-# 10,000 templates in the first layer and 30,000 in the second, a cosine with a random phase each. Features come a block of images
-# at a time and are kept on disk; `BlockRidgeClassifier` sums the normal equations. Regularisation
-# is chosen on 5,000 held-out training images, which are then added; representation and bandwidths
-# by leave-one-out on a part.
-#
-# "Nystrom based features gave similar results", says the paper of its early explorations, and prints none. Random Fourier features can
-# only follow a wide kernel: the narrower it is, the more templates it takes. Landmarks are taken from where the images are. So here is
-# a row of them too: 10,000 training images as landmarks (one element of each orbit, for local features) in both layers.
+# What an element does to an image is linear, and so is the projection on a few hundred principal
+# components, which carry nearly all of every distance. Together they are one matrix for each
+# element (`LinearMaps`), made once.
+
 
 # %%
-s, s_second = run.choose(quick=(150, 300), full=(10_000, second_templates))
-m = run.choose(quick=100, full=10_000)  # landmarks
-part, s_part = run.choose(quick=(300, 100), full=(2000, 1500))
-threads, step = run.choose(quick=(1, 100), full=(2, 5000))
-ALPHAS = np.logspace(-8, -3, 6)
+@cache
+def principal(seed):
+    """Principal components of training images and of transformed ones."""
+    sample = pixels(0, min(10_000, n_train))
+    moved = affine(STATED).act(affine(STATED).sample(1, seed), sample)[0]
+    k = settings["components"]
+    return PCA(k, random_state=seed, svd_solver="randomized").fit(np.concatenate([sample, moved]))
+
+
+def projection():
+    return principal(seed).components_.astype(np.float32)
 
 
 @cache
-def layer(method, kind, power, gamma, size):
-    """A fitted first layer: random templates, or the first training images as landmarks."""
-    how = {"gamma": gamma, "n_jobs": threads, "random_state": seed}
-    group = LinearMaps(local_maps * scales(power)[:, None]) if kind == "local" else None
-    if method == "fourier":
-        return OrbitFourier(group, size, **how).fit(points(kind, power, 0, 2))
-    # In single precision a larger threshold would leave much of the kernel out.
-    return OrbitNystroem(group, size, from_orbit=group is not None, rcond=1e-8, **how).fit(
-        points(kind, power, 0, size)
-    )
+def local_maps(widths, r, seed):
+    """Matrices (r, k, d) of elements, followed by the projection."""
+    group = affine(widths)
+    seen = Projected(group, projection())
+    return seen.act(group.sample(r, seed), np.eye(3072, dtype=np.float32)).swapaxes(1, 2)
 
 
-def points(kind, power, start, stop):
-    return pixels(slice(start, stop)) if kind == "local" else plain(power, start, stop)
-
-
-def loo_error(Z):
-    Z = Z.astype(float)
-    return RLSClassifier(kernel="precomputed").fit(Z @ Z.T, labels[:part]).loo_errors_.min()
-
-
-@run.cache
-def leave_one_out(method, kind, power, gamma):
-    fitted = layer(method, kind, power, gamma, s_part if method == "fourier" else part)
-    return loo_error(fitted.transform(points(kind, power, 0, part)))
-
-
-@run.cache
-def features(method, kind, power, gamma, start, stop):
-    """First-layer features of some images."""
-    fitted = layer(method, kind, power, gamma, s if method == "fourier" else m)
-    blocks = [
-        fitted.transform(points(kind, power, a, min(a + 500, stop)))
-        for a in range(start, stop, 500)
-    ]
-    return np.concatenate(blocks)
-
-
-def first_features(method, kind, power, gamma, n):
-    return np.concatenate(
-        [features(method, kind, power, gamma, a, a + step) for a in range(0, n, step)]
-    )[:n]
-
-
-def second_layer(method, kind, power, gamma, factor, size):
-    how = {
-        "gamma": factor
-        * median_gamma(features(method, kind, power, gamma, 0, step), random_state=seed),
-        "n_jobs": threads,
-        "random_state": seed + 1,
-    }
-    if method == "fourier":
-        return OrbitFourier(None, size, **how).fit(
-            features(method, kind, power, gamma, 0, step)[:2]
-        )
-    return OrbitNystroem(None, size, rcond=1e-8, **how).fit(
-        first_features(method, kind, power, gamma, size)
-    )
-
-
-@run.cache
-def second_layer_error(method, kind, power, gamma, factor):
-    top = second_layer(
-        method, kind, power, gamma, factor, 2 * s_part if method == "fourier" else part
-    )
-    return loo_error(top.transform(first_features(method, kind, power, gamma, part)))
-
-
-def test_accuracy(block, dtype="float32"):
-    """Per cent of test images right by ridge regression on ``block(start)``, a block of features."""
-    held_out = n_train - step
-    model = BlockRidgeClassifier(dtype=dtype)
-    for start in range(0, held_out, step):
-        model.partial_fit(block(start), labels[start : start + step], classes=classes)
-    validation = block(held_out)
-    scores = model.scores(validation, labels[held_out:n_train], alphas=ALPHAS)
-    model.set_params(alpha=float(ALPHAS[np.nanargmax(scores)]))
-    model.partial_fit(validation, labels[held_out:n_train])
-    right = [
-        model.predict(block(a)) == labels[a : a + step] for a in range(n_train, len(images), step)
-    ]
-    return 100 * np.mean(np.concatenate(right))
-
-
-@run.cache
-def accuracy(method, kind, power, gamma, factor):
-    """One layer (``factor=None``) or two."""
-    if factor is None:
-        return test_accuracy(lambda a: features(method, kind, power, gamma, a, a + step), "float64")
-    top = second_layer(method, kind, power, gamma, factor, s_second if method == "fourier" else m)
-    return test_accuracy(lambda a: top.transform(features(method, kind, power, gamma, a, a + step)))
-
-
-POWERS, MULTIPLES = (0.0, 0.5, 0.75), {"fourier": (1.0, 2.0, 4.0), "nystrom": (2.0, 4.0, 8.0)}
-FACTORS = {"fourier": (0.01, 0.03, 0.1, 0.3, 1.0), "nystrom": (0.1, 0.3, 1.0, 3.0)}
-results, chosen = {}, {}
-for method in ("fourier", "nystrom"):
-    for kind in ("original", "local"):
-        unit = {power: median_gamma(plain(power, 0, part), random_state=seed) for power in POWERS}
-        grid = {
-            (power, multiple): leave_one_out(method, kind, power, multiple * unit[power])
-            for power in POWERS
-            for multiple in MULTIPLES[method]
-        }
-        power, multiple = min(grid, key=grid.get)
-        gamma = multiple * unit[power]
-        factor = min(
-            FACTORS[method], key=lambda c: second_layer_error(method, kind, power, gamma, c)
-        )
-        chosen[method, kind] = (power, multiple, factor)
-        results[method, kind] = [
-            accuracy(method, kind, power, gamma, None),
-            accuracy(method, kind, power, gamma, factor),
-        ]
-        layer.cache_clear()
+run.say(
+    "{k} of 3,072 components keep {share:.2%} of the variance.",
+    k=settings["components"],
+    share=principal(seed).explained_variance_ratio_.sum(),
+)
 
 # %% [markdown]
-# ## One step beyond: orbit statistics of image patches
+# ## Features, one layer and two
 #
-# The paper ends section 4.3 with what it leaves out: a local average of whole images ignores that
-# small patches move about on their own, and "orbit statistics of image patches" are left to future
-# work. They are a few lines here. A patch is centred, whitened and given random Fourier features;
-# the features are averaged over all places within a cell of a coarse grid, a part of the patch's
-# orbit under translations, and over the image and its mirror image (`PatchPooling`).
+# With templates $\omega_j \sim N(0, 2 \gamma I)$ and elements $g_i \sim q$, the local features are
+#
+# $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
+#
+# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
+# layer is the same again without a group, on top of $\psi$. Least squares sums its normal equations
+# a block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
+
 
 # %%
-size, stride, grid, s_patch, k_patch = run.choose(quick=(6, 4, 2, 60, 20), full=(6, 2, 3, 1500, 60))
-some = run.choose(quick=300, full=5000)
+def points(kind, start, stop):
+    """What a first layer of a kind sees: pixels, or their principal components."""
+    rows = pixels(start, stop)
+    return rows if kind != "original" else rows @ projection().T
 
 
-def patch_features(multiple, templates):
-    psi = make_pipeline(
-        FunctionTransformer(centred),
-        PCA(k_patch, whiten=True, random_state=seed),
-        OrbitFourier(
-            None, templates, gamma=multiple / (4 * k_patch), n_jobs=threads, random_state=seed
-        ),
+def first_layer(kind, multiple, size, *, r, widths=STATED, features="fourier", draw=0):
+    """A feature map with the bandwidth as a multiple of the median heuristic."""
+    unit = median_gamma(points("original", 0, 2000), random_state=seed)
+    how = {"gamma": multiple * unit, "random_state": 1000 * draw + seed}
+    group = None if kind == "original" else LinearMaps(local_maps(widths, r, seed))
+    if features == "fourier":
+        return OrbitFourier(group, size, form="cos_sin", **how).fit(points(kind, 0, 2))
+    # in single precision a larger threshold would leave much of the kernel out
+    how |= {"from_orbit": group is not None, "rcond": 1e-8}
+    return OrbitNystroem(group, size, **how).fit(points(kind, 0, 5 * size))
+
+
+def second_layer(multiple, size, Z):
+    """Random Fourier features on top of features Z."""
+    gamma = multiple * median_gamma(Z, random_state=seed)
+    return OrbitFourier(None, size, form="cos_sin", gamma=gamma, random_state=seed + 1).fit(Z[:2])
+
+
+def transformed(layer, kind, start, stop):
+    """Features of images start..stop, a few hundred at a time."""
+    cuts = range(start, stop, 500)
+    return np.concatenate([layer.transform(points(kind, a, min(a + 500, stop))) for a in cuts])
+
+
+# %% [markdown]
+# ## Choosing
+#
+# Bandwidths and regularisation by held-out training images, with fewer images, templates and
+# elements than measured below, but four times the images that an earlier edition of this notebook
+# chose with. Nystrom features, with landmarks in place of random templates, get a bandwidth of
+# their own.
+
+# %%
+few, held, (s_few, second_few) = settings["choosing"].values()
+r, r_few = settings["elements"]
+BY = f"accuracy on {held:,} training images, {few:,} others to learn from, {s_few:,} templates"
+
+
+def held_out(Z):
+    """Accuracies by alpha of ridge regression on features of the first training images."""
+    model = BlockRidgeClassifier(dtype="float32")
+    model.partial_fit(Z[:few], labels[:few], classes=classes)
+    return model.scores(Z[few:], labels[few : few + held], alphas=ALPHAS)
+
+
+@run.cache
+def one_layer(kind, multiple, features="fourier"):
+    layer = first_layer(kind, multiple, s_few, r=r_few, features=features)
+    return held_out(transformed(layer, kind, 0, few + held))
+
+
+@run.cache
+def two_layers(kind, multiple, seconds):
+    Z = transformed(first_layer(kind, multiple, s_few, r=r_few), kind, 0, few + held)
+    return [held_out(second_layer(c, second_few, Z).transform(Z)) for c in seconds]
+
+
+def entries(*axes):
+    return [list(entry) for entry in product(*axes)]
+
+
+first, second = {}, {}
+for kind, multiples in settings["bandwidths"].items():
+    first[kind] = run.select(
+        f"bandwidth and alpha, {kind}",
+        entries(multiples, ALPHAS),
+        scores=lambda kind=kind, c=multiples: np.ravel([one_layer(kind, e) for e in c]),
+        by=BY,
     )
-    pooling = PatchPooling(
-        psi,
-        (32, 32, 3),
-        size=size,
-        stride=stride,
-        grid=grid,
-        n_patches=50_000,
-        block_bytes=2**27,
-        random_state=seed,
+    second[kind] = run.select(
+        f"second bandwidth and alpha, {kind}",
+        entries(settings["seconds"], ALPHAS),
+        scores=lambda kind=kind: np.ravel(two_layers(kind, first[kind][0], settings["seconds"])),
+        by=BY,
     )
-    return pooling.fit(pixels(slice(some)))
+
+multiples = (*settings["bandwidths"]["local"], 8)
+nystrom = run.select(
+    "bandwidth and alpha, local, Nystrom",
+    entries(multiples, ALPHAS),
+    scores=lambda: np.ravel([one_layer("local", e, "nystrom") for e in multiples]),
+    by=BY,
+)
+
+# %% [markdown]
+# ## Is it the protocol?
+#
+# The original features involve no group at all, and yet they lie furthest below the paper's. So we
+# vary what the paper leaves open, one thing at a time, on training images: one cosine of a random
+# phase for each template, as in the paper's equation; pixels whitened (ZCA over all 3,072, its
+# eigenvalues kept from zero by a multiple of their mean); mirrored copies of the training images;
+# a squared hinge loss ("linear SVM or RLS") in place of least squares.
+
+# %%
+VARIANTS = (
+    "cosine and sine, ridge regression",
+    "one cosine of a random phase",
+    "whitened pixels, smoothing 0.1",
+    "whitened pixels, smoothing 1",
+    "mirrored training images added",
+    "squared hinge loss",
+)
 
 
 def mirrored(rows):
     return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
 
 
-def orbit_statistics(fitted, rows):
+def whitened(rows, smoothing):
+    """All pixels, decorrelated over the first training images."""
+    values, axes = np.linalg.eigh(np.cov(rows[:few].T))
+    return rows @ (axes / np.sqrt(values + smoothing * values.mean())).astype(np.float32)
+
+
+@run.cache
+def variant(name, multiple):
+    """Held-out accuracy of original features at the best alpha."""
+    rows, truth = pixels(0, few + held), labels[: few + held]
+    if name.startswith("whitened"):
+        Z = whitened(rows, float(name.split()[-1]))
+    else:
+        Z = rows @ projection().T
+    form = "phase" if "phase" in name else "cos_sin"
+    gamma = multiple * median_gamma(Z[:2000], random_state=seed)
+    layer = OrbitFourier(None, s_few, gamma=gamma, form=form, random_state=seed).fit(Z[:2])
+    Z = layer.transform(Z)
+    if "hinge" in name:
+        machines = (LinearSVC(C=0.5 / (alpha * few), tol=0.01) for alpha in (1e-4, 1e-3))
+        return max(m.fit(Z[:few], truth[:few]).score(Z[few:], truth[few:]) for m in machines)
+    model = BlockRidgeClassifier().partial_fit(Z[:few], truth[:few], classes=classes)
+    if "mirrored" in name:
+        model.partial_fit(layer.transform(mirrored(rows[:few]) @ projection().T), truth[:few])
+    return np.nanmax(model.scores(Z[few:], truth[few:], alphas=ALPHAS))
+
+
+best_plain = first["original"][0]
+run.select(
+    "variant of the original features",
+    VARIANTS,
+    lambda name: variant(name, best_plain),
+    by=f"accuracy on {held:,} training images, {few:,} others to learn from, {s_few:,} templates",
+)
+scores = run.choices["variant of the original features"].scores
+run.table(
+    [
+        {"original features, one layer": name, "held-out accuracy (%)": f"{100 * score:.1f}"}
+        for name, score in zip(VARIANTS, scores, strict=True)
+    ],
+    "variants",
+    caption=f"{few:,} images to learn from, {s_few:,} templates; standard error "
+    f"{100 * np.sqrt(scores[0] * (1 - scores[0]) / held):.1f}.",
+)
+
+# %% [markdown]
+# Mirrored images and cosine with sine help by a point or two each, whitening hurts and the loss
+# does not matter. Mirrored images are not in the paper's protocol ("50k / 10k"), so we leave them
+# out of its rows. Nothing here is worth the eight points that are missing.
+
+# %% [markdown]
+# ## One step beyond: orbit statistics of image patches
+#
+# Section 4.3 ends with what it leaves out: a local average of whole images ignores that small
+# patches move about on their own, and "orbit statistics of image patches" are left to future work.
+# Here a patch is centred, whitened and given random Fourier features; the features are averaged
+# over all places within a cell of a coarse grid, a part of the patch's orbit under translations,
+# and over the image and its mirror image (`PatchPooling`).
+
+# %%
+s_patch, k_patch, size, stride, grid = settings["patches"].values()
+
+
+def patch_features(multiple, templates):
+    """A pooling of patches, fitted to training images."""
+    psi = make_pipeline(
+        FunctionTransformer(centred),
+        PCA(k_patch, whiten=True, random_state=seed),
+        OrbitFourier(None, templates, gamma=multiple / (4 * k_patch), random_state=seed),
+    )
+    how = {"size": size, "stride": stride, "grid": grid, "n_patches": 50_000}
+    pooling = PatchPooling(psi, (32, 32, 3), block_bytes=2**27, random_state=seed, **how)
+    return pooling.fit(pixels(0, min(5000, n_train)))
+
+
+def orbit_statistics(fitted, start, stop):
+    rows = pixels(start, stop)
     return (fitted.transform(rows) + fitted.transform(mirrored(rows))) / 2
 
 
 @run.cache
-def patch_error(multiple):
-    return loo_error(orbit_statistics(patch_features(multiple, s_patch // 5), pixels(slice(part))))
+def patches_held_out(multiple):
+    return held_out(orbit_statistics(patch_features(multiple, s_patch // 5), 0, few + held))
 
 
-@run.cache
-def patch_block(multiple, start):
-    return orbit_statistics(patch_features(multiple, s_patch), pixels(slice(start, start + step)))
-
-
-best_patch = min(MULTIPLES["fourier"], key=patch_error)
-patch_accuracy = test_accuracy(lambda a: patch_block(best_patch, a))
+patches = run.select(
+    "bandwidth and alpha, patches",
+    entries((1, 2, 4), ALPHAS),
+    scores=lambda: np.ravel([patches_held_out(c) for c in (1, 2, 4)]),
+    by=f"accuracy on {held:,} training images, {few:,} others to learn from, "
+    f"{s_patch // 5:,} templates",
+)
 
 # %% [markdown]
-# ## What moves the baseline?
+# ## Measuring
 #
-# If the numbers below are not the paper's, is it the representation, the bandwidth, or the size? Held-out accuracies of the
-# original features, fitted to 20,000 training images and scored on 5,000 others: first by how many
-# principal components are kept, by how far they are whitened and by bandwidth, then by the numbers of images and
-# templates. Beside them the Gaussian kernel itself, which the features approach as templates are added, on the first of these
-# representations. Nothing here was used to choose a setting above.
+# From here on there are test images, and templates and elements of another seed.
 
 # %%
-REPRESENTATIONS = run.choose(
-    quick=((60, 0.0), (20, 0.5)), full=((400, 0.0), (200, 0.25), (100, 0.5), (60, 0.75))
-)
-WIDTHS = (0.25, 0.5, 1.0, 2.0)
-many, held, several = run.choose(quick=(300, 100, 100), full=(25_000, 5000, 4000))
+run.measure()
+data = photographs()
+images, labels = data.data, data.target
+step = settings["block"]
+
+
+def test_accuracies(layers, alphas, kind):
+    """Per cent of the test images right with the first layer, with the first two, and so on."""
+    models = [BlockRidgeClassifier(alpha, dtype="float32") for alpha in alphas]
+    right = [[] for _ in models]
+    for start in range(0, len(images), step):
+        Z = transformed(layers[0], kind, start, start + step)
+        truth = labels[start : start + step]
+        for i, model in enumerate(models):
+            Z = layers[i].transform(Z) if i else Z
+            if start < n_train:
+                model.partial_fit(Z, truth, classes=classes)
+            else:
+                right[i].append(model.predict(Z) == truth)
+    return [100 * np.mean(np.concatenate(found)) for found in right]
 
 
 @run.cache
-def held_out_accuracy(kept, power, width, templates, n):
-    """Per cent right among the last of the first n training images, at the best alpha."""
-    axes = principal.components_[:kept] * principal.explained_variance_[:kept, None] ** (-power / 2)
-    Z = pixels(slice(n)) @ axes.T.astype(np.float32)
-    gamma = width * median_gamma(Z[:2000], random_state=seed)
-    Z = (
-        OrbitFourier(None, templates, gamma=gamma, n_jobs=threads, random_state=seed)
-        .fit(Z[:2])
-        .transform(Z)
-    )
-    model = BlockRidgeClassifier(dtype="float64").partial_fit(
-        Z[:-held], labels[: n - held], classes=classes
-    )
-    return 100 * np.nanmax(model.scores(Z[-held:], labels[n - held : n], alphas=ALPHAS))
-
-
-tried = {
-    (*representation, width): held_out_accuracy(*representation, width, several, many)
-    for representation in REPRESENTATIONS
-    for width in WIDTHS
-}
-run.table(
-    [
-        {"components": kept, "power": power}
-        | {f"bandwidth {width:g} x median": f"{tried[kept, power, width]:.1f}" for width in WIDTHS}
-        for kept, power in REPRESENTATIONS
-    ],
-    "representations",
-    caption=f"Held-out accuracy in per cent of original features, {several:,} templates, {many - held:,} images to learn from.",
-)
-best = max(tried, key=tried.get)
-sizes = [
-    (n, templates)
-    for n in (many // 5 + held, many // 2 + held, many)
-    for templates in (several // 4, several // 2, several, 2 * several)
-]
-
-
-def held_out_ridge(gram, n, alphas):
-    """Held-out accuracies of ridge regression, by alpha relative to the Gram matrix's diagonal."""
-    return ridge_by_holdout(
-        gram,
-        labels[:n],
-        alphas=alphas,
-        n_held_out=held,
-        relative_to="diagonal",
-        refit=False,
-    ).accuracies
+def table_row(kind, first, second):
+    """Test accuracies with one layer and with two."""
+    sizes = settings["templates"]
+    bottom = first_layer(kind, first[0], sizes[0], r=r)
+    top = second_layer(second[0], sizes[1], transformed(bottom, kind, 0, min(2000, n_train)))
+    return test_accuracies([bottom, top], [first[1], second[1]], kind)
 
 
 @run.cache
-def held_out_exact(width, alphas, n):
-    """As `held_out_accuracy` for the Gaussian kernel, and the best alpha."""
-    Z = plain(0.0, 0, n)
-    gram = Gaussian(width * median_gamma(Z[:2000], random_state=seed))(Z)
-    accuracies = held_out_ridge(gram, n, alphas)
-    return 100 * np.nanmax(accuracies), float(alphas[int(np.nanargmax(accuracies))])
-
-
-@run.cache
-def held_out_exact_of_all(width, alpha):
-    """As `held_out_exact` with all training images but the last, in single precision: 8 GB, factorised in place."""
-    Z, m = plain(0.0, 0, n_train), n_train - held
-    kernel = Gaussian(width * median_gamma(Z[:2000], random_state=seed))
-    gram = np.empty((m, m), np.float32, order="F")
-    for start in range(0, m, 1000):
-        gram[:, start : start + 1000] = kernel(Z[:m], Z[start : min(start + 1000, m)])
-    gram[np.diag_indices(m)] += alpha * m
-    factor = linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-    targets = np.where(labels[:m, None] == classes, 1, -1).astype(np.float32)
-    dual = linalg.cho_solve((factor, True), targets - targets.mean(axis=0), check_finite=False)
-    scores = kernel(Z[m:n_train], Z[:m]) @ dual + targets.mean(axis=0)
-    return 100 * np.mean(classes[scores.argmax(axis=1)] == labels[m:n_train])
-
-
-counts = list(dict.fromkeys(n for n, _ in sizes))
-# Width and alpha at the smallest size; beyond it they are kept.
-exact_widths = {
-    width: held_out_exact(width, (1e-6, 1e-5, 1e-4), counts[0]) for width in (1.0, 2.0, 4.0, 8.0)
-}
-exact_width = max(exact_widths, key=lambda width: exact_widths[width][0])
-exact = {n: held_out_exact(exact_width, (exact_widths[exact_width][1],), n)[0] for n in counts}
-exact_of_all = held_out_exact_of_all(exact_width, exact_widths[exact_width][1])
-run.table(
-    [
-        {"images": n}
-        | {
-            f"{templates:,} templates": f"{held_out_accuracy(*best, templates, n):.1f}"
-            for m, templates in sizes
-            if m == n
-        }
-        | {"the Gaussian kernel itself": f"{exact[n]:.1f}"}
-        for n in counts
+def with_patches(multiple, alpha):
+    fitted = patch_features(multiple, s_patch)
+    model = BlockRidgeClassifier(alpha, dtype="float32")
+    for start in range(0, n_train, step):
+        block = orbit_statistics(fitted, start, start + step)
+        model.partial_fit(block, labels[start : start + step], classes=classes)
+    right = [
+        model.predict(orbit_statistics(fitted, start, start + step)) == labels[start : start + step]
+        for start in range(n_train, len(images), step)
     ]
-    + [{"images": n_train, "the Gaussian kernel itself": f"{exact_of_all:.1f}"}],
-    "growth",
-    caption=f"The same at the best of these, by the numbers of templates and of images ({held:,} of them held out).",
-)
+    return 100 * np.mean(np.concatenate(right))
+
+
+results = {kind: table_row(kind, first[kind], second[kind]) for kind in first}
+patch_accuracy = with_patches(*patches)
 
 # %% [markdown]
-# And the normalisation, about which the paper says "normalized pixel intensities" and no more: the Gaussian kernel itself on pixels as they
-# are, standardised a channel or a pixel at a time, at unit length, and centred an image at a time as above.
+# ## Draws of templates
+#
+# A run at full size takes long, so it is made once. How much another draw of templates would change
+# it is measured with fewer of them, which is on the safe side: the spread over draws falls as
+# templates are added. One pass gives all draws, side by side. The same draws answer two smaller
+# questions of section 4.3: whether landmarks do as well as random templates, and whether wider
+# densities hurt.
 
 # %%
-NORMALISATIONS = (
-    "centred images (ours)",
-    "as they are, in [0, 1]",
-    "each channel standardised",
-    "each pixel standardised",
-    "unit length",
-)
+n_draw, test_draw, n_draws = settings["draws"].values()
 
 
-def normalised_pixels(rows, how):
-    """Images with pixels in [0, 1], one a row, under one of these normalisations."""
-    if how == "centred images (ours)":
-        return centred(rows)
-    if how == "each channel standardised":
-        channels = rows.reshape(len(rows), -1, 3)
-        return ((channels - channels.mean(axis=(0, 1))) / channels.std(axis=(0, 1))).reshape(
-            rows.shape
-        )
-    if how == "each pixel standardised":
-        return (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-3)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if how == "unit length" else rows
+def accuracy_of(Z, alpha):
+    """Per cent of test images right after learning from the first images."""
+    model = BlockRidgeClassifier(alpha, dtype="float32")
+    model.partial_fit(Z[:n_draw], labels[:n_draw], classes=classes)
+    return 100 * model.score(Z[n_draw:], labels[n_train : n_train + test_draw])
+
+
+def features_fewn(layer, kind):
+    return np.concatenate(
+        [
+            transformed(layer, kind, 0, n_draw),
+            transformed(layer, kind, n_train, n_train + test_draw),
+        ]
+    )
 
 
 @run.cache
-def held_out_normalised(normalisation, width, n):
-    """As `held_out_exact` on all pixels, at the best of some alphas."""
-    Z = normalised_pixels(images[:n].reshape(n, -1).astype(np.float32) / 255, normalisation)
-    gram = Gaussian(width * median_gamma(Z[:2000], random_state=seed))(Z)
-    return 100 * np.nanmax(held_out_ridge(gram, n, (1e-7, 1e-6, 1e-5, 1e-4)))
+def draws(kind, choice, widths=STATED):
+    """Accuracies of random Fourier features, one for each draw of templates."""
+    layer = first_layer(kind, choice[0], n_draws * s_few, widths=widths, r=r_few)
+    Z = features_fewn(layer, kind).reshape(n_draw + test_draw, 2, n_draws, s_few)
+    Z *= np.sqrt(np.float32(n_draws))  # each draw is a feature map of its own
+    return np.array(
+        [accuracy_of(Z[:, :, i].reshape(len(Z), -1), choice[1]) for i in range(n_draws)]
+    )
 
 
-EXACT_WIDTHS = (1.0, 2.0, 4.0, 8.0)
-by_normalisation = {
-    name: [held_out_normalised(name, width, counts[0]) for width in EXACT_WIDTHS]
-    for name in NORMALISATIONS
+@run.cache
+def draws_of_landmarks(choice):
+    """The same with training images in place of random templates."""
+    found = []
+    for draw in range(n_draws):
+        how = {"r": r_few, "features": "nystrom", "draw": draw}
+        layer = first_layer("local", choice[0], s_few, **how)
+        found.append(accuracy_of(features_fewn(layer, "local"), choice[1]))
+    return np.array(found)
+
+
+WIDER = {
+    "rotations": (2, 1, 1),
+    "scalings": (1, 2, 1),
+    "translations": (1, 1, 2),
+    "all three": (2, 2, 2),
 }
-best_normalised = max(max(found) for found in by_normalisation.values())
+stated = draws("local", first["local"])
+plain = draws("original", first["original"])
+landmarks = draws_of_landmarks(nystrom)
+wider = {name: draws("local", first["local"], widths) for name, widths in WIDER.items()}
 run.table(
     [
-        {"pixels": name}
-        | {
-            f"bandwidth {width:g} x median": f"{value:.1f}"
-            for width, value in zip(EXACT_WIDTHS, found, strict=True)
-        }
-        for name, found in by_normalisation.items()
+        {"features": name, "accuracy (%)": "{:.2f} ± {:.2f}".format(*mean_se(found))}
+        | {"against the stated densities": "{:+.2f} ± {:.2f}".format(*mean_se(found - stated))}
+        for name, found in {
+            "local, stated densities": stated,
+            **{f"local, twice as wide: {name}": found for name, found in wider.items()},
+            "local, landmarks": landmarks,
+            "original": plain,
+        }.items()
     ],
-    "normalisations",
-    caption=f"Held-out accuracy in per cent of the Gaussian kernel by normalisation, {counts[0] - held:,} images to learn from; "
-    f"standard error {100 * np.sqrt(best_normalised / 100 * (1 - best_normalised / 100) / held):.1f}.",
+    "draws",
+    caption=f"Test accuracy, {n_draw:,} images to learn from, {s_few:,} templates, {r_few} "
+    f"elements: mean and standard error over {n_draws} draws of templates, and the difference from "
+    "the stated densities draw by draw.",
 )
 
 # %% [markdown]
 # ## Table 3
 
 # %%
-n_test = len(images) - n_train
-
-
-def binomial_se(accuracies):
-    return [100 * np.sqrt(v / 100 * (1 - v / 100) / n_test) for v in accuracies]
-
-
 PAPER = {"original": [61.02, 62.79], "local": [64.19, 67.32]}
-names = {
-    ("fourier", "original"): "Original (RF)",
-    ("fourier", "local"): "LGIKA",
-    ("nystrom", "original"): "Original (Nystrom, ours)",
-    ("nystrom", "local"): "LGIKA (Nystrom, ours)",
-}
-rows = [
-    {
-        "method": names[key],
-        "layers": i + 1,
-        "paper": PAPER[key[1]][i] if key[0] == "fourier" else np.nan,
-        "here": f"{value:.2f} ± {se:.2f}",
-        "whitening power, bandwidth / median, second": " / ".join(
-            f"{v:g}" for v in chosen[key][: 2 + i]
-        ),
-    }
-    for key in results
-    for i, (value, se) in enumerate(zip(results[key], binomial_se(results[key]), strict=True))
-]
-patch_se = binomial_se([patch_accuracy])[0]
-rows.append(
-    {
-        "method": "orbit statistics of patches (ours)",
-        "layers": 1,
-        "here": f"{patch_accuracy:.2f} ± {patch_se:.2f}",
-    }
-)
+NAMES = {"original": "Original (RF)", "local": "LGIKA"}
+spread = {"original": plain.std(ddof=1), "local": stated.std(ddof=1)}
 run.table(
-    pd.DataFrame(rows),
+    [
+        {
+            "method": NAMES[kind],
+            "layers": layers,
+            "paper": PAPER[kind][layers - 1],
+            "here": f"{results[kind][layers - 1]:.2f} ± {spread[kind]:.2f}",
+        }
+        for kind in NAMES
+        for layers in (1, 2)
+    ]
+    + [{"method": "orbit statistics of patches (ours)", "here": f"{patch_accuracy:.2f}"}],
     "table3",
-    caption=f"Test accuracy in per cent with binomial standard errors, {s_second:,} templates in the second layer"
-    + (f"; data: {stand_in}, not comparable with the paper's." if stand_in else "."),
+    caption="Test accuracy in per cent; ±: standard deviation of a draw of templates, from the "
+    "draws above." + (" Patches of photographs, not comparable." if run.quick else ""),
 )
 
 # %%
-fig, ax = plt.subplots(figsize=(5.6, 3.4))
-for key, look in zip(names, ("rff", "lgika", "nystrom", "lgika-nystrom"), strict=True):
-    ax.errorbar(
-        [1, 2],
-        results[key],
-        [2 * e for e in binomial_se(results[key])],
-        color=colour(look),
-        marker=marker(look),
-        label=names[key],
-    )
-    if stand_in is None and key[0] == "fourier":
-        ax.plot(
-            [1, 2],
-            PAPER[key[1]],
-            color=colour("published"),
-            marker=marker("published"),
-            linestyle="none",
-            label="paper" if key[1] == "local" else None,
-        )
-ax.errorbar(
-    1,
-    patch_accuracy,
-    2 * patch_se,
+fig, ax = plt.subplots(figsize=(6.4, 3.8))
+for kind, look in (("original", "rff"), ("local", "lgika")):
+    how = {"color": colour(look), "marker": marker(look)}
+    ax.errorbar([1, 2], results[kind], 2 * spread[kind], label=f"{NAMES[kind]}, here", **how)
+    if not run.quick:
+        how["marker"] = marker("published")
+        ax.plot([1, 2], PAPER[kind], linestyle=":", label=f"{NAMES[kind]}, paper", **how)
+ax.plot(
+    [1, 2],
+    [patch_accuracy] * 2,
     color=colour("templates"),
-    marker=marker("templates"),
-    linestyle="none",
+    linestyle="--",
     label="patches (ours)",
 )
-ax.set(xticks=[1, 2], xlabel="layers", ylabel="test accuracy (%)", title=stand_in or "")
-ax.legend()
+gains = [local - original for original, local in zip(*results.values(), strict=True)]
+ax.set(
+    xticks=[1, 2],
+    xlim=(0.95, 2.01),
+    xlabel="layers",
+    ylabel="test accuracy (%)",
+    title=f"Local averages gain {gains[0]:.1f} and {gains[1]:.1f} points"
+    + (", patches of photographs" if run.quick else ""),
+)
+label_ends(ax)
 run.figure(
     fig,
     "table3",
-    alt="Test accuracy with one and two layers of plain features and of features averaged over local affine maps, from random templates and from landmarks, with the paper's numbers as stars on the full data, and of orbit statistics of patches.",
-    caption="Two binomial standard errors.",
+    alt="Test accuracy with one layer and with two, of plain features and of features averaged "
+    "over local affine maps. The local ones lie higher, two layers above one. On the full data the "
+    "paper's numbers are dotted lines with stars, several points above ours, and orbit statistics "
+    "of patches a dashed line above them all.",
+    caption="Bars: two standard deviations of a draw of templates.",
 )
 
+# %% [markdown]
+# ## What the paper states
+#
+# Both rows fall short of the printed numbers, the original features by more than the local ones.
+# The order of the rows is another matter: it is judged by the spread of a draw of templates.
+
 # %%
-original, local = (results["fourier", kind] for kind in ("original", "local"))
-plain_gap = PAPER["original"][0] - original[0]
-NOTES = {
-    "original": f"on these pixels the Gaussian kernel itself, without random features, reaches {exact_of_all:.1f} held out from "
-    f"{n_train - held:,} images, and no normalisation tried gives more (best of {len(NORMALISATIONS)} with {counts[0] - held:,} images: "
-    f"{best_normalised:.1f}, ours {max(by_normalisation['centred images (ours)']):.1f})",
-    "local": f"averaging gains {local[0] - original[0]:.1f} points over plain features (paper: "
-    f"{PAPER['local'][0] - PAPER['original'][0]:.1f}), from a start that is {plain_gap:.1f} points lower; "
-    f"with as many landmarks in place of random templates {results['nystrom', 'local'][0]:.1f} and {results['nystrom', 'local'][1]:.1f}",
-}
-for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
-    # patches of two photographs are another problem
-    if stand_in is None:
-        run.claim(
-            claim,
-            value=results["fourier", kind],
-            se=binomial_se(results["fourier", kind]),
-            note=NOTES[kind],
-        )
+if not run.quick:
+    says = f"a draw of templates, from {n_draws} draws of {s_few:,}"
+    best_variant = 100 * (max(scores) - scores[0])
+    notes = {
+        "original": "on training images nothing that the paper leaves open and we tried gains more "
+        f"than {best_variant:.1f} points: mirrored images, random phases, whitening, squared hinge",
+        "local": f"averaging gains {gains[0]:.1f} and {gains[1]:.1f} points over plain features "
+        "(paper: 3.2 and 4.5), from a lower start",
+    }
+    for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
+        how = {"se": [spread[kind]] * 2, "repetitions": 1, "spread": says, "note": notes[kind]}
+        run.claim(claim, value=results[kind], **how)
+    run.claim(
+        "raj2017/table3-order",
+        order=[
+            "LGIKA, 1 layer > RF, 1 layer",
+            "LGIKA, 2 layers > RF, 2 layers",
+            "RF, 2 layers > RF, 1 layer",
+            "LGIKA, 2 layers > LGIKA, 1 layer",
+        ],
+        scores={
+            f"{name}, {layers}": Score(results[kind][i], spread[kind])
+            for kind, name in (("original", "RF"), ("local", "LGIKA"))
+            for i, layers in enumerate(("1 layer", "2 layers"))
+        },
+        note=f"error of each number: the spread of {says}",
+    )
+    run.claim(
+        "raj2017/cifar-nystrom-same",
+        samples=landmarks - stated,
+        spread=f"{n_draws} draws",
+        note=f"with {s_few:,} of either, landmarks have {landmarks.mean():.1f} % right and random "
+        f"templates {stated.mean():.1f} %; their best bandwidths are {nystrom[0]:g} and "
+        f"{first['local'][0]:g} times the median heuristic: landmarks follow a narrower kernel",
+    )
+    run.claim(
+        "raj2017/cifar-wider-hurts",
+        order=[f"stated > {name}" for name in wider],
+        scores={"stated": stated, **wider},
+        paired=True,
+        note="the paper says neither how much wider nor in which unit it shifts (pixels here); "
+        "notebook local_group scans each density to ten times its width and more",
+    )
 
 # %% [markdown]
-# **Where we differ.** Both rows lie below the printed ones, the original features by more than the local ones: averaging over
-# small rotations, shifts and scalings helps here as it does in the paper, from a lower start. The start is not a matter of
-# bandwidth, nor of how many principal components are kept or how far they are whitened: the table of representations
-# is nearly level. Four times the templates or the images give some points, not the distance. The Gaussian kernel itself, at a width that
-# its features cannot follow, is points above them at every number of images: part of the distance is what random features lose. Yet with
-# all images it stays below the number printed for 10,000 features (last row of the table of images and templates): more
-# features would not make up for the rest. Nor does any of the usual normalisations (last table before the result): what "normalized
-# pixel intensities" are the paper does not say, and none of these is worth the missing points. The second layer adds one point to plain features and
-# two to local ones, in the paper two and three; its bandwidth was chosen on a part of the images, inside its grid. Translations are taken in
-# pixels, for which the paper gives no unit: it is worth a point at most (notebook `local_group`).
-#
-# With 10,000 landmarks in place of random templates every row gains about three points and stays four to six below the paper's random features:
-# landmarks afford a narrower kernel, four times the median heuristic, which the templates cannot follow. In two layers local features
-# then lie three points above the Gaussian kernel itself with all images. Orbit statistics of patches, the paper's own suggestion, are above
-# all its rows.
+# **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
+# second layer; images transformed in place of templates; translations in pixels, a unit that the
+# paper does not give (notebook `local_group` tries others). What is missing is missing before any
+# group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without random
+# features, stayed below the number printed for 10,000 of them, at every usual normalisation.

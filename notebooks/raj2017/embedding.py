@@ -29,7 +29,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
+seed: int = 1
 
 # %%
 import matplotlib.pyplot as plt
@@ -237,10 +237,18 @@ names = {
 }
 run.claim(
     "raj2017/locality-6-9",
-    order=["local, upside down > global, upside down", "local, six or nine > global, six or nine"],
-    scores={name: scores[key].to_numpy() for key, name in names.items()},
+    order=[
+        "local, upside down > global, upside down",
+        "local, six or nine > global, six or nine",
+        "chance >= global, upside down",
+    ],
+    scores={name: 100 * scores[key].to_numpy() for key, name in names.items()} | {"chance": 50.0},
+    level=2.0,
     paired=True,
     data=stand_in,
+    note="the global kernel is at chance on a digit and its turned copy, which share an orbit; "
+    f"real sixes and nines it still tells apart in {100 * scores['six or nine', 'global'].mean():.1f} "
+    "% of the cases, because they are not turned copies of each other",
 )
 
 # %% [markdown]

@@ -13,54 +13,95 @@
 #
 # *Raj et al. (2017), section 4.2 and Table 2.*
 #
-# Rotated MNIST: 12,000 digits to learn from and 50,000 to be tested on, each turned by a random
-# angle. A learner that knows about rotations should not have to see every digit at every angle. But
-# it must not be *blind* to them either, or 6 and 9 become one: the paper averages its features over
-# rotations under a von Mises density with $\kappa = 0.2$, flat, yet not uniform.
+# Every digit is turned by a random angle, and the learner sees 12,000 of them. Should it have to
+# see each digit at each angle? A kernel machine on pixels has to, and gets one digit in nine wrong.
+# Averaging its features over rotations leaves three wrong in a hundred, and the kernel that those
+# features approximate, computed without any random features, only two. The table and figure at the
+# end are the paper's Table 2; the sections before them build its rows.
 #
-# This notebook computes those features by angular frequencies (`AngularBasis`), where rotations are
-# exactly unitary, integrates over the angle instead of sampling it, and then drops the random
-# features altogether for the exact kernel.
+# The average must not make the learner *blind* to rotations, or 6 and 9 become one digit. The paper
+# weighs angles by a von Mises density with $\kappa = 0.2$: nearly flat, but not uniform.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seeds: list[int] = [1, 2, 3]  # rebuilt sets to measure on; 0 chooses
 
 # %%
+from itertools import product
+
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from scipy import ndimage
+from sklearn.kernel_ridge import KernelRidge
 
 from invariance.companion import Run, colour, marker, mean_se
 from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
-from invariance.kernels import Average, Gaussian, Hyperkernel
-from invariance.linear import BlockRidgeClassifier, RLSClassifier, ridge_by_holdout
+from invariance.kernels import Average, Gaussian
+from invariance.linear import ridge_by_holdout, rls_by_cholesky
 
 run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
+
+# %% [markdown]
+# ## What differs between the profiles
+#
+# The full profile has the paper's 12,000 training images, 7,000 templates in the first layer and
+# 17,000 in the second. It tests on 10,000 images of each of several sets where the paper tests on
+# the 50,000 of one. The paper gives no number of templates for GICDF: more are better, so we take
+# as many as fit into memory beside their Gram matrix. The quick profile turns scikit-learn's small
+# digits: it runs the same code and says nothing about the paper.
+
+# %%
+METHODS = ("lgika-rf", "lgika-nystrom", "rf", "nystrom")
+settings = {
+    "quick": {
+        "sizes": {"n_train": 300, "n_test": 600},
+        "templates": {"first": 200, "second": 300, "gicdf": 60},
+        "choosing": (200, 200),  # images for held-out accuracy, and for leave-one-out
+        "bandwidths": dict.fromkeys(METHODS, (1, 4)),
+        "second bandwidths": dict.fromkeys(METHODS, (0.3, 1)),
+        "kernels": {"rbf": ([None], [0.0], [1, 4]), "exact": ([0.2], [0.0, 0.5], [1, 4])},
+    },
+    "full": {
+        "sizes": {"n_train": 12_000, "n_test": 10_000},
+        "templates": {"first": 7000, "second": 17_000, "gicdf": 1000},
+        "choosing": (4000, 2000),
+        "bandwidths": dict.fromkeys(METHODS, (4, 8, 16)) | {"lgika-rf": (2, 4, 8), "rf": (1, 2, 4)},
+        "second bandwidths": dict.fromkeys(METHODS, (0.3, 1)) | {"rf": (1, 3)},
+        "kernels": {
+            "rbf": ([None], [0.0], [2, 4, 8, 16]),
+            "exact": ([0.2], [0.0, 0.5, 1.0], [4, 8, 16]),
+        },
+    },
+}[profile]
+templates = settings["templates"]
+n_choose, part = settings["choosing"]
+HELD_OUT = n_choose // 3
 
 # %% [markdown]
 # ## The data
 #
 # The published angles of Larochelle et al. (2007) belong to a file that is no longer to be had in
-# the original; the set is rebuilt from MNIST, with disjoint images, uniform angles and bilinear
-# interpolation. Differences of a few tenths of a point from numbers on the original are to be
-# expected from that alone, so we rebuild it several times. Settings are chosen on the training
-# images of another rebuilding, without test images, and none of those images is tested on later.
+# the original. We rebuild the set from MNIST: disjoint images, uniform angles, bilinear
+# interpolation. That alone moves accuracies by some tenths of a point, so we rebuild it several
+# times, and the error bars below are the spread over these sets: other images, other angles, other
+# templates. Settings are chosen on the training images of one more set, without test images, and
+# none of its training images is tested on later.
+#
+# Pixels turned by an angle have to be interpolated, which blurs. In polar Fourier coefficients
+# (`AngularBasis`) a rotation multiplies each coefficient by a phase: it is exactly unitary, which
+# is what the paper asks of an action in section 2.2.1.
 
 # %%
-stand_in = "bundled digits, rotated" if run.quick else None
+digits = dict(zip(("images", "labels"), load_digits_images().train, strict=True))
 
 
 def rebuilt(seed, never_test=None):
     """The set as rebuilt with a seed."""
-    if not run.quick:
-        return make_rotated_mnist(random_state=seed, never_test=never_test)
-    digits, labels = load_digits_images().train
+    images = digits if run.quick else {}
     return make_rotated_mnist(
-        digits, labels, n_train=300, n_test=600, random_state=seed, never_test=never_test
+        **images, **settings["sizes"], never_test=never_test, random_state=seed
     )
 
 
@@ -79,329 +120,273 @@ for name, sha256 in choosing.sources.items():
     run.uses_data(name, sha256)
 pixels, angular, labels = prepared(choosing)
 n_train = choosing.n_train
-carried = float(np.sum(angular**2) / np.sum(pixels**2))
-print(f"{n_train} images; {angular.shape[1]} coefficients carry {carried:.2%} of the energy")
+run.say(
+    "{d} coefficients carry {kept:.2%} of the images' energy.",
+    d=angular.shape[1],
+    kept=float(np.sum(angular**2) / np.sum(pixels**2)),
+)
 
 # %% [markdown]
-# ## Features, then regularised least squares
+# ## The features, one layer and two
 #
-# Templates: $s = 7000$ in the first layer and 17,000 in the second, a cosine and a sine each, the real and
-# imaginary part of equation (7), which leaves less noise than a random phase does. The integral over rotations
-# takes 32 nodes instead of the paper's $r = 100$ random angles: the cost notebook shows how quickly its error falls
-# with the nodes, and that some two dozen err less than 100 random angles there; narrower kernels want more. GICDF features are 25 bins a template; the paper gives no number of templates, and more are
-# better, so there are as many as fit into memory beside their Gram matrix (1,000), and a row with 300 to show the difference.
+# With a random template $\omega_j$, the local features of equation (7) are
 #
-# Everything is chosen on the last sixth of the training images, by models that are fitted to the other
-# five sixths at full size: bandwidth, second layer, and the scale of the images, of which the paper says
-# nothing: as they are, or each divided by its norm, so that thick and thin strokes weigh the same. Rotations
-# keep norms. The local features of the first row decide that for all rows. The exact kernels below, which
-# take longer, choose by leave-one-out on part of the images. The regularisation is chosen anew in every fit,
-# on the last sixth of its own training images. The second layer's bandwidth is chosen with its random
-# features, since the narrower the kernel, the more templates it takes to follow it.
+# $$\psi_j(x) = \frac{1}{\sqrt{s}}
+# \int e^{i \langle \omega_j, g_\theta x \rangle}\, q(\theta)\, d\theta,$$
+#
+# of which `OrbitFourier` takes the real and the imaginary part. The paper draws $r = 100$ angles;
+# we integrate with 32 nodes, which errs less (notebook `cost`). With training images in place of
+# random templates they are Nystrom features (`OrbitNystroem`), and without a group they are the
+# "original" rows. The second layer is a Gaussian kernel on top of the first, by random Fourier
+# features again. Bandwidths are multiples of the median heuristic.
 
 # %%
-s, s_second = run.choose(quick=(200, 300), full=(7000, 17_000))
-n_cdf, n_cdf_fewer = run.choose(quick=(60, 30), full=(1000, 300))
-part = run.choose(quick=300, full=4000)
-threads = run.choose(quick=1, full=2)
-KAPPA, NODES = 0.2, 32
-ALPHAS = np.logspace(-7, -4, 7)
-COARSE = ALPHAS[::2]
-held = n_train // 6
-rotations = basis.rotations(VonMises(KAPPA), n_nodes=NODES)
+rotations = basis.rotations(VonMises(0.2), n_nodes=32)
 
 
 def scaled(coefficients, unit):
     """Images at unit norm, or as they are."""
-    return (
-        coefficients / np.linalg.norm(coefficients, axis=1, keepdims=True) if unit else coefficients
-    )
+    norms = np.linalg.norm(coefficients, axis=1, keepdims=True)
+    return coefficients / norms if unit else coefficients
 
 
-def build(method, gamma, templates):
-    how = {"gamma": gamma, "n_jobs": threads, "random_state": seed}
+def median(X):
+    """The bandwidth of the median heuristic."""
+    return median_gamma(X, random_state=seed)
+
+
+def first_layer(method, multiple, X):
+    """A fitted feature map of images X."""
     if method == "gicdf":
-        return GroupCDF(
-            rotations, templates, n_bins=25, n_transforms=100, s="data", random_state=seed
-        )
+        cdf = {"n_bins": 25, "n_transforms": 100, "s": "data", "random_state": seed}
+        return GroupCDF(rotations, templates["gicdf"], **cdf).fit(X)
     group = rotations if method.startswith("lgika") else None
+    how = {"gamma": multiple * median(X), "random_state": seed}
     if method.endswith("nystrom"):
-        return OrbitNystroem(group, templates, **how)
-    sampling = "orthogonal" if method == "lgika-orthogonal" else "monte_carlo"
-    return OrbitFourier(group, templates, form="cos_sin", sampling=sampling, **how)
+        # in single precision a larger threshold would leave much of the kernel out
+        how |= {"rcond": 1e-8}
+        return OrbitNystroem(group, min(templates["first"], len(X)), **how).fit(X)
+    return OrbitFourier(group, templates["first"], form="cos_sin", **how).fit(X)
 
 
-def second_layer(second, templates, Z):
-    """Random Fourier features of features; ``second`` is relative to the median heuristic."""
-    gamma = second * median_gamma(Z, random_state=seed)
-    how = {"form": "cos_sin", "gamma": gamma, "n_jobs": threads, "random_state": seed + 1}
-    return OrbitFourier(None, templates, **how).fit(Z[:1])
+def second_layer(multiple, Z):
+    """Random Fourier features of the first layer's features Z."""
+    how = {"form": "cos_sin", "gamma": multiple * median(Z), "random_state": seed + 1}
+    return OrbitFourier(None, templates["second"], **how).fit(Z[:1])
 
 
-def held_out_ridge(gram, alphas, refit=True):
-    """Ridge regression, alpha relative to the Gram matrix's diagonal by held-out accuracy."""
-    return ridge_by_holdout(
-        gram,
-        labels[:n_train],
-        alphas=alphas,
-        n_held_out=held,
-        relative_to="diagonal",
-        refit=refit,
-    )
+# %% [markdown]
+# ## Choosing
+#
+# The paper says nothing about the scale of the images: as they are, or each divided by its norm, so
+# that thick and thin strokes weigh the same. The local kernel itself decides, by leave-one-out.
+# Bandwidths and regularisation are chosen with all templates, by the accuracy on held-out training
+# images. The number of templates matters: with fewer, other bandwidths come out, and the original
+# rows lose up to four points. The second layer's bandwidth is chosen with its random features and
+# not with the kernel that they approach: that kernel loses nothing as it narrows, but 17,000
+# templates no longer follow it.
+
+# %%
+ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)  # relative to the mean squared norm
 
 
-@run.cache
-def held_out_accuracy(method, unit, gamma, templates):
-    """Best accuracy of one layer over alpha."""
-    Z = build(method, gamma, min(templates, n_train)).fit_transform(scaled(angular[:n_train], unit))
-    return np.nanmax(held_out_ridge(Z @ Z.T, COARSE, refit=False).accuracies)
-
-
-@run.cache
-def held_out_second(method, unit, gamma, seconds):
-    """Best accuracies over alpha of random features of two layers by ``seconds``."""
-    Z = build(method, gamma, min(s, n_train)).fit_transform(scaled(angular[:n_train], unit))
-    tops = (second_layer(second, s_second, Z).transform(Z) for second in seconds)
-    return [np.nanmax(held_out_ridge(W @ W.T, COARSE, refit=False).accuracies) for W in tops]
-
-
-def holdout_fit(Z):
-    """Weights and intercepts: by the smaller of the Gram matrix and the normal equations."""
-    y = labels[:n_train]
-    if Z.shape[1] >= n_train:
-        fitted = held_out_ridge(Z @ Z.T, ALPHAS)
-        return Z.T @ fitted.dual_coef.astype(Z.dtype), fitted.intercept
-    alphas = ALPHAS * np.mean(np.sum(np.square(Z), axis=1))
-    model = BlockRidgeClassifier()
-    model.partial_fit(Z[:-held], y[:-held], classes=np.unique(y))
-    accuracies = model.scores(Z[-held:], y[-held:], alphas=alphas)
-    model.set_params(alpha=float(alphas[np.nanargmax(accuracies)]))
-    model.partial_fit(Z[-held:], y[-held:])
-    model.decision_function(Z[:1])
-    return model.coef_.T.astype(Z.dtype), model.intercept_
+def leave_one_out_error(kernel, X):
+    gram = kernel(X).astype(float)
+    return min(rls_by_cholesky(gram, labels[: len(X)], start=1e-5).loo_errors.values())
 
 
 @run.cache
-def test_predictions(method, unit, gamma, second, templates):
-    """Predicted classes of the test images: from one layer, then from two."""
-    X = scaled(angular[:n_train], unit)
-    layers = [build(method, gamma, min(templates, n_train)).fit(X)]
-    Z = layers[0].transform(X)
-    weights = [holdout_fit(Z)]
-    if second is not None:
-        layers.append(second_layer(second, s_second, Z))
-        Z = layers[1].transform(Z)
-        weights.append(holdout_fit(Z))
-    predicted = np.empty((len(layers), len(angular) - n_train), dtype=np.int8)
-    for start in range(n_train, len(angular), 2500):
-        Z = scaled(angular[start : start + 2500], unit)
-        for i, (layer, (coef, intercept)) in enumerate(zip(layers, weights, strict=True)):
-            Z = layer.transform(Z)
-            predicted[i, start - n_train :][: len(Z)] = (Z @ coef + intercept).argmax(axis=1)
-    return predicted
+def error_by_scale(unit, multiple):
+    """Leave-one-out error of the local kernel."""
+    X = scaled(angular[:part], unit)
+    return leave_one_out_error(Average(Gaussian(multiple * median(X)), rotations), X)
 
 
-MULTIPLES = (1.0, 2.0, 4.0, 8.0)  # of the median heuristic
-
-
-def bandwidth(multiple, unit):
-    return multiple * median_gamma(scaled(angular[:n_train], unit), random_state=seed)
-
-
-SECOND = (0.1, 0.3, 1.0)
-
-
-METHODS = ("lgika-rf", "lgika-nystrom", "rf", "nystrom")
-HELD_OUT = f"accuracy on {held:,} held-out training images"
-
-
-def by_bandwidth(method, unit):
-    """Held-out accuracy of one layer for each multiple of the median heuristic."""
-    return [held_out_accuracy(method, unit, bandwidth(c, unit), s) for c in MULTIPLES]
-
-
+MULTIPLES = settings["bandwidths"]["lgika-rf"]
 unit = run.select(
     "unit norm",
     [False, True],
-    lambda unit: max(by_bandwidth("lgika-rf", unit)),
-    by=f"{HELD_OUT}, LGIKA (RF), one layer, best bandwidth",
+    lambda unit: min(error_by_scale(unit, multiple) for multiple in MULTIPLES),
+    by=f"leave-one-out error on {part:,} training images, local kernel, best of {MULTIPLES} "
+    "times the median heuristic",
+    higher=False,
 )
 
+
 # %%
-multiples, seconds = {}, {}
+def accuracies(gram):
+    """Held-out accuracy of ridge regression on the first training images, by alpha."""
+    how = {"n_held_out": HELD_OUT, "relative_to": "diagonal", "repair": None, "refit": False}
+    return ridge_by_holdout(gram, labels[: len(gram)], alphas=ALPHAS, **how).accuracies
+
+
+@run.cache
+def one_layer(method, unit, multiple):
+    """Held-out accuracies by alpha."""
+    X = scaled(angular[:n_choose], unit)
+    Z = first_layer(method, multiple, X).transform(X)
+    return accuracies(Z @ Z.T)
+
+
+@run.cache
+def two_layers(method, unit, multiple, seconds):
+    """Held-out accuracies by the second bandwidth and alpha."""
+    X = scaled(angular[:n_choose], unit)
+    Z = first_layer(method, multiple, X).transform(X)
+    tops = (second_layer(second, Z).transform(Z) for second in seconds)
+    return [accuracies(W @ W.T) for W in tops]
+
+
+def entries(*axes):
+    return [list(entry) for entry in product(*axes)]
+
+
+BY = f"accuracy on {HELD_OUT:,} training images, {n_choose - HELD_OUT:,} others to learn from"
+first, second = {}, {}
 for method in METHODS:
-    multiples[method] = run.select(
-        f"bandwidth / median, {method}",
-        MULTIPLES,
-        scores=lambda method=method: by_bandwidth(method, unit),
-        by=f"{HELD_OUT}, one layer",
+    multiples, seconds = settings["bandwidths"][method], settings["second bandwidths"][method]
+    first[method] = run.select(
+        f"bandwidth and alpha, {method}",
+        entries(multiples, ALPHAS),
+        scores=lambda m=method, c=multiples: np.ravel([one_layer(m, unit, e) for e in c]),
+        by=BY,
     )
-    gamma = bandwidth(multiples[method], unit)
-    seconds[method] = run.select(
-        f"second bandwidth / median, {method}",
-        SECOND,
-        scores=lambda method=method, gamma=gamma: held_out_second(method, unit, gamma, SECOND),
-        by=f"{HELD_OUT}, two layers",
+    second[method] = run.select(
+        f"second bandwidth and alpha, {method}",
+        entries(seconds, ALPHAS),
+        scores=lambda m=method, c=seconds: np.ravel(two_layers(m, unit, first[m][0], c)),
+        by=BY,
     )
+alpha = run.select("alpha, gicdf", ALPHAS, scores=lambda: one_layer("gicdf", unit, None), by=BY)
+first["gicdf"] = [None, alpha]
 
 # %% [markdown]
-# ## One step beyond: no random features
+# ## The kernels themselves
 #
-# "Original (RBF)" is the Gaussian kernel itself. And the kernel that the LGIKA features approximate
-# can be had exactly: all inner products of a pair over relative angles come from one small product
-# over angular frequencies (`Average`). One thing more that the paper did not try: blurring
-# the images first, which commutes with rotations and makes small displacements cheap. Bandwidth,
-# $\kappa$ and blur by leave-one-out on a part of the training set. On top of it goes the second layer,
-# as exact: the Gaussian kernel of the embedded orbits, its width by held-out accuracy.
+# "Original (RBF)" is the Gaussian kernel. The kernel that the local features approximate can be had
+# as exactly: a rotation acts by phases, so the inner products of two images at all relative angles
+# come from one small product over angular frequencies, and
+# `Average(Gaussian(gamma), rotations)` weighs them. One thing more that the paper did not try:
+# blurring the images first, which commutes with rotations and makes small displacements cheap.
+# Blur and bandwidth by leave-one-out on a part of the training images, regularisation as above.
+
 
 # %%
-BLURS = run.choose(quick=(0.0, 0.5), full=(0.0, 0.5, 1.0, 1.5))
-KAPPAS = run.choose(quick=(0.2, 1.0), full=(0.0, 0.05, 0.2))
-EXACT_NODES = 64  # the kernel asks for more than its features
-
-
-def loo_error(gram):
-    model = RLSClassifier(kernel="precomputed").fit(gram.astype(float), labels[:part])
-    return model.loo_errors_.min()
-
-
 def blurred(blur, start, stop):
+    """Coefficients of images start..stop after a Gaussian blur, at the chosen scale."""
     if blur == 0:
         return scaled(angular[start:stop], unit)
     images = pixels[start:stop].reshape(-1, 28, 28)
-    return scaled(
-        basis.transform(ndimage.gaussian_filter(images, (0, blur, blur)).reshape(len(images), -1)),
-        unit,
-    )
+    images = ndimage.gaussian_filter(images, (0, blur, blur))
+    return scaled(basis.transform(images.reshape(len(images), -1)), unit)
 
 
-EXACT_MULTIPLES = (*MULTIPLES, 16.0)
-
-
-def bandwidths(blur):
-    return [c * median_gamma(blurred(blur, 0, part), random_state=seed) for c in EXACT_MULTIPLES]
-
-
-def kernel(gamma, kappa):
-    if kappa is None:
-        return Gaussian(gamma)
-    return Average(
-        Gaussian(gamma), basis.rotations(VonMises(kappa), n_nodes=EXACT_NODES), n_jobs=threads
-    )
+def kernel(kappa, blur, multiple):
+    base = Gaussian(multiple * median(blurred(blur, 0, part)))
+    return base if kappa is None else Average(base, basis.rotations(VonMises(kappa), n_nodes=64))
 
 
 @run.cache
-def exact_leave_one_out(kappa, blur):
-    X = blurred(blur, 0, part)
-    if kappa is None:
-        grams = (kernel(gamma, None)(X) for gamma in bandwidths(blur))
-    else:
-        grams = kernel(1.0, kappa).grams(X, None, bandwidths(blur))
-    return [loo_error(gram) for gram in grams]
+def kernel_error(kappa, blur, multiple):
+    return leave_one_out_error(kernel(kappa, blur, multiple), blurred(blur, 0, part))
 
 
 @run.cache
-def exact_predictions(kappa, blur, gamma, seconds):
-    """Predicted classes of the test images with the kernel, and with the best Gaussian kernel on top."""
-    k, X = kernel(gamma, kappa), blurred(blur, 0, n_train)
-    gram = k(X)
-    norms = gram.diagonal().copy()
-    distances = norms[:1000, None] + norms[:1000] - 2 * gram[:1000, :1000]
-    unit = 1 / (2 * np.median(distances[np.triu_indices_from(distances, 1)]))
-    tops = [None, *(Hyperkernel(k, second * unit) for second in seconds)]
-    fits = [
-        held_out_ridge(gram if top is None else top.of_gram(gram, norms), ALPHAS) for top in tops
-    ]
-    best = (
-        1 + int(np.argmax([np.nanmax(fitted.accuracies) for fitted in fits[1:]])) if seconds else 0
-    )
-    chosen = [(tops[i], fits[i]) for i in sorted({0, best})]
-    predicted = [[] for _ in chosen]
-    for start in range(n_train, len(angular), 5000):
-        points = blurred(blur, start, start + 5000)
-        gram = k(points, X)
-        for out, (top, fitted) in zip(predicted, chosen, strict=True):
-            values = (
-                gram if top is None else top.of_gram(gram, k.diag(points).astype(gram.dtype), norms)
-            )
-            out.append(
-                (values @ fitted.dual_coef.astype(gram.dtype) + fitted.intercept).argmax(axis=1)
-            )
-    return [np.concatenate(part).astype(np.int8) for part in predicted], seconds[
-        best - 1
-    ] if best else None
+def kernel_accuracies(kappa, blur, multiple):
+    return accuracies(kernel(kappa, blur, multiple)(blurred(blur, 0, n_choose)))
 
 
-GRIDS = {
-    "rbf": [(None, 0.0)],
-    "exact": [(kappa, blur) for kappa in KAPPAS for blur in BLURS],
-}
-exact = {
-    name: run.select(
-        f"kappa, blur and bandwidth / median, {name}",
-        [[*setting, c] for setting in grid for c in EXACT_MULTIPLES],
-        scores=lambda grid=grid: [e for setting in grid for e in exact_leave_one_out(*setting)],
+kernels = {}
+for name, axes in settings["kernels"].items():
+    chosen = run.select(
+        f"kappa, blur and bandwidth, {name}",
+        entries(*axes),
+        lambda entry: kernel_error(*entry),
         by=f"leave-one-out error on {part:,} training images",
         higher=False,
     )
-    for name, grid in GRIDS.items()
-}
+    alpha = run.select(
+        f"alpha, {name}", ALPHAS, scores=lambda c=chosen: kernel_accuracies(*c), by=BY
+    )
+    kernels[name] = [*chosen, alpha]
 run.table(
     [
-        {
-            "setting": name,
-            "chosen": str(choice.chosen),
-            "score": f"{choice.scores[choice.grid.index(choice.chosen)]:.4f}",
-            "by": choice.by,
-        }
+        {"setting": name, "chosen": str(choice.chosen), "score": best}
         for name, choice in run.choices.items()
+        for best in [(max if choice.higher else min)(choice.scores)]
     ],
     "settings",
-    caption="What was chosen, and the best score.",
+    caption="What was chosen, with its held-out accuracy or leave-one-out error. Bandwidths are "
+    "multiples of the median heuristic, alpha is relative to the mean squared norm.",
 )
 
 # %% [markdown]
-# ## Measured
+# ## Measuring
 #
-# On sets rebuilt with other seeds: other training and test images, other angles, other templates.
+# From here on there are test images: those of sets rebuilt with other seeds.
 
 # %%
 run.measure()
-measured = run.seeds[:2] if run.quick else run.seeds
+
+
+def ridge(gram, alpha):
+    """Dual coefficients and intercepts of ridge regression on the training images."""
+    targets = np.where(labels[:n_train, None] == np.unique(labels), 1.0, -1.0)
+    intercept = targets.mean(axis=0)
+    model = KernelRidge(alpha=alpha * np.trace(gram), kernel="precomputed")
+    dual = model.fit(gram.astype(float), targets - intercept).dual_coef_
+    return dual.astype(gram.dtype), intercept.astype(gram.dtype)
+
+
+def percent_right(decided):
+    """Of the test images, given in order."""
+    return 100 * np.mean(np.concatenate(decided).argmax(axis=1) == labels[n_train:])
+
+
+def test_blocks():
+    return [slice(start, start + 2500) for start in range(n_train, len(labels), 2500)]
+
+
+@run.cache
+def features_right(method, first, second):
+    """Test accuracy in per cent with one layer and, where there is a second, with two."""
+    Z = scaled(angular[:n_train], unit)
+    layers, weights = [], []
+    for choice in (first, second) if second else (first,):
+        layers.append(
+            first_layer(method, choice[0], Z) if not layers else second_layer(choice[0], Z)
+        )
+        Z = layers[-1].transform(Z)
+        dual, intercept = ridge(Z @ Z.T, choice[1])
+        weights.append((Z.T @ dual, intercept))
+    decided = [[] for _ in layers]
+    for rows in test_blocks():
+        Z = scaled(angular[rows], unit)
+        for layer, (coef, intercept), found in zip(layers, weights, decided, strict=True):
+            Z = layer.transform(Z)
+            found.append(Z @ coef + intercept)
+    return [percent_right(found) for found in decided]
+
+
+@run.cache
+def kernel_right(kappa, blur, multiple, alpha):
+    """Test accuracy in per cent with a kernel."""
+    k, X = kernel(kappa, blur, multiple), blurred(blur, 0, n_train)
+    dual, intercept = ridge(k(X), alpha)
+    decided = [k(blurred(blur, rows.start, rows.stop), X) @ dual for rows in test_blocks()]
+    return percent_right([block + intercept for block in decided])
+
+
 results = {}
-
-
-def keep(name, layer, predicted):
-    right = 100 * np.mean(predicted == labels[n_train:])
-    results.setdefault((name, layer), []).append(right)
-
-
-for seed in measured:
-    data = rebuilt(seed, choosing.rows)
-    pixels, angular, labels = prepared(data)
-    for method in METHODS:
-        gamma = bandwidth(multiples[method], unit)
-        predicted = test_predictions(method, unit, gamma, seconds[method], s)
-        for layer, classes in enumerate(predicted, start=1):
-            keep(method, layer, classes)
-    gamma = bandwidth(multiples["lgika-rf"], unit)
-    keep("lgika-orthogonal", 1, test_predictions("lgika-orthogonal", unit, gamma, None, s)[0])
-    for name, templates in (("gicdf, fewer", n_cdf_fewer), ("gicdf", n_cdf)):
-        keep(name, 1, test_predictions("gicdf", unit, None, None, templates)[0])
-    for name, (kappa, blur, multiple) in exact.items():
-        widths = (0.1, 0.25, 0.5, 1.0, 2.0) if name == "exact" else ()
-        gamma = multiple * bandwidths(blur)[0]
-        for layer, classes in enumerate(exact_predictions(kappa, blur, gamma, widths)[0], start=1):
-            keep(name, layer, classes)
-
-
-def score(key):
-    """Mean over rebuilt sets and its standard error; of one set, the binomial error of its test."""
-    right = np.array(results[key])
-    if len(right) > 1:
-        return mean_se(right)
-    return right[0], np.sqrt(right[0] * (100 - right[0]) / (len(labels) - n_train))
-
+for seed in run.seeds[:2] if run.quick else run.seeds:
+    pixels, angular, labels = prepared(rebuilt(seed, choosing.rows))
+    found = {name: [kernel_right(*choice)] for name, choice in kernels.items()}
+    for method, choice in first.items():
+        found[method] = features_right(method, choice, second.get(method))
+    for method, by_layer in found.items():
+        for layers, right in enumerate(by_layer, start=1):
+            results.setdefault((method, layers), []).append(right)
+results = {key: np.array(right) for key, right in results.items()}
 
 # %% [markdown]
 # ## Table 2
@@ -411,11 +396,9 @@ NAMES = {
     "rf": "Original (RF)",
     "nystrom": "Original (Nystrom)",
     "rbf": "Original (RBF)",
-    "gicdf, fewer": f"GICDF, {n_cdf_fewer} templates",
-    "gicdf": f"GICDF, {n_cdf:,} templates",
+    "gicdf": f"GICDF, {templates['gicdf']:,} templates",
     "lgika-rf": "LGIKA (RF)",
     "lgika-nystrom": "LGIKA (Nystrom)",
-    "lgika-orthogonal": "LGIKA (RF), orthogonal templates (ours)",
     "exact": "exact orbit kernel (ours)",
 }
 PAPER = {
@@ -430,104 +413,129 @@ PAPER = {
     ("lgika-nystrom", 1): 96.81,
     ("lgika-nystrom", 2): 97.21,
 }
-CITED = {"TI-RBM": 95.8, "RC-RBM": 97.02, "Z2-CNN": 94.97, "P4-CNN": 97.72}
-rows = []
-for name, title in NAMES.items():
-    for layer in (1, 2):
-        if (name, layer) in results:
-            value, se = score((name, layer))
-            rows.append(
-                {
-                    "method": title,
-                    "layers": layer,
-                    "paper": PAPER.get((name, layer), np.nan),
-                    "here": f"{value:.2f} ± {se:.2f}",
-                }
-            )
-rows += [
-    {"method": f"{name} (cited by the paper)", "layers": np.nan, "paper": value, "here": ""}
-    for name, value in CITED.items()
-]
+CITED = {"Z2-CNN": 94.97, "TI-RBM": 95.8, "RC-RBM": 97.02, "P4-CNN": 97.72}
+rows = [(name, layers) for name in NAMES for layers in (1, 2) if (name, layers) in results]
+several = {name for name, layers in rows if layers == 2}
+titles = {
+    (name, k): NAMES[name] + (f", {k} layer{'s'[: k - 1]}" if name in several else "")
+    for name, k in rows
+}
+n_sets = len(results["exact", 1])
+over = f"{n_sets} rebuilt sets" + (" of bundled digits" if run.quick else "")
 run.table(
-    pd.DataFrame(rows),
+    [
+        {
+            "method": titles[key],
+            "paper": PAPER.get(key, np.nan),
+            "here": "{:.2f} ± {:.2f}".format(*mean_se(results[key])),
+        }
+        for key in rows
+    ]
+    + [{"method": f"{name} (cited)", "paper": value, "here": ""} for name, value in CITED.items()],
     "table2",
-    caption=f"Test accuracy in per cent, mean and standard error over {len(measured)} rebuilt sets"
-    + (f"; data: {stand_in}." if stand_in else "."),
+    caption=f"Test accuracy in per cent: mean and standard error over {over}.",
 )
 
 # %%
-fig, ax = plt.subplots(figsize=(7.6, 4.4))
-looks = {
+LOOKS = {
     "rf": "rff",
     "nystrom": "nystrom",
     "rbf": "rbf",
     "gicdf": "cdf",
-    "gicdf, fewer": "cdf",
     "lgika-rf": "lgika-rff",
     "lgika-nystrom": "lgika-nystrom",
-    "lgika-orthogonal": "lgika-rff",
     "exact": "exact-kernel",
 }
-shown = [key for name in NAMES for key in ((name, 1), (name, 2)) if key in results]
-for i, (name, layer) in enumerate(shown):
-    value, se = score((name, layer))
-    ax.errorbar(
-        value,
-        i,
-        xerr=2 * se,
-        color=colour(looks[name]),
-        marker=marker(looks[name]),
-        linestyle="none",
-    )
-    if stand_in is None and (name, layer) in PAPER:
-        ax.plot(
-            PAPER[name, layer],
-            i,
-            color=colour("published"),
-            marker=marker("published"),
-            linestyle="none",
-            label="paper" if i == 0 else None,
-        )
+gain = results["lgika-rf", 1].mean() - results["rf", 1].mean()
+fig, ax = plt.subplots(figsize=(7.2, 4))
+shown = list(dict.fromkeys(name for name, _ in rows))
+for name, layers in rows:
+    mean, se = mean_se(results[name, layers])
+    y = shown.index(name) + (0 if (name, 2) not in rows else (-0.16, 0.16)[layers - 1])
+    look = {"color": colour(LOOKS[name]), "marker": marker(LOOKS[name]), "linestyle": "none"}
+    ax.errorbar(mean, y, xerr=2 * se, markerfacecolor=None if layers == 1 else "white", **look)
+    if (name, layers) in PAPER and not run.quick:
+        look = {"color": colour("published"), "marker": marker("published")}
+        ax.plot(PAPER[name, layers], y, linestyle="none", **look)
+if not run.quick:
+    ax.axvline(CITED["P4-CNN"], color=colour("published"), linestyle=":")
+    ax.text(CITED["P4-CNN"] - 0.1, 0, "P4-CNN", color=colour("published"), ha="right")
 ax.set(
     yticks=range(len(shown)),
-    yticklabels=[
-        f"{NAMES[name]}, {layer} layer{'s' if layer == 2 else ''}" for name, layer in shown
-    ],
-    xlabel="test accuracy (%)" + (f", {stand_in}" if stand_in else ""),
+    yticklabels=[NAMES[name] for name in shown],
+    xlabel="test accuracy (%)" + (", bundled digits" if run.quick else "; stars: the paper's"),
+    title=f"Averaging over rotations gains {gain:.1f} points",
 )
 ax.invert_yaxis()
-if stand_in is None:
-    ax.legend()
 run.figure(
     fig,
     "table2",
-    alt="Test accuracies of plain and rotation-averaged features and exact kernels, with the paper's numbers as stars on the full data; the exact orbit kernel is on top.",
-    caption=f"Two standard errors over {len(measured)} rebuilt sets.",
+    alt="Test accuracies as dots, one row per method, hollow for two layers. Plain features and "
+    "the Gaussian kernel are at the left, GICDF in the middle, rotation-averaged features at the "
+    "right and the exact orbit kernel furthest right. On the full data stars mark the paper's "
+    "numbers.",
+    caption=f"Mean and two standard errors over {over}. Hollow: two layers.",
 )
 
+# %% [markdown]
+# ## What the paper states
+#
+# Each printed number is compared with the mean over rebuilt sets. The order is tested on the sets,
+# pair by pair: every local row above every row without a group, above GICDF and above the printed
+# Z2-CNN and TI-RBM. The printed RC-RBM lies above the paper's own rows of one layer, so it is
+# compared with the rows of two layers. "Close to P4-CNN" is judged by the local row that held-out
+# training images call best.
+
 # %%
-CLAIMS = {
-    "raj2017/table2-original-rf": [("rf", 1), ("rf", 2)],
-    "raj2017/table2-original-nys": [("nystrom", 1), ("nystrom", 2)],
-    "raj2017/table2-original-rbf": [("rbf", 1)],
-    "raj2017/table2-gicdf": [("gicdf", 1)],
-    "raj2017/table2-lgika-rf": [("lgika-rf", 1), ("lgika-rf", 2)],
-    "raj2017/table2-lgika-nys": [("lgika-nystrom", 1), ("lgika-nystrom", 2)],
-}
-# the bundled digits are another problem: their numbers say nothing about the paper's
-for claim, keys in CLAIMS.items() if stand_in is None else ():
-    if len(measured) > 1:
-        samples = np.transpose([results[key] for key in keys])
-        samples = samples[:, 0] if len(keys) == 1 else samples
-        run.claim(claim, samples=samples, spread="rebuilt sets")
-    else:
-        value, se = np.transpose([score(key) for key in keys])
-        run.claim(claim, value=value, se=se, spread="test images of one set, binomial")
+SPREAD = f"{n_sets} rebuilt sets"
+NOTE = "the paper's own set is not published; each rebuilt one has other images and other angles"
+if not run.quick:
+    for claim, keys in {
+        "raj2017/table2-original-rf": [("rf", 1), ("rf", 2)],
+        "raj2017/table2-original-nys": [("nystrom", 1), ("nystrom", 2)],
+        "raj2017/table2-original-rbf": [("rbf", 1)],
+        "raj2017/table2-gicdf": [("gicdf", 1)],
+        "raj2017/table2-lgika-rf": [("lgika-rf", 1), ("lgika-rf", 2)],
+        "raj2017/table2-lgika-nys": [("lgika-nystrom", 1), ("lgika-nystrom", 2)],
+    }.items():
+        samples = np.squeeze(np.transpose([results[key] for key in keys]))
+        run.claim(claim, samples=samples, spread=SPREAD, note=NOTE)
+
+local = entries(["lgika-rf", "lgika-nystrom"], [1, 2])
+others = [f"{name} {k}" for name, k in rows if name in ("rf", "nystrom", "rbf", "gicdf")]
+order = [f"{name} {k} > {other}" for name, k in local for other in (*others, "TI-RBM", "Z2-CNN")]
+order += [f"{name} 2 > RC-RBM" for name in ("lgika-rf", "lgika-nystrom")]
+scores = {f"{name} {k}": right for (name, k), right in results.items()} | CITED
+
+
+def held_out_score(key):
+    """The best held-out accuracy when the settings of a local row were chosen."""
+    start = "bandwidth" if key[1] == 1 else "second bandwidth"
+    return max(run.choices[f"{start} and alpha, {key[0]}"].scores)
+
+
+best = max(map(tuple, local), key=held_out_score)
+if not run.quick:
+    run.claim("raj2017/table2-order", order=order, scores=scores, paired=True, note=NOTE)
+    run.claim(
+        "raj2017/table2-near-p4cnn",
+        samples=results[best],
+        spread=SPREAD,
+        note=f"{titles[best]}; the paper's best local row has {max(PAPER.values())}",
+    )
+run.say(
+    "By held-out training images the best local row is {row}: it gets {right:.2f} % of the test "
+    "images right, and the exact orbit kernel {exact:.2f} %.",
+    row=titles[best],
+    right=results[best].mean(),
+    exact=results["exact", 1].mean(),
+)
 
 # %% [markdown]
-# **Where we differ.** Before settings were chosen in a stage of their own, on one rebuilt set, an earlier run of this notebook fell short
-# in four rows and a later one did not; what changed says what matters, and both stand in the ledger. Images at unit norm gain the local
-# features some tenths of a point, the original ones more. Bandwidths are chosen at full size: leave-one-out on 2,000 images chose others.
-# And the second layer's bandwidth is chosen with its random features, not with the kernel that they approach: that one loses nothing as
-# it narrows, but 17,000 templates no longer follow it. The set is rebuilt, so that some tenths of a point may be the data's; plain
-# Gaussian kernels, Original (RBF), are above the paper's here too. The exact orbit kernel is above all random features.
+# **Where we differ.** The set is rebuilt, so that some tenths of a point may be the data's. An
+# earlier run on one rebuilt set, with settings chosen on 2,000 images, fell short in four rows.
+# What changed since then shows what matters, and the ledger keeps both: images at unit norm gain
+# the local features some tenths of a point and the original ones more, and bandwidths chosen with
+# all templates gain the original rows points. The paper's Original (RBF) is a support vector
+# machine, ours is ridge regression with the same kernel. The exact orbit kernel is above all random
+# features.

@@ -26,7 +26,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
+seed: int = 1
 
 # %%
 import matplotlib.pyplot as plt
@@ -56,7 +56,7 @@ SETTINGS = {
         "templates": [16, 32, 64, 128, 256, 512, 1024, 2048],
         "elements": [32, 64, 128, 256, 512, 1024],
         "eps": [0.3, 0.5],
-        "trials": 30,
+        "trials": 10,
     },
 }[profile]
 

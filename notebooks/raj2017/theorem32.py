@@ -26,7 +26,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 0
+seed: int = 1
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,7 +1,11 @@
 """A small project of its own: a ledger, tiny notebooks, and nothing of the real one."""
 
+import fcntl
+import os
 import re
+import shutil
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,3 +74,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("INVARIANCE_ROOT", str(tmp_path))
     monkeypatch.delenv("INVARIANCE_RUN_DIR", raising=False)
     return Project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A folder that the first of pytest's processes makes and the others wait for and share."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # what this run's processes have in common
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, finished = base / name, base / f"{name}.made"
+        with open(base / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not finished.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                make(folder)
+                finished.touch()
+        return folder
+
+    return made

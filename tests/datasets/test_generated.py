@@ -63,6 +63,20 @@ def test_noise_has_the_stated_deviation():
     assert abs(turned.data[:, :5].std() - 0.1) < 0.01
 
 
+@pytest.mark.parametrize("how", [dict(canvas=64), dict(n_train=10, n_test=30)])
+def test_noise_fills_what_a_turned_image_leaves_blank(how):
+    """Liu et al. 2022, section 4.1: the blank area after rotation, and nothing else."""
+    _, y = blobs(40)
+    frames = np.ones((40, 28, 28))
+    plain, noisy = (make_rotated_mnist(frames, y, noise=s, random_state=1, **how) for s in (0, 0.1))
+    np.testing.assert_array_equal(plain.degrees, noisy.degrees)
+    covered = plain.data > 0.9  # splines ring at the border of the frame
+    assert 0.1 < covered.mean() < 0.99
+    np.testing.assert_array_equal(noisy.data[covered], plain.data[covered])
+    blank = plain.data == 0
+    assert abs(noisy.data[blank].std() - 0.1) < 0.005
+
+
 def test_rotated_digits_in_their_frame():
     X, y = blobs(40)
     turned = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)

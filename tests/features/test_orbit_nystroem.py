@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import OrbitNystroem, leverage_scores
+from invariance.features.landmarks import whitener
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -100,6 +101,18 @@ def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
         group, len(landmarks), kernel=kernel, landmarks=landmarks, rcond=1e-13
     ).fit_transform(X)
     assert_allclose(Z @ Z.T, Average(kernel, group, side="both")(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("rcond", [1e-12, 1e-3, 0.2])
+def test_the_whitener_squares_to_the_pseudo_inverse_above_rcond(rcond):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    gram = Gaussian(0.5)(X) + 1e-6 * np.eye(40)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > rcond * values[-1]
+    expected = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    L = whitener(gram, rcond, np.dtype(float))
+    assert L.shape == (kept.sum(), 40)
+    assert_allclose(L.T @ L, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_the_gram_matrix_is_a_lower_bound():

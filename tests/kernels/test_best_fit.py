@@ -18,6 +18,7 @@ from invariance.groups import (
     CyclicTranslations,
     Permutations,
     Rotations,
+    SignFlips,
     Translations,
     affine_maps,
 )
@@ -302,3 +303,13 @@ def test_images_that_are_no_rows_of_a_matrix():
         kernel(np.ones((3, *SHAPE)))
     with pytest.raises(ValueError, match="not all of one shape"):
         kernel(points(3), [np.ones(42), np.ones(41)])
+
+
+@pytest.mark.parametrize(
+    "group", [CyclicShifts(6), SignFlips(6), Permutations(3, block=2)], ids=repr
+)
+def test_a_gram_matrix_of_distances_is_the_same_from_either_side(group):
+    X = np.random.default_rng(0).standard_normal((6, 6))
+    expected = BestFit(Gaussian(0.1), group, method="definition")(X)
+    for side in ("first", "second"):
+        assert_allclose(BestFit(Gaussian(0.1), group, side=side)(X), expected, rtol=1e-12)

@@ -1,5 +1,7 @@
 """Kernels of sets: the plain definition, order, sizes, groups inside and outside, pipelines."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -23,6 +25,7 @@ from invariance.kernels import (
     SetKernel,
 )
 from invariance.linear import RLSClassifier, RLSRegressor
+from invariance.orbits import choose
 from invariance.parameters import ParameterError
 
 
@@ -262,3 +265,37 @@ def test_explain_counts_pairs_of_points():
     told = SetKernel(Gaussian(1.0)).explain(X, Z)
     assert told.way == "pairs of points"
     assert told.operations == points * (2 * 2 + 600)
+    assert MatchingKernel(Gaussian(1.0)).explain(X, Z).operations > told.operations + 6e5 * 36
+
+
+@pytest.mark.parametrize("kernel", [Average, BestFit])
+def test_explain_counts_the_sets_of_every_transformation(kernel):
+    inner = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0)
+    each = inner.base.explain(X, Z).operations
+    told = kernel(inner, PlaneRotations(16)).explain(X, Z)
+    assert 16 * each <= told.operations <= 20 * each
+    assert told.seconds == pytest.approx(told.operations / choose.rate("float64"))
+    if kernel is Average:
+        both = kernel(inner, PlaneRotations(16), side="both").explain(X, Z)
+        assert 256 * each <= both.operations <= 320 * each
+
+
+@pytest.mark.parametrize(
+    "kernel, cheaper",
+    [
+        (SetKernel(Gaussian(1.0)), "SetFeatures"),
+        (MatchingKernel(Gaussian(1.0)), "SetKernel"),
+        (Average(Hyperkernel(SetKernel(Gaussian(1.0))), PlaneRotations(4)), "n_transforms"),
+        (Average(SetKernel(Gaussian(1.0)), PlaneRotations(4), side="both"), "n_transforms"),
+    ],
+)
+def test_minutes_of_work_are_announced(monkeypatch, kernel, cheaper):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(X, Z)
+    told = kernel.explain(X, Z)
+    monkeypatch.setattr(choose, "_LONG", 0.9 * told.seconds)
+    monkeypatch.setattr(choose, "_LONG_FROM", 0.0)
+    with pytest.warns(UserWarning, match=f"9 x 4 .* minutes .* {cheaper}") as said:
+        kernel(X, Z)
+    assert said[0].filename == __file__

@@ -5,6 +5,7 @@ is a `Trial`; the functions here turn trials into a table, a figure and an answe
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,13 +14,16 @@ from matplotlib.figure import Figure
 
 from invariance.companion.files import read_json
 from invariance.companion.notebook.run import Run
-from invariance.companion.notebook.style import look
+from invariance.companion.notebook.style import label_ends, look
 from invariance.companion.paths import Paths
 from invariance.evaluation.means import Score, mean_se
 from invariance.evaluation.paired import best_method
 from invariance.evaluation.trials import Trial
 
 __all__ = ["answers", "curves", "saved", "scores", "show"]
+
+#: Relative discrepancies below this are rounding.
+_ROUNDING = 1e-10
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
@@ -87,60 +91,95 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
 
 def curves(
     table: pd.DataFrame,
+    answer: pd.DataFrame,
     names: Mapping[str, str],
     score: str,
     discrepancy: str,
     log: bool = False,
 ) -> Figure:
-    """Score, discrepancy, times and memory against the number of samples.
+    """Score, discrepancy and time against the number of samples, with the finding of each above it.
 
     Parameters
     ----------
-    table : DataFrame
-        From `scores`.
+    table, answer : DataFrame
+        From `scores` and `answers`.
     names : mapping
-        Name for the legend of each method, which is also its name in
-        `invariance.companion.notebook.style`.
+        Words at the end of each method's curve; keys are names in
+        `invariance.companion.notebook.style`. The first one is what the others are compared with:
+        it is drawn, and so are the five that are best with the most samples.
     score, discrepancy : str
         Labels of the first two vertical axes.
     log : bool
         Whether these two are logarithmic. Exact zeros are then drawn at 1e-17, where rounding
         begins.
     """
+    table = table.assign(seconds=table["fit_s"] + table["predict_s"])
+    sizes = sorted(table["n"].unique())
+    last = table[table["n"] == sizes[-1]].set_index("method")
+    shown = _shown(last, names, higher_is_better=not log)
+    dashed = _second_of_a_colour(shown)
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), width_ratios=[1.25, 1, 1])
     panels = {
         "score": score,
         "discrepancy": discrepancy,
-        "fit_s": "fit (CPU seconds)",
-        "predict_s": "predict the test points (CPU seconds)",
-        "peak_mb": "peak memory (MiB)",
+        "seconds": "fit and predict (CPU seconds)",
     }
-    sizes = sorted(table["n"].unique())
-    dashed = _second_of_a_colour(names)
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7.2))
-    flat = axes.ravel()
-    for axis, (column, label) in zip(flat, panels.items(), strict=False):
-        for method in names:
+    for axis, (column, label) in zip(axes, panels.items(), strict=True):
+        for method in shown:
             rows = table[table["method"] == method]
             values = rows[column].to_numpy()
             if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
-            errors = 2 * rows["se"].to_numpy() if column == "score" else None
             axis.errorbar(
                 rows["n"],
                 values,
-                errors,
-                label=names[method],
+                2 * rows["se"].to_numpy() if column == "score" else None,
+                label=fill(names[method], 22),
                 linestyle="--" if method in dashed else "-",
                 **look(method)._asdict(),
             )
-        axis.set(xscale="log", xlabel="training samples", ylabel=label)
-        if log or column not in ("score", "discrepancy"):
+        axis.set(xscale="log", xlabel="training samples", ylabel=fill(label, 36))
+        if log or column == "seconds":
             axis.set_yscale("log")
         axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
         axis.minorticks_off()
-    flat[-1].axis("off")
-    flat[-1].legend(*flat[0].get_legend_handles_labels(), loc="center")
+    label_ends(axes[0], apart=0.11)
+    found = _findings(last, answer.iloc[-1], names, sizes[-1], log)
+    for axis, title in zip(axes, found, strict=True):
+        axis.set_title(fill(title, 40))
     return figure
+
+
+#: Curves that a panel can hold.
+_MOST = 6
+
+
+def _shown(last: pd.DataFrame, names: Mapping[str, str], higher_is_better: bool) -> list[str]:
+    """The first method, and of the others those that are best in the end, in the order of names."""
+    first, *others = names
+    ranked = last["score"].reindex(others).dropna().sort_values(ascending=not higher_is_better)
+    kept = {first, *ranked.index[: _MOST - 1]}
+    return [method for method in names if method in kept]
+
+
+def _findings(
+    last: pd.DataFrame, answer: pd.Series, names: Mapping[str, str], n: int, log: bool
+) -> tuple[str, str, str]:
+    """What the panels show with the most samples: who is best, invariant, and to be taken."""
+    exact = [names[m] for m in names if m in last.index and last["discrepancy"][m] < _ROUNDING]
+    if log and exact:
+        many = f"{len(exact)} of {len(last)} methods are invariant to rounding"
+        invariant = f"Invariant to rounding: {', '.join(exact)}" if len(exact) < 3 else many
+    else:
+        least = last["discrepancy"].idxmin()
+        invariant = f"Least changed at {n:,}: {names[least]}"
+    best, quickest = names[answer.best], names[answer.quickest]
+    both = best == quickest
+    return (
+        f"Best at {n:,}: {best}",
+        invariant,
+        "No other as good is quicker" if both else f"As good and quicker: {quickest}",
+    )
 
 
 def _second_of_a_colour(methods: Iterable[str]) -> set[str]:
@@ -186,7 +225,7 @@ def show(
     DataFrame
         From `scores`.
     """
-    table, log = scores(trials), not higher_is_better
+    table, answer, log = scores(trials), answers(trials, higher_is_better), not higher_is_better
     means = f"Means over {len(next(iter(trials.values())))} draws"
     run.table(
         table,
@@ -195,17 +234,20 @@ def show(
             f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
         ),
     )
-    panels = f"{score}, {discrepancy}, time to fit, time to predict and peak memory"
+    drawn = min(len(names), _MOST)
+    rest = (
+        f" The other {len(names) - drawn} methods are in the table." if len(names) > drawn else ""
+    )
     run.figure(
-        curves(table, names, score, discrepancy, log),
+        curves(table, answer, names, score, discrepancy, log),
         "curves",
-        alt="Five panels against the number of training samples: "
-        f"{panels} of {len(names)} methods. {alt}",
-        caption=f"{means}; two standard errors on the left of the upper row."
+        alt="Three panels against the number of training samples: "
+        f"{score}, {discrepancy} and CPU seconds of {drawn} methods. {alt}",
+        caption=f"{means}; two standard errors on the left.{rest}"
         + r" Discrepancies below $10^{-17}$ are drawn there." * log,
     )
     run.table(
-        answers(trials, higher_is_better),
+        answer,
         "answers",
         caption=(
             "For each number of training samples the best method, those level with it "

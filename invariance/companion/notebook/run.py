@@ -236,6 +236,7 @@ class Run:
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         alt = " ".join(alt.split())
         png = to_png(figure)
+        figure.set_layout_engine("none")  # it lies as it lay in the first of the two
         files = {f"{name}.svg": to_svg(figure, alt), f"{name}.png": png}
         plt.close(figure)
         for file, content in files.items():
@@ -460,6 +461,7 @@ class Run:
                 "finished": finished.isoformat(timespec="seconds"),
                 "wall_s": round(time.perf_counter() - self._clock, 3),
                 "cached_s": round(sum(self._spared.values()), 3),
+                "cpu_s": round(sum(os.times()[:4]), 1),
                 **peak_memory_mb(),
                 "hardware": hardware(),
                 "timings": self._timings,

@@ -12,6 +12,7 @@ colour stands out from white, and from black where a dark page turns the figure 
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
 from invariance.companion.errors import hint
@@ -244,15 +245,17 @@ def shades(method: str, count: int) -> list[str]:
     return [to_hex(mixed(step)) for step in steps]
 
 
-def label_ends(axes: Any, *, room: float = 0.25, apart: float = 0.055) -> None:
-    """Write each line's label where it ends, in its colour, in place of a legend.
+def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
+    """Write each line's label at its end's height, in its colour, in place of a legend.
+
+    The words stand in a column, to the right of the end that is farthest right.
 
     Parameters
     ----------
     axes : matplotlib Axes
         With labelled lines; to be called when limits and scales are set.
     room : float
-        Space for the words, as a share of the horizontal axis.
+        Space for the words inside, as a share of the horizontal axis.
     apart : float
         Least distance of two labels, as a share of the vertical axis.
 
@@ -267,20 +270,28 @@ def label_ends(axes: Any, *, room: float = 0.25, apart: float = 0.055) -> None:
     """
     shown, words = axes.get_legend_handles_labels()
     lines = [getattr(handle, "lines", [handle])[0] for handle in shown]
-    place = axes.transAxes.inverted()
-    left, right = axes.get_xlim()
+    if room:
+        scale = axes.xaxis.get_transform()
+        low, high = scale.transform(axes.get_xlim())
+        end = float(scale.inverted().transform([high + room * (high - low)])[0])
+        axes.set_xlim(right=end)
+    place = axes.transData + axes.transAxes.inverted()
     ends = []
     for line, label in zip(lines, words, strict=True):
-        x, y = (float(values[-1]) for values in line.get_data())
-        along, up = place.transform(axes.transData.transform((x, y)))
-        ends.append((up, along, label, line.get_color()))
-    level = -1.0
-    for up, along, label, color in sorted(ends):
-        level = max(up, level + apart)
+        data = np.array(line.get_data(), dtype=float)
+        along, up = place.transform(data[:, np.isfinite(data).all(axis=0)][:, -1])
+        ends.append((float(np.clip(up, 0, 1)), float(along), label, line.get_color()))
+    ends.sort()
+    levels: list[float] = []
+    for up, *_ in ends:
+        levels.append(max(up, levels[-1] + apart) if levels else up)
+    highest = 1.0
+    for i in range(len(levels) - 1, -1, -1):  # a crowd at the top makes room downwards
+        levels[i] = min(levels[i], highest)
+        highest = levels[i] - apart
+    column = max(along for _, along, *_ in ends) + 0.02
+    for level, (*_, label, color) in zip(levels, ends, strict=True):
         axes.text(
-            along + 0.02, level, label, color=color, transform=axes.transAxes,
+            column, level, label, color=color, transform=axes.transAxes,
             va="center", fontsize=RC["legend.fontsize"],
         )  # fmt: skip
-    scale = axes.xaxis.get_transform()
-    low, high = scale.transform([left, right])
-    axes.set_xlim(left, float(scale.inverted().transform([high + room * (high - low)])[0]))

@@ -16,6 +16,7 @@ from typing import Any
 from invariance.companion.files import read_json, write_bytes, write_json
 from invariance.companion.lean import skip_iri_grammar
 from invariance.companion.ledger.results import read_executed
+from invariance.companion.runner._kernel import Spare, keep_one_ready
 from invariance.companion.runner.processes import guarded
 from invariance.companion.source import read_notebook
 
@@ -104,8 +105,22 @@ def start_again(run: Callable[[], None], progress: Path, starts: int = _STARTS) 
                 raise
 
 
-def execute(job: dict[str, Any]) -> dict[str, Any]:
-    """Execute the job's notebook.
+def _begin_with(spare: Spare) -> None:
+    """Have the first kernel that Jupyter asks for be the one kept ready."""
+    from jupyter_client.provisioning import local_provisioner as jupyter
+
+    launch = jupyter.launch_kernel
+
+    def first(command: list[str], env: dict[str, str], **options: Any) -> Spare:
+        setattr(jupyter, "launch_kernel", launch)  # noqa: B010
+        spare.begin(command, env, options.get("cwd") or os.getcwd())
+        return spare
+
+    setattr(jupyter, "launch_kernel", first)  # noqa: B010
+
+
+def execute(job: dict[str, Any], spare: Spare | None = None) -> dict[str, Any]:
+    """Execute the job's notebook, in the kernel kept ready where there is one.
 
     Returns
     -------
@@ -140,6 +155,8 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
             nb_man.cell_start = cell_start
             return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
+    if spare is not None:
+        _begin_with(spare)
     papermill_engines.register("invariance", Engine)
     _write_atomically()
     source = Path(job["source"])
@@ -198,12 +215,16 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     return {"status": "ok", "failure": None}
 
 
-def main(path: str) -> None:
+def main(path: str, *, forked: bool = False) -> None:
+    """Do the job described in a file; `forked` with everything imported, it forks its kernel."""
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     guarded(Path(job["folder"]))
+    spare = keep_one_ready() if forked else None
+    if forked and spare is None:
+        return  # this was the kernel
     outcome_file = Path(job["folder"]) / ".work" / "outcome.json"
     try:
-        outcome = execute(job)
+        outcome = execute(job, spare)
     except Exception as error:
         progress = read_json(outcome_file.with_name("progress.json"))
         message = f"{type(error).__name__}: {error}"

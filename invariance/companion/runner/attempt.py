@@ -98,8 +98,8 @@ class Job:
         What its results follow from; see `resume.fingerprint`.
     runner : str
         Name of the runner's lock, by which the attempt's folder is called.
-    expected_s : float
-        Seconds.
+    expected_s, expected_mb : float
+        Seconds, and MiB at its peak.
     reads : list of str
         Notebooks whose results it reads.
     inputs : dict
@@ -116,6 +116,7 @@ class Job:
     fingerprint: dict[str, Any]
     runner: str
     expected_s: float
+    expected_mb: float
     reads: list[str]
     inputs: dict[str, str] = field(default_factory=dict)
     folder: Path = field(init=False)
@@ -155,14 +156,20 @@ def _environment(paths: Paths, threads: int) -> dict[str, str]:
     }
 
 
-def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None) -> None:
-    """Start a job's process; ``threads`` are BLAS's, ``cell_timeout`` is in seconds."""
+def start(
+    job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None, more: bool
+) -> None:
+    """Start a job's process.
+
+    ``threads`` are BLAS's, ``cell_timeout`` is in seconds, ``more`` says whether others follow.
+    """
     description = {
         "notebook": job.notebook,
         "source": str(job.source),
         "folder": str(job.folder),
         "parameters": job.parameters,
         "cell_timeout": cell_timeout,
+        "more": more,
     }
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started, job.clock = datetime.now(UTC), time.monotonic()

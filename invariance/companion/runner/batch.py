@@ -45,6 +45,8 @@ DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
 
 # seconds between two looks at the notebooks that run, and for a signal to all to arrive here too
 _GLANCE, _TOGETHER = 0.05, 0.5
+# MiB that a notebook is taken to need until it has run
+_UNKNOWN_MB = 1024.0
 _STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 
 
@@ -67,19 +69,23 @@ def status_of(paths: Paths, notebook: str, profile: str) -> dict[str, Any] | Non
     return read_status(paths.output(notebook, profile), notebook)[0]
 
 
-def _expected_duration(paths: Paths, notebook: str, profile: str) -> float:
-    """Seconds of the last run, and of those before it that filled its cache.
+def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
+    """Seconds and MiB that a notebook takes, by its records.
 
-    A notebook never run comes first: it may be the longest.
+    Seconds are those of a run and of the earlier ones that filled its cache. A record from before
+    that was noted says too little, hence the largest counts. A notebook never run comes first: it
+    may be the longest.
     """
     folders = [paths.output(notebook, profile)]
     if profile == "full":
         folders.append(paths.published(notebook))
+    seconds, memory = [], []
     for folder in folders:
-        results, _ = read_results(folder, notebook)
-        if results is not None and results["volatile"]["wall_s"]:
-            return results["volatile"]["wall_s"] + results["volatile"]["cached_s"]
-    return inf
+        volatile = (read_results(folder, notebook)[0] or {"volatile": {}})["volatile"]
+        if volatile.get("wall_s"):
+            seconds.append(volatile["wall_s"] + volatile["cached_s"])
+            memory.append(volatile["peak_memory_mb"] or _UNKNOWN_MB)
+    return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
 
 
 def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
@@ -136,6 +142,7 @@ def _prepare(
     profile = values["profile"]
     source = paths.source(notebook)
     defaults = {name: p.default for name, p in parameters.items()} | {"profile": profile}
+    seconds, memory = _expected(paths, notebook, profile)
     return Job(
         notebook=notebook,
         source=source,
@@ -144,9 +151,11 @@ def _prepare(
         default_parameters=values == defaults,
         fingerprint=fingerprint(source, values, threads),
         runner=runner,
-        expected_s=_expected_duration(paths, notebook, profile),
+        expected_s=seconds,
+        expected_mb=memory,
         reads=reads(paths, notebook),
-        alone=runs_alone(paths, notebook),
+        # seconds at a toy's scale are shown, not believed
+        alone=runs_alone(paths, notebook) and profile == "full",
     )
 
 
@@ -187,14 +196,19 @@ def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
     return None
 
 
-def _next(waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
-    """The first job that reads nothing of one which is yet to end; those to run alone come last."""
+def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
+    """The first job that can start now; those to run alone come last.
+
+    It reads nothing of one which is yet to end, and what it needs of memory is free: at most
+    `room` MiB are given away together. What needs more than that runs by itself.
+    """
     if any(job.alone for job in running):
         return None
     to_end = {job.notebook for job in (*waiting, *running)}
     ready = [job for job in waiting if to_end.isdisjoint(job.reads)]
-    beside = next((job for job in ready if not job.alone), None)
-    return beside or (ready[0] if ready and not running else None)
+    free = room - sum(job.expected_mb for job in running)
+    beside = (job for job in ready if not job.alone and (job.expected_mb <= free or not running))
+    return next(beside, ready[0] if ready and not running else None)
 
 
 def run_notebooks(
@@ -212,7 +226,8 @@ def run_notebooks(
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
-    Notebooks that say so (see `order`) run at the end, one by one. So does, once more, one whose
+    Together they take no more memory than the place has, by what they took before. Notebooks that
+    say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
     process was killed while others were running, as a system does that is out of memory.
 
     Parameters
@@ -290,6 +305,7 @@ def run_notebooks(
                 fingerprint={},
                 runner=lock.name,
                 expected_s=0.0,
+                expected_mb=0.0,
                 reads=[],
             )
             batch.end(job, "failed", describe_failure("notebook", message))
@@ -354,10 +370,11 @@ class _Batch:
 
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []
+        room = getattr(self.place, "memory_mb", inf)
         while (waiting or running) and not self.stop.requested:
-            while len(running) < self.place.slots and (job := _next(waiting, running)):
+            while len(running) < self.place.slots and (job := _next(waiting, running, room)):
                 waiting.remove(job)
-                if self._start(job):
+                if self._start(job, more=bool(waiting)):
                     running.append(job)
                     self.bar.set_postfix_str(", ".join(j.notebook for j in running))
             for job in list(running):
@@ -378,11 +395,11 @@ class _Batch:
             failure = describe_failure("interrupted", "stopped before it was finished", job)
             self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
 
-    def _start(self, job: Job) -> bool:
+    def _start(self, job: Job, more: bool) -> bool:
         try:
             remove_leftovers(job.final, self.paths.build)
             remove_leftovers(self.paths.published(job.notebook), self.paths.build)
-            start(job, self.paths, self.place, self.threads, self.cell_timeout)
+            start(job, self.paths, self.place, self.threads, self.cell_timeout, more)
         except OSError as error:
             self.end(job, "failed", describe_failure("output", str(error)))
             return False

@@ -8,19 +8,23 @@ that only its exit code has to travel.
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import uuid
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import joblib
+import psutil
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import write_json
+from invariance.companion.runner.nursery import Nursery
 from invariance.companion.runner.processes import MARK, kill_all
 
 __all__ = ["Cluster", "ClusterError", "Here", "Place", "Process", "connect"]
@@ -73,20 +77,26 @@ class _Guarded(subprocess.Popen[bytes]):
 
 
 def _launch(
-    description: dict[str, Any], environment: dict[str, str], worker: Sequence[str] = _WORKER
-) -> _Guarded:
+    description: dict[str, Any],
+    environment: dict[str, str],
+    worker: Sequence[str] = _WORKER,
+    nursery: Nursery | None = None,
+) -> Process:
     folder = Path(description["folder"])
     shutil.rmtree(folder, ignore_errors=True)
     work = folder / ".work"
     write_json(work / "job.json", description)
     with open(work / "worker.log", "wb") as log:
+        root = environment["INVARIANCE_ROOT"]
+        if nursery is not None and (born := nursery.start(folder, root, log.fileno())):
+            return born
         return _Guarded(
             [sys.executable, *worker, str(work / "job.json")],
             # held open as long as this process lives: see `invariance.companion.runner.processes`
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            cwd=environment["INVARIANCE_ROOT"],
+            cwd=root,
             env=os.environ | environment | {MARK: str(folder)},
             # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
             start_new_session=True,
@@ -105,16 +115,38 @@ class Here:
     ----------
     jobs : int, optional
         Notebooks at a time; default: the number of cores.
+    memory_mb : float, optional
+        MiB that they may take together; default: 20 GiB, or 85 % of what the machine has.
     worker : sequence of str, optional
         Arguments of Python that start a worker; the path of a job's description follows.
     """
 
-    def __init__(self, jobs: int | None = None, worker: Sequence[str] = _WORKER) -> None:
+    def __init__(
+        self,
+        jobs: int | None = None,
+        worker: Sequence[str] = _WORKER,
+        memory_mb: float | None = None,
+    ) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
+        there = 0.85 * psutil.virtual_memory().total / 2**20
+        self.memory_mb = min(20 * 1024.0, there) if memory_mb is None else memory_mb
         self._worker = worker
+        self._forks = sys.platform == "linux" and worker is _WORKER
+        self._nursery: Nursery | None = None
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
-        return _launch(description, environment | _share(self.slots), self._worker)
+        environment = environment | _share(self.slots)
+        nursery = self._nursery
+        if nursery is not None and not (nursery.alive and nursery.environment == environment):
+            nursery.close()
+            nursery = None
+        # for one notebook alone it would be no gain
+        if nursery is None and self._forks and description.get("more"):
+            nursery = Nursery(environment)
+            weakref.finalize(self, nursery.close)
+            self._forks = nursery.alive  # what cannot be had is not asked for again
+        self._nursery = nursery if self._forks else None
+        return _launch(description, environment, self._worker, self._nursery)
 
     def end(self, process: Process | None, folder: Path) -> None:
         if process is not None:
@@ -138,7 +170,8 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
     finally:
         process.end()
         kill_all(folder)
-    return process.wait()
+    code = process.poll()
+    return -signal.SIGKILL if code is None else code
 
 
 class _Remote:

@@ -18,7 +18,7 @@ from invariance.companion.files import file_digest, read_json
 from invariance.companion.imports import closure, module_digest
 from invariance.companion.ledger.results import as_recorded, read_results, read_status
 from invariance.companion.paths import Paths
-from invariance.companion.provenance import package_versions
+from invariance.companion.provenance import architecture, package_versions
 from invariance.companion.source import notebook_code, parse_code, read_text
 
 __all__ = ["NEW", "fingerprint", "inputs_of", "outputs_of", "reason_to_run"]
@@ -53,7 +53,7 @@ def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> di
         ),
         # the last digits depend on these two
         "threads": threads,
-        "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE"),
+        "architecture": architecture(),
     }
 
 
@@ -139,7 +139,7 @@ def _changed(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | Non
             return f"another {what}: {_listed(changes)}"
     if found.get("settings") != expected["settings"]:
         return "other settings have been chosen since"
-    for key in ("threads", "OPENBLAS_CORETYPE"):
+    for key in ("threads", "architecture"):
         if found.get(key) != expected[key]:
             return f"{key} was {found.get(key)!r:.40}, is {expected[key]!r}"
     return None

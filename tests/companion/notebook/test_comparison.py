@@ -71,22 +71,38 @@ def test_one_draw_has_no_standard_error():
         answers({("krr", 10): drawn([1.0])}, higher_is_better=False)
 
 
-def test_curves_draw_every_method_in_five_panels():
+def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
     trials = {
-        (method, n): drawn([1.0, 2.0], discrepancy=0.0)
+        (method, n): drawn([1.0, 2.0], discrepancy=0.1 if method == "cdf" else 1e-15, seconds=2.0)
         for method in ("cdf", "spec-avg-ridge")
         for n in (10, 100)
     }
     names = {"cdf": "pooling", "spec-avg-ridge": "averaging"}
-    figure = curves(scores(trials), names, "risk", "discrepancy", log=True)
+    answer = answers(trials, higher_is_better=False)
+    figure = curves(scores(trials), answer, names, "risk", "discrepancy", log=True)
     panels = figure.axes
     assert [axis.get_ylabel() for axis in panels[:2]] == ["risk", "discrepancy"]
-    for axis in panels[:5]:
+    for axis in panels:
         lines = [line for line in axis.lines if len(line.get_xdata()) == 2]
         assert len(lines) >= 2
         looks = {(line.get_color(), line.get_linestyle()) for line in lines}
         assert len({look for look in looks if look[1] != "None"}) == 2  # told apart
-    assert [text.get_text() for text in panels[5].get_legend().texts] == ["pooling", "averaging"]
+    assert {text.get_text() for text in panels[0].texts} == {"pooling", "averaging"}
+    assert panels[2].lines[0].get_ydata().tolist() == [4.0, 4.0]  # to fit and to predict
+    assert [axis.get_title() for axis in panels[:2]] == [
+        "Best at 100: pooling",
+        "Invariant to rounding: averaging",
+    ]
+
+
+def test_curves_of_many_methods_are_the_first_and_the_five_best():
+    methods = ["raw", "cdf", "haar", "ti", "ri", "l", "krr", "rff"]
+    trials = {(m, 10): drawn([i + 1.0, i + 2.0]) for i, m in enumerate(methods)}
+    for higher, kept in ((True, ["raw", *methods[3:]]), (False, methods[:6])):
+        answer = answers(trials, higher_is_better=higher)
+        figure = curves(scores(trials), answer, dict(zip(methods, methods, strict=True)), "s", "d",
+                        log=not higher)  # fmt: skip
+        assert {text.get_text() for text in figure.axes[0].texts} == set(kept)
 
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
@@ -106,7 +122,7 @@ def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
     answer = pd.read_csv(run.folder / "answers.csv").iloc[0]
     assert answer.best == ("cdf" if higher_is_better else "krr")
     (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
-    assert "Five panels" in figure["alt"] and "2 methods. Little is to be seen." in figure["alt"]
+    assert "Three panels" in figure["alt"] and "2 methods. Little is to be seen." in figure["alt"]
     assert ("drawn there" in figure["caption"]) != higher_is_better
 
 

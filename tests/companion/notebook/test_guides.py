@@ -14,16 +14,20 @@ ROOT = Path(__file__).parents[3]
 NAMES = [n for n in Paths(ROOT).all_notebooks() if n.startswith("guides/")]
 
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> dict[str, Path]:
-    """Output folders of the guides, run in a project that has only its outputs of its own."""
-    pytest.importorskip("distributed", reason="needs the extra `guides` (Dask)")
-    pytest.importorskip("ipywidgets", reason="needs the extra `guides` (sliders)")
-    project = Paths(tmp_path_factory.mktemp("project"))
+def _run(folder: Path) -> None:
+    project = Paths(folder)
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, NAMES, place=Here(2))
     assert {o.notebook: (o.status, o.failure and o.failure["message"]) for o in summary.outcomes} \
         == dict.fromkeys(NAMES, ("ok", None))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outputs(made_once) -> dict[str, Path]:
+    """Output folders of the guides, run in a project that has only its outputs of its own."""
+    pytest.importorskip("distributed", reason="needs the extra `guides` (Dask)")
+    pytest.importorskip("ipywidgets", reason="needs the extra `guides` (sliders)")
+    project = Paths(made_once("guides", _run))
     return {name: project.output(name, "quick") for name in NAMES}
 
 

@@ -157,13 +157,43 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
     write(project, "p/c_reader", header("p/a_timed"))
     others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
     place = Script(slots)
-    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    summary = run_notebooks(project, project.all_notebooks(), profile="full", place=place)
     assert set(statuses(summary).values()) == {"ok"}
     for timed in ("p/a_timed", "p/b_timed"):
         start = place.events.index(("start", timed))
         assert place.events[start + 1] == ("end", timed)
     assert sorted(place.started[:4]) == others
     assert place.started.index("p/a_timed") < place.started.index("p/c_reader")
+
+
+def test_a_quick_run_leaves_no_core_idle_for_the_sake_of_a_clock(project):
+    names = [write(project, name, ALONE) for name in ("p/a_timed", "p/b_timed")]
+    place = Script(2)
+    run_notebooks(project, names, place=place)
+    assert {event for event in place.events[:2]} == {("start", name) for name in names}
+
+
+def test_notebooks_together_take_no_more_memory_than_there_is(project):
+    needs = {"p/a": 2500, "p/b": 2000, "p/c": 900, "p/d": 400, "p/e_huge": 9000}
+    for seconds, (name, memory) in enumerate(needs.items()):
+        write(project, name)
+        path = project.published(name) / "results.json"
+        path.parent.mkdir(parents=True)
+        description = {"notebook": name, "parameters": {"profile": "full"}}
+        write_json(path, results(description, wall_s=100 - seconds, peak_memory_mb=memory))
+    place = Script(3)
+    place.memory_mb = 3000
+    summary = run_notebooks(project, list(needs), profile="full", place=place)
+    assert set(statuses(summary).values()) == {"ok"}
+    running: list[str] = []
+    most = 0
+    for what, name in place.events:
+        running.append(name) if what == "start" else running.remove(name)
+        taken = sum(needs[other] for other in running)
+        assert taken <= place.memory_mb or len(running) == 1, running
+        most = max(most, len(running))
+    # the longest first, and beside it what there is room for
+    assert place.started[:3] == ["p/a", "p/d", "p/b"] and most == 2
 
 
 def test_what_is_not_run_is_not_waited_for(project):

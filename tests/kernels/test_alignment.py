@@ -1,0 +1,76 @@
+"""The best fit over all rotations, by superposition of points in their given order."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.transform import Rotation
+
+from invariance.features import MaxFilter
+from invariance.groups import PlaneRotations, Rotations3D
+from invariance.kernels import BestFit, Gaussian, Hyperkernel, Laplacian, Linear, Polynomial
+from invariance.orbits import Extremes, OrbitProducts
+
+GROUPS = [PlaneRotations(), Rotations3D()]
+FINE = {2: PlaneRotations(3600), 3: Rotations3D(degree=40)}
+#: Largest distance of a rotation from the grid's nearest, in radians, halved and squared: what a
+#: maximum over the grid loses of it, relative to the norms.
+LOST = {2: 1e-6, 3: 0.03}
+
+
+def bodies(group, n, seed=0, points=5):
+    return np.random.default_rng(seed).standard_normal((n, points * group._size))
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=repr)
+@pytest.mark.parametrize("points", [1, 2, 3, 6])
+def test_no_rotation_of_a_fine_grid_does_better_and_one_comes_near(group, points):
+    X, Z = bodies(group, 5, points=points), bodies(group, 4, seed=1, points=points)
+    size = group._size
+    grid = FINE[size].act(FINE[size].elements(), Z) @ X.T
+    norms = np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(Z, axis=1)
+    high, low = OrbitProducts(Z, group).reduce(X, Extremes(smallest=True))
+    for found, best in ((high, grid.max(axis=0).T), (-low, -grid.min(axis=0).T)):
+        assert (found >= best - 1e-12 * norms).all()
+        assert (found <= best + LOST[size] * norms).all()
+    assert_allclose(MaxFilter(group, templates=Z, n_components=4).fit_transform(X), high)
+
+
+def test_in_space_it_is_what_scipy_attains():
+    X, Z = bodies(GROUPS[1], 4), bodies(GROUPS[1], 3, seed=1)
+    expected = np.empty((4, 3))
+    for i, x in enumerate(X.reshape(4, -1, 3)):
+        for j, z in enumerate(Z.reshape(3, -1, 3)):
+            expected[i, j] = np.sum(x * Rotation.align_vectors(x, z)[0].apply(z))
+    assert_allclose(BestFit(Linear(), Rotations3D())(X, Z), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=repr)
+@pytest.mark.parametrize("base", [Linear(), Polynomial(3, 0.1), Polynomial(2, 0.1), Gaussian(0.1)])
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+def test_kernels_are_invariant_symmetric_and_at_least_the_plain_ones(group, base):
+    X = bodies(group, 6)
+    kernel = BestFit(base, group)
+    gram = kernel(X)
+    turned = group.act(group.sample(2, 0), X)
+    assert_allclose(kernel(turned[0], turned[1]), gram, rtol=1e-10)
+    assert_allclose(gram, gram.T, rtol=1e-12)
+    assert (gram >= base(X) - 1e-12).all() and kernel.explain(X).way == "alignment"
+    assert_allclose(kernel(X.astype(np.float32)), gram, rtol=1e-3)
+    assert_allclose(BestFit(base, group, side="first")(X), gram, rtol=1e-10)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=repr)
+def test_a_mirror_image_is_no_rotation(group):
+    X = bodies(group, 1, points=6)
+    mirrored = (X.reshape(-1, group._size) * np.r_[-1.0, np.ones(group._size - 1)]).reshape(1, -1)
+    kernel = BestFit(Gaussian(1.0), group)
+    assert kernel(X, mirrored) < 0.9 and kernel(X, group.act(group.sample(1, 0), X)[0]) > 1 - 1e-9
+
+
+@pytest.mark.parametrize("base", [Laplacian(1.0), Hyperkernel(Gaussian(1.0))], ids=repr)
+def test_other_kernels_of_an_infinite_group_are_refused(base):
+    with pytest.raises(TypeError, match="infinitely many"):
+        BestFit(base, Rotations3D())(bodies(GROUPS[1], 3))
+    with pytest.raises(ValueError, match="multiple of 3"):
+        BestFit(Linear(), Rotations3D())(np.ones((2, 4)))
+    assert BestFit(base, Rotations3D(degree=1))(bodies(GROUPS[1], 3)).shape == (3, 3)

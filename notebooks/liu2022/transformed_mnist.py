@@ -42,9 +42,9 @@ run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, n_
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "sizes": (50, 100),
+        "sizes": (30, 60),
         "repetitions": 2,
-        "test size": 100,
+        "test size": 60,
     },
     "full": {
         "sizes": (100, 300, 500, 700, 1000),

@@ -46,14 +46,14 @@ run = Run("mroueh2015/xperm", profile=profile, seed=seed)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "sizes": [10, 100, 1000],
-        "repetitions": 4,
+        "sizes": [10, 50, 200],
+        "repetitions": 3,
         "element counts": [1, 15, 120],
         "element repetitions": 2,
         "per class": 100,
         "n test": 1000,
         "template counts": [1, 5, 25],
-        "bin counts": [1, 5, 25],
+        "bin counts": [1, 25],
         "grid repetitions": 2,
     },
     "full": {

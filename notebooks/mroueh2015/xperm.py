@@ -47,17 +47,19 @@ run = Run("mroueh2015/xperm", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "sizes": [10, 50, 200],
+        "size of the table": 200,
         "repetitions": 3,
         "element counts": [1, 15, 120],
         "element repetitions": 2,
         "per class": 100,
         "n test": 1000,
         "template counts": [1, 5, 25],
-        "bin counts": [1, 25],
+        "bin counts": [1, 5, 25],
         "grid repetitions": 2,
     },
     "full": {
         "sizes": [10, 20, 50, 100, 200, 500, 1000, 1500, 2000],
+        "size of the table": 1000,
         "repetitions": 100,
         "element counts": [1, 2, 5, 10, 20, 40, 60, 80, 100, 120],
         "element repetitions": 20,
@@ -242,9 +244,10 @@ run.figure(
 )
 
 # %%
-at_1000 = sizes.index(1000)
-rls = {name: 100 * curves["rls", name][:, at_1000] for name in LABELS}
-knn = {name: 100 * curves["1-nn", name][:, at_1000] for name in LABELS}
+shown = SETTINGS["size of the table"]
+at = sizes.index(shown)
+rls = {name: 100 * curves["rls", name][:, at] for name in LABELS}
+knn = {name: 100 * curves["1-nn", name][:, at] for name in LABELS}
 run.table(
     [
         {"representation": LABELS[name]}
@@ -254,8 +257,8 @@ run.table(
         }
         for name in LABELS
     ],
-    "accuracy-at-1000",
-    caption="Accuracy at 1,000 training samples per class, mean and standard error.",
+    "accuracy",
+    caption=f"Accuracy at {shown:,} training samples per class, mean and standard error.",
 )
 
 # %% [markdown]

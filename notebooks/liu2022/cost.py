@@ -76,7 +76,7 @@ SETTINGS = {
         "TI-RI, rows and transformations": (80, 20),
         "L-TI, rows and transformations": (40, 2),
         "L-TI-RI, rows and transformations": (40, 2),
-        "images checked": (3, 2),
+        "images checked": (2, 4),
         "matrices": 300,
     },
     "full": {

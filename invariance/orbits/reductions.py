@@ -48,14 +48,6 @@ class Reduction(ABC):
     def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
-    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
-        """Reduce output `which` over a further axis of elements, the second of (p, r, q, ...)."""
-        if xp is np:
-            weights = weights.astype(part.dtype, copy=False)
-        p, r, *rest = part.shape
-        joined = xp.matmul(weights, xp.reshape(part, (p, r, -1)))
-        return xp.reshape(joined, (p, *rest))
-
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         """What `out` and the elements of `part` give together, in place for NumPy."""
         if xp is not np:
@@ -150,9 +142,6 @@ class Extremes(Reduction):
             part = reduce(values, axis=0) if a > 1 else values[0, ...]
             found.append(reduce(part, axis=1) if b > 1 else part[:, 0, :])
         return found
-
-    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
-        return (xp.min if which else xp.max)(part, axis=1)
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         either = xp.minimum if which else xp.maximum

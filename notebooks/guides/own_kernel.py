@@ -124,7 +124,7 @@ assert np.allclose(slow, fast(X))
 #
 # `_tuned` names the positive parameters; their derivatives are computed, also through an average
 # or a best fit. A kernel of scikit-learn keeps its own parameters and is asked whether it is a
-# function of distances: `Average(RBF(), group)` is as fast as `Average(Gaussian(), group)`.
+# function of distances: `Average(RBF(), group)` goes the same way as `Average(Gaussian(), group)`.
 
 # %%
 values = np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + 0.1 * rng.standard_normal(len(X))

@@ -134,10 +134,10 @@ turned = PlaneRotations().act([0.7], X)[0]
 print("change by turning:", np.abs(shape_kernel(turned, X) - shape_kernel(X)).max())
 
 # %% [markdown]
-# `PlaneRotations()` and `Rotations3D()` without a number of nodes choose a rule by themselves, to
-# a stated tolerance. `BestFit` takes the best of some turns instead of their mean. `OnPoints`
-# lets any other group act on all points of a set alike, or on some of their coordinates only: the
-# first may be a label that nothing moves.
+# An average over `PlaneRotations()` or `Rotations3D()`, without a number of nodes, chooses a rule
+# by itself, to a stated tolerance. `BestFit` takes the best of some turns instead of their mean.
+# `OnPoints` lets any other group act on all points of a set alike, or on some of their
+# coordinates only: the first may be a label that nothing moves.
 
 # %%
 best = BestFit(MatchingKernel(Gaussian(1.0)), PlaneRotations(n_nodes=12))
@@ -148,6 +148,31 @@ print(Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), Rotations3D(degree=4))
 
 mirrored = Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), OnPoints(SignFlips(3), 3))
 print(mirrored(in_space).round(3))
+
+# %% [markdown]
+# ## Points that correspond
+#
+# Where the points of all bodies come in one order (markers on a body, atoms of one molecule as it
+# moves), a row of their coordinates is a point like any other, and the best of *all* rotations
+# has a closed form. With $M = \sum_i x_i z_i^\top$ and its singular values $s_1 \ge s_2 \ge s_3$,
+#
+# $$ \max_{g \in SO(3)} \langle x, g z \rangle = s_1 + s_2 + \operatorname{sign}(\det M) \, s_3, $$
+#
+# the superposition of Kabsch (1976). Subtract each body's mean first, and its place does not matter
+# either. A mirror image stays another body.
+
+# %%
+body = rng.standard_normal((1, 5 * 3))
+turned_body = Rotations3D().act(Rotations3D().sample(1, seed), body)[0]
+mirror_image = -body
+pose = BestFit(Gaussian(0.2), Rotations3D())
+print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, mirror_image).round(3))
+print(pose.explain(body))
+
+# %% [markdown]
+# For sets without an order there is no such form: which point belongs to which and how to turn
+# are one question, whose maximum no sort and no decomposition finds. So `BestFit` of a kernel of
+# sets takes rotations that are listed, as above, and refuses all of them.
 
 # %% [markdown]
 # ## Molecules are sets of atoms

@@ -60,7 +60,7 @@ SETTINGS = {
         "templates, bins, components": (500, 50, 24),
         "images of a block": 10_000,
         "widths": [np.inf, 6.0, 4.0, 3.0],
-        "choice size": 10_000,
+        "choice size": 5000,
         "template counts": [1, 5, 10, 25, 50, 100],
         "left size": 1000,
         "left draws": 30,
@@ -238,7 +238,8 @@ def lost_variance(width, seed):
 # ## Which templates?
 #
 # Leave-one-out accuracy of regularised least squares on the first training images decides, with as
-# many images and templates as the largest experiment below has. No test image is at hand here:
+# many templates as the experiments below have, and half the images of the largest. No test image
+# is at hand here:
 # `invariance choose` wrote down what it found, with seed 0, in `notebooks/settings`; a run at full
 # scale reads that and measures with templates and training samples of another seed.
 
@@ -250,7 +251,7 @@ choice_size = SETTINGS["choice size"]
 @run.cache
 def leave_one_out(width, n, seed):
     """Leave-one-out accuracy on the first n training images."""
-    A = pooled(width, 0, chunk, seed)[0][:n].astype(np.float32)
+    A = pooled(width, 0, n, seed)[0].astype(np.float32)
     A -= A.mean(axis=0)
     return 1 - min(rls_by_cholesky(A @ A.T, y[:n], start=1e-5).loo_errors.values())
 

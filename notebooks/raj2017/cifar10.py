@@ -38,6 +38,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
 
 from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
 from invariance.datasets import Dataset, load_cifar10
@@ -67,23 +68,23 @@ seed = run.seed
 settings = {
     "quick": {
         "components": 60,
-        "elements": 6,
+        "elements": (6, 4),  # at full size, and for choosing and for draws of templates
         "templates": (100, 150),  # of the first and the second layer
-        "choosing": {"train": 200, "held": 100, "templates": (60, 100)},
+        "choosing": {"train": 200, "held": 100, "templates": (50, 100)},
         "bandwidths": {"original": (1, 2), "local": (1, 2)},
         "seconds": (0.1, 1),
-        "draws": {"train": 200, "test": 100, "templates": 50, "elements": 4, "number": 3},
+        "draws": {"train": 200, "test": 100, "number": 3},
         "patches": {"templates": 60, "components": 20, "size": 6, "stride": 4, "grid": 2},
         "block": 100,
     },
     "full": {
         "components": 400,
-        "elements": 50,
+        "elements": (50, 25),
         "templates": (10_000, second_templates),
-        "choosing": {"train": 10_000, "held": 5000, "templates": (4000, 6000)},
+        "choosing": {"train": 8000, "held": 4000, "templates": (2000, 4000)},
         "bandwidths": {"original": (0.5, 1, 2), "local": (1, 2, 4)},
         "seconds": (0.1, 0.3, 1),
-        "draws": {"train": 10_000, "test": 10_000, "templates": 2000, "elements": 25, "number": 5},
+        "draws": {"train": 10_000, "test": 10_000, "number": 5},
         "patches": {"templates": 1500, "components": 60, "size": 6, "stride": 2, "grid": 3},
         "block": 5000,
     },
@@ -212,9 +213,9 @@ run.say(
 #
 # $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
 #
-# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second layer
-# is the same again without a group, on top of $\psi$. Least squares sums its normal equations a
-# block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
+# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
+# layer is the same again without a group, on top of $\psi$. Least squares sums its normal equations
+# a block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
 
 
 # %%
@@ -224,11 +225,10 @@ def points(kind, start, stop):
     return rows if kind != "original" else rows @ projection().T
 
 
-def first_layer(kind, multiple, size, *, widths=STATED, r=None, features="fourier", draw=0):
+def first_layer(kind, multiple, size, *, r, widths=STATED, features="fourier", draw=0):
     """A feature map with the bandwidth as a multiple of the median heuristic."""
     unit = median_gamma(points("original", 0, 2000), random_state=seed)
     how = {"gamma": multiple * unit, "random_state": 1000 * draw + seed}
-    r = r or settings["elements"]
     group = None if kind == "original" else LinearMaps(local_maps(widths, r, seed))
     if features == "fourier":
         return OrbitFourier(group, size, form="cos_sin", **how).fit(points(kind, 0, 2))
@@ -252,12 +252,14 @@ def transformed(layer, kind, start, stop):
 # %% [markdown]
 # ## Choosing
 #
-# Bandwidths and regularisation by held-out training images: with fewer images and templates than
-# measured below, but five times the images and three times the templates that an earlier edition of
-# this notebook chose with.
+# Bandwidths and regularisation by held-out training images, with fewer images, templates and
+# elements than measured below, but four times the images that an earlier edition of this notebook
+# chose with. Nystrom features, with landmarks in place of random templates, get a bandwidth of
+# their own.
 
 # %%
 few, held, (s_few, second_few) = settings["choosing"].values()
+r, r_few = settings["elements"]
 BY = f"accuracy on {held:,} training images, {few:,} others to learn from, {s_few:,} templates"
 
 
@@ -269,13 +271,14 @@ def held_out(Z):
 
 
 @run.cache
-def one_layer(kind, multiple):
-    return held_out(transformed(first_layer(kind, multiple, s_few), kind, 0, few + held))
+def one_layer(kind, multiple, features="fourier"):
+    layer = first_layer(kind, multiple, s_few, r=r_few, features=features)
+    return held_out(transformed(layer, kind, 0, few + held))
 
 
 @run.cache
 def two_layers(kind, multiple, seconds):
-    Z = transformed(first_layer(kind, multiple, s_few), kind, 0, few + held)
+    Z = transformed(first_layer(kind, multiple, s_few, r=r_few), kind, 0, few + held)
     return [held_out(second_layer(c, second_few, Z).transform(Z)) for c in seconds]
 
 
@@ -298,34 +301,87 @@ for kind, multiples in settings["bandwidths"].items():
         by=BY,
     )
 
+multiples = (*settings["bandwidths"]["local"], 8)
+nystrom = run.select(
+    "bandwidth and alpha, local, Nystrom",
+    entries(multiples, ALPHAS),
+    scores=lambda: np.ravel([one_layer("local", e, "nystrom") for e in multiples]),
+    by=BY,
+)
+
 # %% [markdown]
-# A few templates are enough to ask two smaller questions below, whether landmarks do as well as
-# random templates, and whether wider densities hurt. For them each kind of feature gets a bandwidth
-# of its own.
+# ## Is it the protocol?
+#
+# The original features involve no group at all, and yet they lie furthest below the paper's. So we
+# vary what the paper leaves open, one thing at a time, on training images: one cosine of a random
+# phase for each template, as in the paper's equation; pixels whitened (ZCA over all 3,072, its
+# eigenvalues kept from zero by a multiple of their mean); mirrored copies of the training images;
+# a squared hinge loss ("linear SVM or RLS") in place of least squares.
 
 # %%
-n_draw, test_draw, s_draw, r_draw, n_draws = settings["draws"].values()
+VARIANTS = (
+    "cosine and sine, ridge regression",
+    "one cosine of a random phase",
+    "whitened pixels, smoothing 0.1",
+    "whitened pixels, smoothing 1",
+    "mirrored training images added",
+    "squared hinge loss",
+)
+
+
+def mirrored(rows):
+    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
+
+
+def whitened(rows, smoothing):
+    """All pixels, decorrelated over the first training images."""
+    values, axes = np.linalg.eigh(np.cov(rows[:few].T))
+    return rows @ (axes / np.sqrt(values + smoothing * values.mean())).astype(np.float32)
 
 
 @run.cache
-def small(features, kind, multiple):
-    layer = first_layer(kind, multiple, s_draw, r=r_draw, features=features)
-    return held_out(transformed(layer, kind, 0, few + held))
+def variant(name, multiple):
+    """Held-out accuracy of original features at the best alpha."""
+    rows, truth = pixels(0, few + held), labels[: few + held]
+    if name.startswith("whitened"):
+        Z = whitened(rows, float(name.split()[-1]))
+    else:
+        Z = rows @ projection().T
+    form = "phase" if "phase" in name else "cos_sin"
+    gamma = multiple * median_gamma(Z[:2000], random_state=seed)
+    layer = OrbitFourier(None, s_few, gamma=gamma, form=form, random_state=seed).fit(Z[:2])
+    Z = layer.transform(Z)
+    if "hinge" in name:
+        machines = (LinearSVC(C=0.5 / (alpha * few), tol=0.01) for alpha in (1e-4, 1e-3))
+        return max(m.fit(Z[:few], truth[:few]).score(Z[few:], truth[few:]) for m in machines)
+    model = BlockRidgeClassifier().partial_fit(Z[:few], truth[:few], classes=classes)
+    if "mirrored" in name:
+        model.partial_fit(layer.transform(mirrored(rows[:few]) @ projection().T), truth[:few])
+    return np.nanmax(model.scores(Z[few:], truth[few:], alphas=ALPHAS))
 
 
-drawn = {
-    (features, kind): run.select(
-        f"bandwidth and alpha, {s_draw:,} templates, {features}, {kind}",
-        entries(multiples, ALPHAS),
-        scores=lambda f=features, k=kind, c=multiples: np.ravel([small(f, k, e) for e in c]),
-        by=f"accuracy on {held:,} training images, {few:,} others to learn from",
-    )
-    for features, kind, multiples in (
-        ("fourier", "original", settings["bandwidths"]["original"]),
-        ("fourier", "local", settings["bandwidths"]["local"]),
-        ("nystrom", "local", (*settings["bandwidths"]["local"], 8)),
-    )
-}
+best_plain = first["original"][0]
+run.select(
+    "variant of the original features",
+    VARIANTS,
+    lambda name: variant(name, best_plain),
+    by=f"accuracy on {held:,} training images, {few:,} others to learn from, {s_few:,} templates",
+)
+scores = run.choices["variant of the original features"].scores
+run.table(
+    [
+        {"original features, one layer": name, "held-out accuracy (%)": f"{100 * score:.1f}"}
+        for name, score in zip(VARIANTS, scores, strict=True)
+    ],
+    "variants",
+    caption=f"{few:,} images to learn from, {s_few:,} templates; standard error "
+    f"{100 * np.sqrt(scores[0] * (1 - scores[0]) / held):.1f}.",
+)
+
+# %% [markdown]
+# Mirrored images and cosine with sine help by a point or two each, whitening hurts and the loss
+# does not matter. Mirrored images are not in the paper's protocol ("50k / 10k"), so we leave them
+# out of its rows. Nothing here is worth the eight points that are missing.
 
 # %% [markdown]
 # ## One step beyond: orbit statistics of image patches
@@ -350,10 +406,6 @@ def patch_features(multiple, templates):
     how = {"size": size, "stride": stride, "grid": grid, "n_patches": 50_000}
     pooling = PatchPooling(psi, (32, 32, 3), block_bytes=2**27, random_state=seed, **how)
     return pooling.fit(pixels(0, min(5000, n_train)))
-
-
-def mirrored(rows):
-    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
 
 
 def orbit_statistics(fitted, start, stop):
@@ -406,7 +458,7 @@ def test_accuracies(layers, alphas, kind):
 def table_row(kind, first, second):
     """Test accuracies with one layer and with two."""
     sizes = settings["templates"]
-    bottom = first_layer(kind, first[0], sizes[0])
+    bottom = first_layer(kind, first[0], sizes[0], r=r)
     top = second_layer(second[0], sizes[1], transformed(bottom, kind, 0, min(2000, n_train)))
     return test_accuracies([bottom, top], [first[1], second[1]], kind)
 
@@ -433,10 +485,14 @@ patch_accuracy = with_patches(*patches)
 #
 # A run at full size takes long, so it is made once. How much another draw of templates would change
 # it is measured with fewer of them, which is on the safe side: the spread over draws falls as
-# templates are added. One pass gives all draws, side by side.
-
+# templates are added. One pass gives all draws, side by side. The same draws answer two smaller
+# questions of section 4.3: whether landmarks do as well as random templates, and whether wider
+# densities hurt.
 
 # %%
+n_draw, test_draw, n_draws = settings["draws"].values()
+
+
 def accuracy_of(Z, alpha):
     """Per cent of test images right after learning from the first images."""
     model = BlockRidgeClassifier(alpha, dtype="float32")
@@ -444,7 +500,7 @@ def accuracy_of(Z, alpha):
     return 100 * model.score(Z[n_draw:], labels[n_train : n_train + test_draw])
 
 
-def features_drawn(layer, kind):
+def features_fewn(layer, kind):
     return np.concatenate(
         [
             transformed(layer, kind, 0, n_draw),
@@ -456,8 +512,8 @@ def features_drawn(layer, kind):
 @run.cache
 def draws(kind, choice, widths=STATED):
     """Accuracies of random Fourier features, one for each draw of templates."""
-    layer = first_layer(kind, choice[0], n_draws * s_draw, widths=widths, r=r_draw)
-    Z = features_drawn(layer, kind).reshape(n_draw + test_draw, 2, n_draws, s_draw)
+    layer = first_layer(kind, choice[0], n_draws * s_few, widths=widths, r=r_few)
+    Z = features_fewn(layer, kind).reshape(n_draw + test_draw, 2, n_draws, s_few)
     Z *= np.sqrt(np.float32(n_draws))  # each draw is a feature map of its own
     return np.array(
         [accuracy_of(Z[:, :, i].reshape(len(Z), -1), choice[1]) for i in range(n_draws)]
@@ -469,9 +525,9 @@ def draws_of_landmarks(choice):
     """The same with training images in place of random templates."""
     found = []
     for draw in range(n_draws):
-        how = {"r": r_draw, "features": "nystrom", "draw": draw}
-        layer = first_layer("local", choice[0], s_draw, **how)
-        found.append(accuracy_of(features_drawn(layer, "local"), choice[1]))
+        how = {"r": r_few, "features": "nystrom", "draw": draw}
+        layer = first_layer("local", choice[0], s_few, **how)
+        found.append(accuracy_of(features_fewn(layer, "local"), choice[1]))
     return np.array(found)
 
 
@@ -481,10 +537,10 @@ WIDER = {
     "translations": (1, 1, 2),
     "all three": (2, 2, 2),
 }
-stated = draws("local", drawn["fourier", "local"])
-plain = draws("original", drawn["fourier", "original"])
-landmarks = draws_of_landmarks(drawn["nystrom", "local"])
-wider = {name: draws("local", drawn["fourier", "local"], widths) for name, widths in WIDER.items()}
+stated = draws("local", first["local"])
+plain = draws("original", first["original"])
+landmarks = draws_of_landmarks(nystrom)
+wider = {name: draws("local", first["local"], widths) for name, widths in WIDER.items()}
 run.table(
     [
         {"features": name, "accuracy (%)": "{:.2f} ± {:.2f}".format(*mean_se(found))}
@@ -497,7 +553,7 @@ run.table(
         }.items()
     ],
     "draws",
-    caption=f"Test accuracy, {n_draw:,} images to learn from, {s_draw:,} templates, {r_draw} "
+    caption=f"Test accuracy, {n_draw:,} images to learn from, {s_few:,} templates, {r_few} "
     f"elements: mean and standard error over {n_draws} draws of templates, and the difference from "
     "the stated densities draw by draw.",
 )
@@ -544,12 +600,13 @@ ax.plot(
 gains = [local - original for original, local in zip(*results.values(), strict=True)]
 ax.set(
     xticks=[1, 2],
+    xlim=(0.95, 2.01),
     xlabel="layers",
     ylabel="test accuracy (%)",
     title=f"Local averages gain {gains[0]:.1f} and {gains[1]:.1f} points"
     + (", patches of photographs" if run.quick else ""),
 )
-label_ends(ax, room=0.55)
+label_ends(ax)
 run.figure(
     fig,
     "table3",
@@ -562,13 +619,23 @@ run.figure(
 
 # %% [markdown]
 # ## What the paper states
+#
+# Both rows fall short of the printed numbers, the original features by more than the local ones.
+# The order of the rows is another matter: it is judged by the spread of a draw of templates.
 
 # %%
 if not run.quick:
-    says = f"a draw of templates, from {n_draws} draws of {s_draw:,}"
+    says = f"a draw of templates, from {n_draws} draws of {s_few:,}"
+    best_variant = 100 * (max(scores) - scores[0])
+    notes = {
+        "original": "on training images nothing that the paper leaves open and we tried gains more "
+        f"than {best_variant:.1f} points: mirrored images, random phases, whitening, squared hinge",
+        "local": f"averaging gains {gains[0]:.1f} and {gains[1]:.1f} points over plain features "
+        "(paper: 3.2 and 4.5), from a lower start",
+    }
     for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
-        se = [spread[kind]] * 2
-        run.claim(claim, value=results[kind], se=se, repetitions=1, spread=says)
+        how = {"se": [spread[kind]] * 2, "repetitions": 1, "spread": says, "note": notes[kind]}
+        run.claim(claim, value=results[kind], **how)
     run.claim(
         "raj2017/table3-order",
         order=[
@@ -582,11 +649,28 @@ if not run.quick:
             for kind, name in (("original", "RF"), ("local", "LGIKA"))
             for i, layers in enumerate(("1 layer", "2 layers"))
         },
+        note=f"error of each number: the spread of {says}",
     )
-    run.claim("raj2017/cifar-nystrom-same", samples=landmarks - stated, spread=f"{n_draws} draws")
+    run.claim(
+        "raj2017/cifar-nystrom-same",
+        samples=landmarks - stated,
+        spread=f"{n_draws} draws",
+        note=f"with {s_few:,} of either, landmarks have {landmarks.mean():.1f} % right and random "
+        f"templates {stated.mean():.1f} %; their best bandwidths are {nystrom[0]:g} and "
+        f"{first['local'][0]:g} times the median heuristic: landmarks follow a narrower kernel",
+    )
     run.claim(
         "raj2017/cifar-wider-hurts",
         order=[f"stated > {name}" for name in wider],
         scores={"stated": stated, **wider},
         paired=True,
+        note="the paper says neither how much wider nor in which unit it shifts (pixels here); "
+        "notebook local_group scans each density to ten times its width and more",
     )
+
+# %% [markdown]
+# **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
+# second layer; images transformed in place of templates; translations in pixels, a unit that the
+# paper does not give (notebook `local_group` tries others). What is missing is missing before any
+# group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without random
+# features, stayed below the number printed for 10,000 of them, at every usual normalisation.

@@ -60,7 +60,7 @@ SETTINGS = {
         "orders": [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
         "top": 400,
         "sizes": [200, 400, 800, 1600, 3200, 6400],
-        "repetitions": 100,
+        "repetitions": 40,
     },
 }[profile]
 

@@ -139,7 +139,7 @@ def _write_source(material: Material, source: Path) -> Book:
     contents = {"papers/index": [f"papers/{paper.key}" for paper in material.papers]}
     contents["about"] = ["costs"]
     contents["api/index"] = [f"api/{module}" for module in public()]
-    groups = {"compare": "compare/index", "guides": "guides/index"}
+    groups = {name: f"{name}/index" for name in ("compare", "beyond", "guides")}
     for paper in material.papers:
         groups[paper.key] = f"papers/{paper.key}"
         title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")
@@ -278,8 +278,8 @@ def _prune(site: Path) -> None:
         )
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
         page = "".join(parts)
-        for pattern, left in _SPARED:
-            page = pattern.sub(left, page)
+        for spared, left in _SPARED:
+            page = spared.sub(left, page)
         if "_modules" in path.parts:
             page = _METHOD.sub(r"\1", _LINES.sub(r"\1", page))
         path.write_text(page, encoding="utf-8")

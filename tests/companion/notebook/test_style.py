@@ -122,6 +122,9 @@ def test_labels_stand_at_the_ends_of_their_lines_and_apart():
     assert np.diff(levels).min() >= 0.055 - 1e-9 and axes.get_xlim()[1] > 10
     end, _ = (axes.transData + axes.transAxes.inverted()).transform((10, 5.0))
     assert end < axes.texts[-1].get_position()[0] < end + 0.05
+    style.label_ends(axes, room=0.5)
+    end, _ = (axes.transData + axes.transAxes.inverted()).transform((10, 5.0))
+    assert end < 0.7 and end < axes.texts[-1].get_position()[0] < end + 0.05
     plt.close(figure)
 
 

@@ -137,7 +137,7 @@ def test_without_script_and_printed_all_is_there(browser, site):
     [
         ("GroupCDF", r"api/invariance\.features\.GroupCDF\.html"),
         ("theorem 3", r"(papers/mroueh2015\.html#claim-mroueh2015-theorem3|mroueh2015/theorem3)"),
-        ("QM7", r"(raj2017/quantum_machine|compare/molecules|papers/raj2017)"),
+        ("QM7", r"(raj2017/quantum_machine|compare/molecules|beyond/qm7|papers/raj2017)"),
     ],
 )
 def test_search_finds_the_right_page_first(browser, site, words, first):

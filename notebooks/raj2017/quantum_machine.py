@@ -486,11 +486,13 @@ def fourier_errors(matrices, sigma, jobs, n, seed):
 @run.cache
 def nystrom_errors(matrices, sigma, jobs, n, seed):
     """As `fourier_errors`."""
-    landmarks = [landmarks_of(matrices, fold, n, seed) for fold in range(5)]
-    fold_of = np.repeat(np.arange(5), [len(each) for each in landmarks])
+    tested = {k for k, *_ in jobs}
+    used = [fold for fold in range(5) if tested != {fold}]  # whose molecules train some model
+    landmarks = [landmarks_of(matrices, fold, n, seed) for fold in used]
+    fold_of = np.repeat(used, [len(each) for each in landmarks])
     landmarks, errors = np.concatenate(landmarks), {}
     rows = kernel_rows(matrices, sigma, landmarks, n, seed)
-    for k in sorted({k for k, *_ in jobs}):
+    for k in sorted(tested):
         mine = fold_of != k
         Z = nystrom_features(gaussian(sigma)(landmarks[mine]), rows[mine])
         for tau in {tau for fold, tau, _ in jobs if fold == k}:

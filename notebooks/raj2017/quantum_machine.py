@@ -78,8 +78,8 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 # - For each test fold, all parameters of a row are chosen together by the mean absolute error over
 #   the other four folds, each predicted by a model that saw neither it nor the test fold, on 300
 #   molecules of every fold. (A root mean square would choose for methane, as we shall see.)
-#   `invariance choose` did that, with templates of seed 0, and wrote it down: at no point did it
-#   have an energy of the fold that the parameters are for.
+#   `invariance choose` did that, with templates of seed 0, and wrote it down; no choice for a fold
+#   used an energy of that fold.
 # - Measured at full size with the templates, numberings and landmarks of another seed.
 
 
@@ -773,13 +773,13 @@ if stand_in is None:
 # %% [markdown]
 # ## Where we differ
 #
-# - The paper quotes the rows "sorted, GP" and "random Coulomb" from Montavon et al. (2012); here they
-#   are computed. GP rows are ridge regression with the kernel, a Gaussian process's mean.
+# - The paper quotes the rows "sorted, GP" and "random Coulomb" from Montavon et al. (2012); here
+#   they are computed. GP rows are ridge regression with the kernel, a Gaussian process's mean.
 # - It has 10,000 templates and landmarks. There are only 7,165 molecules: our landmarks are all
 #   training molecules, or 10,000 renumbered ones for local features.
 # - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours
-#   is by mean absolute error and on a fifth of the molecules. With a root mean square, methane would
-#   choose for the four folds in whose training set it is.
+#   is by mean absolute error and on a fifth of the molecules. With a root mean square, methane
+#   would choose for the four folds in whose training set it is.
 # - The Laplacian kernel of sorted matrices, the last row of the table, needs no invariance beyond
 #   sorting and errs far less than every Gaussian row. On this task the kernel's shape is worth more
 #   than averaging; `beyond/qm7` goes on from there.

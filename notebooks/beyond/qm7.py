@@ -322,5 +322,5 @@ run.say(
 # %% [markdown]
 # What did not help, tried on training molecules of the first fold: a Gaussian kernel of the set
 # kernel's own distance (the papers' second layer), alone or added; a Laplacian kernel on bags of
-# bonds, added or multiplied; triangles with half or twice their weight; two rounds of neighbours. Two
-# widths of kernel at once gain less than a hundredth of the error.
+# bonds, added or multiplied; triangles with half or twice their weight; two rounds of neighbours.
+# Two widths of kernel at once gain less than a hundredth of the error.

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..parameters import Array, ParameterError, Whole
 from .base import GROUP, Transformations
+from .borrowed import Borrowed, of_group
 
 __all__ = ["OnPoints"]
 
 
-class OnPoints(Transformations):
+class OnPoints(Borrowed):
     """Any transformations of points, acting on all points of a set alike.
 
     A row of m ``n_coordinates`` numbers, or a padded set (m, n_coordinates), is m points. Missing
@@ -73,34 +74,12 @@ class OnPoints(Transformations):
                 f"n_coordinates={self.n_coordinates}, coordinates={self.coordinates!r}"
             )
 
-    @property
-    def unitary(self) -> bool:  # type: ignore[override]
-        return self.group.unitary
-
-    @property
-    def linear(self) -> bool:  # type: ignore[override]
-        return self.group.linear
-
-    @property
-    def preserves_l1(self) -> bool:  # type: ignore[override]
-        return self.group.preserves_l1
-
-    @property
-    def is_group(self) -> bool:  # type: ignore[override]
-        return self.group.is_group
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        return self.group.symmetric
-
-    @property
-    def one_sided(self) -> bool:
-        return self.group.one_sided
-
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return self.group.order
+    unitary = of_group("unitary")
+    linear = of_group("linear")
+    preserves_l1 = of_group("preserves_l1")
+    is_group = of_group("is_group")
+    symmetric = of_group("symmetric")
+    one_sided = of_group("one_sided")
 
     def moves_points(self, size: int) -> list[int] | None:
         return self._moved() if size == self.n_coordinates else None
@@ -111,26 +90,8 @@ class OnPoints(Transformations):
             return None
         return OnPoints(finer, self.n_coordinates, coordinates=self.coordinates)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return self.group.sample(n_samples, rng)
-
-    def elements(self) -> NDArray[Any]:
-        self._check()
-        return self.group.elements()
-
-    def weights(self) -> NDArray[Any] | None:
-        self._check()
-        return self.group.weights()
-
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        self._check()
-        return self.group.quadrature()
-
     def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         return self.group.relative_rule()
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        return self.group._check_elements(elements)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         if X.shape[1] % self.n_coordinates:

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..deprecation import renamed_parameters
 from ..parameters import Array, ParameterError, short
 from .base import GROUP, Transformations
+from .borrowed import Borrowed
 
 __all__ = ["Projected"]
 
 
 @renamed_parameters(transformations="group")
-class Projected(Transformations):
+class Projected(Borrowed):
     """Transformations followed by a projection on the rows of a matrix.
 
     A kernel of distances or inner products sees only the span of the transformed points. Where a
@@ -58,29 +59,6 @@ class Projected(Transformations):
     def shape(self) -> tuple[int, ...] | None:
         self._check()
         return self.group.shape
-
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return self.group.order
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return self.group.sample(n_samples, rng)
-
-    def elements(self) -> NDArray[Any]:
-        self._check()
-        return self.group.elements()
-
-    def weights(self) -> NDArray[Any] | None:
-        self._check()
-        return self.group.weights()
-
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        self._check()
-        return self.group.quadrature()
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        return self.group._check_elements(elements)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         components = np.asarray(self.components, dtype=X.dtype)

@@ -11,7 +11,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from math import comb
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..groups import Transformations
 from ..groups.abilities import ability
 from ..kernel_matrix import takes_sets
 from ..orbits import Explanation, Form, OrbitProducts, row_blocks
-from ..orbits.choose import rate
+from ..orbits.choose import by_the_clock
 from ..orbits.closed import least_matching
 from ..orbits.derivatives import (
     BOUNDS,
@@ -237,14 +236,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         >>> 0 < Gaussian().explain(np.ones((1000, 3))).seconds < 10
         True
         """
-        Y = X if Y is None else Y
-        first, second = np.asarray(X), np.asarray(Y)
-        self(first[:64], second[:64])  # what a first call costs more
-        start = perf_counter()
-        self(first[:64], second[:64])
+        first, second = np.asarray(X), np.asarray(X if Y is None else Y)
         pairs = max(1, len(first) / 64) * max(1, len(second) / 64)
-        seconds = pairs * (perf_counter() - start)
-        return Explanation("evaluation", seconds * rate("float64"), 0.0, seconds, {})
+        return by_the_clock(lambda: self(first[:64], second[:64]), pairs)
 
     def is_stationary(self) -> bool:
         return False

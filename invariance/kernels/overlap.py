@@ -13,7 +13,7 @@ from ..array_api import numpy_only
 from ..config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
-from ..orbits.choose import rate
+from ..orbits.choose import rate, warn_long
 from ..orbits.engine import mirror
 from ..orbits.foreign import as_function
 from ..parameters import OneOf, ParameterError
@@ -112,6 +112,11 @@ class OverlapFit(OrbitKernel):
     def _gram(self, X: Array, Y: Array | None) -> Array:
         overlaps, other = self._shifts(X.shape[1]), X if Y is None else Y
         gram = np.empty((len(X), len(other)), np.result_type(X, other))
+        warn_long(
+            gram.size * overlaps.operations,
+            f"OverlapFit: {len(X)} x {len(other)} pairs",
+            "verbose=1 shows progress. Cheaper: a smaller max_shift, or BestFit",
+        )
         second = overlaps.prepared(other)
         bytes_per_row = overlaps.bytes_per_pair * len(other)
         blocks = list(row_blocks(len(X), bytes_per_row, block_bytes_of(self.block_bytes) / 2))
@@ -124,7 +129,7 @@ class OverlapFit(OrbitKernel):
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         n, overlaps = len(X) * len(X if Y is None else Y), self._shifts(X.shape[1])
-        operations = n * overlaps.bytes_per_pair * 40.0
+        operations = n * overlaps.operations
         return Explanation(
             "correlation of overlaps",
             operations,
@@ -149,6 +154,8 @@ class _Overlaps:
         self.sizes = np.rint(self._at_shifts(frame, frame)[0, 0])
         self.frame = frame
         self.bytes_per_pair = 8 * (3 * self.grid[0] * self.grid[1] + 4 * len(pairs)) * shape[2]
+        #: Of a pair, measured.
+        self.operations = 40.0 * self.bytes_per_pair
 
     def _spectra(self, images: Array) -> Array:
         return np.asarray(fft.rfft2(images, self.grid, axes=(1, 2)))

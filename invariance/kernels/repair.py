@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernel_matrix import check_points, kernel_matrix
+from ..orbits.choose import Explanation, by_the_clock
 from ..parameters import Has, OneOf, ParameterError, Text, Whole, check_parameters
 from .diagnostics import largest_definite, square
 
@@ -175,6 +176,13 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __init__(self, kernel: Any = "linear", repair: str | None = "clip"):
         self.kernel = kernel
         self.repair = repair
+
+    def explain(self, X: Any) -> Explanation:
+        """What `fit` to points X will cost: as the kernel says, or by the clock for 64 points."""
+        check_parameters(self)
+        if hasattr(self.kernel, "explain"):
+            return self.kernel.explain(X)  # type: ignore[no-any-return]
+        return by_the_clock(lambda: kernel_matrix(self.kernel, X[:64]), (len(X) / 64) ** 2)
 
     def fit(self, X: ArrayLike, y: Any = None) -> GramTransformer:
         """Evaluate the kernel on training points of shape (n, d), and fit the repair to it.

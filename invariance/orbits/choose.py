@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "choose", "offered", "rate", "warn_long"]
+__all__ = ["Explanation", "by_the_clock", "choose", "offered", "rate", "warn_long"]
 
 #: Ways that some groups and kernels have; `Product` is always there.
 WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
@@ -134,6 +136,15 @@ def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64"
     warnings.warn(
         f"{what} will take about {minutes:.2g} minutes on a core. {cheaper}", stacklevel=level
     )
+
+
+def by_the_clock(once: Callable[[], Any], times: float) -> Explanation:
+    """What so many times the work of a call will cost, from a second call of it."""
+    once()  # what a first call costs more
+    start = time.perf_counter()
+    once()
+    seconds = max(1.0, times) * (time.perf_counter() - start)
+    return Explanation("evaluation", seconds * rate("float64"), 0.0, seconds, {})
 
 
 @cache

@@ -202,7 +202,7 @@ class Superposed(_Closed):
         largest = self.problem.parts[0].group.largest_inner
         parts: list[Array | None] = [largest(X, Y)]
         if self.problem.reduction.n_outputs > 1:
-            parts.append(-largest(X, -Y) if self.lowest(X, norm) else None)
+            parts.append(-np.asarray(largest(X, -Y)) if self.lowest(X, norm) else None)
         return self.sent(parts, others, terms)
 
     def operations(self, n: int, m: int) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_api import namespace
+from .correlation.workspace import Workspace
 from .reductions import Extremes
 from .way import Problem, Run, Way, beside, largest_norm, row_blocks, together
 
@@ -19,9 +20,11 @@ Array = NDArray[Any]
 
 #: First points and moved second points of a tile: wide enough for the matrix product to run at full
 #: speed, small enough for what follows to find the values in cache.
-_ROWS, _COLUMNS = 256, 2048
+_ROWS, _COLUMNS = 512, 1024
 #: The same where a kernel is evaluated, which has costs of its own at every call.
 _EVALUATED = 1024, 8192
+#: First points whose products take as long as a copy of the features, measured.
+_REPAID = 600
 
 
 class Product(Way):
@@ -44,9 +47,10 @@ class Product(Way):
         if problem.evaluate is not None:
             return
         self.skips = int(np.argmin(problem.shown / problem.shape[:2]))
-        support = problem.support
-        # Leaving features out costs a copy, which a few of them do not repay.
-        if support is not None and support.mean() < 0.9:
+        support, n = problem.support, np.inf if problem.boxes is None else len(problem.boxes)
+        # Leaving features out costs a copy, which a few of them, or few first points, do not repay.
+        share = 1.0 if support is None else float(support.mean())
+        if support is not None and share < 0.9 and n * (1 - share) > _REPAID * share:
             # Features along that axis, so that those of a range of rows or columns are a slice.
             if problem.form.linear:  # points as they are, channels last
                 support = np.moveaxis(support, 0, -1)
@@ -68,9 +72,10 @@ class Product(Way):
         return max(1, int(self.problem.block_bytes / 2 // per_element))
 
     def pieces(self, m: int) -> int:
-        # At least 64 columns at a time, however many transformations: these come in blocks too.
+        # Transformations come in blocks too: each is made once where outputs are cheap to merge.
         fitting = self._fitting(1)
-        return -(-m // max(min(64, fitting), fitting // len(self.elements)))
+        fewest = 64 if self.problem.reduction.tail else fitting
+        return -(-m // max(min(fewest, fitting), fitting // len(self.elements)))
 
     def row_step(self, width: int) -> int:
         item, problem = self.problem.dtype.itemsize, self.problem
@@ -149,12 +154,13 @@ class Product(Way):
             some = slice(seen[0], seen[-1] + 1) if len(seen) else slice(0)
             own = np.ascontiguousarray(own[:, some])
         own = problem.send(own)
+        space = Workspace(own.dtype) if xp is np and problem.evaluate is None else None
         if reduction.extreme and not self.lowest(X, norm):
             reduction = Extremes()
         outputs: list[Any] = []
         done = -1  # up to which second point some elements are in already
         for which, weights, matrix in tiles:
-            values = self._values(own, matrix, some)
+            values = self._values(own, matrix, some, space)
             values = xp.reshape(values, (1, own.shape[0], weights.shape[1], -1))
             parts = reduction.of(values, weights, problem.applied, xp)
             if len(tiles) == 1:
@@ -170,10 +176,12 @@ class Product(Way):
             done = which.start
         return [*outputs, *[None] * (problem.reduction.n_outputs - len(outputs))]
 
-    def _values(self, own: Any, matrix: Any, some: slice) -> Any:
+    def _values(self, own: Any, matrix: Any, some: slice, space: Workspace | None) -> Any:
         if self.problem.evaluate is not None:
             return self.problem.evaluate(own, matrix)
-        return own @ matrix[:, some].T
+        if space is None:
+            return own @ matrix[:, some].T
+        return np.matmul(own, matrix[:, some].T, out=space.array("values", len(own), len(matrix)))
 
     def operations(self, n: int, m: int) -> float:
         values = float(n) * m * len(self.elements)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .form import Form
+from ..array_api import like, on_cpu, on_host
+from .form import INNER, Form
 
 __all__ = ["Extremes", "Histogram", "Moments", "Reduction", "WeightedMean"]
 
@@ -47,14 +48,6 @@ class Reduction(ABC):
     @abstractmethod
     def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
-
-    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
-        """Reduce output `which` over a further axis of elements, the second of (p, r, q, ...)."""
-        if xp is np:
-            weights = weights.astype(part.dtype, copy=False)
-        p, r, *rest = part.shape
-        joined = xp.matmul(weights, xp.reshape(part, (p, r, -1)))
-        return xp.reshape(joined, (p, *rest))
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         """What `out` and the elements of `part` give together, in place for NumPy."""
@@ -151,9 +144,6 @@ class Extremes(Reduction):
             found.append(reduce(part, axis=1) if b > 1 else part[:, 0, :])
         return found
 
-    def join(self, part: Any, weights: Any, which: int, xp: Any = np) -> Any:
-        return (xp.min if which else xp.max)(part, axis=1)
-
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         either = xp.minimum if which else xp.maximum
         return either(out, part, out=out) if xp is np else either(out, part)
@@ -193,6 +183,9 @@ class Histogram(Reduction):
         return (2 * self.n_bins + 1,)
 
     def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+        if xp is not np and on_cpu(values):  # libraries have no histograms of many pairs at once
+            host = [on_host(A, "Histogram") for A in (form.value(values, xp), weights)]
+            return [like(A, values) for A in self.of(host[0].copy(), host[1], INNER)]
         if xp is not np:
             values = form.value(values, xp) * (self.n_bins / self.half_width)
             weights = weights[:, None, :, None]

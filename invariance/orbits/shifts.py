@@ -113,7 +113,14 @@ class Shifts(Way):
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         if self.problem.target is not None:
             return max(1, int(self._tile_pairs() // min(64, width * self._n_before())))
-        return int(np.clip(budget // per_row, 8, correlation.n_first))
+        most, tile = correlation.n_first, 2 * correlation.cache_bytes
+        if not self.problem.reduction.extreme:  # all of `before` go into one tile
+            numbers = 2 * len(correlation.rows) * len(correlation.frequencies)
+            while (
+                most > 8 and most * self._n_before() * self.problem.dtype.itemsize * numbers > tile
+            ):
+                most //= 2
+        return int(np.clip(budget // per_row, 8, most))
 
     def _tile_pairs(self) -> float:
         """How many pairs another library computes at once: all shifts of them, a few times over."""
@@ -138,12 +145,18 @@ class Shifts(Way):
         return self.correlation.spectra(self.padded_second(points))
 
     def moved(self, Y: Array) -> Array:
-        """Second points after `before`, shape (r, m, d)."""
-        moved = Y[None] if self.before is None else self.before.group.act(self.before.rule[0], Y)
-        return moved.reshape(len(moved), *Y.shape)
+        """Second points after `before`, shape (m, r, d): those of a point are neighbours."""
+        if self.before is None:
+            return Y[:, None]
+        moved = self.before.group.act(self.before.rule[0], Y).reshape(-1, *Y.shape)
+        return np.ascontiguousarray(moved.swapaxes(0, 1))
 
     def terms(self, moved: Array, offsets: Array | None) -> tuple[Array | None, Array | None]:
-        """What is added for each moved point; what is subtracted for each shift of it."""
+        """What is added for each moved point; what is subtracted for each shift of it.
+
+        ``moved`` has shape (m, r, d).
+        """
+        offsets = None if offsets is None else offsets[:, None]
         if self.cyclic or not self.problem.form.distance:
             terms = self.problem.column_terms(moved, offsets)
             return (None if terms is None else terms.ravel()), None
@@ -152,7 +165,7 @@ class Shifts(Way):
         norms = self.correlation.every(self.pad(frame), self._spectra(points**2))
         halves = norms[:, :, :, 0] / 2
         if offsets is not None:
-            halves -= np.tile(offsets, len(moved)).astype(halves.dtype)
+            halves -= np.repeat(offsets, moved.shape[1]).astype(halves.dtype)
         return None, halves
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
@@ -174,6 +187,8 @@ class Shifts(Way):
             for part in parts:
                 part[h] = None
         weights, send = self.correlation.in_tile_order(self.grid_weights), self.problem.send
+        if self.before is not None:
+            weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
         if self.problem.target is not None:
             matrices = [send(A) for A in self.correlation.matrices()]
             spectra = self.correlation.second_arrays(spectra, self.problem.target), matrices
@@ -194,10 +209,9 @@ class Shifts(Way):
             for i, part in enumerate(parts):
                 if part is None:
                     continue
-                if self.before is not None:
-                    shape = len(X), len(self.before.rule[0]), -1, *reduction.tail
-                    weights = self.problem.send(self.before.rule[1])
-                    part = reduction.join(xp.reshape(part, shape), weights, i, xp)
+                if self.before is not None and reduction.extreme:
+                    part = xp.reshape(part, (len(X), -1, self._n_before()))
+                    part = (xp.min if i else xp.max)(part, axis=2)
                 if self.after is not None and not reduction.extreme:
                     part *= float(weight)
                 out = outputs[i]
@@ -225,19 +239,25 @@ class Shifts(Way):
             return None if terms is None else terms[:, None]
         return rows[None, :] if terms is None else terms[:, None] + rows[None, :]
 
+    def _together(self, values: Any) -> Any:
+        """A tile (a, points moved by `before`, b, n) with the moves among the elements."""
+        a, _, b, n = values.shape
+        return self.problem.xp.reshape(values, (a, -1, self._n_before() * b, n))
+
     def _reduced(self, first: Array, prepared: Any, row_terms: Array | None) -> list[Any]:
         spectra, _, of_shifts, weights, _ = prepared
-        m, n, reduction = spectra[0].shape[1], len(first), self.problem.reduction
+        reduction, r = self.problem.reduction, self._n_before()
+        m, n = spectra[0].shape[1], len(first)
         out: list[Array] = [
-            np.empty((m, n, *reduction.tail), self.problem.dtype)
+            np.empty((m // r, n, *reduction.tail), self.problem.dtype)
             for _ in range(reduction.n_outputs)
         ]
         pairs = self._of_pairs(prepared, row_terms)
         pairs = None if pairs is None else np.broadcast_to(pairs, (m, n))
-        for some, values in self.correlation.values(first, spectra, of_shifts, pairs):
-            parts = reduction.of(values, weights, self.problem.applied)
+        for some, values in self.correlation.values(first, spectra, of_shifts, pairs, r):
+            parts = reduction.of(self._together(values), weights, self.problem.applied)
             for whole, part in zip(out, parts, strict=True):
-                whole[some] = part
+                whole[some.start // r : some.stop // r] = part
         return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]
 
     def _parts_arrays(
@@ -250,6 +270,8 @@ class Shifts(Way):
         n_extremes = 1 + minimum if reduction.extreme else 0
         own = self.correlation.first_arrays(first, weights)
         step = max(1, int(self._tile_pairs() // len(first)))
+        if not n_extremes:
+            step = max(1, step // self._n_before()) * self._n_before()
         tiles: list[list[Any]] = []
         for some, values in self.correlation.values_arrays(
             xp, own, second, matrices, of_shifts, step, n_extremes
@@ -262,7 +284,9 @@ class Shifts(Way):
             else:
                 if pairs is not None:
                     values = values + added[None, :, None, :]
-                tiles.append(reduction.of(values, weights, self.problem.applied, xp))
+                tiles.append(
+                    reduction.of(self._together(values), weights, self.problem.applied, xp)
+                )
         parts = [
             tile[0] if len(tile) == 1 else xp.concat(tile)
             for tile in map(list, zip(*tiles, strict=True))

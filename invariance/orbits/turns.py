@@ -62,7 +62,7 @@ class Turns(Product):
     def _shares(self, weights: Array) -> Array:
         return np.tile(weights, 4) / 4
 
-    def _values(self, own: Any, matrix: Any, some: slice) -> Any:
+    def _values(self, own: Any, matrix: Any, some: slice, space: Any) -> Any:
         return self.turns.values(own, matrix, 1 + int(self.problem.first_terms), self.problem.xp)
 
     def operations(self, n: int, m: int) -> float:

@@ -13,24 +13,25 @@
 #
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
-# Ten to a thousand labelled digits, as many of each class, and one piece of knowledge: a digit that is shifted by up to
-# two pixels or turned by fifteen degrees stays the same digit. Every method gets exactly this set of $25 \times 3 = 75$
-# transformations and nothing else. It is no group, and interpolated rotations are not unitary: the
-# setting of *local* invariance.
+# Ten to a thousand labelled digits, as many of each class, and one piece of knowledge: a digit
+# that is shifted by up to two pixels or turned by fifteen degrees stays the same digit. Every
+# method gets exactly this set of $25 \times 3 = 75$ transformations and nothing else. It is no
+# group, and interpolated rotations are not unitary: the setting of *local* invariance.
 #
-# Spectral averaging (Soleymani et al. 2025) is not among the methods. It needs a manifold with known
-# eigenfunctions on which a finite group acts by isometries; images are points of $\mathbb{R}^{784}$, drawn from no
-# distribution that anybody could write down.
+# Spectral averaging (Soleymani et al. 2025) is not among the methods. It needs a manifold with
+# known eigenfunctions on which a finite group acts by isometries; images are points of
+# $\mathbb{R}^{784}$, drawn from no distribution that anybody could write down.
 #
 # ## The protocol
 #
 # - Test: 500 images drawn anew for each draw of the training images; accuracy.
-# - Every representation is followed by the same learner, regularised least squares on $\pm 1$ labels, its penalty chosen by
-#   leave-one-out, and so are bandwidths and kernels. With one image a class leave-one-out can choose nothing: all
-#   choices are equally wrong, and the squared error breaks the tie. The tangent distance has neighbours by nature and keeps them.
+# - Every representation is followed by the same learner, regularised least squares on $\pm 1$
+#   labels, its penalty chosen by leave-one-out, and so are bandwidths and kernels. With one image
+#   a class leave-one-out can choose nothing: all choices are equally wrong, and the squared error
+#   breaks the tie. The tangent distance has neighbours by nature and keeps them.
 # - Discrepancy is the share of pairs (test image, transformation) whose predicted class changes.
-# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy arrays and Python
-#   objects, in a run of its own.
+# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
+#   arrays and Python objects, in a run of its own.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -60,10 +61,14 @@ from invariance.kernels import Average, BestFit, Gaussian, Locality, Polynomial,
 from invariance.linear import RLSClassifier
 
 run = Run("compare/digits", profile=profile, seed=seed)
-SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
-DRAWS = run.choose(quick=2, full=5)
-TEST = run.choose(quick=200, full=500)
-FEATURES = run.choose(quick=200, full=500)
+
+# %%
+FULL = not run.quick
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DRAWS, TEST, FEATURES = (5, 500, 500) if FULL else (2, 200, 200)
+shift, turn, window = (2, 15, 7) if FULL else (1, 10, 3)
+
+# %%
 if run.quick:
     data = load_digits()
     shape, images, stand_in = (8, 8), data.images / 16, "the bundled 8 x 8 digits"
@@ -75,7 +80,6 @@ else:
     for file, sha256 in data.sources.items():
         run.uses_data(file, sha256)
 images, labels = images.reshape(len(images), -1).astype(np.float32), data.target
-shift, turn, window = run.choose(quick=(1, 10, 3), full=(2, 15, 7))
 turns, shifts = Rotations(shape, degrees=[0, -turn, turn]), Translations(shape, max_shift=shift)
 group = turns.then(shifts)
 print(f"{group.order} transformations" + (f"; {stand_in} stand in for MNIST" if stand_in else ""))
@@ -91,12 +95,13 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# The base kernel is a Gaussian of one of two bandwidths or the polynomial of degree 8 of Liu et al. (2022). It is taken plain, with
-# four random copies of each image, averaged over the 75 transformations of one argument, and at its best fit; likewise the
-# locality kernel. Where one argument alone is transformed the Gram matrix need not be positive definite: it is made symmetric and its
-# negative eigenvalues are clipped. The explicit features
-# pool over the 75 transformations of the image (orbit features) or of windowed templates (CDF pooling). Scattering and
-# tangent distance are the baselines that know about images without being told.
+# The base kernel is a Gaussian of one of two bandwidths or the polynomial of degree 8 of Liu et
+# al. (2022). It is taken plain, with four random copies of each image, averaged over the 75
+# transformations of one argument, and at its best fit; likewise the locality kernel. Where one
+# argument alone is transformed the Gram matrix need not be positive definite: it is made
+# symmetric and its negative eigenvalues are clipped. The explicit features pool over the 75
+# transformations of the image (orbit features) or of windowed templates (CDF pooling). Scattering
+# and tangent distance are the baselines that know about images without being told.
 
 # %%
 NAMES = {
@@ -192,9 +197,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best (paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
-# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
+# The last table says which one to take. *Level* are the methods whose difference from the best
+# (paired by draw) is within two standard errors, and whose error is at most a quarter larger. Of
+# these the quickest is the one to take; below a tenth of a CPU second all count as equally quick,
+# and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -205,8 +211,9 @@ table = show(
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-    alt="Averaged and best-fit kernels and features change their answer for fewer moved images than the plain kernel does, and with a few "
-    "dozen images to learn from they are more accurate.",
+    alt="Averaged and best-fit kernels and features change their answer for fewer moved images "
+    "than the plain kernel does, and with a few dozen images to learn from they are more "
+    "accurate.",
 )
 
 # %%
@@ -218,15 +225,18 @@ print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
 #
 # At full scale (accuracies with one standard error):
 #
-# - With one image a class the best fit leads, 53.8 ± 3.4 % beside 45.2 ± 3.4 % of the plain kernel; scattering and the best fit of
-#   the locality kernel are level with it. From 100 images on it is scattering and CDF pooling, at a thousand 97.9 ± 0.4 and
-#   97.0 ± 0.4 % beside 93.0 ± 0.3 %. These two look at parts of the image, windows or wavelets; what averages whole images
+# - With one image a class the best fit leads, 53.8 ± 3.4 % beside 45.2 ± 3.4 % of the plain
+#   kernel; scattering and the best fit of the locality kernel are level with it. From 100 images
+#   on it is scattering and CDF pooling, at a thousand 97.9 ± 0.4 and 97.0 ± 0.4 % beside 93.0 ±
+#   0.3 %. These two look at parts of the image, windows or wavelets; what averages whole images
 #   (averaged kernel, orbit features) stays between 95.4 and 96.1 %.
-# - The best fit changes its answer least, for 8 % of the moved images at a thousand samples; scattering and CDF pooling do for
-#   14 %, the plain kernel for 40 %. The most accurate is not the most invariant: the set of transformations is no group, and no method
-#   is exactly invariant under it.
-# - Augmentation gains nothing up to 30 images, at most 3.4 points over the plain kernel (at 100), and at a thousand takes 8 seconds and
-#   428 MiB, more than anything but the best fit of the locality kernel.
-# - Two methods lie *below* the plain kernel at every number of images: the locality kernel alone (91.9 % at a thousand) and the tangent
-#   distance (92.4 %), which is followed by neighbours and not by least squares. With ten images orbit Nystrom does too, 43.0 ± 2.2 % from
-#   ten landmarks.
+# - The best fit changes its answer least, for 8 % of the moved images at a thousand samples;
+#   scattering and CDF pooling do for 14 %, the plain kernel for 40 %. The most accurate is not
+#   the most invariant: the set of transformations is no group, and no method is exactly invariant
+#   under it.
+# - Augmentation gains nothing up to 30 images, at most 3.4 points over the plain kernel (at 100),
+#   and at a thousand takes 8 seconds and 428 MiB, more than anything but the best fit of the
+#   locality kernel.
+# - Two methods lie *below* the plain kernel at every number of images: the locality kernel alone
+#   (91.9 % at a thousand) and the tangent distance (92.4 %), which is followed by neighbours and
+#   not by least squares. With ten images orbit Nystrom does too, 43.0 ± 2.2 % from ten landmarks.

@@ -13,22 +13,26 @@
 #
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
-# A molecule is given by its Coulomb matrix, and the energy does not depend on how the atoms are numbered. Here they are numbered
-# *at random*, as in a file without an order. There are $23!$ numberings, and most of them scramble what the matrix says. Two roads
-# lead out: choose one numbering (sort the atoms by the norm of their rows), or average over a few numberings near the sorted one
-# (noise is added to the norms before sorting; Raj et al. 2017).
+# A molecule is given by its Coulomb matrix, and the energy does not depend on how the atoms are
+# numbered. Here they are numbered *at random*, as in a file without an order. There are $23!$
+# numberings, and most of them scramble what the matrix says. Two roads lead out: choose one
+# numbering (sort the atoms by the norm of their rows), or average over a few numberings near the
+# sorted one (noise is added to the norms before sorting; Raj et al. 2017).
 #
-# Spectral averaging (Soleymani et al. 2025) is not among the methods: molecules lie on no manifold with known eigenfunctions.
+# Spectral averaging (Soleymani et al. 2025) is not among the methods: molecules lie on no
+# manifold with known eigenfunctions.
 #
 # ## The protocol
 #
-# - Test: 500 molecules drawn anew for each draw of the training molecules; mean absolute error in kcal/mol, because a few molecules would
-#   decide a mean squared error.
-# - Every representation is followed by regularised least squares, penalty and base kernel (Gaussians of two bandwidths, a Laplacian)
-#   chosen by leave-one-out. The noise has standard deviation 1, as in the notebook on the paper's table.
-# - Discrepancy is the largest change of the predicted energy under renumbering, relative to the largest energy.
-# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy arrays and Python
-#   objects, in a run of its own.
+# - Test: 500 molecules drawn anew for each draw of the training molecules; mean absolute error in
+#   kcal/mol, because a few molecules would decide a mean squared error.
+# - Every representation is followed by regularised least squares, penalty and base kernel
+#   (Gaussians of two bandwidths, a Laplacian) chosen by leave-one-out. The noise has standard
+#   deviation 1, as in the notebook on the paper's table.
+# - Discrepancy is the largest change of the predicted energy under renumbering, relative to the
+#   largest energy.
+# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
+#   arrays and Python objects, in a run of its own.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -56,11 +60,13 @@ from invariance.linear import RLSRegressor
 from invariance.spectral import invariance_discrepancy
 
 run = Run("compare/molecules", profile=profile, seed=seed)
-SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
-DRAWS = run.choose(quick=2, full=5)
-TEST = run.choose(quick=100, full=500)
-FEATURES = run.choose(quick=100, full=1000)
-NUMBERINGS = run.choose(quick=5, full=10)
+
+# %%
+FULL = not run.quick
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 100, 100)
+NUMBERINGS = 10 if FULL else 5
+SCALE = 4.0 if FULL else 1.0  # of bandwidths
 
 
 # %% [markdown]
@@ -116,9 +122,10 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# The plain kernel sees the random numbering; augmentation adds four further ones. *Sorted* and *eigenvalues* are
-# canonical forms. The averages take the same number of noisy orders for each molecule (both arguments of the kernel; five of them there,
-# because their number counts squared). The best fit is the largest kernel value of a sorted molecule and noisy orders of the
+# The plain kernel sees the random numbering; augmentation adds four further ones. *Sorted* and
+# *eigenvalues* are canonical forms. The averages take the same number of noisy orders for each
+# molecule (both arguments of the kernel; five of them there, because their number counts
+# squared). The best fit is the largest kernel value of a sorted molecule and noisy orders of the
 # other, made symmetric and clipped. CDF pooling looks at projections of noisy orders.
 
 # %%
@@ -135,7 +142,6 @@ NAMES = {
 }
 noisy = SortedNoise(n_atoms, 1.0, triangle=True)
 learner = RLSRegressor()
-SCALE = run.choose(quick=1.0, full=4.0)
 BASES = (
     Gaussian(1 / (2 * (25 * SCALE) ** 2)),
     Gaussian(1 / (2 * (75 * SCALE) ** 2)),
@@ -241,9 +247,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best (of logarithms, paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
-# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
+# The last table says which one to take. *Level* are the methods whose difference from the best
+# (of logarithms, paired by draw) is within two standard errors, and whose error is at most a
+# quarter larger. Of these the quickest is the one to take; below a tenth of a CPU second all
+# count as equally quick, and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -254,8 +261,9 @@ table = show(
     score=f"mean absolute error (kcal/mol){on}",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="The plain kernel on randomly numbered atoms has by far the largest error, and sorting or averaging near the sorted numbering "
-    "the smallest. Eigenvalues alone are invariant to rounding.",
+    alt="The plain kernel on randomly numbered atoms has by far the largest error, and sorting or "
+    "averaging near the sorted numbering the smallest. Eigenvalues alone are invariant to "
+    "rounding.",
 )
 
 # %%
@@ -263,8 +271,9 @@ error = table.pivot(index="n", columns="method", values="score")
 print(error[["raw", "sorted"]].rename(columns=NAMES).round(1))
 
 # %% [markdown]
-# How invariant is sorting? Draw by draw, with the most training molecules. How many molecules have two atoms whose rows have
-# equal norms, so that their order is left to the numbering? And how much do single draws differ?
+# How invariant is sorting? Draw by draw, with the most training molecules. How many molecules
+# have two atoms whose rows have equal norms, so that their order is left to the numbering? And
+# how much do single draws differ?
 
 # %%
 print(
@@ -284,15 +293,19 @@ print(
 #
 # At full scale (mean absolute errors in kcal/mol, with one standard error):
 #
-# - The averaged kernel over five noisy orders is best or level with the best at every size, from 88 ± 10 with ten molecules to
-#   6.97 ± 0.15 with a thousand. The plain kernel on random numberings goes from 226 ± 10 to 42.4 ± 0.8, augmentation to 22.7 ± 0.5.
-# - One sorted order errs by more than a quarter more than the average, with ten molecules as with a thousand. It is invariant where no two
-#   norms tie. Its mean discrepancies of 1e-3 to 3e-3 come from a single molecule with a tie, among the ten of one draw; in the
-#   other draws they are at rounding level.
-# - Eigenvalues are invariant to rounding and forget too much: 13.1 ± 0.3 with a thousand molecules. To be exactly invariant is not
-#   enough.
-# - The best fit over noisy orders starts level with the average (91 ± 8) and ends at 3.6 times its error (24.8 ± 1.1): a
-#   maximum over orders drawn at random is a noisy number, with the largest discrepancy of all that sort (5e-3 to 1e-2), and its
-#   indefinite matrix is clipped. CDF pooling, which sees projections only, ends at 30.9 ± 0.5.
-# - Orbit Nystrom is level with the average at 100 molecules and third at a thousand (9.98 ± 0.18), from 500 landmarks and in a quarter of the
-#   averaged kernel's time. Its 70 ± 19 with 30 molecules rests on one of the five draws, which has 138.
+# - The averaged kernel over five noisy orders is best or level with the best at every size, from
+#   88 ± 10 with ten molecules to 6.97 ± 0.15 with a thousand. The plain kernel on random
+#   numberings goes from 226 ± 10 to 42.4 ± 0.8, augmentation to 22.7 ± 0.5.
+# - One sorted order errs by more than a quarter more than the average, with ten molecules as with
+#   a thousand. It is invariant where no two norms tie. Its mean discrepancies of 1e-3 to 3e-3
+#   come from a single molecule with a tie, among the ten of one draw; in the other draws they are
+#   at rounding level.
+# - Eigenvalues are invariant to rounding and forget too much: 13.1 ± 0.3 with a thousand
+#   molecules. To be exactly invariant is not enough.
+# - The best fit over noisy orders starts level with the average (91 ± 8) and ends at 3.6 times
+#   its error (24.8 ± 1.1): a maximum over orders drawn at random is a noisy number, with the
+#   largest discrepancy of all that sort (5e-3 to 1e-2), and its indefinite matrix is clipped. CDF
+#   pooling, which sees projections only, ends at 30.9 ± 0.5.
+# - Orbit Nystrom is level with the average at 100 molecules and third at a thousand (9.98 ±
+#   0.18), from 500 landmarks and in a quarter of the averaged kernel's time. Its 70 ± 19 with 30
+#   molecules rests on one of the five draws, which has 138.

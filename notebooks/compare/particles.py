@@ -203,8 +203,8 @@ for M in PARTICLES:
     ours, theirs = (np.array(trials[method, M], dtype=float) for method in ("spec-avg-ridge", best))
     ratio = mean_se(np.log(theirs[:, 0] / ours[:, 0]))
     run.say(
-        "{M} particles: {error:.1f} times the error (a factor of {factor:.2f} either way) in {time:.1f} "
-        "times the time; largest discrepancy of spectral averaging {gap:.0e}.",
+        "{M} particles: {error:.1f} times the error (a factor of {factor:.2f} either way) in "
+        "{time:.1f} times the time; largest discrepancy of spectral averaging {gap:.0e}.",
         M=M,
         error=np.exp(ratio.mean),
         factor=np.exp(ratio.se),

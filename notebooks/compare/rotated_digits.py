@@ -13,19 +13,21 @@
 #
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
-# Digits turned by uniformly random angles, ten to a thousand of them with labels. Rotations of the plane are a group, and in a basis
-# of angular frequencies (`AngularBasis`) they act unitarily, without interpolation: Haar averages, local averages and best
-# fits can be had exactly. Two questions are new here. Should one average over the *whole* circle, so that a
-# six and a nine become one, or *locally*, with more weight on small angles? And does exact invariance help a classifier that has seen few angles
-# of each digit?
+# Digits turned by uniformly random angles, ten to a thousand of them with labels. Rotations of
+# the plane are a group, and in a basis of angular frequencies (`AngularBasis`) they act
+# unitarily, without interpolation: Haar averages, local averages and best fits can be had
+# exactly. Two questions are new here. Should one average over the *whole* circle, so that a six
+# and a nine become one, or *locally*, with more weight on small angles? And does exact invariance
+# help a classifier that has seen few angles of each digit?
 #
-# Every method works on the coefficients in that basis (those that look at pixels get the image back from them), so that the
-# same rotations act for all. Two stay away: spectral averaging needs a manifold with known eigenfunctions, and the best fit of the
-# locality kernel over rotations has no fast way (windows do not turn with the image), so that the locality kernel appears alone.
+# Every method works on the coefficients in that basis (those that look at pixels get the image
+# back from them), so that the same rotations act for all. Two stay away: spectral averaging needs
+# a manifold with known eigenfunctions, and the best fit of the locality kernel over rotations has
+# no fast way (windows do not turn with the image), so that the locality kernel appears alone.
 #
-# The protocol is that of the notebook on few samples: 500 test images a draw, regularised least squares with every
-# choice by leave-one-out, discrepancy as the share of predicted classes that change under a random rotation, CPU seconds on
-# one core.
+# The protocol is that of the notebook on few samples: 500 test images a draw, regularised least
+# squares with every choice by leave-one-out, discrepancy as the share of predicted classes that
+# change under a random rotation, CPU seconds on one core.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -48,11 +50,13 @@ from invariance.kernels import Average, BestFit, Gaussian, Locality, TangentDist
 from invariance.linear import RLSClassifier
 
 run = Run("compare/rotated_digits", profile=profile, seed=seed)
-SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
-DRAWS = run.choose(quick=2, full=5)
-TEST = run.choose(quick=100, full=500)
-FEATURES = run.choose(quick=100, full=500)
-NODES = run.choose(quick=32, full=64)
+
+# %%
+FULL = not run.quick
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DRAWS, TEST, FEATURES, NODES = (5, 500, 500, 64) if FULL else (2, 100, 100, 32)
+
+# %%
 if run.quick:
     digits = load_digits_images()
     data = make_rotated_mnist(
@@ -87,8 +91,9 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# Averages use all nodes of the circle. *Haar* weighs them equally; *local* ones choose the von Mises concentration
-# $\kappa$ among 0.2 and 1 by leave-one-out (Raj et al. 2017 take 0.2). CDF pooling averages over the whole circle, as its paper does.
+# Averages use all nodes of the circle. *Haar* weighs them equally; *local* ones choose the von
+# Mises concentration $\kappa$ among 0.2 and 1 by leave-one-out (Raj et al. 2017 take 0.2). CDF
+# pooling averages over the whole circle, as its paper does.
 
 # %%
 NAMES = {
@@ -201,9 +206,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best (paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
-# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
+# The last table says which one to take. *Level* are the methods whose difference from the best
+# (paired by draw) is within two standard errors, and whose error is at most a quarter larger. Of
+# these the quickest is the one to take; below a tenth of a CPU second all count as equally quick,
+# and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -214,8 +220,8 @@ table = show(
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-    alt="Averages over the whole circle and the best fit never change a class; local averages do so seldom, and baselines that know "
-    "nothing of rotations far more often.",
+    alt="Averages over the whole circle and the best fit never change a class; local averages do "
+    "so seldom, and baselines that know nothing of rotations far more often.",
 )
 
 # %%
@@ -227,13 +233,17 @@ print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
 #
 # At full scale (accuracies with one standard error):
 #
-# - *Does exact invariance help where few angles were seen?* Most of all there. With one image a class the best fit over the circle has
-#   42.5 ± 1.4 %, the Haar average 32.0 ± 1.7 %, augmentation 24.4 ± 1.8 % and the plain kernel 20.1 ± 1.5 %. At a thousand images
-#   both averages have passed the best fit (92.2, 92.1 and 91.1 %), and the plain kernel is at 72.2 %.
-# - *Whole circle or local?* It makes no difference here: at no number of images are Haar and local average further apart than a
-#   point. The local one changes 18 % of its answers with ten images and 2 to 6 % from 30 on, the whole circle none. That a six
-#   becomes a nine costs too little to be seen here.
-# - Scattering knows small shifts and deformations, but no large rotations: 20.4 % with ten images, no more than the plain kernel, and
-#   86.3 ± 0.6 % with a thousand. Tangent distance, which knows small rotations, has 74.3 %, the locality kernel 66.8 %.
-# - Explicit features lose a little: at a thousand images 89.8 % (orbit random Fourier), 89.1 % (orbit Nystrom) and 88.6 % (CDF pooling) beside
-#   92.1 % of the Haar average, which takes no more time (1.0 CPU seconds) because its sums over the circle go by angular frequency.
+# - *Does exact invariance help where few angles were seen?* Most of all there. With one image a
+#   class the best fit over the circle has 42.5 ± 1.4 %, the Haar average 32.0 ± 1.7 %,
+#   augmentation 24.4 ± 1.8 % and the plain kernel 20.1 ± 1.5 %. At a thousand images both
+#   averages have passed the best fit (92.2, 92.1 and 91.1 %), and the plain kernel is at 72.2 %.
+# - *Whole circle or local?* It makes no difference here: at no number of images are Haar and
+#   local average further apart than a point. The local one changes 18 % of its answers with ten
+#   images and 2 to 6 % from 30 on, the whole circle none. That a six becomes a nine costs too
+#   little to be seen here.
+# - Scattering knows small shifts and deformations, but no large rotations: 20.4 % with ten
+#   images, no more than the plain kernel, and 86.3 ± 0.6 % with a thousand. Tangent distance,
+#   which knows small rotations, has 74.3 %, the locality kernel 66.8 %.
+# - Explicit features lose a little: at a thousand images 89.8 % (orbit random Fourier), 89.1 %
+#   (orbit Nystrom) and 88.6 % (CDF pooling) beside 92.1 % of the Haar average, which takes no
+#   more time (1.0 CPU seconds) because its sums over the circle go by angular frequency.

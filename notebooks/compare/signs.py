@@ -137,15 +137,17 @@ fig, axes = plt.subplots(1, 2, figsize=(11, 3.8), sharey=True)
 for axis, (kind, table) in zip(axes, tables.items(), strict=True):
     for method, name in NAMES.items():
         rows = table[table["method"] == method]
-        style = look(method)._asdict() | {"linestyle": "--" if method == "ti-ri" else "-"}
-        axis.errorbar(rows["n"], rows["score"], 2 * rows["se"], label=name, **style)
+        style = look("best-fit" if method == "ti-ri" else method)._asdict()
+        line = "--" if method == "ti-ri" else "-"
+        axis.errorbar(rows["n"], rows["score"], 2 * rows["se"], label=name, ls=line, **style)
     best = table[table["n"] == SIZES[-1]].set_index("method")["score"].idxmin()
     axis.set(xscale="log", yscale="log", xlabel="training points")
-    axis.set(title=f"{kind} target: least error by {NAMES[best]}")
+    axis.set(title=f"{kind.capitalize()} target: least error by {NAMES[best]}")
     axis.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
     axis.minorticks_off()
-    label_ends(axis)
 axes[0].set_ylabel("mean squared error / variance")
+for axis in axes:  # both have all their limits by now
+    label_ends(axis)
 run.figure(
     fig,
     "errors",

@@ -13,22 +13,25 @@
 # %% [markdown]
 # # How fast is it?
 #
-# *Every hot path of the package, against its definition, the best public alternative and the bare matrix product.*
+# *Every hot path of the package, against its definition, the best public alternative and the bare
+# matrix product.*
 #
-# A fast way is only worth having if it computes the same numbers. So each panel below times several ways of doing *one* job, and
-# the table under them says how far their results are apart:
+# A fast way is only worth having if it computes the same numbers. So each panel below times
+# several ways of doing *one* job, and the table under them says how far their results are apart:
 #
 # - the **definition**, transformation by transformation, as the papers print it;
 # - **ours**;
-# - the **best public alternative** that installs from PyPI and does the same job: scikit-learn's samplers and kernels on the
-#   transformed data, invariantkernels (GPyTorch), GeometricKernels, kymatio;
-# - **ours on PyTorch tensors**, on the same core: the same code through the array API standard. What it does on a GPU was not
-#   measured here;
-# - the **bare matrix product** of the same size, which no way can beat that has to look at every inner product. Where
-#   ours does, structure has saved it from that.
+# - the **best public alternative** that installs from PyPI and does the same job: scikit-learn's
+#   samplers and kernels on the transformed data, invariantkernels (GPyTorch), GeometricKernels,
+#   kymatio;
+# - **ours on PyTorch tensors**, on the same core: the same code through the array API standard.
+#   What it does on a GPU was not measured here;
+# - the **bare matrix product** of the same size, which no way can beat that has to look at every
+#   inner product. Where ours does, structure has saved it from that.
 #
-# `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out what is not there, and says so; the full
-# one wants them all. CPU seconds on one core, the smallest of several measurements taken in turns. The images are the bundled digits, 28 × 28, in
+# `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out
+# what is not there, and says so; the full one wants them all. CPU seconds on one core, the
+# smallest of several measurements taken in turns. The images are the bundled digits, 28 × 28, in
 # single precision; the group of the image panels is the 49 cyclic shifts by up to three pixels.
 
 # %% tags=["parameters"]
@@ -56,6 +59,15 @@ from invariance.spectral import SobolevKernel, Sphere, project
 from invariance.theory.soleymani2025 import alpha
 
 run = Run("compare/speed", profile=profile, seed=seed)
+
+# %%
+FULL = not run.quick
+TEMPLATES = 500 if FULL else 100
+BUDGET, REPEATS = (8.0, 3) if FULL else (0.3, 2)  # seconds of an implementation, timings
+FEW = (50, 100, 200, 400) if FULL else (25, 50, 100)  # points, for kernels
+MANY = (100, 300, 1000) if FULL else (50, 100, 200)  # points, for features
+
+# %%
 images = load_digits_images().data.reshape(-1, 784).astype(np.float32) / np.float32(255)
 shifts = Translations((28, 28), max_shift=3)
 elements = shifts.elements()
@@ -75,7 +87,8 @@ def optional(name, why):
         return None
 
 
-# kymatio 0.3.0 and GeometricKernels 0.4.1 import functions that newer releases of SciPy and NumPy no longer have.
+# kymatio 0.3.0 and GeometricKernels 0.4.1 import functions that newer releases of SciPy and NumPy
+# no longer have.
 import scipy.special
 
 if not hasattr(scipy.special, "sph_harm"):
@@ -119,8 +132,9 @@ def of_tensors(function, X):
 # %% [markdown]
 # ## The jobs
 #
-# A job is a function of the number of points that prepares everything and returns its ways, by name: functions without arguments. The
-# preparation (drawing templates, fitting) is not timed; transforming templates or points is, where a way does it at each call.
+# A job is a function of the number of points that prepares everything and returns its ways, by
+# name: functions without arguments. The preparation (drawing templates, fitting) is not timed;
+# transforming templates or points is, where a way does it at each call.
 
 
 # %%
@@ -133,9 +147,6 @@ def blocked_product(rows, columns):
                 rows[i : i + 512] @ columns[j : j + 2048].T
 
     return product
-
-
-TEMPLATES = run.choose(quick=100, full=500)
 
 
 def orbit_fourier(n):
@@ -186,7 +197,8 @@ def orbit_nystroem(n):
         return total / len(elements) @ model.whitener_.T
 
     sampler = Nystroem(gamma=float(GAMMA), n_components=TEMPLATES, random_state=seed).fit(landmarks)
-    # The same landmarks and whitening as ours: scikit-learn's own keeps eigenvalues that single precision does not resolve.
+    # The same landmarks and whitening as ours: scikit-learn's own keeps eigenvalues that
+    # single precision does not resolve.
     sampler.components_, sampler.normalization_ = landmarks, model.whitener_
 
     def public():
@@ -368,7 +380,7 @@ sphere = Sphere(5).truncate(degree=LEVELS - 1)
 
 
 def sobolev(n):
-    """sum_k D_k^-alpha sum_l phi_kl(x) phi_kl(z) on the sphere S^4, seven eigenspaces (336 functions)."""
+    """sum_k D_k^-alpha sum_l phi_kl(x) phi_kl(z) on the sphere S^4: 336 functions."""
     X = sphere.sample(n, seed)
     kernel = SobolevKernel(sphere, smoothness=3.0)
     weights = sphere.counts_.astype(float) ** -alpha(3.0, 4)
@@ -429,7 +441,7 @@ expansions = np.random.default_rng(seed).standard_normal((small_sphere.n_functio
 
 
 def spectral_projection(n):
-    """Invariant parts of 20 expansions on the sphere S^4, at n points: mean_g f(g x) over 120 permutations."""
+    """Invariant parts of 20 expansions on the sphere S^4: mean_g f(g x), 120 permutations."""
     X = small_sphere.sample(n, seed)
     moved = letters.act(letters.elements(), X).reshape(-1, 5)
 
@@ -452,13 +464,10 @@ def spectral_projection(n):
 # %% [markdown]
 # ## Measured
 #
-# Ways take turns. One (other than ours) that has taken longer than the budget at some size is not asked for larger ones.
+# Ways take turns. One (other than ours) that has taken longer than the budget at some size is not
+# asked for larger ones.
 
 # %%
-BUDGET = run.choose(quick=0.3, full=8.0)
-REPEATS = run.choose(quick=2, full=3)
-FEW = run.choose(quick=(25, 50, 100), full=(50, 100, 200, 400))
-MANY = run.choose(quick=(50, 100, 200), full=(100, 300, 1000))
 JOBS = {
     "orbit random Fourier": (orbit_fourier, MANY),
     "orbit Nystrom": (orbit_nystroem, MANY),
@@ -548,18 +557,22 @@ fig.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(l
 run.figure(
     fig,
     "speed",
-    alt="Twelve panels of CPU seconds against the number of points, on logarithmic axes: the definition, the package on NumPy arrays and on "
-    "PyTorch tensors, public alternatives, and a dotted line for the bare matrix product. The package's line on NumPy arrays is close to the "
-    "definition's or below it, by orders of magnitude for the kernel of the sphere, tangent distance and spectral projection.",
-    caption="Lines end where a way took longer than the budget. The bare product is that of all inner products the definition needs.",
+    alt="Twelve panels of CPU seconds against the number of points, on logarithmic axes: the "
+    "definition, the package on NumPy arrays and on PyTorch tensors, public alternatives, and "
+    "a dotted line for the bare matrix product. The package's line on NumPy arrays is close "
+    "to the definition's or below it, by orders of magnitude for the kernel of the sphere, "
+    "tangent distance and spectral projection.",
+    caption="Lines end where a way took longer than the budget. The bare product is that of all "
+    "inner products the definition needs.",
 )
 
 # %% [markdown]
 # ## Ratios, and do they agree?
 #
-# At the largest size that both ways reached. Differences are relative to the largest number. Two are none of rounding: a
-# projection on a threshold to the last bit of single precision falls on either side in CDF pooling (one count in 49); and
-# kymatio's scattering pads and subsamples in its own way, so that its numbers are comparable and not equal.
+# At the largest size that both ways reached. Differences are relative to the largest number. Two
+# are none of rounding: a projection on a threshold to the last bit of single precision falls on
+# either side in CDF pooling (one count in 49); and kymatio's scattering pads and subsamples in
+# its own way, so that its numbers are comparable and not equal.
 
 # %%
 rows = []
@@ -591,7 +604,8 @@ for title, (_, apart) in measured.items():
             assert difference < 2e-4, f"{title}: {way} differs from ours by {difference:.1e}"
 
 # %% [markdown]
-# Where something else is quicker than ours at the largest size that it reached (the bare product apart):
+# Where something else is quicker than ours at the largest size that it reached (the bare product
+# apart):
 
 # %%
 quicker = [row for row in rows if row["way"] != "bare product" and float(row["times ours"]) < 1]
@@ -601,10 +615,14 @@ if not quicker:
     print("nowhere")
 
 # %% [markdown]
-# **What it shows.** Where a definition is little more than one matrix product for each transformation, and single precision is used by all
-# (orbit features, averaged and best-fit kernels), there is no more than a small factor to gain on one core; what the fast paths save there is memory, and what
-# structure saves shows where there is some: rotations in the angular basis, projections from generators instead of all elements. The
-# locality kernel's definition multiplies less than ours, 49 × 784 numbers a pair against 86 × 784, but makes 784 passes over the matrix where ours
-# makes one product: the two come out alike, and only the best fit over shifts gains. The code for tensors makes whole
-# transforms and products at once, as one large device likes it; on one core it misses what the code for NumPy does in a cache's reach, most
-# of all for the best fit, where it inverts all of a transform and not the wanted shifts alone. It is there for a GPU.
+# **What it shows.** Where a definition is little more than one matrix product for each
+# transformation, and single precision is used by all (orbit features, averaged and best-fit
+# kernels), there is no more than a small factor to gain on one core; what the fast paths save
+# there is memory, and what structure saves shows where there is some: rotations in the angular
+# basis, projections from generators instead of all elements. The locality kernel's definition
+# multiplies less than ours, 49 × 784 numbers a pair against 86 × 784, but makes 784 passes over
+# the matrix where ours makes one product: the two come out alike, and only the best fit over
+# shifts gains. The code for tensors makes whole transforms and products at once, as one large
+# device likes it; on one core it misses what the code for NumPy does in a cache's reach, most of
+# all for the best fit, where it inverts all of a transform and not the wanted shifts alone. It is
+# there for a GPU.

@@ -13,21 +13,22 @@
 #
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
-# A function on the sphere $S^{9}$ that does not care about the order of the ten coordinates. The group of
-# permutations has $10! = 3{,}628{,}800$ elements: too many to average over, too many to try them all.
-# Each paper has its own way out. Pooled features (Mroueh et al. 2015, Raj et al. 2017) and averaged kernels take a *sample*
-# of permutations and are invariant up to what the sample leaves. Spectral averaging (Soleymani et al. 2025) needs the two
-# generators only. And the best fit over all permutations (Liu et al. 2022) has a closed form: by the rearrangement
+# A function on the sphere $S^{9}$ that does not care about the order of the ten coordinates. The
+# group of permutations has $10! = 3{,}628{,}800$ elements: too many to average over, too many to
+# try them all. Each paper has its own way out. Pooled features (Mroueh et al. 2015, Raj et al.
+# 2017) and averaged kernels take a *sample* of permutations and are invariant up to what the
+# sample leaves. Spectral averaging (Soleymani et al. 2025) needs the two generators only. And the
+# best fit over all permutations (Liu et al. 2022) has a closed form: by the rearrangement
 # inequality
 #
 # $$\max_{g \in S_d} \langle x, g z \rangle = \langle \mathrm{sort}(x), \mathrm{sort}(z) \rangle,$$
 #
-# so that for every kernel that grows with the inner product it is the plain kernel of the *sorted* coordinates. What
-# is in general an indefinite kernel is positive definite here.
+# so that for every kernel that grows with the inner product it is the plain kernel of the
+# *sorted* coordinates. What is in general an indefinite kernel is positive definite here.
 #
-# The protocol is that of the torus: normal noise of 0.1, risk at 500 further points, every choice by
-# cross-validation on the training points, discrepancy relative to the largest value (over the generators, random
-# permutations and random words in the generators), CPU seconds on one core.
+# The protocol is that of the torus: normal noise of 0.1, risk at 500 further points, every choice
+# by cross-validation on the training points, discrepancy relative to the largest value (over the
+# generators, random permutations and random words in the generators), CPU seconds on one core.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -48,15 +49,17 @@ from invariance.linear import RLSRegressor
 from invariance.spectral import SortedCoordinates, SpectralAveraging, Sphere, invariance_discrepancy
 
 run = Run("compare/sphere", profile=profile, seed=seed)
+
+# %%
+FULL = not run.quick
 DIMENSION, NOISE, TEST = 10, 0.1, 500
-SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
-DRAWS = run.choose(quick=2, full=8)
-FEATURES = run.choose(quick=200, full=500)
-SAMPLED = run.choose(quick=30, full=100)
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 200, 30)
 group = Permutations(DIMENSION)
 
 # %% [markdown]
-# The closed form of the best fit, against its definition with fewer coordinates, where all permutations can be tried:
+# The closed form of the best fit, against its definition with fewer coordinates, where all
+# permutations can be tried:
 
 # %%
 few = Sphere(5).sample(8, seed)
@@ -84,8 +87,9 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# Orbit features and the averaged kernel share a sample of permutations. The sampled average transforms both arguments. The
-# histogram features look at random projections of the permuted points, `SAMPLED` of them a template.
+# Orbit features and the averaged kernel share a sample of permutations. The sampled average
+# transforms both arguments. The histogram features look at random projections of the permuted
+# points, `SAMPLED` of them a template.
 
 # %%
 NAMES = {
@@ -158,9 +162,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best (of logarithms, paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
-# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
+# The last table says which one to take. *Level* are the methods whose difference from the best
+# (of logarithms, paired by draw) is within two standard errors, and whose error is at most a
+# quarter larger. Of these the quickest is the one to take; below a tenth of a CPU second all
+# count as equally quick, and the best of them is taken.
 
 # %%
 table = show(
@@ -170,8 +175,8 @@ table = show(
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="Spectral averaging and the best fit have discrepancies at rounding level; whatever rests on a sample of permutations "
-    "does not.",
+    alt="Spectral averaging and the best fit have discrepancies at rounding level; whatever rests "
+    "on a sample of permutations does not.",
 )
 
 # %%
@@ -181,7 +186,8 @@ print(error[["krr", "best-fit", "spec-avg-ridge"]].rename(columns=NAMES).round(4
 # %% [markdown]
 # ## One draw that exploded
 #
-# Orbit Nystrom is out of line with up to 100 points. Draw by draw, as above and with half as many landmarks as points:
+# Orbit Nystrom is out of line with up to 100 points. Draw by draw, as above and with half as many
+# landmarks as points:
 
 
 # %%
@@ -205,19 +211,25 @@ for n in (30, 100):
     )
 
 # %% [markdown]
-# With as many landmarks as points the features can follow the noise exactly, and now and then the noisy leave-one-out error is smallest there,
-# at the weakest penalty on offer. With half as many landmarks that way is closed.
+# With as many landmarks as points the features can follow the noise exactly, and now and then the
+# noisy leave-one-out error is smallest there, at the weakest penalty on offer. With half as many
+# landmarks that way is closed.
 #
 # ## What it shows
 #
 # At full scale (mean squared errors, with one standard error):
 #
-# - From 100 points on ridge regression among the invariant polynomials is best, with 9.7e-4 ± 2.3e-4 there and 9.9e-5 ± 1.7e-5 at a
-#   thousand: a thirtieth of the plain kernel's 3.04e-3. The target is smooth, and few polynomials of low degree are symmetric.
-# - With few points the best fit, which is sorting here, is as good as any: level with orbit random Fourier and CDF pooling at ten (0.012 to
-#   0.014), ahead at 30 (5.2e-3 ± 1.2e-3). At a thousand it has 2.6e-4, for the price of a plain kernel and invariant to rounding.
-# - A sample of 100 among 3.6 million permutations takes the orbit features to 4.2e-4 and 3.7e-4 and CDF pooling to 5.9e-4 at a thousand points, but not
-#   to invariance: their discrepancies are 0.10 to 0.15, and 0.33 for the plain kernel.
-# - Spectral averaging as published ends at 1.9e-3, in the same subspace: its coefficients are sample means in place of a least-squares fit.
-# - An oddity: the error of orbit Nystrom goes from 0.0185 ± 0.0070 with 30 points to 0.029 ± 0.026 with 100 and 9.5e-4 with 300. One of the eight draws at 100 has
-#   0.21, the others 0.0019 to 0.0052; the cell above says why.
+# - From 100 points on ridge regression among the invariant polynomials is best, with 9.7e-4 ±
+#   2.3e-4 there and 9.9e-5 ± 1.7e-5 at a thousand: a thirtieth of the plain kernel's 3.04e-3. The
+#   target is smooth, and few polynomials of low degree are symmetric.
+# - With few points the best fit, which is sorting here, is as good as any: level with orbit
+#   random Fourier and CDF pooling at ten (0.012 to 0.014), ahead at 30 (5.2e-3 ± 1.2e-3). At a
+#   thousand it has 2.6e-4, for the price of a plain kernel and invariant to rounding.
+# - A sample of 100 among 3.6 million permutations takes the orbit features to 4.2e-4 and 3.7e-4
+#   and CDF pooling to 5.9e-4 at a thousand points, but not to invariance: their discrepancies are
+#   0.10 to 0.15, and 0.33 for the plain kernel.
+# - Spectral averaging as published ends at 1.9e-3, in the same subspace: its coefficients are
+#   sample means in place of a least-squares fit.
+# - An oddity: the error of orbit Nystrom goes from 0.0185 ± 0.0070 with 30 points to 0.029 ±
+#   0.026 with 100 and 9.5e-4 with 300. One of the eight draws at 100 has 0.21, the others 0.0019
+#   to 0.0052; the cell above says why.

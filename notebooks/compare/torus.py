@@ -13,21 +13,21 @@
 #
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
-# A function on the six-dimensional torus $[-1, 1)^6$ that does not notice when a coordinate changes its
-# sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All four papers have
-# something to offer here. Spectral averaging works on the torus itself. The other three act on
-# vectors, and get the torus as it lies in space: $x_i \mapsto (\cos \pi x_i, \sin \pi x_i)$. Flipping $x_i$ flips
-# the sine and leaves the cosine alone, so that the action is unitary; and the Gaussian kernel of
-# these vectors is the von Mises kernel of the torus.
+# A function on the six-dimensional torus $[-1, 1)^6$ that does not notice when a coordinate
+# changes its sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All
+# four papers have something to offer here. Spectral averaging works on the torus itself. The
+# other three act on vectors, and get the torus as it lies in space: $x_i \mapsto (\cos \pi x_i,
+# \sin \pi x_i)$. Flipping $x_i$ flips the sine and leaves the cosine alone, so that the action is
+# unitary; and the Gaussian kernel of these vectors is the von Mises kernel of the torus.
 #
 # ## The protocol
 #
 # - Training points are uniform, their values carry normal noise of 0.1. Risk is the mean squared
 #   error at 500 further points, against the noise-free function.
 # - Every representation is followed by the same learner, regularised least squares with the
-#   penalty chosen by leave-one-out; bandwidths are chosen by the same leave-one-out error, the degree
-#   (and, for ridge regression, the smoothness of the penalty) of spectral averaging by five-fold
-#   cross-validation. No test point is looked at before the end.
+#   penalty chosen by leave-one-out; bandwidths are chosen by the same leave-one-out error, the
+#   degree (and, for ridge regression, the smoothness of the penalty) of spectral averaging by
+#   five-fold cross-validation. No test point is looked at before the end.
 # - Discrepancy is the largest change of the fitted function under the group, relative to its
 #   largest value.
 # - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
@@ -54,11 +54,13 @@ from invariance.linear import RLSRegressor
 from invariance.spectral import SpectralAveraging, Torus, invariance_discrepancy
 
 run = Run("compare/torus", profile=profile, seed=seed)
+
+# %%
+FULL = not run.quick
 DIMENSION, NOISE, TEST = 6, 0.1, 500
-SIZES = run.choose(quick=(10, 30, 100), full=(10, 30, 100, 300, 1000))
-DRAWS = run.choose(quick=2, full=8)
-FEATURES = run.choose(quick=200, full=500)
-DEGREES = run.choose(quick=[1, 2, 4], full=[1, 2, 3, 4, 6, 8])
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DRAWS, FEATURES = (8, 500) if FULL else (2, 200)
+DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2, 4]
 flips = SignFlips(DIMENSION)
 
 
@@ -104,8 +106,8 @@ def in_space(X):
 
 
 # %% [markdown]
-# The target is smooth, even, and no trigonometric polynomial: one term sees each coordinate alone, the
-# other couples neighbours.
+# The target is smooth, even, and no trigonometric polynomial: one term sees each coordinate
+# alone, the other couples neighbours.
 
 
 # %%
@@ -123,11 +125,11 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# Plain kernel ridge regression; the same with three random copies of each point besides; averaged over four random
-# flips (both arguments), and over all 64; random Fourier and Nystrom features averaged over all 64
-# (Raj et al. 2017); histogram features (Mroueh et al. 2015); the best fit over all 64 (Liu et al. 2022), its
-# negative eigenvalues clipped; and spectral averaging, as published and by ridge regression in the
-# invariant subspace (Soleymani et al. 2025).
+# Plain kernel ridge regression; the same with three random copies of each point besides; averaged
+# over four random flips (both arguments), and over all 64; random Fourier and Nystrom features
+# averaged over all 64 (Raj et al. 2017); histogram features (Mroueh et al. 2015); the best fit
+# over all 64 (Liu et al. 2022), its negative eigenvalues clipped; and spectral averaging, as
+# published and by ridge regression in the invariant subspace (Soleymani et al. 2025).
 
 # %%
 NAMES = {
@@ -213,9 +215,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best (of logarithms, paired by
-# draw) is within two standard errors, and whose error is at most a quarter larger. Of these the quickest is the one to take;
-# below a tenth of a CPU second all count as equally quick, and the best of them is taken.
+# The last table says which one to take. *Level* are the methods whose difference from the best
+# (of logarithms, paired by draw) is within two standard errors, and whose error is at most a
+# quarter larger. Of these the quickest is the one to take; below a tenth of a CPU second all
+# count as equally quick, and the best of them is taken.
 
 # %%
 table = show(
@@ -225,8 +228,8 @@ table = show(
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="Methods that average over the whole group have discrepancies at rounding level; plain kernel ridge regression, "
-    "augmentation and random averages do not.",
+    alt="Methods that average over the whole group have discrepancies at rounding level; plain "
+    "kernel ridge regression, augmentation and random averages do not.",
 )
 
 # %%
@@ -245,14 +248,19 @@ for method in ("krr", "spec-avg-ridge"):
 #
 # At full scale (mean squared errors, with one standard error):
 #
-# - The kernel averaged over all 64 flips is best from 100 points on: 1.10e-3 ± 0.06e-3 with a thousand, a third of the plain kernel's
-#   3.24e-3 ± 0.08e-3. Averaged over four random flips it has 1.95e-3, no better than augmentation (1.99e-3), and is not invariant.
-# - Orbit Nystrom from 500 landmarks is level with it (1.13e-3 with a thousand points) at a fifth of the time, 0.4 in place of 2.0 CPU seconds.
-# - The best fit is ahead with 30 points only (0.0208 ± 0.0025 beside 0.0254 ± 0.0018) and ends at 1.46e-3. With ten points nothing can be
-#   told apart: seven methods lie between 0.080 and 0.087, with standard errors of 0.015 to 0.020.
-# - Spectral averaging as published stays behind the plain kernel at every size (0.0242 with a thousand points): its coefficients are
-#   sample means, which vary with where the points happen to lie. Ridge regression in the same invariant subspace ends at 1.74e-3, half the plain kernel's error, but 1.6 times that of the
-#   averaged kernel. Its invariance to the last digit does not by itself make it accurate.
-# - An oddity: with 100 points that ridge regression (0.0218 ± 0.0038) is no better than the plain kernel (0.0205 ± 0.0011). Two of the eight draws
-#   make it so: five-fold cross-validation of 100 points has to choose among twelve
-#   pairs of degree and penalty, and there it chose badly.
+# - The kernel averaged over all 64 flips is best from 100 points on: 1.10e-3 ± 0.06e-3 with a
+#   thousand, a third of the plain kernel's 3.24e-3 ± 0.08e-3. Averaged over four random flips it
+#   has 1.95e-3, no better than augmentation (1.99e-3), and is not invariant.
+# - Orbit Nystrom from 500 landmarks is level with it (1.13e-3 with a thousand points) at a fifth
+#   of the time, 0.4 in place of 2.0 CPU seconds.
+# - The best fit is ahead with 30 points only (0.0208 ± 0.0025 beside 0.0254 ± 0.0018) and ends at
+#   1.46e-3. With ten points nothing can be told apart: seven methods lie between 0.080 and 0.087,
+#   with standard errors of 0.015 to 0.020.
+# - Spectral averaging as published stays behind the plain kernel at every size (0.0242 with a
+#   thousand points): its coefficients are sample means, which vary with where the points happen
+#   to lie. Ridge regression in the same invariant subspace ends at 1.74e-3, half the plain
+#   kernel's error, but 1.6 times that of the averaged kernel. Its invariance to the last digit
+#   does not by itself make it accurate.
+# - An oddity: with 100 points that ridge regression (0.0218 ± 0.0038) is no better than the plain
+#   kernel (0.0205 ± 0.0011). Two of the eight draws make it so: five-fold cross-validation of 100
+#   points has to choose among twelve pairs of degree and penalty, and there it chose badly.

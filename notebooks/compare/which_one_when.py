@@ -15,10 +15,12 @@
 #
 # *The answers of the five comparisons, side by side.*
 #
-# Four papers, four ways to tell a learner what does not matter: average over the group, pool features over orbits, take
-# the best fit, or work with invariant functions alone. Which one should one take? The notebooks beside this one put all of them to
-# five tasks by one protocol. This one collects what they measured and adds nothing: it reads their tables, those of the last
-# run at full scale where there is one, and ends in a table that says which. Where a comparison has not been run it says that.
+# Four papers, four ways to tell a learner what does not matter: average over the group, pool
+# features over orbits, take the best fit, or work with invariant functions alone. Which one
+# should one take? The notebooks beside this one put all of them to five tasks by one protocol.
+# This one collects what they measured and adds nothing: it reads their tables, those of the last
+# run at full scale where there is one, and ends in a table that says which. Where a comparison
+# has not been run it says that.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -62,8 +64,9 @@ run.table(sources, "sources", caption="Where the numbers come from.")
 # %% [markdown]
 # ## How far from the best?
 #
-# For each task and number of samples the error of every method as a multiple of the smallest one. One is the best; two is twice its
-# error. An empty field: the method does not apply there, and its notebook says why.
+# For each task and number of samples the error of every method as a multiple of the smallest one.
+# One is the best; two is twice its error. An empty field: the method does not apply there, and
+# its notebook says why.
 
 # %%
 METHODS = {
@@ -133,16 +136,18 @@ if found:
     run.figure(
         fig,
         "errors",
-        alt="A map of errors as multiples of the best error: methods in rows, in columns the tasks and numbers of samples. No row is "
-        "best throughout; the plain kernel is best nowhere.",
-        caption="Bold: the best. The figures with error bars, times and memory are those of the five notebooks.",
+        alt="A map of errors as multiples of the best error: methods in rows, in columns the "
+        "tasks and numbers of samples. No row is best throughout; the plain kernel is best "
+        "nowhere.",
+        caption="Bold: the best. The figures with error bars, times and memory are those of the "
+        "five notebooks.",
     )
 
 # %% [markdown]
 # ## Pairs
 #
-# Questions that a reader will have, as ratios of errors: below one, the first of the two is the better. With the fewest samples, then
-# with the most.
+# Questions that a reader will have, as ratios of errors: below one, the first of the two is the
+# better. With the fewest samples, then with the most.
 
 # %%
 BASIS = ("averaged kernel, whole group", "averaged kernel, sampled or local")
@@ -181,43 +186,53 @@ for question, (ours, theirs) in PAIRS.items():
 run.table(
     pd.DataFrame(rows),
     "pairs",
-    caption="Ratios of errors with the fewest and with the most samples. Where a method comes in several forms, the best of them.",
+    caption="Ratios of errors with the fewest and with the most samples. Where a method comes in "
+    "several forms, the best of them.",
 )
 
 # %% [markdown]
 # ## How to choose
 #
-# What follows from how the methods are made, and the measured ratio behind it: from the table above, at full scale, with the fewest
-# and with the most samples.
+# What follows from how the methods are made, and the measured ratio behind it: from the table
+# above, at full scale, with the fewest and with the most samples.
 #
-# - **Is there a symmetry?** Use it, and build it in. With the most samples the best method has 0.03 to 0.34 of the plain kernel's error;
-#   augmentation has 1.8 to 14 times that of the best.
-# - **Can the group be listed, and are samples few?** Then the best fit: with the fewest samples it has 0.62 to 1.03 of the averaged kernel's error.
-#   With more of them the average takes over: with the most samples the best fit has 1.1 to 3.6 times its error, but for the sphere. Both cost the order
-#   of the group times the square of the number of samples, unless the group has structure: shifts go by Fourier transforms, rotations by angular
-#   frequencies.
-# - **Does the group consist of all permutations of the *coordinates*?** Then the best fit is the plain kernel of the sorted coordinates: for the
-#   price of sorting, invariant to rounding, 0.24 of the sampled average's error on the sphere. This is a theorem about coordinates and
-#   inner products, and holds for nothing else.
-# - **Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms of their rows have 1.28 and 1.29 times the error of the average over
-#   several orders near the sorted one. Such a form jumps where two norms cross, and where they tie the numbering decides, as the page on
-#   molecules shows.
-# - **Are there many samples?** Explicit features cost the number of samples only once, and a linear learner does the rest. Orbit Nystrom ends at 0.34 to 1.43 times the
-#   averaged kernel's error. Take fewer landmarks than points: `compare/sphere` shows why.
-# - **Histograms or cosines?** Histograms where templates are windows of an image (0.65 of the cosines' error on the digits that shift), cosines
-#   elsewhere (histograms have 1.1 to 2.6 times their error).
-# - **Is the group too large to list, and the domain a manifold with known eigenfunctions?** Spectral averaging needs the generators only and is
-#   invariant to the last digit. Take ridge regression in place of the published mean: it has 0.05 to 0.07 of its error. It is the best on the
-#   sphere from 100 samples on, and never on the torus, whose 64 flips can be listed.
-# - **Is the symmetry only approximate?** A local average, with leave-one-out to say how local, is the safe choice; on digits at any angle it is
-#   level with the whole circle (1.01, 0.99). Where the whole group does harm: `guides/when_invariance_hurts`.
+# - **Is there a symmetry?** Use it, and build it in. With the most samples the best method has
+#   0.03 to 0.34 of the plain kernel's error; augmentation has 1.8 to 14 times that of the best.
+# - **Can the group be listed, and are samples few?** Then the best fit: with the fewest samples
+#   it has 0.62 to 1.03 of the averaged kernel's error. With more of them the average takes over:
+#   with the most samples the best fit has 1.1 to 3.6 times its error, but for the sphere. Both
+#   cost the order of the group times the square of the number of samples, unless the group has
+#   structure: shifts go by Fourier transforms, rotations by angular frequencies.
+# - **Does the group consist of all permutations of the *coordinates*?** Then the best fit is the
+#   plain kernel of the sorted coordinates: for the price of sorting, invariant to rounding, 0.24
+#   of the sampled average's error on the sphere. This is a theorem about coordinates and inner
+#   products, and holds for nothing else.
+# - **Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms of
+#   their rows have 1.28 and 1.29 times the error of the average over several orders near the
+#   sorted one. Such a form jumps where two norms cross, and where they tie the numbering decides,
+#   as the page on molecules shows.
+# - **Are there many samples?** Explicit features cost the number of samples only once, and a
+#   linear learner does the rest. Orbit Nystrom ends at 0.34 to 1.43 times the averaged kernel's
+#   error. Take fewer landmarks than points: `compare/sphere` shows why.
+# - **Histograms or cosines?** Histograms where templates are windows of an image (0.65 of the
+#   cosines' error on the digits that shift), cosines elsewhere (histograms have 1.1 to 2.6 times
+#   their error).
+# - **Is the group too large to list, and the domain a manifold with known eigenfunctions?**
+#   Spectral averaging needs the generators only and is invariant to the last digit. Take ridge
+#   regression in place of the published mean: it has 0.05 to 0.07 of its error. It is the best on
+#   the sphere from 100 samples on, and never on the torus, whose 64 flips can be listed.
+# - **Is the symmetry only approximate?** A local average, with leave-one-out to say how local, is
+#   the safe choice; on digits at any angle it is level with the whole circle (1.01, 0.99). Where
+#   the whole group does harm: `guides/when_invariance_hurts`.
 
 # %% [markdown]
 # ## Which one when
 #
-# For every task and number of samples: of the best method and of those that are level with it (within two standard
-# errors of the difference, paired by draw, and an error at most a quarter larger) the quickest, and what it gives and costs. Below a tenth of a
-# CPU second all count as equally quick, and the best of them is taken. Each line rests on the figure `curves` of the comparison in its first column.
+# For every task and number of samples: of the best method and of those that are level with it
+# (within two standard errors of the difference, paired by draw, and an error at most a quarter
+# larger) the quickest, and what it gives and costs. Below a tenth of a CPU second all count as
+# equally quick, and the best of them is taken. Each line rests on the figure `curves` of the
+# comparison in its first column.
 
 # %%
 UNITS = {
@@ -279,8 +294,9 @@ run.table(
     pd.DataFrame(rows).fillna(""),
     "answer",
     caption=(
-        "Errors with their standard error: share of test images in %, mean absolute error in kcal/mol, mean squared error in thousandths. Discrepancy: "
-        "share of classes that change under a transformation, or the largest change relative to the largest value. Time to fit (every choice included) "
-        "and to predict; peak memory."
+        "Errors with their standard error: share of test images in %, mean absolute error in "
+        "kcal/mol, mean squared error in thousandths. Discrepancy: share of classes that change "
+        "under a transformation, or the largest change relative to the largest value. Time to fit "
+        "(every choice included) and to predict; peak memory."
     ),
 )

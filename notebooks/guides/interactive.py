@@ -46,7 +46,8 @@ def show(axes, image, title=""):
 def sliders(draw, **widgets):
     """Sliders in front of a function that draws; what it drew before is closed."""
     if run.batch:
-        # Widgets talk with whoever looks at them; a batch that waits for an answer can wait for ever.
+        # Widgets talk with whoever looks at them; a batch that waits for an answer can wait for
+        # ever.
         print(f"In JupyterLab there are sliders here: {', '.join(widgets)}.")
         return
 
@@ -90,8 +91,10 @@ sliders(
 run.figure(
     orbit(),
     "orbit",
-    alt="Seven copies of a handwritten digit, turned from minus 30 to plus 30 degrees and shifted to the right.",
-    caption="Part of the orbit of a digit under rotations and a shift (still of the first sliders).",
+    alt="Seven copies of a handwritten digit, turned from minus 30 to plus 30 degrees and "
+    "shifted to the right.",
+    caption="Part of the orbit of a digit under rotations and a shift (still of the first "
+    "sliders).",
 )
 
 # %% [markdown]
@@ -149,8 +152,11 @@ sliders(
 run.figure(
     template_cdf(),
     "template_cdf",
-    alt="Three panels: a signal, its shifted copy and another signal; their projections on the shifted templates, where signal and copy differ; the distributions of these, where signal and copy coincide and the other differs.",
-    caption="A signal and its shifted copy share their CDF to the last digit (still of the second sliders).",
+    alt="Three panels: a signal, its shifted copy and another signal; their projections on the "
+    "shifted templates, where signal and copy differ; the distributions of these, where signal "
+    "and copy coincide and the other differs.",
+    caption="A signal and its shifted copy share their CDF to the last digit (still of the "
+    "second sliders).",
 )
 
 # %% [markdown]
@@ -200,8 +206,10 @@ sliders(
 run.figure(
     alignment(),
     "alignment",
-    alt="Two fives at different places, the second one shifted onto the first, and the map of inner products over all shifts with a single peak marked by a cross.",
-    caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still of the third sliders).",
+    alt="Two fives at different places, the second one shifted onto the first, and the map of "
+    "inner products over all shifts with a single peak marked by a cross.",
+    caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still "
+    "of the third sliders).",
 )
 
 # %% [markdown]
@@ -262,8 +270,11 @@ sliders(
 run.figure(
     projection(),
     "projection",
-    alt="Left: noisy points, the periodic target, a plain estimate that follows the noise and its projection, which is periodic and nearer to the target. Right: sizes of coefficients; the projection keeps only the frequencies divisible by four.",
-    caption="Monte Carlo estimate of the coefficients, before and after the projection (still of the last sliders).",
+    alt="Left: noisy points, the periodic target, a plain estimate that follows the noise and "
+    "its projection, which is periodic and nearer to the target. Right: sizes of coefficients; "
+    "the projection keeps only the frequencies divisible by four.",
+    caption="Monte Carlo estimate of the coefficients, before and after the projection (still "
+    "of the last sliders).",
 )
 
 # %% [markdown]

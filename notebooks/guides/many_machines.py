@@ -11,14 +11,16 @@
 # %% [markdown]
 # # More than one machine
 #
-# A Gram matrix of $n$ points is $n^2$ numbers, a feature map with $s$ features $n s$ of them. Either
-# comes in blocks of rows that know nothing of each other, so the loop over blocks may run anywhere.
-# `by_rows` is that loop. It is written with joblib, and joblib has backends: processes of this
-# machine, or a **Dask** cluster of many. The blocks are the same everywhere, hence so are the numbers.
+# A Gram matrix of $n$ points is $n^2$ numbers, a feature map with $s$ features $n s$ of them.
+# Either comes in blocks of rows that know nothing of each other, so the loop over blocks may run
+# anywhere. `by_rows` is that loop. It is written with joblib, and joblib has backends: processes
+# of this machine, or a **Dask** cluster of many. The blocks are the same everywhere, hence so are
+# the numbers.
 #
-# The cluster of this guide is a real one: a scheduler and workers, processes of their own that talk over
-# sockets. It only happens to have all of them on this machine. On yours, start `dask scheduler` on one
-# machine and `dask worker tcp://...:8786` on each of the others, and give that address.
+# The cluster of this guide is a real one: a scheduler and workers, processes of their own that
+# talk over sockets. It only happens to have all of them on this machine. On yours, start `dask
+# scheduler` on one machine and `dask worker tcp://...:8786` on each of the others, and give that
+# address.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -61,21 +63,30 @@ run = Run(
     "guides/many_machines", profile=profile, seed=seed, n_workers=n_workers, memory_mb=memory_mb
 )
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {"quick": {"times a worker's memory": 1.03}, "full": {"times a worker's memory": 2.5}}[
+    profile
+]
+
+
 # %% [markdown]
 # ## A cluster
 #
 # Five settings are worth knowing, wherever the machines stand.
 #
-# - **`--memory-limit`**: a worker takes no new work at four fifths of it, and is killed and replaced at 95. Some
-#   200 MiB go to Python and its libraries before anything is computed: with too little above that, a worker
-#   pauses for ever.
-# - **`--preload`**: the worker loads the package before it reports for work. Otherwise the first block does
-#   that, and for these seconds the worker answers nobody.
-# - **`timeouts.connect`**: how long Dask tries to reach a worker that has just died, half a minute by
-#   default. Where a new connection takes milliseconds, five seconds are plenty.
-# - **`MALLOC_..._THRESHOLD_`**: Dask has a worker return freed memory to the system at once. A loop over blocks of
-#   some MiB then spends more time on getting its memory back than on arithmetic.
-# - **`--host`**: the address to listen at. Here nobody outside this machine is to reach the cluster.
+# - **`--memory-limit`**: a worker takes no new work at four fifths of it, and is killed and
+#   replaced at 95. Some 200 MiB go to Python and its libraries before anything is computed: with
+#   too little above that, a worker pauses for ever.
+# - **`--preload`**: the worker loads the package before it reports for work. Otherwise the first
+#   block does that, and for these seconds the worker answers nobody.
+# - **`timeouts.connect`**: how long Dask tries to reach a worker that has just died, half a
+#   minute by default. Where a new connection takes milliseconds, five seconds are plenty.
+# - **`MALLOC_..._THRESHOLD_`**: Dask has a worker return freed memory to the system at once. A
+#   loop over blocks of some MiB then spends more time on getting its memory back than on
+#   arithmetic.
+# - **`--host`**: the address to listen at. Here nobody outside this machine is to reach the
+#   cluster.
 
 # %%
 PATIENCE = 120  # seconds for anything that takes a few: what takes longer is an error, not a wait
@@ -148,12 +159,13 @@ print(f"scheduler at {address}, {n_workers} workers of {memory_mb} MiB each")
 # %% [markdown]
 # ## Larger than a worker
 #
-# The inputs are small, the results are not: each of the two matrices below is larger than all the memory
-# that a worker may use. A worker holds the blocks that it is working on and no others; the finished ones go
-# into a file on disk. `compute` is the whole of it: the line with `parallel_config` is what brings in the cluster.
+# The inputs are small, the results are not: each of the two matrices below is larger than all the
+# memory that a worker may use. A worker holds the blocks that it is working on and no others; the
+# finished ones go into a file on disk. `compute` is the whole of it: the line with
+# `parallel_config` is what brings in the cluster.
 
 # %%
-size = run.choose(quick=1.03, full=2.5) * memory_mb * 2**20
+size = SETTINGS["times a worker's memory"] * memory_mb * 2**20
 n, d = int(np.sqrt(size / 4)), 4  # numbers in single precision
 X = np.random.default_rng(seed).standard_normal((n, d)).astype(np.float32)
 group = CyclicShifts(d)
@@ -215,9 +227,9 @@ run.table(
 # %% [markdown]
 # ## A worker dies
 #
-# Machines fail. Below, the worker that gets to one of the blocks kills itself, and takes along the finished
-# blocks that it had not handed over yet. Dask notices, starts another worker and computes again what was
-# lost. Nothing in the call changes, and the numbers do not either.
+# Machines fail. Below, the worker that gets to one of the blocks kills itself, and takes along
+# the finished blocks that it had not handed over yet. Dask notices, starts another worker and
+# computes again what was lost. Nothing in the call changes, and the numbers do not either.
 
 # %%
 part = X[: 20 * rows_each]
@@ -286,9 +298,12 @@ axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=3)
 run.figure(
     fig,
     "lost",
-    alt=f"A lane for each worker with a bar for each block that it computed, over time. The lane of the worker that is killed ends "
-    f"at a dashed line; the others go on to the end. Blocks that were lost and computed again: {blocks['again'].sum()}.",
-    caption=f"{len(part) // rows_each} blocks of a Gram matrix. What the killed worker was computing is not drawn: it never ended.",
+    alt=f"A lane for each worker with a bar for each block that it computed, over time. The "
+    f"lane of the worker that is killed ends "
+    f"at a dashed line; the others go on to the end. Blocks that were lost and computed again: "
+    f"{blocks['again'].sum()}.",
+    caption=f"{len(part) // rows_each} blocks of a Gram matrix. What the killed worker was "
+    f"computing is not drawn: it never ended.",
 )
 
 # %% [markdown]
@@ -304,8 +319,9 @@ run.figure(
 #
 #     invariance run --profile full --scheduler tcp://10.0.0.1:8786
 #
-# each of them runs on a worker of the cluster, in processes of its own, and the machines share the
-# project's folder. Here is a project of two tiny notebooks. Each draws a number and notes whose child it is.
+# each of them runs on a worker of the cluster, in processes of its own, and the machines share
+# the project's folder. Here is a project of two tiny notebooks. Each draws a number and notes
+# whose child it is.
 
 # %%
 project = Paths(folder / "project")
@@ -323,7 +339,8 @@ seed: int = SEED
 # %%
 import numpy
 import psutil
-print(numpy.random.default_rng(seed).normal(), *(process.pid for process in psutil.Process().parents()))
+parents = [process.pid for process in psutil.Process().parents()]
+print(numpy.random.default_rng(seed).normal(), *parents)
 """
 seeds = {"demo/one": 1, "demo/two": 2}
 for name, number in seeds.items():
@@ -364,8 +381,8 @@ run.table(batch, "batch", caption="Notebooks that the workers ran.")
 #
 # ## When it does not work
 #
-# A cluster that cannot be reached is an error that names the address, and nothing is run. The command line
-# says the same.
+# A cluster that cannot be reached is an error that names the address, and nothing is run. The
+# command line says the same.
 
 # %%
 with socket.socket() as nobody:  # holds a port at which nobody listens
@@ -378,7 +395,8 @@ with socket.socket() as nobody:  # holds a port at which nobody listens
         raise AssertionError("there is no cluster there")
 
 # %% [markdown]
-# What a function needs has to travel with it. A lock does not, nor a running thread, nor a connection:
+# What a function needs has to travel with it. A lock does not, nor a running thread, nor a
+# connection:
 
 # %%
 lock = threading.Lock()
@@ -397,8 +415,9 @@ else:
     raise AssertionError("a lock has travelled")
 
 # %% [markdown]
-# `by_rows(..., timeout=120)` gives up when a block does not come: without it, a loop over a cluster that has lost
-# all its workers waits for new ones, as it should overnight. The last thing to do is to let the machines go.
+# `by_rows(..., timeout=120)` gives up when a block does not come: without it, a loop over a
+# cluster that has lost all its workers waits for new ones, as it should overnight. The last thing
+# to do is to let the machines go.
 
 # %%
 cluster.close()

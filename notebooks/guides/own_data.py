@@ -49,6 +49,14 @@ from invariance.linear import RLSClassifier
 
 run = Run("guides/own_data", profile=profile, seed=seed, n_train=n_train)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {"waveforms": 700, "splits": 8},
+    "full": {"waveforms": 2000, "splits": 50},
+}[profile]
+
+
 # %% [markdown]
 # ## 1. Rows, and what moves them
 #
@@ -76,7 +84,7 @@ def record(n_waveforms, rng, n_samples=48):
 
 folder = tempfile.TemporaryDirectory()  # goes away with the notebook
 example = Path(folder.name) / "waveforms.csv"
-waveforms, condition = record(run.choose(quick=700, full=2000), np.random.default_rng(seed))
+waveforms, condition = record(SETTINGS["waveforms"], np.random.default_rng(seed))
 pd.DataFrame(waveforms.round(4)).assign(condition=condition).to_csv(example, index=False)
 
 # %% [markdown]
@@ -88,9 +96,8 @@ table = pd.read_csv(path)
 y = table.pop(label).to_numpy()
 X = table.to_numpy(dtype=float)
 classes, counts = np.unique(y, return_counts=True)
-print(
-    f"X: {X.shape}, {X.dtype};  rows a class: {dict(zip(classes.tolist(), counts.tolist(), strict=True))}"
-)
+rows = dict(zip(classes.tolist(), counts.tolist(), strict=True))
+print(f"X: {X.shape}, {X.dtype};  rows per class: {rows}")
 assert np.isfinite(X).all(), "fill or drop missing values first"
 
 # %% [markdown]
@@ -108,8 +115,8 @@ assert np.isfinite(X).all(), "fill or drop missing values first"
 # | your rows | what moves them | group |
 # |---|---|---|
 # | periodic signals, unknown phase | cyclic shifts | `CyclicShifts(d)` |
-# | images, unknown position | translations | `Translations((h, w), max_shift)`, `CyclicTranslations` |
-# | images, unknown orientation | rotations | `Rotations((h, w))`; exactly unitary: `AngularBasis` with `CircleAction` |
+# | images, unknown position | shifts | `Translations((h, w), max_shift)`, `CyclicTranslations` |
+# | images, unknown orientation | rotations | `Rotations((h, w))`; `CircleAction` is unitary |
 # | sets of k vectors, in no order | permutations of blocks | `Permutations(k, block=...)` |
 # | spectra or differences of unknown sign | sign flips | `SignFlips(d)` |
 # | molecules as Coulomb matrices | permutations of atoms | `AtomPermutations` |
@@ -164,7 +171,7 @@ names = {
 # %%
 sizes = [n_train // 4, n_train // 2, n_train]
 splits = StratifiedShuffleSplit(
-    run.choose(quick=8, full=50),
+    SETTINGS["splits"],
     train_size=n_train,
     test_size=min(250, len(y) - n_train),
     random_state=seed,
@@ -207,7 +214,9 @@ right.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 run.figure(
     fig,
     "waveforms",
-    alt="Left: two recordings of each of three conditions, at different phases. Right: test accuracy against the number of labelled waveforms; the four invariant models lie far above the plain support vector machine.",
+    alt="Left: two recordings of each of three conditions, at different phases. Right: test "
+    "accuracy against the number of labelled waveforms; the four invariant models lie far "
+    "above the plain support vector machine.",
     caption=f"Error bars: two standard errors over {splits.n_splits} splits.",
 )
 
@@ -242,7 +251,8 @@ for name, model in models.items():
 run.table(
     rows,
     "models",
-    caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under {len(moved)} random elements of the group.",
+    caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under "
+    f"{len(moved)} random elements of the group.",
 )
 
 # %% [markdown]
@@ -261,10 +271,12 @@ print(gram_report(BestFit(base, group)(X[train])))
 # %%
 scaled = make_pipeline(StandardScaler(), models["average-fit"]).fit(X[train], y[train])
 print(
-    f"behind a StandardScaler: accuracy {100 * scaled.score(X[test], y[test]):.1f} % (without: {100 * models['average-fit'].score(X[test], y[test]):.1f} %)"
+    f"behind a StandardScaler: accuracy {100 * scaled.score(X[test], y[test]):.1f} % (without: "
+    f"{100 * models['average-fit'].score(X[test], y[test]):.1f} %)"
 )
 print(
-    f"largest change of a decision value: {change(scaled)[1]:.1e} (without: {change(models['average-fit'])[1]:.1e})"
+    f"largest change of a decision value: {change(scaled)[1]:.1e} (without: "
+    f"{change(models['average-fit'])[1]:.1e})"
 )
 
 # %% [markdown]

@@ -39,6 +39,11 @@ from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {"quick": {"repetitions": 20}, "full": {"repetitions": 200}}[profile]
+
+
 # %% [markdown]
 # ## The class
 #
@@ -192,7 +197,7 @@ kernels = {
 }
 names = {"raw": "ring as it is", "local": "rotations only", "haar": "rotations and reflections"}
 sizes = [10, 20, 40, 80, 160]
-repetitions = run.choose(quick=20, full=200)
+repetitions = SETTINGS["repetitions"]
 scores = {name: np.empty((repetitions, len(sizes))) for name in kernels}
 for repetition in range(repetitions):
     rng = np.random.default_rng([seed, 1, repetition])
@@ -237,8 +242,12 @@ right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
 run.figure(
     fig,
     "dihedral",
-    alt="Left: the orbit of one reading, one row a group element: stripes that run down to the right for the rotations, the mirrored pattern for the reflections. Right: accuracy against training size; the kernel averaged over rotations and reflections is best, over rotations only second, the plain one last.",
-    caption=f"Error bars: two standard errors over {repetitions} draws of training and test readings.",
+    alt="Left: the orbit of one reading, one row a group element: stripes that run down to the "
+    "right for the rotations, the mirrored pattern for the reflections. Right: accuracy "
+    "against training size; the kernel averaged over rotations and reflections is best, over "
+    "rotations only second, the plain one last.",
+    caption=f"Error bars: two standard errors over {repetitions} draws of training and test "
+    f"readings.",
 )
 
 # %% [markdown]
@@ -250,7 +259,8 @@ features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fi
 moved = ring.act([[1, 3]], X)[0]
 print(f"transformed: {features.side_}")
 print(
-    f"largest change of a feature under reflection and rotation: {np.abs(features.transform(moved) - features.transform(X)).max():.1e}"
+    f"largest change of a feature under reflection and rotation: "
+    f"{np.abs(features.transform(moved) - features.transform(X)).max():.1e}"
 )
 run.table(
     pd.DataFrame(
@@ -267,11 +277,12 @@ run.table(
 # %% [markdown]
 # ## The fast way
 #
-# So far every kernel treats $D_n$ as a list: it transforms points by each of the $2n$ elements and
-# multiplies matrices. But rotations of a ring are cyclic shifts, and inner products with all
-# shifts of a vector come at once from a Fourier transform. The package cannot know that our $(f, s)$ is
-# *reflect, then shift*, unless the class says so. One more method does: `chain` lists the parts in the
-# order in which they are applied. `explain` tells which way a kernel will take, and what it costs.
+# So far every kernel treats $D_n$ as a list: it transforms points by each of the $2n$ elements
+# and multiplies matrices. But rotations of a ring are cyclic shifts, and inner products with all
+# shifts of a vector come at once from a Fourier transform. The package cannot know that our $(f,
+# s)$ is *reflect, then shift*, unless the class says so. One more method does: `chain` lists the
+# parts in the order in which they are applied. `explain` tells which way a kernel will take, and
+# what it costs.
 
 
 # %%

@@ -11,8 +11,8 @@
 # %% [markdown]
 # # A kernel of your own
 #
-# Whatever compares two of your points, five lines make it a kernel that can be averaged over a group, maximised over it, put into
-# a support vector machine, and tuned by a Gaussian process.
+# Whatever compares two of your points, five lines make it a kernel that can be averaged over a
+# group, maximised over it, put into a support vector machine, and tuned by a Gaussian process.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -44,9 +44,10 @@ y = (np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) > 3.6).astype(int)
 # %% [markdown]
 # ## The least that it needs
 #
-# A class with `_gram(X, Y)`. Points come in as float arrays, one a row, checked. **`Y` is None when the Gram matrix of X with
-# itself is wanted**: take X for it, and make use of the symmetry if you can. `__init__` stores its arguments and does nothing else,
-# as everywhere in scikit-learn; `_parameters` says what they may be.
+# A class with `_gram(X, Y)`. Points come in as float arrays, one a row, checked. **`Y` is None
+# when the Gram matrix of X with itself is wanted**: take X for it, and make use of the symmetry
+# if you can. `__init__` stores its arguments and does nothing else, as everywhere in
+# scikit-learn; `_parameters` says what they may be.
 
 
 # %%
@@ -77,15 +78,16 @@ print(
 )
 
 # %% [markdown]
-# `Cauchy(gamma=-1)(X)` is refused with the parameter's name, what it must be and what it was. So far the average has evaluated
-# the kernel for each pair of shifts: it cannot know that a common shift of both points changes nothing.
+# `Cauchy(gamma=-1)(X)` is refused with the parameter's name, what it must be and what it was. So
+# far the average has evaluated the kernel for each pair of shifts: it cannot know that a common
+# shift of both points changes nothing.
 #
 # ## Three promises that make it fast
 #
-# - `unitary_invariant = True`: a common rotation, shift or permutation of both points changes nothing. One of the two sums over
-#   the group can then go.
-# - `inner_form(shape)`: the kernel is a function of one number, the inner product or the distance. Then transformed points meet in
-#   matrix products, and shifts in the frequency domain.
+# - `unitary_invariant = True`: a common rotation, shift or permutation of both points changes
+#   nothing. One of the two sums over the group can then go.
+# - `inner_form(shape)`: the kernel is a function of one number, the inner product or the
+#   distance. Then transformed points meet in matrix products, and shifts in the frequency domain.
 # - `diag` (by `_diag(X)`): the values k(x, x), without the Gram matrix.
 #
 # A promise is believed. Test it, as we do below.
@@ -120,9 +122,9 @@ assert np.allclose(slow, fast(X))
 # %% [markdown]
 # ## Tuned by a Gaussian process
 #
-# `_tuned` names the positive parameters; their derivatives are computed, also through an average or a best fit. A kernel of
-# scikit-learn keeps its own parameters and is asked whether it is a function of distances: `Average(RBF(), group)` is as fast as
-# `Average(Gaussian(), group)`.
+# `_tuned` names the positive parameters; their derivatives are computed, also through an average
+# or a best fit. A kernel of scikit-learn keeps its own parameters and is asked whether it is a
+# function of distances: `Average(RBF(), group)` goes the same way as `Average(Gaussian(), group)`.
 
 # %%
 values = np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
@@ -144,7 +146,9 @@ run.table(found, "tuned", caption="Gaussian processes with three base kernels, t
 # %% [markdown]
 # ## Where to go
 #
-# - A kernel of more than two parts (of sets, of images with a shape) looks the same; `point_shape` says what a row is.
+# - A kernel of more than two parts (of sets, of images with a shape) looks the same;
+#   `point_shape` says what a row is.
 # - A group of your own: `guides/own_group`. Into production: `guides/production`.
-# - An indefinite kernel, such as any best fit: `GramTransformer(kernel, repair="clip")` in front of
-#   `SVC(kernel="precomputed")`, or `RLSClassifier(kernel=...)`, which repairs by itself and says so.
+# - An indefinite kernel, such as any best fit: `GramTransformer(kernel, repair="clip")` in front
+#   of `SVC(kernel="precomputed")`, or `RLSClassifier(kernel=...)`, which repairs by itself and
+#   says so.

@@ -11,7 +11,8 @@
 # %% [markdown]
 # # From a trained model to production
 #
-# The model is chosen. What will it cost, how is it stored, and how does it answer a million questions within a memory that is fixed?
+# The model is chosen. What will it cost, how is it stored, and how does it answer a million
+# questions within a memory that is fixed?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -48,8 +49,9 @@ shifts = Translations((8, 8), max_shift=1)
 # %% [markdown]
 # ## 1. Cost before work
 #
-# Every kernel and feature map says what it will do, how long on one core and in how much memory. A kernel's prediction costs as much
-# per new point as there are training points; features cost the same however many there were.
+# Every kernel and feature map says what it will do, how long on one core and in how much memory.
+# A kernel's prediction costs as much per new point as there are training points; features cost
+# the same however many there were.
 
 # %%
 kernel = BestFit(Gaussian(0.05), shifts)
@@ -74,8 +76,9 @@ run.table(
 # %% [markdown]
 # ## 2. Fit, and store
 #
-# A fitted pipeline is a Python object; joblib writes it to a file. Store beside it which versions made it: a pickle is read by the
-# versions that wrote it, and by no others with any guarantee. Read only files that you wrote: a pickle can run code.
+# A fitted pipeline is a Python object; joblib writes it to a file. Store beside it which versions
+# made it: a pickle is read by the versions that wrote it, and by no others with any guarantee.
+# Read only files that you wrote: a pickle can run code.
 
 # %%
 model = make_pipeline(features, RLSClassifier()).fit(X_train, y_train)
@@ -86,8 +89,8 @@ joblib.dump({"model": model, "versions": versions, "n_features": X.shape[1]}, pa
 print(f"{path.name}: {path.stat().st_size / 2**20:.2f} MiB")
 
 # %% [markdown]
-# On the other machine. The first check is for the versions, the second for the answers: a few points with known answers travel with
-# the model.
+# On the other machine. The first check is for the versions, the second for the answers: a few
+# points with known answers travel with the model.
 
 # %%
 stored = joblib.load(path)
@@ -101,8 +104,9 @@ print(
 # %% [markdown]
 # ## 3. Many points, fixed memory
 #
-# Temporary arrays are bounded (256 MiB unless told otherwise), results are not: predict a million points by blocks of rows.
-# `by_rows` does, in processes where joblib has some (`joblib.parallel_config`), and keeps the order.
+# Temporary arrays are bounded (256 MiB unless told otherwise), results are not: predict a million
+# points by blocks of rows. `by_rows` does, in processes where joblib has some
+# (`joblib.parallel_config`), and keeps the order.
 
 # %%
 with config_context(block_bytes=32 * 2**20):
@@ -124,8 +128,10 @@ print(f"after {learner.n_seen_} points: {learner.score(features.transform(X_new)
 # %% [markdown]
 # ## 5. What to watch
 #
-# - **The inputs**: a value that is not finite, or a row of another length, is refused with a message that names it. Log it.
-# - **The symmetry**: the share of answers that change when a new point is moved tells early that inputs have drifted.
+# - **The inputs**: a value that is not finite, or a row of another length, is refused with a
+#   message that names it. Log it.
+# - **The symmetry**: the share of answers that change when a new point is moved tells early that
+#   inputs have drifted.
 
 # %%
 from invariance.evaluation import share_of_changes

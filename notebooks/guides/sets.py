@@ -11,9 +11,10 @@
 # %% [markdown]
 # # Sets: points, molecules, patches
 #
-# Some data are *sets*: points of a scan, atoms of a molecule, patches of an image. Their order means nothing and their number varies. This
-# guide goes from a list of arrays to a model in a pipeline, then turns the sets, then takes molecules and images as sets of their
-# parts. Every cell but the first and the last needs the library alone.
+# Some data are *sets*: points of a scan, atoms of a molecule, patches of an image. Their order
+# means nothing and their number varies. This guide goes from a list of arrays to a model in a
+# pipeline, then turns the sets, then takes molecules and images as sets of their parts. Every
+# cell but the first and the last needs the library alone.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -22,8 +23,9 @@ seed: int = 0
 # %% [markdown]
 # ## From a list of arrays
 #
-# `pad_sets` makes one array $(n, m, d)$ of them: $m$ is the size of the largest set, and missing points are NaN. Whatever takes
-# sets takes this array. A point that is missing in part, or a set without points, is an error that says which.
+# `pad_sets` makes one array $(n, m, d)$ of them: $m$ is the size of the largest set, and missing
+# points are NaN. Whatever takes sets takes this array. A point that is missing in part, or a set
+# without points, is an error that says which.
 
 # %%
 import numpy as np
@@ -60,8 +62,8 @@ X = pad_sets(list_of_arrays)
 print(X.shape, [len(points) for points in unpad_sets(X)[:5]])
 
 # %% [markdown]
-# The targets of this guide depend on neither the order of the points nor on how a set is turned: its largest distance, and whether
-# that is above the median.
+# The targets of this guide depend on neither the order of the points nor on how a set is turned:
+# its largest distance, and whether that is above the median.
 
 # %%
 y = np.array([np.linalg.norm(a[:, None] - a, axis=2).max() for a in list_of_arrays])
@@ -70,8 +72,9 @@ label = y > np.median(y)
 # %% [markdown]
 # ## Kernels of sets
 #
-# `SetKernel` is the mean of a kernel over all pairs of points; `MatchingKernel` matches the points one to one as well as it can. Both
-# are kernels like any other: `SVC` takes them, sums and products of them are kernels, and grid search reaches their base.
+# `SetKernel` is the mean of a kernel over all pairs of points; `MatchingKernel` matches the
+# points one to one as well as it can. Both are kernels like any other: `SVC` takes them, sums and
+# products of them are kernels, and grid search reaches their base.
 
 # %%
 kernel = SetKernel(Gaussian(gamma=1.0))
@@ -82,8 +85,9 @@ search = GridSearchCV(RLSRegressor(kernel=kernel), {"kernel__base__gamma": [0.1,
 print("R^2:", search.fit(X, y).best_score_.round(3), search.best_params_)
 
 # %% [markdown]
-# A matching is a maximum, which need not be positive definite. `GramTransformer` repairs the matrix on the training sets and applies the
-# same repair to new ones, in any pipeline. The estimators of scikit-learn that check their input refuse arrays of three axes; they take the
+# A matching is a maximum, which need not be positive definite. `GramTransformer` repairs the
+# matrix on the training sets and applies the same repair to new ones, in any pipeline. The
+# estimators of scikit-learn that check their input refuse arrays of three axes; they take the
 # kernel as a matrix, behind `GramTransformer(kernel, repair=None)`.
 
 # %%
@@ -93,8 +97,9 @@ print("matching:", cross_val_score(matching, X, label, cv=4).mean())
 # %% [markdown]
 # ## Features, where there are many sets
 #
-# A kernel compares all pairs of points of all pairs of sets. `SetFeatures` averages a feature map of the points over each set, at a cost that
-# is linear in the number of points. `explain` says what either will cost.
+# A kernel compares all pairs of points of all pairs of sets. `SetFeatures` averages a feature map
+# of the points over each set, at a cost that is linear in the number of points. `explain` says
+# what either will cost.
 
 # %%
 features = SetFeatures(OrbitFourier(n_components=200, gamma=1.0, random_state=seed))
@@ -106,10 +111,11 @@ print(features.fit(X).explain(X))
 # %% [markdown]
 # ## Sets that may be turned
 #
-# A group acts in one of two places. *Inside*, each point is compared over its own orbit: points at the same distance from the origin
-# then look alike, wherever the others are. *Outside*, the whole set turns. The plain mean over pairs is linear in both sets, and
-# a linear function averaged outside is the same as averaged inside. What keeps the shape of the set is a Gaussian kernel between
-# embeddings, `Hyperkernel`, before the average:
+# A group acts in one of two places. *Inside*, each point is compared over its own orbit: points
+# at the same distance from the origin then look alike, wherever the others are. *Outside*, the
+# whole set turns. The plain mean over pairs is linear in both sets, and a linear function
+# averaged outside is the same as averaged inside. What keeps the shape of the set is a Gaussian
+# kernel between embeddings, `Hyperkernel`, before the average:
 
 # %%
 inside = SetKernel(Average(Gaussian(1.0), PlaneRotations(n_nodes=32)))
@@ -128,8 +134,9 @@ turned = PlaneRotations().act([0.7], X)[0]
 print("change by turning:", np.abs(shape_kernel(turned, X) - shape_kernel(X)).max())
 
 # %% [markdown]
-# `PlaneRotations()` and `Rotations3D()` without a number of nodes choose a rule by themselves, to a stated tolerance.
-# `BestFit` takes the best of some turns instead of their mean. `OnPoints` lets any other group act on all points of a set alike, or on some of their
+# An average over `PlaneRotations()` or `Rotations3D()`, without a number of nodes, chooses a rule
+# by itself, to a stated tolerance. `BestFit` takes the best of some turns instead of their mean.
+# `OnPoints` lets any other group act on all points of a set alike, or on some of their
 # coordinates only: the first may be a label that nothing moves.
 
 # %%
@@ -143,11 +150,37 @@ mirrored = Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), OnPoints(SignFlip
 print(mirrored(in_space).round(3))
 
 # %% [markdown]
+# ## Points that correspond
+#
+# Where the points of all bodies come in one order (markers on a body, atoms of one molecule as it
+# moves), a row of their coordinates is a point like any other, and the best of *all* rotations
+# has a closed form. With $M = \sum_i x_i z_i^\top$ and its singular values $s_1 \ge s_2 \ge s_3$,
+#
+# $$ \max_{g \in SO(3)} \langle x, g z \rangle = s_1 + s_2 + \operatorname{sign}(\det M) \, s_3, $$
+#
+# the superposition of Kabsch (1976). Subtract each body's mean first, and its place does not matter
+# either. A mirror image stays another body.
+
+# %%
+body = rng.standard_normal((1, 5 * 3))
+turned_body = Rotations3D().act(Rotations3D().sample(1, seed), body)[0]
+mirror_image = -body
+pose = BestFit(Gaussian(0.2), Rotations3D())
+print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, mirror_image).round(3))
+print(pose.explain(body))
+
+# %% [markdown]
+# For sets without an order there is no such form: which point belongs to which and how to turn
+# are one question, whose maximum no sort and no decomposition finds. So `BestFit` of a kernel of
+# sets takes rotations that are listed, as above, and refuses all of them.
+
+# %% [markdown]
 # ## Molecules are sets of atoms
 #
-# `atom_environments` describes every atom by its surroundings, which no rotation changes: smooth histograms of distances to each element, and
-# of triangles with each pair of elements. The first number is the element. With `labelled=True` atoms of one element are compared, and an
-# energy, which grows with the molecule, takes sums instead of means.
+# `atom_environments` describes every atom by its surroundings, which no rotation changes: smooth
+# histograms of distances to each element, and of triangles with each pair of elements. The first
+# number is the element. With `labelled=True` atoms of one element are compared, and an energy,
+# which grows with the molecule, takes sums instead of means.
 
 # %%
 Z = np.array([[8, 1, 1], [16, 1, 1], [6, 8, 0]])  # water, hydrogen sulphide, carbon monoxide
@@ -163,7 +196,8 @@ print(atoms.shape)
 print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
 
 # %% [markdown]
-# Where all there is are Coulomb matrices, they hold the same: `coulomb_positions` finds charges and positions, up to a rotation.
+# Where all there is are Coulomb matrices, they hold the same: `coulomb_positions` finds charges
+# and positions, up to a rotation.
 
 # %%
 distances = np.linalg.norm(R[:2, :, None] - R[:2, None], axis=3) + np.eye(3)
@@ -172,8 +206,8 @@ again = atom_environments(*coulomb_positions(coulomb), elements=[1, 6, 8, 16])
 print("the same:", np.allclose(again, atoms[:2]))
 
 # %% [markdown]
-# For thousands of molecules: landmarks among the atoms of each element, features summed over molecules, and any linear model.
-# `compare/atoms` does it on QM7.
+# For thousands of molecules: landmarks among the atoms of each element, features summed over
+# molecules, and any linear model. `compare/atoms` does it on QM7.
 
 # %%
 landmarks = OrbitNystroem(None, 2, kernel=Gaussian(0.1), random_state=seed)
@@ -183,8 +217,9 @@ print(of_molecules.fit_transform(atoms[:2]).shape)
 # %% [markdown]
 # ## Images are sets of patches
 #
-# `patch_sets` cuts images into patches; `place` appends where each lies, so that a Gaussian kernel compares patches that are near each
-# other. Patches may be compared over their own orbit, here that of a change of sign.
+# `patch_sets` cuts images into patches; `place` appends where each lies, so that a Gaussian
+# kernel compares patches that are near each other. Patches may be compared over their own orbit,
+# here that of a change of sign.
 
 # %%
 images = rng.random((6, 8 * 8))
@@ -198,7 +233,8 @@ print(few(patches[:2]).round(3))
 # %% [markdown]
 # A point may also carry a weight, its last coordinate (`weighted=True`).
 #
-# Which road wins where is measured in `compare/sets`. The last cell keeps the scores above for the site.
+# Which road wins where is measured in `compare/sets`. The last cell keeps the scores above for
+# the site.
 
 # %%
 from invariance.companion import Run

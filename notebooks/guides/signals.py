@@ -11,14 +11,14 @@
 # %% [markdown]
 # # Signals
 #
-# One-dimensional recordings whose beginning is chance: heart beats, waveforms, spectra with a drifting axis. Which of the four ways
-# to say "a shift does not matter" fits yours?
+# One-dimensional recordings whose beginning is chance: heart beats, waveforms, spectra with a
+# drifting axis. Which of the four ways to say "a shift does not matter" fits yours?
 #
 # | your signals | take |
 # |---|---|
 # | periodic, one full period a row | `CyclicShifts(d)`: exact and quick |
-# | a pulse on a silent background, never cut | `Translations(d, max_shift, boundary="zero")` with `BestFit` |
-# | windows of something longer, with levels of their own | `OverlapFit(base, Translations(d, max_shift))` |
+# | a pulse on a silent background | `BestFit` with `Translations(d, max_shift, boundary="zero")` |
+# | windows of something longer | `OverlapFit(base, Translations(d, max_shift))` |
 # | very many of them | features: `OrbitFourier`, `GroupCDF`, `MaxFilter` over `Translations` |
 
 # %% tags=["parameters"]
@@ -46,7 +46,8 @@ rng = np.random.default_rng(seed)
 # %% [markdown]
 # ## One row, one signal
 #
-# 64 samples, three kinds of pulse somewhere in the window, and a level that differs from recording to recording.
+# 64 samples, three kinds of pulse somewhere in the window, and a level that differs from
+# recording to recording.
 
 # %%
 t = np.arange(64)
@@ -66,8 +67,9 @@ print(shifts.order, "shifts; a point has shape", shifts.shape)
 # %% [markdown]
 # ## Four kernels, with and without levels
 #
-# Best fits need not be positive definite, and zero-filled shifts of one argument not even symmetric. `GramTransformer` takes points
-# to rows of a repaired Gram matrix, at training and at prediction alike; whatever learner takes a precomputed kernel comes after it.
+# Best fits need not be positive definite, and zero-filled shifts of one argument not even
+# symmetric. `GramTransformer` takes points to rows of a repaired Gram matrix, at training and at
+# prediction alike; whatever learner takes a precomputed kernel comes after it.
 
 # %%
 kernels = {
@@ -93,12 +95,14 @@ for level in (0.0, 2.0):
 run.table(accuracies, "accuracy", caption="Accuracy on 200 new signals after 60.")
 
 # %% [markdown]
-# Without levels all four know enough. With levels a zero-filled shift brings in a step as large as the level, and the best fit
-# follows the step; on the overlap there is none. `scale="standard"` also removes what is left of level and gain.
+# Without levels all four know enough. With levels a zero-filled shift brings in a step as large
+# as the level, and the best fit follows the step; on the overlap there is none.
+# `scale="standard"` also removes what is left of level and gain.
 #
 # ## Several channels
 #
-# A signal of three channels has shape (1, length, 3), the channels of a sample beside each other; all move together.
+# A signal of three channels has shape (1, length, 3), the channels of a sample beside each other;
+# all move together.
 
 # %%
 channels = Translations((1, 64, 3), max_shift=8, boundary="zero")
@@ -108,7 +112,8 @@ print(OverlapFit(Gaussian(0.01), channels)(recordings.reshape(5, -1)).shape)
 # %% [markdown]
 # ## In a pipeline, and for many signals
 #
-# The same in front of a support vector machine. For a hundred thousand signals take features, whose cost grows with their number alone.
+# The same in front of a support vector machine. For a hundred thousand signals take features,
+# whose cost grows with their number alone.
 
 # %%
 svm = make_pipeline(

@@ -20,7 +20,8 @@
 # be uniform on $[-w, w]$ and move $w$ from $0^\circ$ (the plain kernel) to $180^\circ$ (the Haar
 # kernel):
 #
-# $$k_w(x, z) = \frac{1}{(2w)^2} \int_{-w}^{w}\!\int_{-w}^{w} k_0(g_\theta x, g_{\theta'} z)\, d\theta\, d\theta' .$$
+# $$k_w(x, z) = \frac{1}{(2w)^2}
+# \int_{-w}^{w}\!\int_{-w}^{w} k_0(g_\theta x, g_{\theta'} z)\, d\theta\, d\theta' .$$
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -39,10 +40,33 @@ from invariance.groups import CircleAction, Uniform
 from invariance.kernels import Average, Gaussian
 
 run = Run("guides/when_invariance_hurts", profile=profile, seed=seed, n_train=n_train)
-data = run.choose(quick=load_digits_images, full=load_mnist)()
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "load": load_digits_images,
+        "origin": "scikit-learn's bundled digits",
+        "repetitions": {"six or nine": 5, "how much": 4},
+        "sizes": [4, 10, 30, 60],
+        "test images": 80,
+        "images": 1200,
+    },
+    "full": {
+        "load": load_mnist,
+        "origin": "MNIST",
+        "repetitions": {"six or nine": 20, "how much": 20},
+        "sizes": [4, 10, 30, 100, 300],
+        "test images": 500,
+        "images": 6000,
+    },
+}[profile]
+
+# %%
+data = SETTINGS["load"]()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-origin = run.choose(quick="scikit-learn's bundled digits", full="MNIST")
+origin = SETTINGS["origin"]
 
 # %% [markdown]
 # Pixels turned by interpolation are not turned exactly. `AngularBasis` writes an image in circular
@@ -82,8 +106,8 @@ def svc():
 # symmetry a little. With more and more training digits:
 
 # %%
-repetitions = run.choose(quick=5, full=20)
-sizes = run.choose(quick=[4, 10, 30, 60], full=[4, 10, 30, 100, 300])
+repetitions = SETTINGS["repetitions"]["six or nine"]
+sizes = SETTINGS["sizes"]
 digits = {c: basis.transform(pixels[data.target == c][:600]) for c in (6, 9)}
 tasks = {
     "six or nine": digits[9],
@@ -130,7 +154,9 @@ panels[0].legend()
 run.figure(
     fig,
     "six_nine",
-    alt="Test error against training size for kernels with no, local and full rotations. Left, six or nine: full rotations have the largest error. Right, a six or the same upside down: full rotations stay at chance, 50 per cent.",
+    alt="Test error against training size for kernels with no, local and full rotations. Left, "
+    "six or nine: full rotations have the largest error. Right, a six or the same upside down: "
+    "full rotations stay at chance, 50 per cent.",
     caption=f"Upright digits ({origin}). Error bars: two standard errors over {repetitions} draws.",
 )
 summary = {key: mean_se(values[:, -1]) for key, values in errors.items()}
@@ -139,9 +165,10 @@ for (task, width), score in summary.items():
 
 # %% [markdown]
 # On the right the Haar kernel cannot win by construction: a test image and its turned copy have
-# the same row in the Gram matrix, up to rounding, and rounding is what decides. On the left it has to live off what handwriting adds, and
-# needs many digits for what the others know from a handful. A local kernel keeps what is useful
-# in tolerance of rotation without declaring six and nine the same.
+# the same row in the Gram matrix, up to rounding, and rounding is what decides. On the left it
+# has to live off what handwriting adds, and needs many digits for what the others know from a
+# handful. A local kernel keeps what is useful in tolerance of rotation without declaring six and
+# nine the same.
 #
 # ## It helps: when the test digits do turn
 #
@@ -153,9 +180,9 @@ for (task, width), score in summary.items():
 widths = [0, 20, 45, 90, 180]
 worlds = {"upright": 0.0, "tilted": 30.0, "turned": 180.0}
 looks = {"upright": "raw", "tilted": "local", "turned": "haar"}
-n_test = run.choose(quick=80, full=500)
-repetitions = run.choose(quick=4, full=20)
-keep = np.random.default_rng(seed).permutation(len(pixels))[: run.choose(quick=1200, full=6000)]
+n_test = SETTINGS["test images"]
+repetitions = SETTINGS["repetitions"]["how much"]
+keep = np.random.default_rng(seed).permutation(len(pixels))[: SETTINGS["images"]]
 Z, y = basis.transform(pixels[keep]), data.target[keep]
 accuracy = {world: np.empty((repetitions, len(widths))) for world in worlds}
 for repetition in range(repetitions):
@@ -190,14 +217,18 @@ axes.legend()
 run.figure(
     fig,
     "width",
-    alt="Accuracy against the half-width of the rotations in the kernel for upright, tilted and turned test digits. Turned digits gain up to full rotations, tilted ones up to a moderate width, upright ones least; at full rotations the three meet.",
-    caption=f"{n_train} upright training digits ({origin}). Error bars: two standard errors over {repetitions} draws.",
+    alt="Accuracy against the half-width of the rotations in the kernel for upright, tilted "
+    "and turned test digits. Turned digits gain up to full rotations, tilted ones up to a "
+    "moderate width, upright ones least; at full rotations the three meet.",
+    caption=f"{n_train} upright training digits ({origin}). Error bars: two standard errors "
+    f"over {repetitions} draws.",
 )
 
 # %% [markdown]
 # The kernel supplies the rotated digits that the training set lacks: that is what invariance is
-# for. Beyond the angles that occur, more of it gains nothing and costs what full rotations give up. On MNIST even
-# upright digits gain from a moderate width, for no hand writes quite upright, and lose it again at full rotations.
+# for. Beyond the angles that occur, more of it gains nothing and costs what full rotations give
+# up. On MNIST even upright digits gain from a moderate width, for no hand writes quite upright,
+# and lose it again at full rotations.
 #
 # ## Choosing
 #
@@ -241,7 +272,8 @@ for world, values in estimates.items():
 run.table(
     found,
     "chosen",
-    caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds turned as the test digits will be; test accuracies from the figure above.",
+    caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds "
+    f"turned as the test digits will be; test accuracies from the figure above.",
 )
 
 # %% [markdown]

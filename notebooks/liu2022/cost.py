@@ -65,12 +65,39 @@ from invariance.kernels import BestFit, Locality, Polynomial
 from invariance.orbits.correlation import shift_correlation
 
 run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "images to train and test": (20, 40),
+        "TI, rows and transformations": (40, 121),
+        "RI, rows and transformations": (80, 20),
+        "TI-RI, rows and transformations": (80, 20),
+        "L-TI, rows and transformations": (40, 2),
+        "L-TI-RI, rows and transformations": (40, 2),
+        "images checked": (2, 4),
+        "matrices": 300,
+    },
+    "full": {
+        "images to train and test": (500, 2000),
+        "TI, rows and transformations": (2000, 121),
+        "RI, rows and transformations": (2000, 20),
+        "TI-RI, rows and transformations": (1000, 200),
+        "L-TI, rows and transformations": (1000, 4),
+        "L-TI-RI, rows and transformations": (1000, 8),
+        "images checked": (40, 30),
+        "matrices": 2000,
+    },
+}[profile]
+
+# %%
 data = load_digits_images() if run.quick else load_mnist()
 for file, sha256 in data.sources.items():
     run.uses_data(file, sha256)
 X, y = data.data.reshape(len(data.data), -1) / 255, data.target
 rows = np.random.default_rng(seed).permutation(len(X))
-n_train, n_test = run.choose(quick=(60, 200), full=(500, 2000))
+n_train, n_test = SETTINGS["images to train and test"]
 train, test = X[rows[:n_train]], X[rows[n_train : n_train + n_test]]
 y_train = y[rows[:n_train]]
 
@@ -103,22 +130,23 @@ shape = (28, 28)
 small, turns = Translations(shape, max_shift=5), Rotations(shape, degrees=range(-10, 10))
 shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=range(-5, 6))
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
-#: Base kernel, transformations, plain definition, and how many test rows and transformations of it are timed.
+#: Base kernel, transformations, plain definition, and how many test rows and transformations of it
+#: are timed.
 CASES = {
-    "TI": (polynomial, small, plain_polynomial, run.choose(quick=(200, 121), full=(2000, 121))),
-    "RI": (polynomial, turns, plain_polynomial, run.choose(quick=(200, 20), full=(2000, 20))),
+    "TI": (polynomial, small, plain_polynomial, SETTINGS["TI, rows and transformations"]),
+    "RI": (polynomial, turns, plain_polynomial, SETTINGS["RI, rows and transformations"]),
     "TI-RI": (
         polynomial,
         shifts.then(turns),
         plain_polynomial,
-        run.choose(quick=(200, 20), full=(1000, 200)),
+        SETTINGS["TI-RI, rows and transformations"],
     ),
-    "L-TI": (local, shifts, plain_locality, run.choose(quick=(100, 2), full=(1000, 4))),
+    "L-TI": (local, shifts, plain_locality, SETTINGS["L-TI, rows and transformations"]),
     "L-TI-RI": (
         local,
         few_turns.then(shifts),
         plain_locality,
-        run.choose(quick=(100, 2), full=(1000, 8)),
+        SETTINGS["L-TI-RI, rows and transformations"],
     ),
 }
 
@@ -130,7 +158,7 @@ CASES = {
 # compared as well.
 
 # %%
-a, b = run.choose(quick=(6, 4), full=(40, 30))
+a, b = SETTINGS["images checked"]
 agreement = []
 
 
@@ -360,7 +388,7 @@ def rate(dtype, m, k, n):
     return operations / best
 
 
-size = run.choose(quick=800, full=2000)
+size = SETTINGS["matrices"]
 pairs = n_train * n_test
 with threadpool_limits(1, "blas"):
     single, double = rate(np.float32, size, size, size), rate(np.float64, size, size, size)
@@ -394,7 +422,8 @@ print(
     f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
 )
 channels = local.inner_form(local.point_shape).n_channels
-# What test images show: their columns as a share of the frame, and the pixels of these columns that any image uses.
+# What test images show: their columns as a share of the frame, and the pixels of these columns
+# that any image uses.
 seen = test.reshape(-1, *shape) > 0
 columns, used = seen.any(axis=1), seen.any(axis=0).sum(axis=0)
 first, last = columns.argmax(axis=1), 28 - columns[:, ::-1].argmax(axis=1)

@@ -50,6 +50,21 @@ from invariance.theory import liu2022
 run = Run("liu2022/theorem1_2", profile=profile, seed=seed)
 
 # %% [markdown]
+# ## Settings
+#
+# For each side of the images, how many samples are drawn: more than are positive definite with
+# quadratic kernels.
+
+# %%
+if run.quick:
+    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 12
+else:
+    n_largest, repetitions = {4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40
+sides = tuple(n_largest)
+LENGTHS = {"independent": 0.0, "correlated": 1.0}
+KINDS = ("linear", "2", "8", "rbf")
+
+# %% [markdown]
 # ## Lemma 1: symmetric and invariant, if $\mathcal{G}$ is a group
 #
 # Translating either argument changes nothing when *all* cyclic translations are in the set, and
@@ -112,11 +127,9 @@ run.claim(
     "liu2022/lemma1",
     difference=violations,
     tolerance=1e-10,
-    note=f"over the whole group of translations; the rotations of the experiments, interpolated "
-    f"and from "
-    f"-10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and {noninvariance:.1e} from "
-    f"invariance "
-    f"on smooth images (norms change by up to {departure.norm:.1e})",
+    note="over the whole group of translations; the rotations of the experiments, interpolated "
+    f"and from -10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and "
+    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to {departure.norm:.1e})",
 )
 
 # %% [markdown]
@@ -141,8 +154,6 @@ def images(n, side, length, rng):
     return np.fft.ifft2(white * root).real.reshape(n, -1)
 
 
-LENGTHS = {"independent": 0.0, "correlated": 1.0}
-
 # %% [markdown]
 # For each set of images we take the Gram matrix of the linear best-fit kernel once,
 # `BestFit(Linear(), CyclicTranslations(shape))(X) / m`. Polynomial kernels $(1 + \frac{\gamma}{m}
@@ -163,9 +174,6 @@ def definite(kind, linear, smallest, norms):
     return largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
 
 
-KINDS = ("linear", "2", "8", "rbf")
-
-
 @run.cache
 def trials(shape, length, axes, n, repetitions, seed):
     """Largest n by Gershgorin's margin and by definiteness, for each kind of base kernel."""
@@ -173,7 +181,7 @@ def trials(shape, length, axes, n, repetitions, seed):
     m, found = int(np.prod(shape)), []
     for _ in range(repetitions):
         X = images(n, shape[0], length, rng)
-        kernel = BestFit(Linear(), CyclicTranslations(shape, axes=axes))
+        kernel = BestFit(Linear(), CyclicTranslations(shape, axes=axes), n_jobs=1)
         linear, smallest = kernel(X) / m, -kernel(X, -X) / m
         norms = (X**2).sum(axis=1) / m
         # Row sums of the first n columns only grow with n: bisection would do, a scan is cheap.
@@ -184,12 +192,6 @@ def trials(shape, length, axes, n, repetitions, seed):
     return np.array(found)
 
 
-# Samples drawn for each size of image: more than are positive definite with quadratic kernels.
-n_largest, repetitions = {
-    "quick": ({4: 60, 6: 150, 8: 200}, 12),
-    "full": ({4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40),
-}[profile]
-sides = tuple(n_largest)
 found = {
     (law, side): trials((side, side), length, (0, 1), n_largest[side], repetitions, seed)
     for law, length in LENGTHS.items()
@@ -220,11 +222,9 @@ run.table(
         for side in sides
     ],
     "largest-n",
-    caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up "
-    "to which the "
-    "Gram matrix is positive definite (mean and standard error over draws; >= where every draw "
-    "of that many "
-    "samples was).",
+    caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up to "
+    "which the Gram matrix is positive definite (mean and standard error over draws; >= where "
+    "every draw of that many samples was).",
 )
 
 # %% [markdown]
@@ -262,15 +262,15 @@ for panels, (kind, look, name) in zip(
     panels[0].legend(title="pixels", loc="lower left", frameon=True, framealpha=1)
 for axis in axes[1]:
     axis.set_xlabel("n / bound of the theorem")
+fig.suptitle("Every draw is definite far beyond the bound, and the farther the larger the image")
 run.figure(
     fig,
     "probability",
     alt="Share of draws with a positive definite best-fit Gram matrix against the number of "
-    "samples in units of the theorems' bound, for several image "
-    "sizes: linear kernels above, quadratic ones below; translations of independent and of "
-    "correlated pixels, and rotations. Every share "
-    "stays at one far beyond the bound; those of linear kernels then fall steeply, the later the "
-    "larger the image, quadratic ones later or not at all.",
+    "samples in units of the theorems' bound, for several image sizes: linear kernels above, "
+    "quadratic ones below; translations of independent and of correlated pixels, and rotations. "
+    "Every share stays at one far beyond the bound; those of linear kernels then fall steeply, the "
+    "later the larger the image, quadratic ones later or not at all.",
     caption="Bands: one standard error of the share. Curves end where no more samples were "
     "drawn; kernels of degree 8 are definite at nearly every n drawn (table).",
 )
@@ -297,6 +297,14 @@ linear = (
 sizes = np.unique(np.geomspace(2, n_largest[side], 24).astype(int))
 smallest = [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]
 margins = [gershgorin_margin(linear[:n, :n]) for n in sizes]
+
+
+def given_up(values):
+    """In words, at which of the sizes values turn negative."""
+    below = sizes[np.array(values) < 0]
+    return f"fails at n = {below[0]}" if len(below) else f"holds up to n = {sizes[-1]}"
+
+
 fig, axes = plt.subplots(1, 2, figsize=(10, 4))
 axes[0].plot(
     sizes, smallest, color=colour("linear"), marker=marker("linear"), label="smallest eigenvalue"
@@ -308,7 +316,7 @@ axes[0].set(
     xlabel="samples n",
     ylabel="eigenvalue",
     ylim=(-4, 1.2),
-    title="Gershgorin against the truth",
+    title=f"The matrix {given_up(smallest)}, Gershgorin {given_up(margins)}",
 )
 axes[0].legend()
 values = linalg.eigvalsh(linear)
@@ -324,27 +332,14 @@ axes[1].set(
     yscale="log",
     xlabel="rank",
     ylabel="eigenvalue",
-    title=f"spectrum, n = {len(values)}",
+    title="One large eigenvalue, and a rest that falls slowly",
 )
-
-
-def first_below_zero(values):
-    """In words, at which of the sizes values turn negative."""
-    below = sizes[np.array(values) < 0]
-    return (
-        f"is below zero from {below[0]} samples on"
-        if len(below)
-        else f"stays positive up to {sizes[-1]} samples"
-    )
-
-
 run.figure(
     fig,
     "gershgorin",
-    alt=f"Left: the smallest eigenvalue of the Gram matrix falls with the number of samples and "
-    f"{first_below_zero(smallest)}, "
-    f"while Gershgorin's lower bound {first_below_zero(margins)}. Right: the spectrum is one "
-    f"large eigenvalue and a rest that falls slowly.",
+    alt="Left: the smallest eigenvalue of the Gram matrix and Gershgorin's lower bound against the "
+    f"number of samples; the former {given_up(smallest)}, the latter {given_up(margins)}. Right: "
+    "the spectrum is one large eigenvalue and a rest that falls slowly.",
     caption="One draw of independent Gaussian images, linear best-fit kernel over all "
     "translations.",
 )
@@ -438,8 +433,7 @@ growing_claim(
     ("correlated",),
     ("linear", "2"),
     f". With {small**2} features the linear kernel is positive definite up to n = "
-    f"{fewer.mean():.1f} over "
-    f"{small} rotations and {more.mean():.1f} over {small**2} translations",
+    f"{fewer.mean():.1f} over {small} rotations and {more.mean():.1f} over {small**2} translations",
 )
 
 # %% [markdown]

@@ -206,7 +206,7 @@ def core_set_experiment(sizes, repetitions, n_test, seed):
 sizes = run.choose(quick=(20, 50, 100), full=(10, 20, 50, 100, 200))
 learned = pd.DataFrame(
     core_set_experiment(
-        sizes, run.choose(quick=4, full=20), run.choose(quick=200, full=1000), run.seed
+        sizes, run.choose(quick=4, full=10), run.choose(quick=200, full=1000), run.seed
     )
 )
 

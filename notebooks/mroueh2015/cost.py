@@ -38,7 +38,32 @@ from invariance.features import GroupCDF, draw_windowed_templates
 from invariance.groups import Rotations, Translations
 
 run = Run("mroueh2015/cost", profile=profile, seed=seed)
-digits = run.choose(quick=load_digits_images, full=load_mnist)()
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "digits": load_digits_images,
+        "base": {"images": 300, "templates": 10, "transformations": 60},
+        "images": [100, 300, 1000],
+        "templates": [3, 10, 30],
+        "transformations": [20, 60, 200],
+        "templates and images": [(10, 200), (10, 600), (30, 200)],
+        "largest": (20, 1000),
+    },
+    "full": {
+        "digits": load_mnist,
+        "base": {"images": 500, "templates": 20, "transformations": 120},
+        "images": [100, 300, 1000, 3000, 10000],
+        "templates": [2, 6, 20, 60, 200],
+        "transformations": [10, 30, 120, 441],
+        "templates and images": [(500, 200), (500, 2000)],
+        "largest": (500, 10_000),
+    },
+}[profile]
+
+# %%
+digits = SETTINGS["digits"]()
 for file, sha256 in digits.sources.items():
     run.uses_data(file, sha256)
 X = digits.data.reshape(len(digits.data), -1).astype(np.float32)
@@ -118,15 +143,12 @@ assert different < 1e-4 and gap.max() < 1.5 * unit
 # drawn from the 441. The smallest of three measurements, on one core.
 
 # %%
-base = {"bins": n_bins} | run.choose(
-    quick={"images": 300, "templates": 10, "transformations": 60},
-    full={"images": 500, "templates": 20, "transformations": 120},
-)
+base = {"bins": n_bins} | SETTINGS["base"]
 sweeps = {
-    "images": run.choose(quick=[100, 300, 1000], full=[100, 300, 1000, 3000, 10000]),
+    "images": SETTINGS["images"],
     "bins": [5, 25, 50, 100],
-    "templates": run.choose(quick=[3, 10, 30], full=[2, 6, 20, 60, 200]),
-    "transformations": run.choose(quick=[20, 60, 200], full=[10, 30, 120, 441]),
+    "templates": SETTINGS["templates"],
+    "transformations": SETTINGS["transformations"],
 }
 
 
@@ -221,9 +243,7 @@ def peak_bytes(n_templates, n_images):
 
 
 rows = []
-for n_templates, n_images in run.choose(
-    quick=[(10, 200), (10, 600), (30, 200)], full=[(500, 200), (500, 2000)]
-):
+for n_templates, n_images in SETTINGS["templates and images"]:
     rows.append(
         {
             "templates": n_templates,
@@ -241,7 +261,7 @@ run.table(rows, "memory", caption="Peak of traced allocations, all 441 transform
 # number of images. Ours and the bare product take turns, so that a busy machine slows both.
 
 # %%
-n_templates, n_images = run.choose(quick=(20, 1000), full=(500, 10_000))
+n_templates, n_images = SETTINGS["largest"]
 features = fitted(n_templates, None)
 orbit = transformed_templates(features)
 spent = {"ours": 0.0, "bare product": 0.0}

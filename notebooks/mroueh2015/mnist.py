@@ -37,6 +37,41 @@ from invariance.linear import RLSClassifier, rls_by_cholesky
 
 run = Run("mroueh2015/mnist", profile=profile, seed=seed, chooses=True)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "stand in": "bundled digits, 1,200 to train and 597 to test",
+        "templates, bins, components": (25, 10, 21),
+        "images of a block": 1200,
+        "widths": [np.inf, 3.0],
+        "choice size": 300,
+        "template counts": [1, 5, 25],
+        "left size": 40,
+        "left draws": 2,
+        "left tests": 200,
+        "sizes": [5, 10, 50],
+        "repetitions": 4,
+        "repetitions from 300 on": 4,
+        "jackknife": {10: (4, 10)},
+    },
+    "full": {
+        "stand in": None,
+        "templates, bins, components": (500, 50, 24),
+        "images of a block": 10_000,
+        "widths": [np.inf, 6.0, 4.0, 3.0],
+        "choice size": 5000,
+        "template counts": [1, 5, 10, 25, 50, 100],
+        "left size": 1000,
+        "left draws": 30,
+        "left tests": 2000,
+        "sizes": [10, 20, 50, 100, 300, 1000],
+        "repetitions": 100,
+        "repetitions from 300 on": 20,
+        "jackknife": {10: (10, 20), 300: (1, 20)},
+    },
+}[profile]
+
 
 # %%
 @cache
@@ -51,7 +86,7 @@ X, y, digits = images(profile)
 n_train = digits.n_train
 for file, sha256 in digits.sources.items():
     run.uses_data(file, sha256)
-stand_in = run.choose(quick="bundled digits, 1,200 to train and 597 to test", full=None)
+stand_in = SETTINGS["stand in"]
 print(digits.description)
 
 # %% [markdown]
@@ -171,8 +206,8 @@ run.figure(
 # hold nearly all of every inner product.
 
 # %%
-n_templates, n_bins, n_components = run.choose(quick=(50, 10, 21), full=(500, 50, 24))
-chunk = run.choose(quick=1200, full=10_000)
+n_templates, n_bins, n_components = SETTINGS["templates, bins, components"]
+chunk = SETTINGS["images of a block"]
 
 
 @cache
@@ -203,19 +238,20 @@ def lost_variance(width, seed):
 # ## Which templates?
 #
 # Leave-one-out accuracy of regularised least squares on the first training images decides, with as
-# many images and templates as the largest experiment below has. No test image is at hand here:
+# many templates as the experiments below have, and half the images of the largest. No test image
+# is at hand here:
 # `invariance choose` wrote down what it found, with seed 0, in `notebooks/settings`; a run at full
 # scale reads that and measures with templates and training samples of another seed.
 
 # %%
-widths = run.choose(quick=[np.inf, 3.0], full=[np.inf, 6.0, 4.0, 3.0])
-choice_size = run.choose(quick=300, full=10_000)
+widths = SETTINGS["widths"]
+choice_size = SETTINGS["choice size"]
 
 
 @run.cache
 def leave_one_out(width, n, seed):
     """Leave-one-out accuracy on the first n training images."""
-    A = pooled(width, 0, chunk, seed)[0][:n].astype(np.float32)
+    A = pooled(width, 0, n, seed)[0].astype(np.float32)
     A -= A.mean(axis=0)
     return 1 - min(rls_by_cholesky(A @ A.T, y[:n], start=1e-5).loo_errors.values())
 
@@ -265,10 +301,10 @@ X, y, digits = images(profile)
 # $n = 25$, so one pass gives both. Templates and training images are drawn anew 30 times.
 
 # %%
-template_counts = run.choose(quick=[1, 5, 25], full=[1, 5, 10, 25, 50, 100])
-left_size = run.choose(quick=40, full=1000)
-left_draws = run.choose(quick=5, full=30)
-left_tests = run.choose(quick=597, full=2000)
+template_counts = SETTINGS["template counts"]
+left_size = SETTINGS["left size"]
+left_draws = SETTINGS["left draws"]
+left_tests = SETTINGS["left tests"]
 
 
 @run.cache
@@ -358,8 +394,10 @@ def learning_curve(name, per_class, draws, seed):
     return np.array([fit_and_score(name, training_sample(per_class, d), test) for d in draws])
 
 
-sizes = run.choose(quick=[5, 10, 20, 50, 100], full=[10, 20, 50, 100, 300, 1000])
-repetitions = {size: run.choose(quick=10, full=20 if size >= 300 else 100) for size in sizes}
+sizes = SETTINGS["sizes"]
+repetitions = {
+    size: SETTINGS["repetitions from 300 on" if size >= 300 else "repetitions"] for size in sizes
+}
 
 
 def curve(name):
@@ -514,7 +552,7 @@ def template_error(name, per_class, draws, blocks, seed):
     return np.sqrt((blocks - 1) * np.var(left_out.mean(axis=0)))
 
 
-jackknife = run.choose(quick={10: (5, 10)}, full={10: (10, 20), 300: (1, 20)})
+jackknife = SETTINGS["jackknife"]
 by_templates = {
     size: template_error(str(width), size, *how, seed) for size, how in jackknife.items()
 }
@@ -589,9 +627,7 @@ tests = np.arange(n_train, len(y))
 plain = 100 * plain_gaussian(sample, tests, seed)
 small = training_sample(min(100, largest), 0)
 every, few, gap = full_against_compressed(width, small, tests[:3000], seed)
-kept = run.choose(
-    quick=f"all {n_components} components of them", full=f"{n_components} components of them"
-)
+kept = ("all " if run.quick else "") + f"{n_components} components of them"
 run.table(
     [
         {

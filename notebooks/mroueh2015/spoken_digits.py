@@ -48,6 +48,27 @@ from invariance.linear import rls_by_cholesky
 
 run = Run("mroueh2015/spoken_digits", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sets": ["vowels"],
+        "fine": (3, 3),
+        "bins": [5, 25],
+        "log-mel templates": [5, 10, 30],
+        "repetitions, full range": 3,
+        "repetitions, range of the data": 2,
+    },
+    "full": {
+        "sets": ["real", "synthetic"],
+        "fine": (7, 7),
+        "bins": [5, 25, 100],
+        "log-mel templates": [10, 30, 100, 300, 1000],
+        "repetitions, full range": 30,
+        "repetitions, range of the data": 4,
+    },
+}[profile]
+
 # %% [markdown]
 # ## Recordings and splits
 #
@@ -103,7 +124,7 @@ def splits(name, draw):
     return {split: split_rows(target, train=a, test=b) for split, (a, b) in masks.items()}
 
 
-sets = run.choose(quick=["vowels"], full=["real", "synthetic"])
+sets = SETTINGS["sets"]
 for name in sets:
     for file, sha256 in recordings(name)[0].sources.items():
         run.uses_data(file, sha256)
@@ -134,7 +155,7 @@ run.table(
 
 # %%
 mel = LogMel().fit(np.zeros((1, 8000), dtype=np.float32))
-fine = run.choose(quick=(3, 3), full=(7, 7))
+fine = SETTINGS["fine"]
 sounds = SpectrogramPitchSpeed(
     mel.shape_,
     cents=np.linspace(-400, 400, fine[0]).round(6),
@@ -185,25 +206,26 @@ run.figure(
 # from leave-one-out on the training recordings. Features for 5 and 25 bins are exact; 201
 # thresholds are kept as 32 principal components common to all templates.
 #
-# Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner product
-# of unit vectors. That is the **full range** below, with which the claims are judged. Most of these
-# thresholds lie where nothing happens, so we also take the **range of the data**: $s$ is the $0.999$
-# quantile of the projections of the recordings themselves (no label is used). For waveforms, whose
-# inner products with noise are of the size 1/90, only the latter makes sense.
+# Thresholds run from $-s$ to $s$, and the paper's $s = 1 + \varepsilon$ is beyond any inner
+# product of unit vectors. That is the **full range** below, with which the claims are judged.
+# Most of these thresholds lie where nothing happens, so we also take the **range of the data**:
+# $s$ is the $0.999$ quantile of the projections of the recordings themselves (no label is used).
+# For waveforms, whose inner products with noise are of the size 1/90, only the latter makes
+# sense.
 
 # %%
-bins = run.choose(quick=[5, 25], full=[5, 25, 100])
+bins = SETTINGS["bins"]
 counts = {
-    "log-mel": run.choose(quick=[5, 20, 60], full=[10, 30, 100, 300, 1000]),
+    "log-mel": SETTINGS["log-mel templates"],
     "waveform": [10, 100, 1000],
 }
 RANGES = {"full range": 1.0, "range of the data": "data"}
 repetitions = {
-    ("log-mel", "full range"): run.choose(quick=8, full=30),
-    ("log-mel", "range of the data"): run.choose(quick=4, full=10),
+    ("log-mel", "full range"): SETTINGS["repetitions, full range"],
+    ("log-mel", "range of the data"): SETTINGS["repetitions, range of the data"],
 }
 if not run.quick:
-    repetitions["waveform", "range of the data"] = 6
+    repetitions["waveform", "range of the data"] = 2
 window = (5.0, 3.0)  # standard deviation in frames and bands
 
 
@@ -354,7 +376,7 @@ if not run.quick:
         "Accuracy against templates on waveforms as published, for known and unseen speakers: "
         "far below the log-mel curves.",
         "The published representation, thresholds over the range of the data. Mean and standard "
-        "error over 6 draws. " + where,
+        "error over two draws. " + where,
         kind="waveform",
         span="range of the data",
     )
@@ -424,7 +446,8 @@ def named(name, split):
     }
 
 
-# with templates, tenfold each time, for every number of bins; with bins at every number of templates
+# with templates, tenfold each time, for every number of bins; with bins at every number of
+# templates
 growth = [
     *(
         " > ".join(f"{n} bins x {m} templates" for m in reversed(counts["log-mel"][::2]))
@@ -438,12 +461,18 @@ for claim, name, split in (
     ("fig3-speaker", sets[0], "speaker"),
     ("fig3-gender", sets[-1], "gender"),
 ):
+    most = scores[name, "log-mel", "full range"][:, :, -1, place(name, split)]
+    gain, error = mean_se(most[:, -1] - most[:, -2])
     run.claim(
         f"mroueh2015/{claim}",
         order=growth,
         scores=named(name, split),
         paired=True,
         data=f"{NAMES[name]}, log-mel",
+        note=f"with {counts['log-mel'][-1]:,} templates {bins[-1]} bins change accuracy by "
+        f"{gain:+.2f} ± {error:.2f} points against {bins[-2]}: so many templates need no finer "
+        "thresholds. The reduction of 201 thresholds to 32 components is not the cause: in a trial "
+        "with seed 0 all 201 did no better",
     )
 
 # %%
@@ -492,10 +521,11 @@ run.claim(
 # - Between $\pm 400$ cents and half to double speed we take 49 combinations for log-mel templates
 #   (the paper names only the ends), and nine for waveforms.
 # - How far the thresholds reach is not said for these experiments. Over the theory's full range
-#   accuracy grows with bins as in the paper. Over the range of the data few bins do better, and
-#   more than 25 bring nothing; with 1,000 templates the two ranges are alike. We ran the range of
-#   the data first, alone; the gain from 25 to 100 bins was then below two standard errors. The
-#   claims were put on the theory's range after that.
+#   accuracy grows with bins as in the paper, as long as templates are few. Over the range of the
+#   data few bins do better, and more than 25 bring nothing; with 1,000 templates the two ranges are
+#   alike. We ran the range of the data first, alone; the gain from 25 to 100 bins was then below
+#   two standard errors. The claims were put on the theory's range after that, and then on every
+#   number of templates drawn.
 # - The window of the log-mel templates (five frames, three bands) was set once and not tuned.
 #
 # ## Try it

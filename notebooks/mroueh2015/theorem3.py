@@ -70,7 +70,7 @@ SETTINGS = {
     "full": {
         "core": 300,
         "class": (12, 8),
-        "draws": 10,
+        "draws": 5,
         "sizes": (25, 50, 100, 200, 400, 800, 1600),
         "points": 40,
         "pool": 100_000,

@@ -51,6 +51,27 @@ from invariance.orbits import CircleProducts
 
 run = Run("raj2017/cost", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "data": load_digits_images,
+        "n, s, r": (256, 128, 100),
+        "draws": 3,
+        "rounds": 3,
+        "rows, n table, s table": (64, 12_000, 500),
+        "m": 128,
+    },
+    "full": {
+        "data": load_mnist,
+        "n, s, r": (2048, 512, 100),
+        "draws": 10,
+        "rounds": 5,
+        "rows, n table, s table": (256, 12_000, 7000),
+        "m": 2048,
+    },
+}[profile]
+
 # %% [markdown]
 # ## The setting
 #
@@ -59,10 +80,10 @@ run = Run("raj2017/cost", profile=profile, seed=seed)
 # best of several rounds counts.
 
 # %%
-data = run.choose(quick=load_digits_images, full=load_mnist)()
+data = SETTINGS["data"]()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-n, s, r = run.choose(quick=(256, 128, 100), full=(2048, 512, 100))
+n, s, r = SETTINGS["n, s, r"]
 pixels = data.data.reshape(len(data.data), -1)[:n].astype(np.float32) / 255
 density, gamma = VonMises(kappa=0.2), 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
@@ -94,7 +115,7 @@ def pooled(n_nodes, n_transforms=None, draw=0):
     return model.fit(some).transform(some)
 
 
-draws = range(run.choose(quick=3, full=10))
+draws = range(SETTINGS["draws"])
 references = [pooled(1024, None, draw) for draw in draws]
 size = np.sqrt(np.mean(np.square(references)))
 quadrature, random = (
@@ -207,9 +228,7 @@ def seconds(function):
     return time.process_time() - start
 
 
-rounds = [
-    {name: seconds(way) for name, way in ways.items()} for _ in range(run.choose(quick=3, full=5))
-]
+rounds = [{name: seconds(way) for name, way in ways.items()} for _ in range(SETTINGS["rounds"])]
 times = {name: min(taken[name] for taken in rounds) for name in ways}
 for name, taken in times.items():
     run.timing(name, taken)
@@ -261,7 +280,7 @@ run.figure(
 # Measured with fewer rows; the temporary arrays do not depend on their number, the features do.
 
 # %%
-rows, n_table, s_table = run.choose(quick=(64, 12_000, 500), full=(256, 12_000, 7000))
+rows, n_table, s_table = SETTINGS["rows, n table, s table"]
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)
     large = OrbitFourier(
@@ -314,7 +333,7 @@ print(
 # The same products give the exact kernel $k_{q,G}$ without any templates (`Average`):
 
 # %%
-m = run.choose(quick=128, full=2048)
+m = SETTINGS["m"]
 K = Average(Gaussian(gamma), basis.rotations(density, n_nodes=64))
 taken = min(seconds(lambda: K(Z[:m])) for _ in range(2))
 pairs_per_second = m * (m + 1) / 2 / taken

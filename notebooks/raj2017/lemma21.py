@@ -87,7 +87,7 @@ def moved(image, element, factor=True):
 
 
 exact, without = [], []
-for trial in range(run.choose(quick=20, full=200)):
+for trial in range(run.choose(quick=20, full=100)):
     rng = np.random.default_rng([seed, trial])
     one, two = blobs(rng), blobs(rng)
     element = affine_maps(
@@ -146,7 +146,7 @@ actions = {
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
 departures = {
     (action, kind): departure_from_unitary(
-        transformations, X, n_samples=run.choose(quick=8, full=40), random_state=seed
+        transformations, X, n_samples=run.choose(quick=8, full=20), random_state=seed
     )
     for action, transformations in actions.items()
     for kind, X in inputs.items()
@@ -213,7 +213,7 @@ run.claim(
 
 # %%
 transfers, skewed = [], []
-for trial in range(run.choose(quick=10, full=100)):
+for trial in range(run.choose(quick=10, full=50)):
     X = np.random.default_rng([seed, 3, trial]).standard_normal((8, 6))
     local = VonMises(kappa=1.5)
     for group in (

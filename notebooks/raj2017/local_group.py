@@ -13,11 +13,11 @@
 #
 # *Raj et al. (2017), section 4.3.*
 #
-# A photograph keeps its class under a *small* rotation, scaling or translation. How small? The paper
-# averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$), normal
-# translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations ($\kappa =
-# 9$), and observes that wider ones hurt. Here each of the three is made narrower and wider in turn,
-# the other two left as they are.
+# A photograph keeps its class under a *small* rotation, scaling or translation. How small? The
+# paper averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$),
+# normal translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations
+# ($\kappa = 9$), and observes that wider ones hurt. Here each of the three is made narrower and
+# wider in turn, the other two left as they are.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -38,6 +38,29 @@ from invariance.linear import BlockRidgeClassifier
 
 run = Run("raj2017/local_group", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "n, held": (600, 200),
+        "k, r, s": (40, 8, 150),
+        "threads": 1,
+        "sample": 200,
+        "scale": (0.1, 0.3, 1.0),
+        "translation": (0.3, 4.0),
+        "kappa": (1.0, 9.0),
+    },
+    "full": {
+        "n, held": (15_000, 5000),
+        "k, r, s": (400, 25, 2000),
+        "threads": 2,
+        "sample": 10_000,
+        "scale": (0.03, 0.1, 0.3, 0.6, 1.0),
+        "translation": (0.03, 0.3, 1.0, 2.0, 4.0, 8.0),
+        "kappa": (300.0, 30.0, 9.0, 3.0, 1.0),
+    },
+}[profile]
+
 # %% [markdown]
 # ## The data
 #
@@ -50,7 +73,7 @@ run = Run("raj2017/local_group", profile=profile, seed=seed)
 data = load_digits_images() if run.quick else load_cifar10()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-n, held = run.choose(quick=(600, 200), full=(15_000, 5000))
+n, held = SETTINGS["n, held"]
 chosen = np.random.default_rng(seed).permutation(len(data.data))[:n] if run.quick else np.arange(n)
 shape, labels = np.asarray(data.data).shape[1:], data.target[chosen]
 pixels = np.asarray(data.data)[chosen].reshape(n, -1).astype(np.float32) / 255
@@ -60,8 +83,8 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # %% [markdown]
 # ## Local features
 #
-# As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged over
-# elements of the group,
+# As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged
+# over elements of the group,
 #
 # $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr), \qquad g_i \sim q,$$
 #
@@ -69,8 +92,8 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # The features go to ridge regression, with the best of six penalties.
 
 # %%
-k, r, s = run.choose(quick=(40, 8, 150), full=(400, 25, 2000))
-threads = run.choose(quick=1, full=2)
+k, r, s = SETTINGS["k, r, s"]
+threads = SETTINGS["threads"]
 ALPHAS = np.logspace(-8, -3, 6)
 PAPER = {"scale": 0.3, "translation": 0.3, "kappa": 9.0}
 
@@ -86,7 +109,7 @@ def group_of(scale, translation, kappa):
 
 
 paper_group = group_of(**PAPER)
-sample = pixels[: run.choose(quick=200, full=10_000)]
+sample = pixels[: SETTINGS["sample"]]
 moved = np.concatenate([sample, paper_group.act(paper_group.sample(1, seed), sample)[0]])
 axes = PCA(k, random_state=seed, svd_solver="randomized").fit(moved).components_.astype(np.float32)
 gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
@@ -128,9 +151,9 @@ def right_with_local_features(scale, translation, kappa):
 
 # %%
 WIDTHS = {
-    "scale": run.choose(quick=(0.1, 0.3, 1.0), full=(0.03, 0.1, 0.3, 0.6, 1.0)),
-    "translation": run.choose(quick=(0.3, 4.0), full=(0.03, 0.3, 1.0, 2.0, 4.0, 8.0)),
-    "kappa": run.choose(quick=(1.0, 9.0), full=(300.0, 30.0, 9.0, 3.0, 1.0)),
+    "scale": SETTINGS["scale"],
+    "translation": SETTINGS["translation"],
+    "kappa": SETTINGS["kappa"],
 }
 plain = right_with_plain_features()
 paper = right_with_local_features(**PAPER)

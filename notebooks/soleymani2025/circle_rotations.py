@@ -47,7 +47,25 @@ from invariance.spectral import (
 
 run = Run("soleymani2025/circle_rotations", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "orders": [1, 2, 3, 5, 8, 13, 64],
+        "top": 40,
+        "sizes": [200, 400, 800],
+        "repetitions": 10,
+    },
+    "full": {
+        "orders": [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
+        "top": 400,
+        "sizes": [200, 400, 800, 1600, 3200, 6400],
+        "repetitions": 40,
+    },
+}[profile]
 
+
+# %%
 def rotations(k):
     """Rotations of the circle by multiples of 2 pi / k."""
     return TorusTranslations([k], period=2 * np.pi)
@@ -61,10 +79,8 @@ def rotations(k):
 # the projection of random coefficients against striking out all other frequencies by hand.
 
 # %%
-ORDERS = run.choose(
-    quick=[1, 2, 3, 5, 8, 13, 64], full=[1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360]
-)
-TOP = run.choose(quick=40, full=400)
+ORDERS = SETTINGS["orders"]
+TOP = SETTINGS["top"]
 basis = Circle(degree=TOP)
 differences, survivors = [], []
 for k in ORDERS:
@@ -153,7 +169,8 @@ figure.legend(loc="outside lower center", ncols=3)
 run.figure(
     figure,
     "fits",
-    alt="A periodic target with five equal waves and forty noisy samples: kernel ridge regression wiggles "
+    alt="A periodic target with five equal waves and forty noisy samples: kernel ridge "
+    "regression wiggles "
     "differently on each wave, the two spectral averages repeat five times exactly.",
     caption="Discrepancies are relative, over 73 angles and all five rotations.",
 )
@@ -166,8 +183,8 @@ run.figure(
 # times fewer samples. The target here is $\cos 16x$, which is invariant under every group tried.
 
 # %%
-SIZES = run.choose(quick=[200, 400, 800], full=[200, 400, 800, 1600, 3200, 6400])
-REPETITIONS = run.choose(quick=10, full=100)
+SIZES = SETTINGS["sizes"]
+REPETITIONS = SETTINGS["repetitions"]
 FACTORS = [1, 2, 4, 8, 16]
 
 
@@ -219,7 +236,8 @@ axis.legend()
 run.figure(
     figure,
     "gain",
-    alt="Error against n for five group orders: parallel lines of slope minus one, each lower than the one "
+    alt="Error against n for five group orders: parallel lines of slope minus one, each lower "
+    "than the one "
     "before by the ratio of numbers of invariant functions.",
     caption="Target $\\cos 16x$, invariant under all five groups; mean and standard error.",
 )

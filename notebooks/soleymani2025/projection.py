@@ -68,7 +68,57 @@ from invariance.theory import soleymani2025 as theory
 
 run = Run("soleymani2025/projection", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles; numbers beside a domain are degrees
+SETTINGS = {
+    "quick": {
+        "sphere 2, icosahedral group": 6,
+        "sphere 2, tilted square": 5,
+        "sphere 2, third group": 6,
+        "sphere 4": 3,
+        "sphere 5": 3,
+        "torus 4, sign flips": 4,
+        "torus 4, S_4": 3,
+        "torus 2": 9,
+        "sphere and torus": 20,
+        "draws": 60,
+        "second draws": 10,
+        "dimensions": range(4, 13, 2),
+        "null space": 8,
+        "closed form": 8,
+        "qp": 12,
+        "reynolds": 6,
+        "points": 60,
+        "sphere 29": 2,
+        "sphere 9": 4,
+        "n elements": 20,
+    },
+    "full": {
+        "sphere 2, icosahedral group": 10,
+        "sphere 2, tilted square": 8,
+        "sphere 2, third group": 9,
+        "sphere 4": 5,
+        "sphere 5": 4,
+        "torus 4, sign flips": 7,
+        "torus 4, S_4": 6,
+        "torus 2": 20,
+        "sphere and torus": 30,
+        "draws": 400,
+        "second draws": 100,
+        "dimensions": range(4, 17, 1),
+        "null space": 12,
+        "closed form": 12,
+        "qp": 16,
+        "reynolds": 7,
+        "points": 400,
+        "sphere 29": 3,
+        "sphere 9": 5,
+        "n elements": 100,
+    },
+}[profile]
 
+
+# %%
 def turn(axis, angle):
     """The rotation matrix about an axis."""
     axis = np.asarray(axis, dtype=float)
@@ -85,24 +135,30 @@ tilted_square = OrthogonalMatrices(
 )
 
 CASES = {
-    "sphere 2, icosahedral group": (Sphere(3, degree=run.choose(quick=6, full=10)), icosahedral),
-    "sphere 2, tilted square": (Sphere(3, degree=run.choose(quick=5, full=8)), tilted_square),
+    "sphere 2, icosahedral group": (
+        Sphere(3, degree=SETTINGS["sphere 2, icosahedral group"]),
+        icosahedral,
+    ),
+    "sphere 2, tilted square": (
+        Sphere(3, degree=SETTINGS["sphere 2, tilted square"]),
+        tilted_square,
+    ),
     "sphere 2, signed permutations": (
-        Sphere(3, degree=run.choose(quick=6, full=9)),
+        Sphere(3, degree=SETTINGS["sphere 2, third group"]),
         SignedPermutations(3),
     ),
-    "sphere 4, S_5": (Sphere(5, degree=run.choose(quick=3, full=5)), Permutations(5)),
-    "sphere 5, cyclic shifts": (Sphere(6, degree=run.choose(quick=3, full=4)), CyclicShifts(6)),
+    "sphere 4, S_5": (Sphere(5, degree=SETTINGS["sphere 4"]), Permutations(5)),
+    "sphere 5, cyclic shifts": (Sphere(6, degree=SETTINGS["sphere 5"]), CyclicShifts(6)),
     "sphere 3, antipodes": (Sphere(4, degree=5), Negation()),
-    "torus 4, sign flips": (Torus(4, degree=run.choose(quick=4, full=7)), SignFlips(4)),
-    "torus 4, S_4": (Torus(4, degree=run.choose(quick=3, full=6)), Permutations(4)),
+    "torus 4, sign flips": (Torus(4, degree=SETTINGS["torus 4, sign flips"]), SignFlips(4)),
+    "torus 4, S_4": (Torus(4, degree=SETTINGS["torus 4, S_4"]), Permutations(4)),
     "torus 2, translations 3 x 4": (
-        Torus(2, degree=run.choose(quick=9, full=20)),
+        Torus(2, degree=SETTINGS["torus 2"]),
         TorusTranslations([3, 4]),
     ),
     "circle, rotations by 2 pi / 5": (Circle(degree=20), TorusTranslations([5], period=2 * np.pi)),
     "sphere 2 x torus 2": (
-        Product([Sphere(3), Torus(2)], degree=run.choose(quick=20, full=30)),
+        Product([Sphere(3), Torus(2)], degree=SETTINGS["sphere and torus"]),
         DirectProduct([CyclicShifts(3), SignFlips(2)]),
     ),
 }
@@ -209,7 +265,7 @@ families = [
 ]
 families += [("icosahedral", 2, icosahedral.order), ("tilted square", 2, tilted_square.order)]
 random_groups = []
-for _ in range(run.choose(quick=60, full=400)):
+for _ in range(SETTINGS["draws"]):
     n = int(run.rng.integers(3, 9))
     moves = int(run.rng.integers(1, 6))
     # Mostly short cycles: two random permutations nearly always generate A_n or S_n.
@@ -283,7 +339,7 @@ for name, (basis, group) in CASES.items():
         differences.append(gap)
         row[method] = f"{gap:.1e}"
     rows.append(row)
-for _ in range(run.choose(quick=10, full=100)):
+for _ in range(SETTINGS["second draws"]):
     n = int(run.rng.integers(3, 6))
     group = GeneratedPermutations(np.stack([run.rng.permutation(n) for _ in range(2)]))
     basis = Sphere(n, degree=3) if run.rng.integers(2) else Torus(n, degree=3)
@@ -309,13 +365,13 @@ run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8
 # ends at $8!$.
 
 # %%
-DIMENSIONS = run.choose(quick=range(4, 13, 2), full=range(4, 17, 1))
+DIMENSIONS = SETTINGS["dimensions"]
 LIMITS = {
     "components": 10**9,
-    "null_space": run.choose(quick=8, full=12),
-    "closed_form": run.choose(quick=8, full=12),
-    "qp": run.choose(quick=12, full=16),
-    "reynolds": run.choose(quick=6, full=7),
+    "null_space": SETTINGS["null space"],
+    "closed_form": SETTINGS["closed form"],
+    "qp": SETTINGS["qp"],
+    "reynolds": SETTINGS["reynolds"],
 }
 names = {
     "components": "components",
@@ -419,11 +475,11 @@ run.claim(
 # fitted to the same data, are beside.
 
 # %%
-POINTS = run.choose(quick=60, full=400)
+POINTS = SETTINGS["points"]
 CASES["torus 10, sign flips"] = (Torus(10, degree=3), SignFlips(10))
-CASES["sphere 29, S_30"] = (Sphere(30, degree=run.choose(quick=2, full=3)), Permutations(30))
+CASES["sphere 29, S_30"] = (Sphere(30, degree=SETTINGS["sphere 29"]), Permutations(30))
 CASES["sphere 9, all signed permutations"] = (
-    Sphere(10, degree=run.choose(quick=4, full=5)),
+    Sphere(10, degree=SETTINGS["sphere 9"]),
     SignedPermutations(10),
 )
 rows, gaps = [], []
@@ -437,9 +493,7 @@ for name, (basis, group) in CASES.items():
     for estimator in ("mean", "centered", "least_squares", "ridge"):
         model = SpectralAveraging(basis, group, degree=basis.degree, estimator=estimator)
         model.fit(X, y)
-        row[estimator] = model.discrepancy(
-            Z, n_elements=run.choose(quick=20, full=100), random_state=seed
-        )
+        row[estimator] = model.discrepancy(Z, n_elements=SETTINGS["n elements"], random_state=seed)
         gaps.append(row[estimator])
     free = SpectralAveraging(basis, degree=min(basis.degree, 2)).fit(X, y)
     row["without a group"] = float(

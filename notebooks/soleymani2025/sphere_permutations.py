@@ -15,9 +15,9 @@
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Example 5.2.*
 #
-# On the sphere $S^{d-1}$ let a function depend on a point's coordinates but not on their order. The
-# group is $S_d$ with $d!$ elements: 120 for $d = 5$, and $2.7 \cdot 10^{32}$ for $d = 30$. No computer
-# averages over that. But two elements generate it, the swap $(1\,2)$ and the cycle
+# On the sphere $S^{d-1}$ let a function depend on a point's coordinates but not on their order.
+# The group is $S_d$ with $d!$ elements: 120 for $d = 5$, and $2.7 \cdot 10^{32}$ for $d = 30$. No
+# computer averages over that. But two elements generate it, the swap $(1\,2)$ and the cycle
 # $(1\,2\,\dots\,d)$, and two linear constraints an eigenspace are all that spectral averaging asks
 # for.
 #
@@ -54,6 +54,29 @@ from invariance.spectral import (
 )
 
 run = Run("soleymani2025/sphere_permutations", profile=profile, seed=seed)
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "spec dimensions": [3, 5, 8, 12, 20, 30],
+        "average dimensions": [3, 4, 5],
+        "dimensions": [5, 30],
+        "repetitions": 2,
+        "points": 250,
+        "draws": 4,
+    },
+    "full": {
+        "spec dimensions": [3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50],
+        "average dimensions": [3, 4, 5, 6, 7],
+        "dimensions": [5, 10, 20, 30],
+        "repetitions": 6,
+        "points": 1000,
+        "draws": 8,
+    },
+}[profile]
+
+# %%
 SAMPLES, NOISE = 1000, 0.1
 
 
@@ -87,21 +110,20 @@ print(
 print(f"fit and predict 1,000 points each: {elapsed:.2f} s")
 print(f"relative discrepancy over 1,000 points: {model.discrepancy(Z):.1e}")
 print(
-    f"test error {np.mean((predicted - target(Z)) ** 2):.4f}; variance of the target {target(Z).var():.3f}"
+    f"test error {np.mean((predicted - target(Z)) ** 2):.4f}; variance of the target "
+    f"{target(Z).var():.3f}"
 )
 
 # %% [markdown]
 # ## The cost over $d$, beside $d!$
 #
 # The whole of Spec-Avg, from empty tables: monomials, harmonic polynomials, components, ridge
-# regression with its penalty by leave-one-out, prediction of 1,000 points. The exact kernel average is
-# timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
+# regression with its penalty by leave-one-out, prediction of 1,000 points. The exact kernel
+# average is timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
 
 # %%
-SPEC_DIMENSIONS = run.choose(
-    quick=[3, 5, 8, 12, 20, 30], full=[3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50]
-)
-AVERAGE_DIMENSIONS = run.choose(quick=[3, 4, 5], full=[3, 4, 5, 6, 7])
+SPEC_DIMENSIONS = SETTINGS["spec dimensions"]
+AVERAGE_DIMENSIONS = SETTINGS["average dimensions"]
 FEWER = 200
 
 spec_seconds, gaps = [], []
@@ -151,8 +173,10 @@ axis.legend(fontsize=8)
 run.figure(
     figure,
     "cost",
-    alt="Seconds against the number of coordinates on a log scale: spectral averaging stays below a few "
-    "seconds up to thirty and more coordinates; averaging over the listed group passes the age of the "
+    alt="Seconds against the number of coordinates on a log scale: spectral averaging stays "
+    "below a few "
+    "seconds up to thirty and more coordinates; averaging over the listed group passes the age "
+    "of the "
     "universe between twenty and twenty-five.",
     caption="Fit and prediction. Dashed: extrapolated.",
 )
@@ -161,16 +185,17 @@ run.figure(
 # ## What the alternatives give
 #
 # Kernel ridge regression with a Gaussian kernel (bandwidth and penalty by cross-validation), and
-# four ways of making it aware of the group: the exact average (where $d! \le 120$), the average over
-# a few random permutations on both sides, training on random copies, and sorting the coordinates
-# first. Sorting picks one point of each orbit, so its function is exactly invariant too, but with a
-# kink wherever two coordinates are equal; and it exists only because permutations have a sort.
+# four ways of making it aware of the group: the exact average (where $d! \le 120$), the average
+# over a few random permutations on both sides, training on random copies, and sorting the
+# coordinates first. Sorting picks one point of each orbit, so its function is exactly invariant
+# too, but with a kink wherever two coordinates are equal; and it exists only because permutations
+# have a sort.
 
 # %%
-DIMENSIONS = run.choose(quick=[5, 30], full=[5, 10, 20, 30])
-REPETITIONS = run.choose(quick=2, full=10)
-POINTS = run.choose(quick=250, full=1000)
-DRAWS = run.choose(quick=4, full=8)
+DIMENSIONS = SETTINGS["dimensions"]
+REPETITIONS = SETTINGS["repetitions"]
+POINTS = SETTINGS["points"]
+DRAWS = SETTINGS["draws"]
 
 
 def tuned(X, y, kernels):
@@ -265,8 +290,10 @@ figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", nco
 run.figure(
     figure,
     "comparison",
-    alt="Left, test error against d: Spec-Avg with ridge and degree 4 and sorting are lowest, then degree "
-    "3; kernel ridge regression, sampled averages and augmentation rise steeply with d. Right: discrepancy "
+    alt="Left, test error against d: Spec-Avg with ridge and degree 4 and sorting are lowest, "
+    "then degree "
+    "3; kernel ridge regression, sampled averages and augmentation rise steeply with d. Right: "
+    "discrepancy "
     "of some tenths for those three, below 1e-12 for Spec-Avg and sorting.",
     caption=f"n = {POINTS}. Sampled averages use {DRAWS} random permutations on both sides.",
 )
@@ -284,8 +311,10 @@ run.claim(
         for d in beyond
     },
     paired=True,
-    note=f"relative discrepancy at d = {largest}, where d! = {float(math.factorial(largest)):.1e}; from d = "
-    f"{SPEC_DIMENSIONS[0]} to {SPEC_DIMENSIONS[-1]} that of Spec-Avg is at most {max(gaps):.0e}. Test errors: "
+    note=f"relative discrepancy at d = {largest}, where d! = "
+    f"{float(math.factorial(largest)):.1e}; from d = "
+    f"{SPEC_DIMENSIONS[0]} to {SPEC_DIMENSIONS[-1]} that of Spec-Avg is at most "
+    f"{max(gaps):.0e}. Test errors: "
     + ", ".join(
         f"{n} {np.mean([r[n][0] for r in results[largest]]):.3g}"
         for n in ("krr", "sorted", "spec-avg-ridge")
@@ -295,9 +324,9 @@ run.claim(
 # %% [markdown]
 # ## What to take away
 #
-# In thirty dimensions a kernel method without the symmetry has learnt little from a thousand points,
-# random averages neither make it invariant nor save it, and the exact average would outlast the
-# universe. The symmetric polynomials of degree three are five functions, those of degree four eight:
-# a few hundred points are plenty. As everywhere, the published mean needs a better primary
-# estimate beside it. Sorting is the one serious competitor, where there is a sort; in thirty
-# dimensions it is level with degree four.
+# In thirty dimensions a kernel method without the symmetry has learnt little from a thousand
+# points, random averages neither make it invariant nor save it, and the exact average would
+# outlast the universe. The symmetric polynomials of degree three are five functions, those of
+# degree four eight: a few hundred points are plenty. As everywhere, the published mean needs a
+# better primary estimate beside it. Sorting is the one serious competitor, where there is a sort;
+# in thirty dimensions it is level with degree four.

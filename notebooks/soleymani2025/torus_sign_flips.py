@@ -65,10 +65,47 @@ from invariance.spectral import (
 )
 
 run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed)
+
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "seeds": range(1, 3),
+        "samples": 250,
+        "highest": 4,
+        "degrees": 5,
+        "sparse degrees": [4],
+        "lasso degrees": [],
+        "noises": [0.0],
+        "etas": [0.05, 0.1, 0.25, 1.0],
+        "sizes": [125, 250],
+        "few": 2,
+        "n": 150,
+        "case": 1,
+        "degree": 2,
+    },
+    "full": {
+        "seeds": range(1, 11),
+        "samples": 1000,
+        "highest": 9,
+        "degrees": 7,
+        "sparse degrees": [4, 9],
+        "lasso degrees": [4],
+        "noises": [0.0, 0.1],
+        "etas": [0.05, 0.1, 0.25, 0.5, 1.0],
+        "sizes": [250, 500, 1000],
+        "few": 4,
+        "n": 500,
+        "case": 2,
+        "degree": 4,
+    },
+}[profile]
+
+# %%
 DIMENSION, TEST_POINTS = 10, 100
-SEEDS = run.choose(quick=range(1, 4), full=range(1, 11))
+SEEDS = SETTINGS["seeds"]
 RATIO_SEEDS = {"quick": SEEDS, "full": range(1, 31)}[profile]
-SAMPLES = run.choose(quick=400, full=1000)
+SAMPLES = SETTINGS["samples"]
 LAMBDAS = np.logspace(-6, 4, 21)
 # The generators, and as many drawn elements and words, for what is exactly invariant.
 FEW_ELEMENTS = 16
@@ -108,7 +145,7 @@ def ridge_path(kernel, X, y, lambdas=LAMBDAS):
 # the paper counts invariant functions only, and its $D = 176$ is the cutoff $\sum \ell^2 \le 3$.
 
 # %%
-highest = run.choose(quick=4, full=9)
+highest = SETTINGS["highest"]
 full_counts = torus.truncate(degree=highest).counts_
 invariant_counts = np.cumsum(invariant_dimensions(torus.truncate(degree=highest), group))
 run.table(
@@ -128,7 +165,7 @@ run.table(
 # of those at the $2^5$ flips of either half: one multiplication an entry in place of ten cosines.
 
 # %%
-DEGREES = range(run.choose(quick=5, full=7))
+DEGREES = range(SETTINGS["degrees"])
 ESTIMATORS = {
     "spec-avg": "mean",
     "spec-avg-centred": "centered",
@@ -325,8 +362,8 @@ run.figure(
 # matching pursuit and the lasso. They can afford more eigenspaces.
 
 # %%
-SPARSE_DEGREES = run.choose(quick=[4], full=[4, 9])
-LASSO_DEGREES = run.choose(quick=[], full=[4])
+SPARSE_DEGREES = SETTINGS["sparse degrees"]
+LASSO_DEGREES = SETTINGS["lasso degrees"]
 
 
 def sparse_models(n):
@@ -352,45 +389,34 @@ def sparse_errors(case, n, noise):
     return errors
 
 
-NOISES = run.choose(quick=[0.0], full=[0.0, 0.1])
-ETAS = run.choose(quick=[0.05, 0.1, 0.25, 1.0], full=[0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0])
+ETAS = SETTINGS["etas"]
+by_eta = {
+    eta: [kernel_errors(case, SAMPLES, 0.0, eta, eta == ETA) for case in SEEDS] for eta in ETAS
+}
+sparse = [sparse_errors(case, SAMPLES, 0.0) for case in SEEDS]
+candidates = {
+    name: [
+        (errors, f"eta {eta:g}, lambda {value:.2g}")
+        for eta, results in by_eta.items()
+        for value, errors in zip(LAMBDAS, gather(name, results).T, strict=True)
+    ]
+    for name in ("krr", "krr-average")
+}
+for name in ESTIMATORS:
+    candidates[name] = [(gather((name, d)), f"D = {invariant_counts[d]}") for d in used]
+for name, degree in sparse[0]:
+    errors = np.array([result[name, degree][0] for result in sparse])
+    candidates.setdefault(name, []).append((errors, f"D = {invariant_counts[degree]}"))
 rows, scores = [], {}
-for noise in NOISES:
-    by_eta = {
-        eta: [kernel_errors(case, SAMPLES, noise, eta, noise == 0 and eta == ETA) for case in SEEDS]
-        for eta in ETAS
-    }
-    spectral = [spectral_errors(case, SAMPLES, noise) for case in SEEDS]
-    sparse = [sparse_errors(case, SAMPLES, noise) for case in SEEDS]
-    candidates = {}
-    for name in ("krr", "krr-average"):
-        for eta, results in by_eta.items():
-            for value, errors in zip(LAMBDAS, gather(name, results).T, strict=True):
-                candidates.setdefault(name, []).append((errors, f"eta {eta:g}, lambda {value:.2g}"))
-    for name in ESTIMATORS:
-        for degree in used:
-            errors = gather((name, degree), spectral)
-            candidates.setdefault(name, []).append((errors, f"D = {invariant_counts[degree]}"))
-    for name, degree in sparse[0]:
-        errors = np.array([result[name, degree][0] for result in sparse])
-        candidates.setdefault(name, []).append((errors, f"D = {invariant_counts[degree]}"))
-    for name, options in candidates.items():
-        errors, chosen = min(options, key=lambda option: option[0].mean())
-        scores[noise, name] = errors
-        mean, se = mean_se(errors)
-        rows.append(
-            {
-                "noise": noise,
-                "estimator": name,
-                "test error": f"{mean:.4f} ± {se:.4f}",
-                "at": chosen,
-            }
-        )
+for name, options in candidates.items():
+    scores[name], chosen = min(options, key=lambda option: option[0].mean())
+    mean, se = mean_se(scores[name])
+    rows.append({"estimator": name, "test error": f"{mean:.4f} ± {se:.4f}", "at": chosen})
 run.table(
     rows,
     "best",
     caption="Each at the hyperparameters with the least test error (no choice, a limit of what a "
-    f"choice can reach), mean over seeds; n = {SAMPLES}.",
+    f"choice can reach), mean over seeds; n = {SAMPLES}, no noise.",
 )
 
 # %% [markdown]
@@ -471,7 +497,7 @@ run.claim(
     note=f"the published mean has {np.mean(published / krr):.1f} times the error of kernel ridge "
     "regression; beside it, in the same invariant subspace and each at its best on the test "
     "points: "
-    + ", ".join(f"{n} {scores[0.0, n].mean():.4f}" for n in ("spec-avg-ridge", "spec-avg-omp")),
+    + ", ".join(f"{n} {scores[n].mean():.4f}" for n in ("spec-avg-ridge", "spec-avg-omp")),
 )
 # The sentence's ratio over more draws, its logarithms averaged: ratios are skewed.
 more = [compared(case, SAMPLES)["ratio"] for case in RATIO_SEEDS]
@@ -496,8 +522,8 @@ run.claim(
 # normalised, as in the paper, so $\lambda$ is measured against $k(x, x) = e^{10 \eta}$.)
 
 # %%
-SIZES = run.choose(quick=[200, 400], full=[250, 500, 1000, 2000])
-FEW = list(SEEDS)[: run.choose(quick=2, full=5)]
+SIZES = SETTINGS["sizes"]
+FEW = list(SEEDS)[: SETTINGS["few"]]
 
 
 @run.cache
@@ -510,7 +536,7 @@ def sensitivity(case, n, noise, eta):
 
 
 rows = []
-for noise in NOISES:
+for noise in SETTINGS["noises"]:
     for n in SIZES:
         for eta in ETAS:
             results = [sensitivity(case, n, noise, eta) for case in FEW]
@@ -569,10 +595,10 @@ run.figure(
 # on three further random copies of the data. Discrepancies are relative to the largest value.
 
 # %%
-n = run.choose(quick=150, full=1000)
+n = SETTINGS["n"]
 PENALTY = 1e-2
 rows = []
-for case in FEW[: run.choose(quick=1, full=2)]:
+for case in FEW[: SETTINGS["case"]]:
     X, y, Z = draw(case, n)
     plain = VonMisesKernel(eta=ETA)
     options = {
@@ -597,7 +623,7 @@ for case in FEW[: run.choose(quick=1, full=2)]:
             run.timing(f"fit and predict, {name}", spent)
             print(f"{name}: {spent:.2f} s")
     start = time.perf_counter()
-    degree = run.choose(quick=2, full=4)
+    degree = SETTINGS["degree"]
     model = SpectralAveraging(torus, group, degree=degree, estimator="ridge", smoothness=6.0).fit(
         X, y
     )

@@ -57,6 +57,21 @@ from invariance.theory import soleymani2025 as theory
 
 run = Run("soleymani2025/weyl", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "shrink": 10.0,
+        "levels": 1,
+        "degree": 8,
+    },
+    "full": {
+        "shrink": 1.0,
+        "levels": 4,
+        "degree": 14,
+    },
+}[profile]
+
 # %% [markdown]
 # ## B.16: the counting function
 #
@@ -81,7 +96,7 @@ LARGEST = {
     "sphere 3": 1e6,
     "sphere 5": 1e6,
 }
-SHRINK = run.choose(quick=10.0, full=1.0)
+SHRINK = SETTINGS["shrink"]
 
 # A colour and a line style for each of up to eight manifolds or groups.
 STYLES = [
@@ -235,7 +250,7 @@ icosahedral = OrthogonalMatrices(
         for axis, angle in (([0, 1, golden], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
     ]
 )
-levels = run.choose(quick=1, full=4)
+levels = SETTINGS["levels"]
 CASES = {
     "circle, rotations by 2 pi / 7": (Circle(degree=700), TorusTranslations([7], period=2 * np.pi)),
     "torus 2, translations 3 x 2": (Torus(2, degree=20_000 * levels), TorusTranslations([3, 2])),
@@ -321,7 +336,7 @@ run.claim(
 # %%
 rows = []
 for name, (basis, group) in CASES.items():
-    small = basis.truncate(degree=run.choose(quick=8, full=14))
+    small = basis.truncate(degree=SETTINGS["degree"])
     if isinstance(basis, Circle):
         small = basis.truncate(degree=30)
     built = [vectors.shape[1] for vectors in invariant_subspace(small, group)]

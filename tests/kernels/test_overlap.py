@@ -8,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from invariance.groups import Permutations, Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, OverlapFit, Polynomial
+from invariance.orbits import choose
 
 
 def points(n, d, seed=0):
@@ -84,9 +85,15 @@ def test_bad_input():
         OverlapFit(Gaussian(), Translations(6, max_shift=1), scale="area")(X)
 
 
-def test_explain_and_gradient():
+def test_explain_and_gradient(monkeypatch):
     X, kernel = points(5, 12), OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
-    assert "overlaps" in str(kernel.explain(X))
+    told = kernel.explain(X)
+    assert "overlaps" in str(told)
+    with monkeypatch.context() as patched:
+        patched.setattr(choose, "_LONG_FROM", 0.9 * told.operations)
+        patched.setattr(choose, "_LONG", 0.0)
+        with pytest.warns(UserWarning, match="OverlapFit: 5 x 5 pairs .* minutes .* Cheaper"):
+            kernel(X)
     gram, gradient = kernel(X, eval_gradient=True)
     assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-9)
 

@@ -122,3 +122,10 @@ def test_clear_errors():
         SpectrumRepair(n_landmarks=0).fit(X)
     with pytest.raises(ValueError, match="NaN|finite"):
         GramTransformer(lambda x, z: np.nan).fit(X)
+
+
+def test_explain_is_the_kernels_or_by_the_clock(digits):
+    X, _, kernel = digits
+    assert GramTransformer(kernel).explain(X) == kernel.explain(X)
+    told = GramTransformer("rbf").explain(X)
+    assert told.way == "evaluation" and told.seconds > 0

@@ -276,9 +276,7 @@ def test_minutes_of_eigenvectors_are_announced(monkeypatch):
     X, y = load_iris(return_X_y=True)
     monkeypatch.setattr(choose, "_LONG_FROM", 20.0 * 150**3 - 1)
     monkeypatch.setattr(choose, "_LONG", 0.0)
-    with pytest.warns(
-        UserWarning, match="150 x 150 .* minutes .* Cheaper: .*Nystr"
-    ) as said:
+    with pytest.warns(UserWarning, match="150 x 150 .* minutes .* Cheaper: .*Nystr") as said:
         RLSClassifier(kernel=Gaussian(0.1)).fit(X, y)
     assert said[0].filename == __file__
     with warnings.catch_warnings():

@@ -114,7 +114,7 @@ def test_the_way_that_multiplies_least():
     ],
     ids=["asymmetric", "symmetric", "steps"],
 )
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 4000), (4000, 1), (2500, 9000), (2500, 2500)])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 4000), (2000, 1), (2000, 9000), (2000, 2500)])
 def test_tiles_do_not_change_the_extremes(way, shifts, sizes, monkeypatch):
     """Several second images at a time, in outer tiles, inner ones, or both."""
     monkeypatch.setattr(ShiftCorrelation, "cache_bytes", sizes[0])

@@ -184,6 +184,20 @@ def test_threads_do_not_change_the_result(name):
         assert_allclose(one, three, rtol=1e-12)
 
 
+@pytest.mark.parametrize("base", [None, Gaussian(0.1), Locality(SHAPE, 3)], ids=repr)
+def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypatch):
+    X, Z = points(7).reshape(-1, 6, 6), points(5, seed=1)
+    X[:, :2] = X[:, :, 5:] = 0
+    X = X.reshape(-1, 36)
+    for repaid in (600, 0):
+        monkeypatch.setattr("invariance.orbits.product._REPAID", repaid)
+        values, orbits = every(base, TURNS, X, Z), OrbitProducts(Z, TURNS, base=base)
+        assert_allclose(orbits.reduce(X, Extremes())[0], values.max(axis=0), rtol=1e-9)
+        assert_allclose(orbits.reduce(X, WeightedMean())[0], values.mean(axis=0), rtol=1e-9)
+        (way,) = offered(orbits.problem(X, Extremes(), Z), 7, 5)
+        assert (way.features is None) == (repaid > 0)
+
+
 def test_moments_and_a_trivial_group():
     X, Z = points(7), points(5, seed=1)
     first, third = OrbitProducts(Z, CYCLIC).reduce(X, Moments([1, 3]))

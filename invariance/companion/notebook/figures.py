@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -74,7 +75,7 @@ def dense(figure: Figure) -> list[Artist]:
 
     def points(artist: Any) -> int:
         if isinstance(artist, Line2D):
-            return len(artist.get_xdata(orig=False))
+            return np.size(artist.get_xdata(orig=False))
         corners = sum(len(path.vertices) for path in artist.get_paths())
         return max(corners, len(artist.get_offsets()))
 
@@ -111,9 +112,7 @@ def light_svg(text: str) -> str:
     names: dict[str, str] = {}
     for name in re.findall(r'(?:href="#|url\(#)([\w.-]+)', text):
         names.setdefault(name, f"i{len(names)}")
-    text = re.sub(
-        r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", text
-    )
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{names[m[1]]}"' if m[1] in names else "", text)
     text = re.sub(r'(href="#|url\(#)([\w.-]+)', lambda m: m[1] + names[m[2]], text)
     styles: dict[str, str] = {}
     text = re.sub(
@@ -148,9 +147,11 @@ def light_png(png: bytes, *, most: int = 2000, colours: int = 128) -> bytes:
 
     stream = io.BytesIO()
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
+        resized = picture.width > most or colours < 128
+        if picture.mode == "P" and not resized:
+            return png  # it is one already
         flat = picture.convert("RGB")
         flat.thumbnail((most, 4 * most))
         flat.quantize(colours, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
-        resized = picture.width > most or colours < 128
     light = stream.getvalue()
     return light if resized or len(light) < len(png) * 2 / 3 else png

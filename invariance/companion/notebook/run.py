@@ -236,6 +236,7 @@ class Run:
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         alt = " ".join(alt.split())
         png = to_png(figure)
+        figure.set_layout_engine("none")  # it lies as it lay in the first of the two
         files = {f"{name}.svg": to_svg(figure, alt), f"{name}.png": png}
         plt.close(figure)
         for file, content in files.items():

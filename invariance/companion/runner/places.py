@@ -8,6 +8,7 @@ that only its exit code has to travel.
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -169,7 +170,8 @@ def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
     finally:
         process.end()
         kill_all(folder)
-    return process.wait()
+    code = process.poll()
+    return -signal.SIGKILL if code is None else code
 
 
 class _Remote:

@@ -137,8 +137,9 @@ def _write_source(material: Material, source: Path) -> Book:
     texts = {f"{name}.ipynb": page.ipynb for name, page in pages.items()}
     written = dict(reference.pages())
     contents = {"papers/index": [f"papers/{paper.key}" for paper in material.papers]}
+    contents["about"] = ["costs"]
     contents["api/index"] = [f"api/{module}" for module in public()]
-    groups = {"compare": "compare/index", "guides": "guides/index"}
+    groups = {name: f"{name}/index" for name in ("compare", "beyond", "guides")}
     for paper in material.papers:
         groups[paper.key] = f"papers/{paper.key}"
         title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")
@@ -184,6 +185,7 @@ def _configuration(book: Book) -> dict[str, Any]:
         # a cell may begin with any level of heading; a word in a type may name many attributes
         "suppress_warnings": ["myst.header", "ref.python"],
         "default_role": "name",
+        "smartquotes": False,
         "autodoc_typehints": "none",
         "autodoc_member_order": "bysource",
         "autosummary_generate": False,
@@ -213,6 +215,7 @@ def _configuration(book: Book) -> dict[str, Any]:
             "collapse_navigation": True,
             "secondary_sidebar_items": ["page-toc"],
             "navbar_align": "left",
+            "header_links_before_dropdown": 8,
             "footer_start": [],
             "footer_end": [],
         },
@@ -241,10 +244,22 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     return [line.replace(f"{source}/", "") for line in plain.splitlines() if line.strip()]
 
 
-# names, punctuation and blanks, which have no colour of their own: half of the markup of code
-_UNCOLOURED = re.compile(r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>')
-_TOOLTIP = re.compile(r' title="invariance\.[\w.]*"')
+# what weighs and shows nothing: colours of names, numbers and punctuation in code, classes that no
+# style sheet names, the same tool-tip on every heading, hints for a server
+_SPARED = [
+    (re.compile(pattern), left)
+    for pattern, left in (
+        (r'<span class="(?:n|p|o|w|pre|mi|si|bp|ow|kc|sa)">([^<]*)</span>', r"\1"),
+        (r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>', r"\1"),
+        (r' title="invariance\.[\w.]*"| class="reference internal"', ""),
+        (r'(<a class="headerlink" href="[^"]*") title="[^"]*"', r"\1"),
+        (r'class="docutils literal notranslate"', 'class="literal"'),
+        (r'<link rel="preload"[^>]*>|<meta name="docsearch:[^>]*>', ""),
+    )
+]
+# viewcode gives methods the module that inherits them, and docstrings a colour line by line
 _METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
+_LINES = re.compile(r'</span>(\n+ *)<span class="sd">')
 
 
 def _prune(site: Path) -> None:
@@ -263,8 +278,9 @@ def _prune(site: Path) -> None:
             r"(<pre.*?</pre>|<script.*?</script>)", path.read_text("utf-8"), flags=re.S
         )
         parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-        page = _UNCOLOURED.sub(r"\1", _UNCOLOURED.sub(r"\1", "".join(parts)))
-        page = _TOOLTIP.sub("", page)
-        if "_modules" in path.parts:  # viewcode gives methods the module that inherits them
-            page = _METHOD.sub(r"\1", re.sub(r'</span>(\n+ *)<span class="sd">', r"\1", page))
+        page = "".join(parts)
+        for spared, left in _SPARED:
+            page = spared.sub(left, page)
+        if "_modules" in path.parts:
+            page = _METHOD.sub(r"\1", _LINES.sub(r"\1", page))
         path.write_text(page, encoding="utf-8")

@@ -211,7 +211,7 @@ def _written(name: str, cells: list[_Cell]) -> tuple[str, dict[str, Any]]:
 
 def _is_plumbing(cell: _Cell) -> bool:
     """Whether to fold code: settings, imports, and what is long beside what it shows."""
-    if "parameters" in cell.tags or "run = Run(" in cell.source:
+    if {"parameters", "settings"} & {*cell.tags} or "run = Run(" in cell.source:
         return True
     most = _LONG_DISPLAY if _DISPLAYS.search(cell.source) else _LONG_CELL
     lines = cell.source.splitlines()

@@ -63,7 +63,8 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
-            (self.pictures / name).write_bytes(light_png(content, most=most))
+            few = 32 if most < 500 else 128
+            (self.pictures / name).write_bytes(light_png(content, most=most, colours=few))
         return f"/{self.pictures.name}/{name}"
 
 
@@ -108,6 +109,15 @@ def _state(outcome: Outcome, where: str) -> str:
     spent = f"in {seconds:.0f} s" if seconds < 100 else f"in {seconds / 60:.0f} min"
     finished = str(outcome.volatile.get("finished") or "")[:10]
     return f"{where} {spent}" + (f" on {finished}" if finished else "") + f" by version {code}"
+
+
+def _seconds(outcome: Outcome) -> float:
+    """Of a run and of the earlier ones that had computed a part of it."""
+    return outcome.volatile["wall_s"] + outcome.volatile["cached_s"]
+
+
+def _machine(hardware: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in hardware.items())
 
 
 class _Shown(SphinxDirective):
@@ -226,9 +236,9 @@ class _Shown(SphinxDirective):
     def paper(self, key: str) -> Iterator[nodes.Node]:
         """What it is, its idea in a picture, and each claim in the paper's order."""
         paper = next(p for p in self.material.papers if p.key == key)
-        about = paragraph(nodes.emphasis("", paper.title), f". {paper.authors}. {paper.venue}.")
+        about = paragraph(nodes.emphasis("", paper.title), f". {paper.authors}. {paper.venue}")
         for label, address in paper.links:
-            about += [nodes.Text(" "), nodes.reference("", label, refuri=address)]
+            about += [nodes.Text(" · "), nodes.reference("", label, refuri=address)]
         yield box(about, classes=["about"])
         if key in widgets.WIDGETS:
             yield from self.widget(key)
@@ -343,23 +353,25 @@ class _Shown(SphinxDirective):
         for outcome in notebook.outcomes:
             ours = outcome is notebook.run
             label = f"{outcome.profile} run on this machine" if ours else labels["full"]
-            node = self._one(output, outcome, 480 if ours and notebook.published else 2000)
+            small = ours and notebook.published is not None
+            node = self._one(output, outcome, 440 if small else 2000, 12 if small else 200)
             if node is not None and ids:
                 yield box(paragraph(label, classes=["label"]), node, classes=["result"], ids=ids)
                 ids = []
             elif node is not None:
                 yield fold(f"The same, {label}", node)
 
-    def _one(self, output: Output, outcome: Outcome, most: int) -> nodes.Node | None:
+    def _one(self, output: Output, outcome: Outcome, wide: int, long: int) -> nodes.Node | None:
+        """A result, its picture at most `wide` pixels, its table at most `long` rows."""
         if output.kind == "figure" and (figure := outcome.figures.get(output.value)):
-            return self.picture(figure, most)
+            return self.picture(figure, wide)
         if output.kind == "claim" and (result := outcome.claims.get(output.value)):
             return self._measured(output.value, result)
         if output.kind == "table" and (rows := outcome.tables.get(output.value)):
-            shown = table(map(self._cells, rows.rows), rows.caption)
-            return (
-                shown + paragraph(f"{rows.left_out} more in the file.") if rows.left_out else shown
-            )
+            shown = table(map(self._cells, rows.rows[: 1 + long]), rows.caption)
+            if more := rows.left_out + max(0, len(rows.rows) - 1 - long):
+                shown += paragraph(f"{more} more in the file.")
+            return shown
         return None
 
     def _cells(self, row: tuple[str, ...]) -> list[Part]:
@@ -426,6 +438,34 @@ class _Shown(SphinxDirective):
             summary = f"Claims measured in these notebooks: {_counts(claims)}"
             yield fold(summary, paragraph(*links, classes=["evidence"]))
 
+    def costs(self) -> Iterator[nodes.Node]:
+        """Minutes and memory of each notebook in its last run at full scale, dearest first."""
+        spent = [(n.name, n.published) for n in self.material.notebooks.values() if n.published]
+        spent.sort(key=lambda pair: -_seconds(pair[1]))
+        total = sum(_seconds(outcome) for _, outcome in spent) or 1.0
+        cpu = sum(outcome.volatile["cpu_s"] for _, outcome in spent)
+        versions = Counter(outcome.provenance["code"] for _, outcome in spent)
+        said = f"{len(spent)} notebooks, {total / 60:.0f} minutes one after another"
+        if cpu:
+            said += f", {cpu / 60:.0f} minutes of processor time as far as it was noted"
+        if len(versions) == 1:
+            yield paragraph(f"{said}, all by version {next(iter(versions))} of the code.")
+        else:
+            yield paragraph(f"{said}, by {len(versions)} versions of the code.")
+        rows: list[list[Part]] = [["notebook", "minutes", "share", "processor", "peak, GiB", "on"]]
+        for name, outcome in spent:
+            seconds, volatile = _seconds(outcome), outcome.volatile
+            processor, peak = volatile["cpu_s"], volatile["peak_memory_mb"]
+            rows.append([
+                self.to(name), f"{seconds / 60:.1f}", f"{100 * seconds / total:.0f} %",
+                f"{processor / 60:.1f}" if processor else "", f"{peak / 1024:.1f}",
+                str(volatile.get("finished") or "")[:10].replace("-", "\N{NON-BREAKING HYPHEN}"),
+            ])  # fmt: skip
+        yield table(rows)
+        machines = [outcome.volatile.get("hardware") for _, outcome in spent]
+        for said in dict.fromkeys(_machine(m) for m in machines if isinstance(m, dict)):
+            yield paragraph(f"Measured on: {said}.")
+
     def problems(self) -> Iterator[nodes.Node]:
         """What could not be read or shown, by notebook."""
         failed = [n for n in self.material.notebooks.values() if n.failure]
@@ -436,7 +476,7 @@ class _Shown(SphinxDirective):
 
 _DIRECTIVES = """
 result widget finding-sections scoreboard paper notebook-head outputs notebook-foot gallery used-in
-problems
+problems costs
 """.split()
 
 

@@ -185,7 +185,7 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
         raise SiteError(
             f"nothing to show: no notebooks in {paths.notebooks}, no results in {paths.figures}"
         )
-    order = dict.fromkeys([*(c.paper_key for c in ledger.values()), "compare", "guides"])
+    order = dict.fromkeys([*(c.paper_key for c in ledger.values()), "compare", "beyond", "guides"])
     rank = {paper: index for index, paper in enumerate(order)}
     ordered = sorted(names, key=lambda n: (rank.get(n.split("/")[0], len(rank)), n))
     notebooks = {name: _notebook(name, paths, profile) for name in ordered}

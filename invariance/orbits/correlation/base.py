@@ -171,7 +171,7 @@ class ShiftCorrelation(ABC):
 
     @abstractmethod
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]]
+        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         """Some of the second images, and the tile whose `transform` gives E and O of them.
 
@@ -181,6 +181,11 @@ class ShiftCorrelation(ABC):
 
     def _tile(self, read_even: NDArray[Any], read_odd: NDArray[Any], space: Workspace) -> Tile:
         return Tile(self._even, self._odd, read_even, read_odd, self.n_own, space)
+
+    @staticmethod
+    def _multiple(size: int, together: int) -> int:
+        """The largest multiple up to a size; one of them at least."""
+        return max(1, size // together) * together
 
     @abstractmethod
     def operations(self, shown: float = 1.0) -> dict[str, int]:
@@ -197,7 +202,7 @@ class ShiftCorrelation(ABC):
 
         >>> from invariance.orbits.correlation import RowCorrelation
         >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
-        {'products': 4592, 'rows': 0, 'columns': 328}
+        {'products': 6272, 'rows': 0, 'columns': 172}
         """
 
     def _column_operations(self) -> int:
@@ -268,6 +273,7 @@ class ShiftCorrelation(ABC):
         second: list[NDArray[Any]],
         offsets: NDArray[Any] | None = None,
         pairs: NDArray[Any] | None = None,
+        together: int = 1,
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Correlations at all shifts, a tile of pairs at a time.
 
@@ -277,6 +283,8 @@ class ShiftCorrelation(ABC):
             As in `extremes`.
         pairs : ndarray of shape (m, n) or None
             Added to the correlations of a pair at every shift.
+        together : int
+            Tiles hold multiples of so many second images.
 
         Yields
         ------
@@ -287,7 +295,7 @@ class ShiftCorrelation(ABC):
         n_own, n_columns = self.n_own, len(self.columns)
         space = Workspace(self.dtype)
         wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
-        for some, tile in self._tiles(first, second):
+        for some, tile in self._tiles(first, second, together):
             even, odd = tile.transform()
             if pairs is not None:
                 self._rows_first(even)[:] += pairs[some]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ class FrequencyCorrelation(ShiftCorrelation):
     _row_axis = 0
 
     #: Bytes of products over channels that are made before they are transformed.
-    tile_bytes = 32 * 2**20
+    tile_bytes = 16 * 2**20
 
     def __init__(
         self, grid: Any, shifts: Any, n_channels: int, dtype: Any, transposed: bool = False
@@ -38,15 +37,17 @@ class FrequencyCorrelation(ShiftCorrelation):
         self._rows_of_real, self._rows_of_others = self._row_transforms()
 
     def _row_transforms(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Matrices from vertical frequencies to vertical shifts.
+        """Matrices from real and imaginary parts at vertical frequencies to those at shifts.
 
         At real horizontal frequencies results are real, and half of the vertical ones suffice.
         """
         frequencies = np.arange(self.height)
         angle = 2 * np.pi * np.outer(self.rows, frequencies) / self.height
-        whole = (np.exp(1j * angle) / self.height).astype(self._complex)
+        whole = np.exp(1j * angle) / self.height
         half = frequencies[: self.height // 2 + 1]
-        return whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2), whole
+        few = whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2)
+        both = np.block([[whole.real, -whole.imag], [whole.imag, whole.real]])
+        return np.hstack([few.real, -few.imag]).astype(self.dtype), both.astype(self.dtype)
 
     def spectrum_bytes(self) -> int:
         numbers = len(self.frequencies) * self.height * self._n_planes
@@ -73,45 +74,40 @@ class FrequencyCorrelation(ShiftCorrelation):
         return planes
 
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]]
+        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
-        n, m = len(first), second[0].shape[1]
+        n, m, rows = len(first), second[0].shape[1], len(self.rows)
         prepared = [plane.swapaxes(1, 2) for plane in self._planes(first)]
         space, products = Workspace(self.dtype), Workspace(self._complex)
-        rows = len(self.rows)
-        read = self._bytes_a_pair(2 * len(self.frequencies))
-        fits = max(1, self.cache_bytes // (read * max(n, 1)))
-        kept = self._complex.itemsize * (rows * len(self.frequencies) + self.height)
-        step = max(1, self.tile_bytes // (kept * max(n, 1)))
+        n_freq = len(prepared)
+        fits = self._multiple(
+            self.cache_bytes // (self._bytes_a_pair(2 * n_freq) * max(n, 1)), together
+        )
+        kept = self._complex.itemsize * (rows * n_freq + self.height)
+        step = self._multiple(self.tile_bytes // (kept * max(n, 1)), together)
         for start in range(0, m, step):
             width = min(step, m - start)
             parts = [slice(a, min(a + fits, width)) for a in range(0, width, fits)]
-            both = [
-                space.array(f"both {a}", 2, len(self.frequencies), rows, part.stop - part.start, n)
+            shifted = [
+                space.array(f"shifted {a}", n_freq, 2 * rows, part.stop - part.start, n)
                 for a, part in enumerate(parts)
             ]
             for k, (own, other) in enumerate(zip(prepared, second, strict=True)):
                 product = products.array("product", len(own), width, n)
                 np.matmul(other[:, start : start + width], own, out=product)
                 matrix = self._rows_of_others if k >= self.n_real else self._rows_of_real
-                for part, target in zip(parts, both, strict=True):
-                    values = product[:, part]
-                    shifted = products.array("shifted", *target.shape[2:])
-                    np.matmul(
-                        matrix,
-                        values.reshape(len(values), prod(values.shape[1:])),
-                        out=shifted.reshape(rows, prod(values.shape[1:])),
-                    )
-                    target[0, k] = shifted.real
-                    if k >= self.n_real:
-                        target[1, k] = shifted.imag
-            for part, (real, imaginary) in zip(parts, both, strict=True):
+                for part, target in zip(parts, shifted, strict=True):
+                    size = target.shape[2] * n
+                    both = space.array("both", 2, len(own), *target.shape[2:])
+                    both[0], both[1] = product[:, part].real, product[:, part].imag
+                    out = target[k].reshape(2 * rows, size)[: len(matrix)]
+                    np.matmul(matrix, both.reshape(2 * len(own), size), out=out)
+            for part, both in zip(parts, shifted, strict=True):
                 some = slice(start + part.start, start + part.stop)
-                yield some, self._tile(real, imaginary[self.n_real :], space)
+                yield some, self._tile(both[:, :rows], both[self.n_real :, rows:], space)
 
     def matrices(self) -> list[NDArray[Any]]:
-        parts = [A for M in (self._rows_of_real, self._rows_of_others) for A in (M.real, M.imag)]
-        return [*super().matrices(), *parts]
+        return [*super().matrices(), self._rows_of_real, self._rows_of_others]
 
     def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return [(like(plane.real, like_this), like(plane.imag, like_this)) for plane in spectra]
@@ -124,31 +120,26 @@ class FrequencyCorrelation(ShiftCorrelation):
         return int(second[0][0].shape[1])
 
     def _even_odd(self, xp: Any, first: Any, second: Any, some: slice, matrices: list[Any]) -> Any:
-        reals, imaginaries = [], []
-        rows = len(self.rows)
+        rows, parts = len(self.rows), []
         for k, ((a, b), (c, d)) in enumerate(zip(first, second, strict=True)):
             c, d = c[:, some, :], d[:, some, :]
             # (c + id)(a + ib), a frequency down at a time; the rows of shifts are a small product.
-            real, imaginary = c @ a - d @ b, c @ b + d @ a
-            m, n = real.shape[1:]
-            real, imaginary = (xp.reshape(A, (A.shape[0], m * n)) for A in (real, imaginary))
-            p, q = matrices[4:6] if k >= self.n_real else matrices[2:4]
-            reals.append(xp.reshape(p @ real - q @ imaginary, (rows, m, n)))
-            if k >= self.n_real:
-                imaginaries.append(xp.reshape(p @ imaginary + q @ real, (rows, m, n)))
-        shape = (rows, *reals[0].shape[1:])
-        even = xp.reshape(xp.stack(reals), (len(reals), -1))
-        even = xp.reshape(matrices[0] @ even, (-1, *shape))
-        if not imaginaries:
-            return even, even[:0, ...]
-        odd = xp.reshape(xp.stack(imaginaries), (len(imaginaries), -1))
-        return even, xp.reshape(matrices[1] @ odd, (-1, *shape))
+            both = xp.concat([c @ a - d @ b, c @ b + d @ a])
+            m, n = both.shape[1:]
+            parts.append(matrices[2 + (k >= self.n_real)] @ xp.reshape(both, (-1, m * n)))
+        even = xp.stack([part[:rows, :] for part in parts])
+        others = [part[rows:, :] for part in parts[self.n_real :]]
+        odd = xp.stack(others) if others else even[:0, ...]
+        return [
+            xp.reshape(matrix @ xp.reshape(part, (part.shape[0], rows * m * n)), (-1, rows, m, n))
+            for matrix, part in zip(matrices, (even, odd), strict=False)
+        ]
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
-        others = len(self.frequencies) - self.n_real
-        numbers = self.n_real * (self.height // 2 + 1) + others * self.height
+        others = (len(self.frequencies) - self.n_real) * self.height
+        real = self.n_real * (self.height // 2 + 1)
         return {
-            "products": 8 * self._n_planes * numbers,
-            "rows": 8 * len(self.rows) * numbers,
+            "products": 8 * self._n_planes * (real + others),
+            "rows": 4 * len(self.rows) * (real + 2 * others),
             "columns": self._column_operations(),
         }

@@ -24,7 +24,7 @@ class Tile:
     ----------
     even_matrix, odd_matrix : ndarray
     read_even, read_odd : ndarray, as many first entries as the matrices have columns
-        Contiguous.
+        Contiguous but for the first axis.
     n_own : int
         How many first columns of shifts have no odd part.
     space : Workspace

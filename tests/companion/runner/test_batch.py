@@ -145,7 +145,7 @@ def test_one_failure_never_stops_the_rest(project):
     project.write("p/garbled", "x = (")
     project.write("p/exits", "import sys\nsys.exit(0)", "raise AssertionError('not reached')")
     project.write("p/half", "(run.folder / 'results.json').write_text('{')")
-    summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=25)
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2), cell_timeout=15)
     assert statuses(summary) == {
         "p/good": "ok",
         "p/cached": "ok",
@@ -175,7 +175,7 @@ def test_one_failure_never_stops_the_rest(project):
     assert "kernel died" in failures["p/dies"]["message"]
     assert "os.kill" in failures["p/orphan"]["cell_source"]
     assert "SIGKILL" in failures["p/orphan"]["message"]
-    assert "longer than 25" in failures["p/slow"]["message"]
+    assert "longer than 15" in failures["p/slow"]["message"]
     assert "sleep(1000)" in failures["p/slow"]["cell_source"]
     assert 'Start it with\n# %% tags=["parameters"]' in failures["p/shapeless"]["message"]
     assert "not Python" in failures["p/garbled"]["message"]

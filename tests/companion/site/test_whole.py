@@ -24,8 +24,7 @@ pytestmark = pytest.mark.browser
 def _build(folder: Path) -> None:
     for name in ("notebooks", "figures", "CITATION.cff"):
         (folder / name).symlink_to(ROOT / name)
-    index, problems = build_site(Paths(folder), folder / "site")
-    assert problems == []
+    assert build_site(Paths(folder), folder / "site")[1] == []
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +128,8 @@ def test_without_script_and_printed_all_is_there(browser, site):
     page.goto((site / "papers/raj2017.html").as_uri())
     page.emulate_media(media="print")
     assert not page.locator(".bd-sidebar-primary, .controls").first.is_visible()
+    folded = page.locator("details:not([open]) > p")
+    assert folded.count() > 20 and folded.first.bounding_box()["height"] > 5  # nothing is hidden
     assert page.pdf(format="A4")[:5] == b"%PDF-"
     page.context.close()
 
@@ -138,7 +139,7 @@ def test_without_script_and_printed_all_is_there(browser, site):
     [
         ("GroupCDF", r"api/invariance\.features\.GroupCDF\.html"),
         ("theorem 3", r"(papers/mroueh2015\.html#claim-mroueh2015-theorem3|mroueh2015/theorem3)"),
-        ("QM7", r"(raj2017/quantum_machine|compare/molecules|papers/raj2017)"),
+        ("QM7", r"(raj2017/quantum_machine|compare/molecules|beyond/qm7|papers/raj2017)"),
     ],
 )
 def test_search_finds_the_right_page_first(browser, site, words, first):

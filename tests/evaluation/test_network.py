@@ -1,0 +1,47 @@
+"""The residual network learns what moves, repeats itself, and keeps no state between fits."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from invariance.evaluation.network import ResidualNetwork
+
+pytest.importorskip("torch")
+
+
+def bars(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bars at random places, upright or lying: no pixel tells which, only neighbours do."""
+    rng = np.random.default_rng(seed)
+    images, labels = np.zeros((n, 16, 16)), np.array(["lying", "upright"])[rng.integers(0, 2, n)]
+    for image, label, place, start in zip(
+        images, labels, rng.integers(0, 16, n), rng.integers(0, 8, n), strict=True
+    ):
+        image[place, start : start + 8] = 1
+        if label == "upright":
+            image[:] = image.T.copy()
+    return images.reshape(n, -1), labels
+
+
+def test_it_learns_from_scratch_what_pixels_do_not_tell():
+    X, y = bars(90, 0)
+    Z, truth = bars(100, 1)
+    network = ResidualNetwork((16, 16), (4, 8), epochs=15).fit(X, y)
+    assert network.score(Z, truth) > 0.9
+    assert set(network.predict(Z)) == {"lying", "upright"}
+    untrained = clone(network).set_params(epochs=1, learning_rate=1e-6).fit(X, y)
+    assert untrained.score(Z, truth) < 0.8
+
+
+def test_the_same_seed_gives_the_same_network_whatever_was_drawn_before():
+    import torch
+
+    X, y = bars(33, 0)  # two batches of sixteen and one image over
+    network = ResidualNetwork((16, 16), (4, 8), epochs=2, batch_size=16)
+    before = torch.get_rng_state()
+    first = network.fit(X, y).network_(network._images(X)).detach().numpy()
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(3)
+    again = network.fit(X, y).network_(network._images(X)).detach().numpy()
+    np.testing.assert_array_equal(first, again)
+    other = network.set_params(random_state=1).fit(X, y).network_(network._images(X))
+    assert not np.allclose(first, other.detach().numpy())

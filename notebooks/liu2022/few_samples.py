@@ -57,7 +57,12 @@ if run.quick:
     datasets, shape, further_test, recipe = ["digits"], (8, 8), 200, {"epochs": 3}
     further_splits, more_splits, baseline_splits, reach = range(1, 3), range(3, 4), range(1, 3), 1
 else:
-    datasets, shape, further_test, recipe = ["mnist", "emnist"], (28, 28), 1000, {"epochs": 40}
+    datasets, shape, further_test, recipe = (
+        ["mnist", "emnist"],
+        (28, 28),
+        1000,
+        {"epochs": 40, "learning_rate": 0.03},
+    )
     further_splits, more_splits, baseline_splits, reach = (
         range(1, 11),
         range(11, 21),
@@ -497,7 +502,7 @@ run.claim(
 # opponents on the same splits: the plain kernel on shifted copies of the images, scattering
 # features with a Gaussian kernel, and a residual network trained from scratch. Constants of all
 # machines, and the row of Table 2, come from five-fold cross-validation on the training sample;
-# the network keeps one recipe.
+# the network keeps the recipe that `transformed_mnist` chose on training digits.
 
 # %%
 COSTS, GAMMAS = (1, 10, 100, 1000), (0.005, 0.01, 0.02, 0.04, 0.08)

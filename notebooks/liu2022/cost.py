@@ -70,13 +70,13 @@ run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "images to train and test": (30, 80),
-        "TI, rows and transformations": (80, 121),
+        "images to train and test": (20, 40),
+        "TI, rows and transformations": (40, 121),
         "RI, rows and transformations": (80, 20),
         "TI-RI, rows and transformations": (80, 20),
         "L-TI, rows and transformations": (40, 2),
         "L-TI-RI, rows and transformations": (40, 2),
-        "images checked": (6, 4),
+        "images checked": (2, 4),
         "matrices": 300,
     },
     "full": {

@@ -42,15 +42,15 @@ run = Run("mroueh2015/mnist", profile=profile, seed=seed, chooses=True)
 SETTINGS = {
     "quick": {
         "stand in": "bundled digits, 1,200 to train and 597 to test",
-        "templates, bins, components": (50, 10, 21),
+        "templates, bins, components": (25, 10, 21),
         "images of a block": 1200,
         "widths": [np.inf, 3.0],
         "choice size": 300,
         "template counts": [1, 5, 25],
         "left size": 40,
         "left draws": 2,
-        "left tests": 300,
-        "sizes": [5, 10, 20, 50, 100],
+        "left tests": 200,
+        "sizes": [5, 10, 50],
         "repetitions": 4,
         "repetitions from 300 on": 4,
         "jackknife": {10: (4, 10)},

@@ -55,8 +55,8 @@ SETTINGS = {
         "sets": ["vowels"],
         "fine": (3, 3),
         "bins": [5, 25],
-        "log-mel templates": [5, 20, 60],
-        "repetitions, full range": 4,
+        "log-mel templates": [5, 10, 30],
+        "repetitions, full range": 3,
         "repetitions, range of the data": 2,
     },
     "full": {

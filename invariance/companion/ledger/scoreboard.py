@@ -90,13 +90,6 @@ def scoreboard(paths: Paths) -> str:
     if fallen:
         lines += ["", "What is not reproduced, with the measured reason:", ""]
         lines += [_explained(claim, entry) for claim, entry in fallen]
-    changed = [claim for claim in ledger.values() if claim.history]
-    if changed:
-        lines += [
-            "",
-            "Protocols that were changed after a first result, and what they gave before:",
-        ]
-        lines += ["", *(_changed(claim, results.get(claim.id)) for claim in changed)]
     for notebook, name, caption in GALLERY:
         published, _ = read_results(paths.published(notebook), notebook)
         drawn = published["figures"] if published else []
@@ -106,6 +99,18 @@ def scoreboard(paths: Paths) -> str:
             alt = html.escape(alt, quote=False).replace("[", "(").replace("]", ")")
             lines += ["", f"{caption} [The notebook](notebooks/{notebook}.py).", ""]
             lines += [f"![{alt}]({image})"]
+    changed = [claim for claim in ledger.values() if claim.history]
+    if changed:
+        lines += [
+            "",
+            "<details>",
+            f"<summary>Protocols changed after a first result ({len(changed)} claims), and "
+            "what they gave before</summary>",
+            "",
+            *(_changed(claim, results.get(claim.id)) for claim in changed),
+            "",
+            "</details>",
+        ]
     return "\n".join(lines)
 
 

@@ -215,6 +215,7 @@ def _configuration(book: Book) -> dict[str, Any]:
             "collapse_navigation": True,
             "secondary_sidebar_items": ["page-toc"],
             "navbar_align": "left",
+            "header_links_before_dropdown": 8,
             "footer_start": [],
             "footer_end": [],
         },

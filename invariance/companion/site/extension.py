@@ -236,9 +236,9 @@ class _Shown(SphinxDirective):
     def paper(self, key: str) -> Iterator[nodes.Node]:
         """What it is, its idea in a picture, and each claim in the paper's order."""
         paper = next(p for p in self.material.papers if p.key == key)
-        about = paragraph(nodes.emphasis("", paper.title), f". {paper.authors}. {paper.venue}.")
+        about = paragraph(nodes.emphasis("", paper.title), f". {paper.authors}. {paper.venue}")
         for label, address in paper.links:
-            about += [nodes.Text(" "), nodes.reference("", label, refuri=address)]
+            about += [nodes.Text(" · "), nodes.reference("", label, refuri=address)]
         yield box(about, classes=["about"])
         if key in widgets.WIDGETS:
             yield from self.widget(key)
@@ -445,13 +445,13 @@ class _Shown(SphinxDirective):
         total = sum(_seconds(outcome) for _, outcome in spent) or 1.0
         cpu = sum(outcome.volatile["cpu_s"] for _, outcome in spent)
         versions = Counter(outcome.provenance["code"] for _, outcome in spent)
-        yield paragraph(
-            f"{len(spent)} notebooks, {total / 60:.0f} minutes one after another"
-            + (f", {cpu / 60:.0f} minutes of processor time" if cpu else "")
-            + f". Written by {len(versions)} version(s) of the code: "
-            + ", ".join(f"{version} ({count})" for version, count in versions.most_common())
-            + "."
-        )
+        said = f"{len(spent)} notebooks, {total / 60:.0f} minutes one after another"
+        if cpu:
+            said += f", {cpu / 60:.0f} minutes of processor time as far as it was noted"
+        if len(versions) == 1:
+            yield paragraph(f"{said}, all by version {next(iter(versions))} of the code.")
+        else:
+            yield paragraph(f"{said}, by {len(versions)} versions of the code.")
         rows: list[list[Part]] = [["notebook", "minutes", "share", "processor", "peak, GiB", "on"]]
         for name, outcome in spent:
             seconds, volatile = _seconds(outcome), outcome.volatile
@@ -459,7 +459,7 @@ class _Shown(SphinxDirective):
             rows.append([
                 self.to(name), f"{seconds / 60:.1f}", f"{100 * seconds / total:.0f} %",
                 f"{processor / 60:.1f}" if processor else "", f"{peak / 1024:.1f}",
-                str(volatile.get("finished") or "")[:10],
+                str(volatile.get("finished") or "")[:10].replace("-", "\N{NON-BREAKING HYPHEN}"),
             ])  # fmt: skip
         yield table(rows)
         machines = [outcome.volatile.get("hardware") for _, outcome in spent]

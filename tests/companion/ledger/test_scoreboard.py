@@ -70,7 +70,8 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
         in lines
     )
     # what an earlier protocol gave stands beside what the registered one gives
-    assert lines[-1] == "- `demo/order` (f1): 1 against 2 (violated), two draws; now 1 (short)."
+    changed = lines[lines.index("<details>") : lines.index("</details>")]
+    assert "- `demo/order` (f1): 1 against 2 (violated), two draws; now 1 (short)." in changed
 
 
 def test_what_no_protocol_announced_does_not_count(project):
@@ -126,7 +127,8 @@ def test_one_figure_a_paper_once_it_is_there(project):
         "figures": [{"name": name, "alt": "a [b] < c", "caption": "", "files": [f"{name}.png"]}]
     }
     path.write_text(json.dumps(content))
-    assert scoreboard(project).splitlines()[-3:] == [
+    shown = scoreboard(project).partition("\n\n<details>")[0]
+    assert shown.splitlines()[-3:] == [
         f"{caption} [The notebook](notebooks/{notebook}.py).", "",
         f"![a (b) &lt; c](figures/{notebook}/{name}.png)",
     ]  # fmt: skip

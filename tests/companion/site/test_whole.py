@@ -128,6 +128,8 @@ def test_without_script_and_printed_all_is_there(browser, site):
     page.goto((site / "papers/raj2017.html").as_uri())
     page.emulate_media(media="print")
     assert not page.locator(".bd-sidebar-primary, .controls").first.is_visible()
+    folded = page.locator("details:not([open]) > p")
+    assert folded.count() > 20 and folded.first.bounding_box()["height"] > 5  # nothing is hidden
     assert page.pdf(format="A4")[:5] == b"%PDF-"
     page.context.close()
 

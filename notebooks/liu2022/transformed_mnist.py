@@ -328,6 +328,7 @@ for axis, (kind, methods) in zip(axes, METHODS.items(), strict=True):
                 label=LABELS[method] + words,
             )
     axis.set(xlabel="training images", title=f"{kind}: with invariance, a few hundred will do")
+for axis in axes:  # once all limits are known
     label_ends(axis, room=0.42)
 axes[0].set_ylabel("accuracy (%)")
 run.figure(

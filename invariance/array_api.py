@@ -34,6 +34,7 @@ __all__ = [
     "like",
     "namespace",
     "numpy_only",
+    "on_cpu",
     "on_host",
     "refuse_gradient",
     "wants_gradient",
@@ -201,6 +202,11 @@ def on_host(X: Any, owner: str = "on_host") -> NDArray:
         return X.get()
     # NumPy reads what lies on a library's default device.
     return np.asarray(X.to_device(namespace(X).__array_namespace_info__().default_device()))
+
+
+def on_cpu(X: Any) -> bool:
+    """Whether NumPy reads an array of another library where it is."""
+    return str(_compat().device(X)).lower().startswith("cpu")
 
 
 def like(A: NDArray, X: Any) -> Any:

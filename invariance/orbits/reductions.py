@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .form import Form
+from ..array_api import like, on_cpu, on_host
+from .form import INNER, Form
 
 __all__ = ["Extremes", "Histogram", "Moments", "Reduction", "WeightedMean"]
 
@@ -182,6 +183,9 @@ class Histogram(Reduction):
         return (2 * self.n_bins + 1,)
 
     def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+        if xp is not np and on_cpu(values):  # libraries have no histograms of many pairs at once
+            host = [on_host(A, "Histogram") for A in (form.value(values, xp), weights)]
+            return [like(A, values) for A in self.of(host[0].copy(), host[1], INNER)]
         if xp is not np:
             values = form.value(values, xp) * (self.n_bins / self.half_width)
             weights = weights[:, None, :, None]

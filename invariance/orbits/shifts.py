@@ -113,10 +113,14 @@ class Shifts(Way):
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         if self.problem.target is not None:
             return max(1, int(self._tile_pairs() // min(64, width * self._n_before())))
-        most = correlation.n_first
+        most, tile = correlation.n_first, 2 * correlation.cache_bytes
         if not self.problem.reduction.extreme:  # all of `before` go into one tile
-            most = max(1, 4 * correlation.n_first // max(4, self._n_before()))
-        return int(np.clip(budget // per_row, min(8, most), most))
+            numbers = 2 * len(correlation.rows) * len(correlation.frequencies)
+            while (
+                most > 8 and most * self._n_before() * self.problem.dtype.itemsize * numbers > tile
+            ):
+                most //= 2
+        return int(np.clip(budget // per_row, 8, most))
 
     def _tile_pairs(self) -> float:
         """How many pairs another library computes at once: all shifts of them, a few times over."""

@@ -302,8 +302,8 @@ run.figure(
     fig,
     "gamma",
     alt="Largest number of samples with a positive definite Gram matrix against the factor gamma "
-    "of the polynomial kernel: it rises steeply, from little more than the linear kernel's at gamma "
-    "one, and crosses the printed numbers near gamma eight.",
+    "of the polynomial kernel: it rises steeply, from little more than the linear kernel's at "
+    "gamma one, and crosses the printed numbers near gamma eight.",
     caption="All translations; mean and standard error over draws.",
 )
 
@@ -414,7 +414,7 @@ run.table(
 # least eigenvalue falls through many decades within a sample or two. Only tolerances near the
 # entries themselves lift the numbers, the linear one first. Unit length does not touch the linear
 # kernel, whose Gram matrix is only rescaled. On translated digits the linear number asks for a
-# noise between the stated 0.1 and 0.2, and the polynomial one for a $\gamma$ in the tens. So
+# noise between the stated 0.1 and 0.2, and the polynomial one for a $\gamma$ of 16 or more. So
 # parts of the table can be had, each by another reading. None that we tried gives all of it.
 
 

@@ -105,8 +105,9 @@ models = [
 ]
 timed = clocked([lambda model=model: model.transform(X) for model in models])
 elements = [Counted(d).sample(r, seed) for r in SETTINGS["elements"]]
-templates = draw_frequencies("gaussian", 0.5, n_components=s, n_features=d, random_state=seed)
-acting = clocked([lambda g=g: [Counted(d).act(g, templates) for _ in range(20)] for g in elements])
+# more templates, so that copying outweighs what a call costs anyway
+templates = draw_frequencies("gaussian", 0.5, n_components=10 * s, n_features=d, random_state=seed)
+acting = clocked([lambda g=g: [Counted(d).act(g, templates) for _ in range(2)] for g in elements])
 
 numbers = np.array([100, 200, 400, 800])
 moved, model = [], None

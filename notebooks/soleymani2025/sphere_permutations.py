@@ -70,7 +70,7 @@ SETTINGS = {
         "spec dimensions": [3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50],
         "average dimensions": [3, 4, 5, 6, 7],
         "dimensions": [5, 10, 20, 30],
-        "repetitions": 10,
+        "repetitions": 6,
         "points": 1000,
         "draws": 8,
     },

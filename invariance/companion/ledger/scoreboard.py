@@ -104,7 +104,7 @@ def scoreboard(paths: Paths) -> str:
         lines += [
             "",
             "<details>",
-            f"<summary>Protocols that were changed after a first result ({len(changed)} claims), and "
+            f"<summary>Protocols changed after a first result ({len(changed)} claims), and "
             "what they gave before</summary>",
             "",
             *(_changed(claim, results.get(claim.id)) for claim in changed),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ...array_api import like, on_host
+from ...array_api import like, on_cpu, on_host
 from ...config import block_bytes_of
 from ...deprecation import renamed_parameters
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
@@ -222,6 +222,8 @@ class Locality(Kernel):
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         points = [on_host(X, "Locality"), on_host(Y, "Locality")]
+        if on_cpu(X):  # running sums are many small products, which a device is slow at
+            return like(self._gram(*points), X)
         form = self.inner_form(self.point_shape)
         if form is not None:
             orbits = OrbitProducts(Y, None, base=self, block_bytes=self.block_bytes)

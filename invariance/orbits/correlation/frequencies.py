@@ -131,7 +131,7 @@ class FrequencyCorrelation(ShiftCorrelation):
         others = [part[rows:, :] for part in parts[self.n_real :]]
         odd = xp.stack(others) if others else even[:0, ...]
         return [
-            xp.reshape(matrix @ xp.reshape(part, (len(part), rows * m * n)), (-1, rows, m, n))
+            xp.reshape(matrix @ xp.reshape(part, (part.shape[0], rows * m * n)), (-1, rows, m, n))
             for matrix, part in zip(matrices, (even, odd), strict=False)
         ]
 

@@ -127,7 +127,8 @@ def test_one_figure_a_paper_once_it_is_there(project):
         "figures": [{"name": name, "alt": "a [b] < c", "caption": "", "files": [f"{name}.png"]}]
     }
     path.write_text(json.dumps(content))
-    assert scoreboard(project).splitlines()[-3:] == [
+    shown = scoreboard(project).partition("\n\n<details>")[0]
+    assert shown.splitlines()[-3:] == [
         f"{caption} [The notebook](notebooks/{notebook}.py).", "",
         f"![a (b) &lt; c](figures/{notebook}/{name}.png)",
     ]  # fmt: skip

@@ -39,6 +39,19 @@ from invariance.kernels import Average, BestFit, Linear, Polynomial
 
 run = Run("liu2022/average_fit", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sizes": (50, 200),
+        "repetitions": 4,
+    },
+    "full": {
+        "sizes": (50, 100, 200, 500),
+        "repetitions": 10,
+    },
+}[profile]
+
 # %% [markdown]
 # ## Brightness only
 #
@@ -138,8 +151,8 @@ run.claim(
 X, y = load_digits(return_X_y=True)
 X = X / 16
 full_group = CyclicTranslations((8, 8))
-sizes = run.choose(quick=(50, 200), full=(50, 100, 200, 500))
-repetitions = run.choose(quick=4, full=10)
+sizes = SETTINGS["sizes"]
+repetitions = SETTINGS["repetitions"]
 polynomial = Polynomial(8, gamma=1 / 16)
 methods = {
     "best fit, degree 8": (BestFit(polynomial, full_group), "l-ti-ri"),

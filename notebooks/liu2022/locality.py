@@ -38,6 +38,17 @@ from invariance.kernels import Locality, gram_report
 
 run = Run("liu2022/locality", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "images": 40,
+    },
+    "full": {
+        "images": 120,
+    },
+}[profile]
+
 # %% [markdown]
 # ## Lemma 3: positive definite at any depth
 #
@@ -47,7 +58,7 @@ run = Run("liu2022/locality", profile=profile, seed=seed)
 # A violation is counted relative to the largest eigenvalue.
 
 # %%
-n = run.choose(quick=40, full=120)
+n = SETTINGS["images"]
 violations, rows = [], []
 for settings in (
     dict(shape=(10, 10), window=3, powers=(2, 4)),

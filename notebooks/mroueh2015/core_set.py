@@ -45,6 +45,23 @@ from invariance.linear import RLSClassifier, margin_loss
 
 run = Run("mroueh2015/core_set", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "dimensions": (4, 8),
+        "sizes": (20, 50, 100),
+        "repetitions": 4,
+        "test points": 200,
+    },
+    "full": {
+        "dimensions": (4, 8, 16),
+        "sizes": (10, 20, 50, 100, 200),
+        "repetitions": 10,
+        "test points": 1000,
+    },
+}[profile]
+
 # %% [markdown]
 # ## Four groups in any dimension
 #
@@ -100,7 +117,7 @@ def defects(kernel, group, X, rng):
 
 rows = []
 for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
-    for d in run.choose(quick=(4, 8), full=(4, 8, 16)):
+    for d in SETTINGS["dimensions"]:
         for name, group in groups(d).items():
             found = defects(Average(base, group), group, sphere(12, d, run.rng), run.rng)
             rows.append({"base kernel": type(base).__name__, "d": d, "group": name, **found})
@@ -203,11 +220,9 @@ def core_set_experiment(sizes, repetitions, n_test, seed):
     return results
 
 
-sizes = run.choose(quick=(20, 50, 100), full=(10, 20, 50, 100, 200))
+sizes = SETTINGS["sizes"]
 learned = pd.DataFrame(
-    core_set_experiment(
-        sizes, run.choose(quick=4, full=10), run.choose(quick=200, full=1000), run.seed
-    )
+    core_set_experiment(sizes, SETTINGS["repetitions"], SETTINGS["test points"], run.seed)
 )
 
 # %%

@@ -46,6 +46,23 @@ from invariance.linear import RLSClassifier
 
 run = Run("raj2017/embedding", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "trials": 5,
+        "data": load_digits_images,
+        "images to train and test": (60, 60),
+        "draws": 5,
+    },
+    "full": {
+        "trials": 50,
+        "data": load_mnist,
+        "images to train and test": (300, 500),
+        "draws": 10,
+    },
+}[profile]
+
 # %% [markdown]
 # ## An inner product of embeddings
 #
@@ -73,7 +90,7 @@ groups = {
     "rotations, skewed": CircleAction([1, 1, 2, 2], VonMises(kappa=2.0, loc=0.7), n_nodes=12),
 }
 rows, differences = [], []
-for trial in range(run.choose(quick=5, full=50)):
+for trial in range(SETTINGS["trials"]):
     rng = np.random.default_rng([seed, trial])
     X = rng.standard_normal((5, 4))
     for name, group in groups.items():
@@ -172,13 +189,13 @@ run.claim(
 # 2. **Real sixes against real nines.** Handwriting breaks the exact symmetry a little.
 
 # %%
-data = run.choose(quick=load_digits_images, full=load_mnist)()
+data = SETTINGS["data"]()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
 stand_in = "bundled digits" if run.quick else None
 pixels = data.data.reshape(len(data.data), -1).astype(np.float32) / 255
 basis = AngularBasis((28, 28)).fit(pixels[:1])
-n_train, n_test = run.choose(quick=(60, 60), full=(300, 500))
+n_train, n_test = SETTINGS["images to train and test"]
 upside_down = CircleAction(basis.frequencies_)
 KAPPAS = {"global": 0.0, "weakly local": 0.2, "local": 2.0}
 
@@ -204,7 +221,7 @@ def accuracies(repetition):
     return found
 
 
-scores = pd.DataFrame([accuracies(i) for i in range(run.choose(quick=5, full=10))])
+scores = pd.DataFrame([accuracies(i) for i in range(SETTINGS["draws"])])
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.4), sharey=True)

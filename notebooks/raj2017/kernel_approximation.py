@@ -33,6 +33,19 @@ from invariance.kernels import Average, Gaussian
 
 run = Run("raj2017/kernel_approximation", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "sizes": [50, 200, 800, 3200],
+        "repetitions": 5,
+    },
+    "full": {
+        "sizes": [50, 100, 200, 400, 800, 1600, 3200, 6400],
+        "repetitions": 20,
+    },
+}[profile]
+
 # %% [markdown]
 # ## The truth and the approximations
 #
@@ -65,8 +78,8 @@ print(f"{len(X)} molecules; kernel values from {truth.min():.3f} to {truth.max()
 # ## Errors against the number of features
 
 # %%
-sizes = run.choose(quick=[50, 200, 800, 3200], full=[50, 100, 200, 400, 800, 1600, 3200, 6400])
-repetitions = run.choose(quick=5, full=20)
+sizes = SETTINGS["sizes"]
+repetitions = SETTINGS["repetitions"]
 
 
 def relative_errors(r, repetition):

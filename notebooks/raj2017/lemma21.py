@@ -52,6 +52,25 @@ from invariance.theory import raj2017
 
 run = Run("raj2017/lemma21", profile=profile, seed=seed)
 
+# %% tags=["settings"]
+# all that differs between the two profiles
+SETTINGS = {
+    "quick": {
+        "trials": 20,
+        "data": load_digits_images,
+        "images": 10,
+        "samples": 8,
+        "trials on images": 10,
+    },
+    "full": {
+        "trials": 100,
+        "data": load_mnist,
+        "images": 50,
+        "samples": 20,
+        "trials on images": 50,
+    },
+}[profile]
+
 # %% [markdown]
 # ## The lemma on images as functions
 #
@@ -87,7 +106,7 @@ def moved(image, element, factor=True):
 
 
 exact, without = [], []
-for trial in range(run.choose(quick=20, full=100)):
+for trial in range(SETTINGS["trials"]):
     rng = np.random.default_rng([seed, trial])
     one, two = blobs(rng), blobs(rng)
     element = affine_maps(
@@ -123,10 +142,10 @@ pd.DataFrame(
 # for digits, which are smooth, and for white noise, which is what a random template looks like.
 
 # %%
-data = run.choose(quick=load_digits_images, full=load_mnist)()
+data = SETTINGS["data"]()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-n_images = run.choose(quick=10, full=50)
+n_images = SETTINGS["images"]
 rng = np.random.default_rng(seed)
 digits = data.data[rng.permutation(len(data.data))[:n_images]].reshape(n_images, -1) / 255
 noise = rng.standard_normal((n_images, 784))
@@ -146,7 +165,7 @@ actions = {
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
 departures = {
     (action, kind): departure_from_unitary(
-        transformations, X, n_samples=run.choose(quick=8, full=20), random_state=seed
+        transformations, X, n_samples=SETTINGS["samples"], random_state=seed
     )
     for action, transformations in actions.items()
     for kind, X in inputs.items()
@@ -213,7 +232,7 @@ run.claim(
 
 # %%
 transfers, skewed = [], []
-for trial in range(run.choose(quick=10, full=50)):
+for trial in range(SETTINGS["trials on images"]):
     X = np.random.default_rng([seed, 3, trial]).standard_normal((8, 6))
     local = VonMises(kappa=1.5)
     for group in (

@@ -155,10 +155,6 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.notebook!r}, profile={self.profile!r}, seed={self.seed})"
 
-    def choose(self, *, quick: T, full: T) -> T:
-        """`quick` or `full`, by the profile."""
-        return quick if self.quick else full
-
     def select(
         self,
         name: str,

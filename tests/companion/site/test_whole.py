@@ -88,6 +88,7 @@ def test_every_public_name_leads_to_its_source(site, pages):
 
 
 PHONE, DESK, LARGE = (375, 800), (1280, 900), (640, 450)  # the last: 1280 pixels at 200 %
+SIZES = [(PHONE, "dark"), (DESK, "light"), (LARGE, "dark")]
 PARTS = 4  # of the pages, for several processes
 
 
@@ -102,7 +103,8 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, part):
         page.goto(path.as_uri(), wait_until="load")
         page.evaluate("() => window.MathJax?.startup?.promise")
         name = path.relative_to(site).as_posix()
-        for (width, height), scheme in ((PHONE, "dark"), (DESK, "light"), (LARGE, "dark")):
+        # the reference's pages are alike, and narrow ones the hardest to fill
+        for (width, height), scheme in SIZES[:1] if path.parent.name == "api" else SIZES:
             page.set_viewport_size({"width": width, "height": height})
             page.emulate_media(color_scheme=scheme)
             across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")

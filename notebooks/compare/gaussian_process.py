@@ -113,9 +113,9 @@ def copies(repetition):
 
 grids = [grid(r) for r in range(DRAWS)]
 at_best = np.array([scores[best] for scores, best in grids])
+ends = {start: [tuned(r, start) for r in range(DRAWS)] for start in STARTS}
 rows = []
-for decades in STARTS:
-    found = [tuned(r, decades) for r in range(DRAWS)]
+for decades, found in ends.items():
     untuned = [
         scores[int(np.clip(best + decades * PER_DECADE, 0, len(GRID) - 1))]
         for scores, best in grids
@@ -173,7 +173,7 @@ run.figure(
 
 # %%
 gaps = {
-    name: np.array([[tuned(r, s)[name] - at_best[r] for s in STARTS] for r in range(DRAWS)])
+    name: np.array([[end[name] for end in found] for found in ends.values()]).T - at_best[:, None]
     for name in ("average of Gaussian", "average of RBF")
 }
 for name, gap in gaps.items():

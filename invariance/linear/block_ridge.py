@@ -25,6 +25,7 @@ from ..parameters import (
 )
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
 from .ridge import check_scale
+from .shifted import shifted_solutions
 
 if TYPE_CHECKING:
     from ..orbits import Explanation
@@ -40,9 +41,10 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
 
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \alpha \lVert W \rVert^2` over centred
     features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
-    features need never exist, more points may be added later, and every alpha costs one Cholesky
-    factorisation. Products of float32 blocks run in float32 and are summed in float64, all of them
-    around the mean of the first block, so that an offset of the features costs no precision.
+    features need never exist, more points may be added later, and alphas within a factor of ten
+    share one Cholesky factor. Products of float32 blocks run in float32 and are summed in float64,
+    all of them around the mean of the first block, so that an offset of the features costs no
+    precision.
     Memory is that of two p x p arrays.
 
     Parameters
@@ -212,27 +214,38 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._total += len(X) if weights is None else float(weights.sum())
         self.n_seen_ += len(X)
 
-    def _weights(self, alpha: float) -> tuple[NDArray, NDArray]:
-        """Coefficients and the intercept for features counted from the origin."""
+    def _weights(self, alphas: NDArray) -> list[tuple[NDArray, NDArray] | None]:
+        """Coefficients and the intercept for features counted from the origin, at each alpha."""
         n = self._total
         if n <= 0:
             raise ValueError("sample_weight is zero for all points: nothing to fit")
         mean, target = self._sum / n, self._targets_sum / n
-        covariance = self._squares / n
-        syr = linalg.get_blas_funcs("syr", (covariance,))
-        covariance = syr(-1, mean, a=covariance, lower=True, overwrite_a=True)
-        covariance.flat[:: len(covariance) + 1] += alpha
         cross = self._cross / n - np.outer(mean, target)
-        try:
-            factor = linalg.cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+
+        def shifted(alpha: float) -> NDArray:
+            covariance = self._squares / n
+            syr = linalg.get_blas_funcs("syr", (covariance,))
+            covariance = syr(-1, mean, a=covariance, lower=True, overwrite_a=True)
+            covariance.flat[:: len(covariance) + 1] += alpha
+            return covariance
+
+        trace = float(self._squares.diagonal().sum(dtype=np.float64)) / n
+        safe = max(10 * float(np.finfo(self._squares.dtype).eps), 1e-12) * trace
+        found = shifted_solutions(shifted, cross.astype(self._squares.dtype), alphas, safe=safe)
+        return [
+            None if coef is None else (coef.T.astype(np.float64), target - mean @ coef)
+            for coef in found
+        ]
+
+    def _weights_at(self, alpha: float) -> tuple[NDArray, NDArray]:
+        (solution,) = self._weights(np.array([alpha]))
+        if solution is None:
             raise ValueError(
                 f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
                 f"{self._squares.dtype}; raise alpha"
                 + (" or use float64" if self._squares.dtype != np.float64 else "")
-            ) from None
-        coef = linalg.cho_solve(factor, cross.astype(covariance.dtype), check_finite=False)
-        return coef.T.astype(np.float64), target - mean @ coef
+            )
+        return solution
 
     def solve(self, alpha: float | None = None) -> BlockRidgeClassifier:
         """Solve at another alpha from the sums there are; None takes the constructor's.
@@ -242,7 +255,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_is_fitted(self, "classes_")
         alpha = self.alpha if alpha is None else alpha
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
-        self._solved = self._weights(float(alpha))
+        self._solved = self._weights_at(float(alpha))
         self.alpha_ = float(alpha)
         return self
 
@@ -250,7 +263,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         if not hasattr(self, "alpha_"):
             raise AttributeError("BlockRidgeClassifier is not fitted yet")
         if self._solved is None:
-            self._solved = self._weights(self.alpha_)
+            self._solved = self._weights_at(self.alpha_)
         return self._solved
 
     @property
@@ -278,14 +291,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
                 f"{labels.shape}"
             )
         found = []
-        for alpha in np.atleast_1d(np.asarray(alphas)):
-            try:
-                solution = self._weights(float(alpha))
-            except ValueError:
-                found.append(np.nan)
-                continue
-            decided = self._decisions(points, *solution)
-            found.append(np.mean(self._labels(decided) == labels))
+        for solution in self._weights(np.atleast_1d(np.asarray(alphas, dtype=float))):
+            right = np.nan
+            if solution is not None:
+                right = np.mean(self._labels(self._decisions(points, *solution)) == labels)
+            found.append(right)
         return np.array(found)
 
     def _decide(self, X: ArrayLike) -> NDArray:

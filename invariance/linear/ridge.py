@@ -8,6 +8,7 @@ from scipy import linalg
 
 from ..parameters import Array, Flag, Number, OneOf, ParameterError, Whole, check_values
 from .gram import REPAIRS, Repair, lowest_eigenvalue, rounding
+from .shifted import shifted_solutions
 
 __all__ = ["RidgeSolver", "check_alphas", "check_scale"]
 
@@ -39,7 +40,7 @@ def check_scale(X: NDArray) -> None:
 class RidgeSolver:
     """(K + n alpha)^-1 (y - mean y) on blocks of one Gram matrix, repaired where it is indefinite.
 
-    A Cholesky factor per alpha where the whole matrix is positive semi-definite. Where it is not,
+    By Cholesky factors where the whole matrix is positive semi-definite. Where it is not,
     the eigenvectors of each block give all alphas, and training and new points are repaired alike
     (`Repair`).
 
@@ -99,15 +100,18 @@ class RidgeSolver:
         centred = targets - targets.mean(axis=0)
         if self._indefinite and self.repair.how is not None:
             return self._by_eigenvectors(gram, centred, ridges)
-        found: dict[int, NDArray] = {}
-        for i in np.argsort(ridges):  # what the smallest ridge makes definite, the others do too
-            try:
-                found[i] = _by_cholesky(gram, centred, ridges[i])
-            except linalg.LinAlgError:  # singular, with a ridge of rounding's size
-                if self.repair.how is not None:
-                    return self._by_eigenvectors(gram, centred, ridges)
-                found[i] = np.full_like(centred, np.nan)
-        return [found[i] for i in range(len(ridges))]
+
+        def shifted(ridge: float) -> NDArray:
+            # the transpose of a symmetric matrix is itself, in the order that LAPACK works on
+            matrix = np.array(gram.T, dtype=np.float64, order="F")
+            matrix.flat[:: len(gram) + 1] += ridge
+            return matrix
+
+        safe = np.inf if self._indefinite else self._tolerance
+        found = shifted_solutions(shifted, centred, ridges, safe=safe)
+        if self.repair.how is not None and any(dual is None for dual in found):
+            return self._by_eigenvectors(gram, centred, ridges)  # a ridge of rounding's size
+        return [np.full_like(centred, np.nan) if dual is None else dual for dual in found]
 
     def _by_eigenvectors(self, gram: NDArray, targets: NDArray, ridges: NDArray) -> list[NDArray]:
         values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
@@ -116,11 +120,3 @@ class RidgeSolver:
         gains = np.zeros((len(ridges), len(values)))
         np.divide(signs, values + ridges[:, None], out=gains, where=values + ridges[:, None] > 0)
         return [vectors @ (gain.reshape(-1, *[1] * (inside.ndim - 1)) * inside) for gain in gains]
-
-
-def _by_cholesky(gram: NDArray, targets: NDArray, ridge: float) -> NDArray:
-    # the transpose of a symmetric matrix is itself, in the order that LAPACK factorises in place
-    shifted = np.array(gram.T, dtype=np.float64, order="F")
-    shifted.flat[:: len(gram) + 1] += ridge
-    factor = linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-    return linalg.cho_solve(factor, targets, check_finite=False)

@@ -68,7 +68,7 @@ seed = run.seed
 settings = {
     "quick": {
         "components": 60,
-        "elements": (6, 4),  # at full size, and for choosing and for draws of templates
+        "elements": (3, 2),  # at full size, and for choosing and for draws of templates
         "templates": (100, 150),  # of the first and the second layer
         "choosing": {"train": 200, "held": 100, "templates": (50, 100)},
         "bandwidths": {"original": (1, 2), "local": (1, 2)},
@@ -333,10 +333,15 @@ def mirrored(rows):
     return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
 
 
+@cache
+def axes_of_pixels():
+    """Variances of all pixels along the principal axes of the first training images."""
+    return np.linalg.eigh(np.cov(pixels(0, few).T).astype(np.float32))
+
+
 def whitened(rows, smoothing):
-    """All pixels, decorrelated over the first training images."""
-    values, axes = np.linalg.eigh(np.cov(rows[:few].T))
-    return rows @ (axes / np.sqrt(values + smoothing * values.mean())).astype(np.float32)
+    values, axes = axes_of_pixels()
+    return rows @ (axes / np.sqrt(values.clip(0) + smoothing * values.mean()))
 
 
 @run.cache

@@ -22,6 +22,9 @@
 # The paper averages *locally*. Atoms are sorted by the norm of their row after noise has been added
 # to the norms (Montavon et al. 2012), so that only atoms of nearly equal norm change places.
 # Features averaged over 70 such numberings should err less than features of the sorted matrix.
+#
+# The table is below, row by row beside the printed numbers. Two things to look for: how much the
+# local averages gain over sorting, and a single molecule, methane, that moves every row.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -75,8 +78,8 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 # - For each test fold, all parameters of a row are chosen together by the mean absolute error over
 #   the other four folds, each predicted by a model that saw neither it nor the test fold, on 300
 #   molecules of every fold. (A root mean square would choose for methane, as we shall see.)
-#   `invariance choose` did that, with templates of seed 0, and wrote it down: at no point did it
-#   have an energy of the fold that the parameters are for.
+#   `invariance choose` did that, with templates of seed 0, and wrote it down; no choice for a fold
+#   used an energy of that fold.
 # - Measured at full size with the templates, numberings and landmarks of another seed.
 
 
@@ -452,7 +455,8 @@ for name, (grid, errors) in OTHERS.items():
 # From here on there are test energies. Each row is fitted five times, to four folds, with the
 # parameters chosen for the fifth; what several folds share is computed once. One draw of templates,
 # numberings and landmarks at full size takes more than ten minutes, so the spread over draws is
-# that of four further draws, on 300 molecules of each fold.
+# that of four further draws, on 300 molecules of each fold. (Methane, of which more below, is among
+# them; it counts there as in its whole fold.)
 
 # %%
 run.measure()
@@ -486,11 +490,13 @@ def fourier_errors(matrices, sigma, jobs, n, seed):
 @run.cache
 def nystrom_errors(matrices, sigma, jobs, n, seed):
     """As `fourier_errors`."""
-    landmarks = [landmarks_of(matrices, fold, n, seed) for fold in range(5)]
-    fold_of = np.repeat(np.arange(5), [len(each) for each in landmarks])
+    tested = {k for k, *_ in jobs}
+    used = [fold for fold in range(5) if tested != {fold}]  # whose molecules train some model
+    landmarks = [landmarks_of(matrices, fold, n, seed) for fold in used]
+    fold_of = np.repeat(used, [len(each) for each in landmarks])
     landmarks, errors = np.concatenate(landmarks), {}
     rows = kernel_rows(matrices, sigma, landmarks, n, seed)
-    for k in sorted({k for k, *_ in jobs}):
+    for k in sorted(tested):
         mine = fold_of != k
         Z = nystrom_features(gaussian(sigma)(landmarks[mine]), rows[mine])
         for tau in {tau for fold, tau, _ in jobs if fold == k}:
@@ -562,9 +568,16 @@ def rows_of_table(n, seed):
     return rows
 
 
+METHANE = FOLDS == 0  # number 0 of the file, the smallest molecule
+
+
 def rmse(errors):
-    """By fold."""
-    return np.sqrt(np.mean(np.square(errors), axis=1))
+    """By fold. Methane counts as one of 1,433 molecules also where there are fewer others."""
+    n = errors.shape[1]
+    methane = METHANE[:, :n]
+    alone = methane.sum(axis=1, keepdims=True)
+    weights = np.where(methane, 1 / FOLD, (1 - alone / FOLD) / (n - alone))
+    return np.sqrt(np.sum(weights * np.square(errors), axis=1))
 
 
 errors = rows_of_table(FOLD, run.seed)
@@ -598,8 +611,6 @@ PAPER = {
 }
 LOOKS = {"original": "raw", "sorted": "sorted", "random Coulomb": "random-coulomb"}
 LOOKS |= {"GICDF": "cdf", "local": "lgika"}
-
-METHANE = FOLDS == 0  # number 0 of the file, the smallest molecule
 
 
 def without_methane(by_fold):
@@ -754,13 +765,30 @@ for claim, names in CLAIMS.items() if stand_in is None else ():
 # %%
 LOCAL = [name for name in PAPER if name.startswith("local")]
 if stand_in is None:
+    left = ", ".join(f"{name} {without_methane(errors[name]):.2f}" for name in PAPER)
     run.claim(
         "raj2017/table1-order",
         order=[f"{other} > {name}" for name in LOCAL for other in PAPER if other not in LOCAL],
         scores={name: scores[name] for name in PAPER},
+        note=f"without methane: {left}",
     )
     run.claim(
         "raj2017/table1-second-layer",
         order=[f"{name} > {name}, 2 layers" for name in ("local, RF", "local, Nystrom")],
         scores={name: scores[name] for name in LOCAL},
+        note=f"without methane: {left}",
     )
+
+# %% [markdown]
+# ## Where we differ
+#
+# - The paper quotes the rows "sorted, GP" and "random Coulomb" from Montavon et al. (2012); here
+#   they are computed. GP rows are ridge regression with the kernel, a Gaussian process's mean.
+# - It has 10,000 templates and landmarks. There are only 7,165 molecules: our landmarks are all
+#   training molecules, or 10,000 renumbered ones for local features.
+# - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours
+#   is by mean absolute error and on a fifth of the molecules. With a root mean square, methane
+#   would choose for the four folds in whose training set it is.
+# - The Laplacian kernel of sorted matrices, the last row of the table, needs no invariance beyond
+#   sorting and errs far less than every Gaussian row. On this task the kernel's shape is worth more
+#   than averaging; `beyond/qm7` goes on from there.

@@ -66,7 +66,7 @@ settings = {
     "full": {
         "sizes": {"n_train": 12_000, "n_test": 10_000},
         "templates": {"first": 7000, "second": 17_000, "gicdf": 1000},
-        "choosing": (4000, 2000),
+        "choosing": (6000, 2000),
         "bandwidths": dict.fromkeys(METHODS, (4, 8, 16)) | {"lgika-rf": (2, 4, 8), "rf": (1, 2, 4)},
         "second bandwidths": dict.fromkeys(METHODS, (0.3, 1)) | {"rf": (1, 3)},
         "kernels": {

@@ -76,7 +76,7 @@ METHODS: dict[str, Look] = {
     "linear": Look(_INDIGO, "o"),
     "polynomial": Look(_GREEN, "D"),
     "rbf": Look(_PURPLE, "^"),
-    "cnn": Look(_BROWN, "*"),
+    "cnn": Look(_MAGENTA, "*"),
     "scattering": Look(_OLIVE, "h"),
     # exact invariance by spectral averaging (Soleymani et al. 2025)
     "krr": Look(_CHARCOAL, "o"),

@@ -247,7 +247,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
 # what weighs and shows nothing: colours of names, numbers and punctuation in code, classes that no
 # style sheet names, the same tool-tip on every heading, hints for a server
 _SPARED = [
-    (re.compile(pattern), left)
+    (re.compile(pattern, re.DOTALL), left)
     for pattern, left in (
         (r'<span class="(?:n|p|o|w|pre|mi|si|bp|ow|kc|sa)">([^<]*)</span>', r"\1"),
         (r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>', r"\1"),
@@ -255,11 +255,14 @@ _SPARED = [
         (r'(<a class="headerlink" href="[^"]*") title="[^"]*"', r"\1"),
         (r'class="docutils literal notranslate"', 'class="literal"'),
         (r'<link rel="preload"[^>]*>|<meta name="docsearch:[^>]*>', ""),
+        (r"<!--.*?-->|\?(?:digest|v)=[0-9a-f]+(?=\")", ""),
     )
 ]
-# viewcode gives methods the module that inherits them, and docstrings a colour line by line
+# viewcode gives methods the module that inherits them, and docstrings a colour line by line; in
+# modules strings and comments have a colour, keywords have none
 _METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
 _LINES = re.compile(r'</span>(\n+ *)<span class="sd">')
+_KEYWORDS = re.compile(r'<span class="(?:k|kn|nb|nn|vm|fm|se|nd|ne|mf)">([^<]*)</span>')
 
 
 def _prune(site: Path) -> None:
@@ -268,7 +271,8 @@ def _prune(site: Path) -> None:
     assert spec is not None and spec.origin is not None
     mathjax, target = Path(spec.origin).parent / "static/mathjax", site / "_static/mathjax"
     fonts = "output/chtml/fonts/woff-v2"
-    shutil.copytree(mathjax / fonts, target / fonts)
+    unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*")
+    shutil.copytree(mathjax / fonts, target / fonts, ignore=unused)
     shutil.copy(mathjax / "tex-chtml.js", target)
     for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
         for path in site.glob(pattern):
@@ -282,5 +286,5 @@ def _prune(site: Path) -> None:
         for spared, left in _SPARED:
             page = spared.sub(left, page)
         if "_modules" in path.parts:
-            page = _METHOD.sub(r"\1", _LINES.sub(r"\1", page))
+            page = _KEYWORDS.sub(r"\1", _METHOD.sub(r"\1", _LINES.sub(r"\1", page)))
         path.write_text(page, encoding="utf-8")

@@ -42,6 +42,7 @@ from .uses import uses
 __all__ = ["Book", "setup"]
 
 _MOST_TILES = 6  # pictures below an entry of the reference
+_LARGE, _WIDE = 25_000, 1100  # bytes of a picture that has to do with fewer colours; pixels
 _SAFE = ("https://", "http://", "mailto:")
 
 
@@ -63,7 +64,7 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
-            few = 32 if most < 500 else 128
+            few = 32 if most < 500 else 64 if len(content) > _LARGE else 128
             (self.pictures / name).write_bytes(light_png(content, most=most, colours=few))
         return f"/{self.pictures.name}/{name}"
 
@@ -139,10 +140,10 @@ class _Shown(SphinxDirective):
         title = label or prose(self.book.pages[notebook].title)
         return link(self.page, notebook, *title, at=at)
 
-    def image(self, png: Path | bytes, alt: str, most: int = 2000) -> nodes.image:
+    def image(self, png: Path | bytes, alt: str, most: int = _WIDE) -> nodes.image:
         return nodes.image(uri=self.book.picture(png, most), alt=alt)
 
-    def picture(self, figure: Figure, most: int = 2000) -> nodes.container:
+    def picture(self, figure: Figure, most: int = _WIDE) -> nodes.container:
         words = [paragraph(*prose(figure.caption), classes=["caption"])] if figure.caption else []
         shown = paragraph(self.image(figure.png, figure.alt, most))
         return box(shown, *words, classes=["picture"])
@@ -354,7 +355,7 @@ class _Shown(SphinxDirective):
             ours = outcome is notebook.run
             label = f"{outcome.profile} run on this machine" if ours else labels["full"]
             small = ours and notebook.published is not None
-            node = self._one(output, outcome, 440 if small else 2000, 12 if small else 200)
+            node = self._one(output, outcome, 360 if small else _WIDE, 12 if small else 200)
             if node is not None and ids:
                 yield box(paragraph(label, classes=["label"]), node, classes=["result"], ids=ids)
                 ids = []

@@ -270,10 +270,11 @@ def bounding_boxes(images: Array) -> Array:
     >>> bounding_boxes(image)[0].tolist()
     [[1, 2], [1, 4]]
     """
-    shown: Array = np.asarray(images.any(axis=3))
     boxes = np.empty((len(images), 2, 2), dtype=np.intp)
-    for axis in (0, 1):
-        along: Array = np.asarray(shown.any(axis=2 - axis))
-        boxes[:, axis, 0] = along.argmax(axis=1)
-        boxes[:, axis, 1] = along.shape[1] - along[:, ::-1].argmax(axis=1)
+    for rows in row_blocks(len(images), 1, 512):  # few enough that nothing large is made
+        shown: Array = np.asarray(images[rows].any(axis=3))
+        for axis in (0, 1):
+            along: Array = np.asarray(shown.any(axis=2 - axis))
+            boxes[rows, axis, 0] = along.argmax(axis=1)
+            boxes[rows, axis, 1] = along.shape[1] - along[:, ::-1].argmax(axis=1)
     return boxes

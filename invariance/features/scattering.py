@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
+from tqdm import tqdm
 
 from ..deprecation import renamed_parameters
 from ..parameters import ParameterError, Shape, Whole
@@ -33,6 +34,8 @@ class Scattering(FeatureMap):
         L.
     batch_size : int
         Images at a time.
+    verbose : int
+        1 shows progress.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class Scattering(FeatureMap):
         "n_scales": Whole(1),
         "orientations": Whole(1, 64),
         "batch_size": Whole(1),
+        "verbose": Whole(0),
     }
 
     def __init__(
@@ -60,11 +64,13 @@ class Scattering(FeatureMap):
         *,
         orientations: int = 8,
         batch_size: int = 64,
+        verbose: int = 0,
     ):
         self.shape = shape
         self.n_scales = n_scales
         self.orientations = orientations
         self.batch_size = batch_size
+        self.verbose = verbose
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""
@@ -110,7 +116,8 @@ class Scattering(FeatureMap):
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)
         step = self._fitted.batch_size
-        return np.concatenate([self._batch(X[a : a + step]) for a in range(0, len(X), step)])
+        starts = tqdm(range(0, len(X), step), "batches", disable=not self.verbose)
+        return np.concatenate([self._batch(X[a : a + step]) for a in starts])
 
     def _batch(self, X: NDArray) -> NDArray:
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")

@@ -254,6 +254,15 @@ def test_other_feature_maps_explain_themselves_by_the_clock(kind):
     assert few.way == "evaluation" and 0 < few.seconds < many.seconds
 
 
+def test_scattering_shows_progress_where_it_is_asked_to(capsys):
+    images = np.random.default_rng(0).random((3, 64))
+    silent = Scattering((8, 8)).fit_transform(images)
+    assert not capsys.readouterr().err
+    shown = Scattering((8, 8), batch_size=1, verbose=1).fit_transform(images)
+    assert "100%" in capsys.readouterr().err
+    np.testing.assert_allclose(shown, silent)
+
+
 class Turning(CircleAction):
     """A subclass keeps the way of its class."""
 

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from invariance.evaluation.network import ResidualNetwork
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="needs the extra `torch`")
 
 
 def bars(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -191,8 +191,8 @@ def browser():
     executable = shutil.which("chromium")
     if executable is None:
         pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
-    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
-    with sync_playwright() as playwright:
+    api = pytest.importorskip("playwright.sync_api", reason="needs the extra `test`")
+    with api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
         yield chromium
         chromium.close()

@@ -128,6 +128,8 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
                 _dependencies(member, seen)
     elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
         seen[label] = f"{getattr(value, '__module__', '')}.{value.__name__}"
+    elif _plain(value):
+        seen[label] = repr(value)  # a hundredth of the time of a hash
     elif hasattr(value, "__wrapped__") and isinstance(value.__wrapped__, types.FunctionType):
         _add(label, name, value.__wrapped__, seen, user)
     else:
@@ -139,6 +141,14 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
                 f"{user.__name__} uses {name!r} ({type(value).__name__}), which has no key: "
                 "pass what it needs from there as arguments"
             ) from error
+
+
+def _plain(value: Any) -> bool:
+    """Whether `repr` says all about a value: numbers, texts and what holds nothing else."""
+    if type(value) in (tuple, list, dict):
+        inside = [*value, *value.values()] if type(value) is dict else value
+        return all(map(_plain, inside))
+    return value is None or type(value) in (bool, int, float, str, bytes)
 
 
 def _in_notebook(value: Any, user: Callable) -> bool:

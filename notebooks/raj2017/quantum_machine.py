@@ -153,7 +153,7 @@ def all_matrices(n):
 
 # %%
 several = matrices_of(0, 20)
-molecule = several[[several.sum(axis=(1, 2)).argmax()]]
+molecule = several[[np.count_nonzero(several, axis=(1, 2)).argmax()]]
 there = np.flatnonzero(np.diagonal(molecule[0]))
 scrambled = np.random.default_rng(0).permutation(there)
 

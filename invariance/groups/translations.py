@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, OneOf, ParameterError, Shape, Whole, check_values, short
+from ..parameters import Array, Kind, OneOf, ParameterError, Shape, Whole, check_values, short
 from .abilities import Grid, differences
 from .base import Transformations, whole_elements
 from .cyclic import CyclicProduct
@@ -16,12 +16,10 @@ from .densities import DENSITY, Density, normalised
 __all__ = ["IMAGE_SHAPE", "CyclicTranslations", "Translations", "image_shape"]
 
 
-class _ImageShape(Shape):
-    words = "(height, width) or (height, width, channels), whole numbers >= 1"
-
-
 #: What may be given for the shape of an image.
-IMAGE_SHAPE = _ImageShape(2, 3)
+IMAGE_SHAPE = Kind(
+    "(height, width) or (height, width, channels), whole numbers >= 1", Shape(2, 3).accepts
+)
 
 
 def image_shape(shape: Any) -> tuple[int, ...]:

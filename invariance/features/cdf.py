@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +11,8 @@ from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, like, namespace, refuse_gradient
 from ..deprecation import renamed_parameters
-from ..groups import Transformations
 from ..orbits import Histogram, Reduction
-from ..parameters import Array, OneOf, ParameterError, Positive, Whole
+from ..parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
@@ -20,6 +20,7 @@ __all__ = ["GroupCDF"]
 
 
 @renamed_parameters(n_templates="n_components")
+@stores_parameters
 class GroupCDF(OrbitFeatures):
     r"""CDF pooling of projections on group-transformed templates.
 
@@ -81,43 +82,12 @@ class GroupCDF(OrbitFeatures):
     ((2, 2550), True)
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "n_bins": Whole(1),
-        "templates": OneOf("gaussian", "sphere") | Array(2),
-        "epsilon": Positive(),
-        "rejection": OneOf("redraw", "zero"),
-        "s": OneOf("bound", "data") | Positive(),
-    }
-
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_bins: int = 25,
-        n_transforms: int | None = None,
-        templates: str | ArrayLike = "gaussian",
-        epsilon: float = 0.2,
-        rejection: str = "redraw",
-        s: str | float = "bound",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_bins = n_bins
-        self.n_transforms = n_transforms
-        self.templates = templates
-        self.epsilon = epsilon
-        self.rejection = rejection
-        self.s = s
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    n_bins: Annotated[int, Whole(1)] = 25
+    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
+    epsilon: Annotated[float, Positive()] = 0.2
+    rejection: Annotated[str, OneOf("redraw", "zero")] = "redraw"
+    s: Annotated[str | float, OneOf("bound", "data") | Positive()] = "bound"
 
     def fit(self, X: ArrayLike, y=None) -> GroupCDF:
         """Draw templates and group elements, and fix the thresholds.

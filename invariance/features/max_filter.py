@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from ..groups import Transformations
 from ..orbits import Extremes, Reduction
-from ..parameters import Array, OneOf, Whole
+from ..parameters import Array, OneOf, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
 __all__ = ["MaxFilter"]
 
 
+@stores_parameters
 class MaxFilter(OrbitFeatures):
     r"""Max filtering: the largest inner product with the orbit of each template.
 
@@ -63,31 +64,8 @@ class MaxFilter(OrbitFeatures):
     True
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "templates": OneOf("gaussian", "sphere") | Array(2),
-    }
-
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        templates: str | ArrayLike = "gaussian",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.templates = templates
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
     def fit(self, X: ArrayLike, y=None) -> MaxFilter:
         """Draw templates and, with ``n_transforms``, group elements.

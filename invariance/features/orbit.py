@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, field
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,18 @@ from ..array_api import check_arrays, is_foreign, namespace, on_host
 from ..deprecation import warn_renamed
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
-from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_memory, check_values
+from ..parameters import (
+    BLOCK_BYTES,
+    Flag,
+    Has,
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    check_memory,
+    check_values,
+    stores_parameters,
+)
 from .base import FeatureMap
 
 __all__ = ["OrbitFeatures", "spawn"]
@@ -26,6 +38,7 @@ _SIDES = {"side": OneOf("auto", "first", "second")}
 _OLD_SIDES = {"points": "first", "templates": "second"}
 
 
+@stores_parameters
 class OrbitFeatures(FeatureMap, ABC):
     """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
@@ -34,16 +47,19 @@ class OrbitFeatures(FeatureMap, ABC):
     nothing to reduce over: ``elements_`` is None.
     """
 
-    _parameters = {
-        "group": Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
-        | None,
-        "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-        "n_jobs": Whole(1) | Whole(None, -1) | None,
-        "verbose": Whole(0) | Flag(),
-        "random_state": Seed(),
-    }
-    _orbits: OrbitProducts
+    group: Annotated[
+        Transformations | None,
+        Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample") | None,
+    ] = None
+    n_components: Annotated[int, Whole(1)] = 100
+    _: KW_ONLY
+    n_transforms: Annotated[int | None, Whole(1) | None] = None
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    n_jobs: Annotated[int | None, Whole(1) | Whole(None, -1) | None] = None
+    verbose: Annotated[int, Whole(0) | Flag()] = 0
+    random_state: Annotated[Any, Seed()] = None
+
+    _orbits: OrbitProducts = field(init=False)
     #: Whether templates are taken among the points, of which there are no more.
     _among_points = False
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, namespace
-from ..groups import Transformations
 from ..orbits import Reduction, WeightedMean
-from ..parameters import OneOf, Positive, Whole
+from ..parameters import OneOf, Positive, stores_parameters
 from .bandwidth import median_gamma
 from .frequencies import draw_frequencies
 from .orbit import OrbitFeatures, spawn
@@ -19,6 +19,7 @@ from .orbit import OrbitFeatures, spawn
 __all__ = ["OrbitFourier"]
 
 
+@stores_parameters
 class OrbitFourier(OrbitFeatures):
     r"""Random Fourier features averaged over the group.
 
@@ -95,42 +96,12 @@ class OrbitFourier(OrbitFeatures):
     ((2, 50), 'second', True)
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "kernel": OneOf("gaussian", "laplacian"),
-        "gamma": Positive() | OneOf("median"),
-        "form": OneOf("phase", "cos_sin"),
-        "sampling": OneOf("monte_carlo", "quasi", "orthogonal"),
-    }
-
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        kernel: str = "gaussian",
-        gamma: float | str = "median",
-        form: str = "phase",
-        sampling: str = "monte_carlo",
-        side: str = "auto",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.kernel = kernel
-        self.gamma = gamma
-        self.form = form
-        self.sampling = sampling
-        self.side = side
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    kernel: Annotated[str, OneOf("gaussian", "laplacian")] = "gaussian"
+    gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
+    form: Annotated[str, OneOf("phase", "cos_sin")] = "phase"
+    sampling: Annotated[str, OneOf("monte_carlo", "quasi", "orthogonal")] = "monte_carlo"
+    side: str = "auto"
 
     def fit(self, X: ArrayLike, y=None) -> OrbitFourier:
         """Draw templates, phases and group elements.

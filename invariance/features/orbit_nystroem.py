@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,10 +11,17 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, like, numpy_only
-from ..groups import Transformations
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, row_blocks
-from ..parameters import Array, Flag, Number, OneOf, ParameterError, Positive, Whole
+from ..parameters import (
+    Array,
+    Flag,
+    Number,
+    OneOf,
+    ParameterError,
+    Positive,
+    stores_parameters,
+)
 from .bandwidth import median_gamma
 from .landmarks import KERNEL, choose_landmarks, whitener
 from .orbit import OrbitFeatures, spawn
@@ -25,6 +33,7 @@ _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 _ROWS_BYTES = 2**22
 
 
+@stores_parameters
 class OrbitNystroem(OrbitFeatures):
     r"""Nystrom features averaged over the group, for any base kernel.
 
@@ -82,45 +91,15 @@ class OrbitNystroem(OrbitFeatures):
     """
 
     _among_points = True
-    _parameters = {
-        "n_components": Whole(1),
-        "kernel": OneOf("gaussian", "laplacian") | KERNEL,
-        "gamma": Positive() | OneOf("median"),
-        "landmarks": OneOf("random", "kmeans", "leverage") | Array(2),
-        "from_orbit": Flag(),
-        "rcond": Number(0, below=1) | None,
-    }
-
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        kernel: Kernel | str = "gaussian",
-        gamma: float | str = "median",
-        landmarks: str | ArrayLike = "random",
-        from_orbit: bool = False,
-        side: str = "auto",
-        rcond: float | None = None,
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.kernel = kernel
-        self.gamma = gamma
-        self.landmarks = landmarks
-        self.from_orbit = from_orbit
-        self.side = side
-        self.rcond = rcond
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    kernel: Annotated[Kernel | str, OneOf("gaussian", "laplacian") | KERNEL] = "gaussian"
+    gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
+    landmarks: Annotated[str | ArrayLike, OneOf("random", "kmeans", "leverage") | Array(2)] = (
+        "random"
+    )
+    from_orbit: Annotated[bool, Flag()] = False
+    side: str = "auto"
+    rcond: Annotated[float | None, Number(0, below=1) | None] = None
 
     def fit(self, X: ArrayLike, y=None) -> OrbitNystroem:
         """Choose landmarks and group elements, and factor the landmarks' Gram matrix.

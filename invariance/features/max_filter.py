@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..orbits import Extremes, Reduction
 from ..parameters import Array, OneOf, stores_parameters
@@ -41,13 +41,7 @@ class MaxFilter(OrbitFeatures):
         Group elements to draw; None takes all of them, or the quadrature rule of an infinite set.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one (`invariance.config_context`).
-    n_jobs : int or None
-        Threads; the features do not depend on their number.
-    verbose : int
-        1 shows progress.
-    random_state : int, RandomState or None
+    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -67,17 +61,7 @@ class MaxFilter(OrbitFeatures):
     _: KW_ONLY
     templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
-    def fit(self, X: ArrayLike, y=None) -> MaxFilter:
-        """Draw templates and, with ``n_transforms``, group elements.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
-        rng = check_random_state(self.random_state)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         self.templates_ = draw_templates(
             self.templates,
             self.n_components,
@@ -89,8 +73,7 @@ class MaxFilter(OrbitFeatures):
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)
         self._n_features_out = self.n_components
-        self._orbits = self._prepared(self.templates_, elements=self.elements_)
-        return self
+        self._prepare(self.templates_, self.elements_)
 
     def _reduction(self) -> Reduction:
         return Extremes()

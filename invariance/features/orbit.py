@@ -6,11 +6,12 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, field
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..array_api import check_arrays, is_foreign, namespace, on_host
@@ -62,6 +63,22 @@ class OrbitFeatures(FeatureMap, ABC):
     _orbits: OrbitProducts = field(init=False)
     #: Whether templates are taken among the points, of which there are no more.
     _among_points = False
+
+    def fit(self, X: ArrayLike, y=None) -> Self:
+        """Draw templates and group elements, with all that depends on them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            NumPy's or, through the array API standard, another library's; what is fitted is kept
+            as NumPy arrays.
+        """
+        self._fit(self._points_to_fit(X), check_random_state(self.random_state))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
+        """`fit` to validated points."""
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of points X of shape (n, d), one row per point, of X's floating type.
@@ -141,12 +158,12 @@ class OrbitFeatures(FeatureMap, ABC):
         elements = self.group_.sample(self.n_transforms, rng)
         return elements, np.full(len(elements), 1 / len(elements))
 
-    def _prepared(self, templates: NDArray, weights: NDArray | None = None, **how) -> OrbitProducts:
-        """The templates and the elements that act, made ready for the engine."""
-        return OrbitProducts(
+    def _prepare(self, templates: NDArray, elements: NDArray | None = None, **how: Any) -> None:
+        """Make the templates ready for the engine; no elements are the group's own rule."""
+        self._orbits = OrbitProducts(
             templates,
             self.group_,
-            weights=None if how.get("elements") is None else weights,
+            elements=elements,
             keep=how.get("side") != "first",
             block_bytes=self.block_bytes,
             n_jobs=self.n_jobs,
@@ -166,6 +183,18 @@ class OrbitFeatures(FeatureMap, ABC):
         parts = [result[:, i * m : (i + 1) * m] for i in range(reduction.n_outputs)]
         self._orbits.reduce(X, reduction, out=parts)
         return result
+
+    def _prepare_on_side(
+        self, templates: NDArray, elements: NDArray | None, *, preserved: bool, **how: Any
+    ) -> None:
+        """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``."""
+        self.side_, self.elements_ = self._resolve_side(elements, preserved, templates)
+        symmetric = self.group_ is not None and self.group_.symmetric
+        if self.elements_ is not None and not (
+            self.n_transforms is None and (self.side_ == "first" or symmetric)
+        ):  # the group's own rule does not stand for them
+            how |= {"elements": self.elements_, "weights": self.weights_}
+        self._prepare(templates, side=self.side_, **how)
 
     def _resolve_side(
         self, elements: NDArray | None, preserved: bool, templates: NDArray
@@ -191,7 +220,7 @@ class OrbitFeatures(FeatureMap, ABC):
         """
         owner, side, group = type(self).__name__, self.side, self.group_
         if isinstance(side, str) and side in _OLD_SIDES:
-            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 4)
+            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 6)
             side = _OLD_SIDES[side]
         check_values(owner, _SIDES, {"side": side})
         if group is None or elements is None:
@@ -216,14 +245,9 @@ class OrbitFeatures(FeatureMap, ABC):
                 f"norm of a template by {np.abs(change).mean():.1%} on average), so transforming "
                 "templates only approximates transforming points; side='first' is exact",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return "second", elements if inverse is None else inverse(elements)
-
-    def _whole(self) -> bool:
-        """Whether the group's own rule stands for ``elements_``: then the engine may use it."""
-        symmetric = self.group_ is not None and self.group_.symmetric
-        return self.n_transforms is None and (self.side_ == "first" or symmetric)
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, like, numpy_only
 from ..kernels import Gaussian, Kernel, Laplacian
@@ -101,18 +100,9 @@ class OrbitNystroem(OrbitFeatures):
     side: str = "auto"
     rcond: Annotated[float | None, Number(0, below=1) | None] = None
 
-    def fit(self, X: ArrayLike, y=None) -> OrbitNystroem:
-        """Choose landmarks and group elements, and factor the landmarks' Gram matrix.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # One stream each, so that the same seed gives the same landmarks whatever r is.
-        rng, for_elements = spawn(check_random_state(self.random_state), 2)
+        rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         candidates = X
         if self.from_orbit and elements is not None:
@@ -122,7 +112,7 @@ class OrbitNystroem(OrbitFeatures):
             candidates, self.landmarks, self.n_components, self.kernel_, rng
         )
         preserved = self.group_ is not None and self.kernel_.preserved_by(self.group_)
-        self.side_, self.elements_ = self._resolve_side(elements, preserved, self.landmarks_)
+        self._prepare_on_side(self.landmarks_, elements, preserved=preserved, base=self.kernel_)
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:
@@ -133,14 +123,6 @@ class OrbitNystroem(OrbitFeatures):
         gram = self.kernel_(self.landmarks_.astype(np.float64))
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
-        self._orbits = self._prepared(
-            self.landmarks_,
-            self.weights_,
-            base=self.kernel_,
-            elements=None if self._whole() else self.elements_,
-            side=self.side_,
-        )
-        return self
 
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):

@@ -12,11 +12,18 @@ import ast
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field  # noqa: F401, for an example
 from functools import cache, wraps
 from math import isfinite
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, ParamSpec, TypeVar, dataclass_transform, get_origin
+from typing import (
+    Annotated,  # noqa: F401, for an example
+    Any,
+    ClassVar,
+    ParamSpec,
+    TypeVar,
+    dataclass_transform,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +158,7 @@ def Number(
             number = float(value)
         except OverflowError:  # a whole number of hundreds of digits
             return False
-        beyond = abs(value) >= 2**53 if isinstance(value, Integral) else abs(number) > 1e150
+        beyond = abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(number) > 1e150
         if (most is None and beyond) or (above == 0 and number < 1e-300):
             return False
         return isfinite(number) and _inside(number, least, most, above, below)
@@ -383,7 +390,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 @cache
-def _kinds_of(cls: type) -> dict[str, Kind]:
+def _kinds_of(cls: Any) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     for base in reversed(cls.__mro__):
         kinds |= vars(base).get("_parameters", {})
@@ -406,16 +413,12 @@ def stores_parameters(cls: _Class) -> _Class:
     Traceback (most recent call last):
     invariance.parameters.ParameterError: Ball needs radius to be a finite number > 0, got -1.0
     """
-    hints = inspect.get_annotations(cls, eval_str=True)
-    own = [
-        n for n, hint in hints.items() if hint is not KW_ONLY and get_origin(hint) is not ClassVar
-    ]
+    hints: dict[str, Any] = inspect.get_annotations(cls, eval_str=True)
+    own = [n for n in hints if n != "_" and getattr(hints[n], "__origin__", None) is not ClassVar]
     for name in own:
         if name not in vars(cls):  # an attribute of a base class is no default
             setattr(cls, name, field())
-    kinds = {
-        name: hints[name].__metadata__[0] for name in own if get_origin(hints[name]) is Annotated
-    }
+    kinds = {n: hints[n].__metadata__[0] for n in own if hasattr(hints[n], "__metadata__")}
     made: Any = dataclass(eq=False, repr=False)(cls)
     made._parameters = vars(cls).get("_parameters", {}) | kinds
     for name in own:

@@ -333,11 +333,17 @@ if not run.quick:
         markersize=11,
         label="best of Table 2, paper's split",
     )
+others = [m for m in METHODS if m != "best-fit"]
+lead = {
+    n: np.mean(scores["best-fit", n]) - max(np.mean(scores[m, n]) for m in others) for n in sizes
+}
+widest = max(lead, key=lead.get)
 axis.set(
     xscale="log",
-    xlabel="training samples",
+    xlabel="training samples" + (", bundled digits" if run.quick else ""),
     ylabel="accuracy (%)",
-    title="bundled digits" if run.quick else "MNIST",
+    title=f"Best fit leads every baseline by {lead[widest]:.1f} points at {widest} samples, "
+    f"{lead[sizes[-1]]:+.1f} at {sizes[-1]:,}",
 )
 axis.set_xticks(sizes, [str(n) for n in sizes])
 axis.minorticks_off()

@@ -305,7 +305,7 @@ for axis, name in zip(axes[0], datasets, strict=True):
         ylim=(-0.6, len(LABELS) - 0.4),
     )
     axis.set_yticks(range(len(LABELS)), [LABELS[row] for row in reversed(LABELS)])
-axes[0, -1].legend(loc="lower right")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(SIZES))
 shifts = {name: [luck(name, row, 0)[0] for row in LABELS] for name in datasets}
 run.figure(
     fig,

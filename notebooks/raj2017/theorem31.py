@@ -170,7 +170,12 @@ axes[1].plot(
 )
 axes[0].set(xlabel="templates s (group integrated)", ylabel="largest error over all pairs")
 axes[1].set(xlabel="group samples r (no templates)")
-for ax in axes:
+slopes = [
+    ", ".join(f"{fits[name].slope:.2f}" for name in pair)
+    for pair in (("phase", "cos_sin"), ("V", "U"))
+]
+for ax, some in zip(axes, slopes, strict=True):
+    ax.set_title(f"The error falls with powers {some}")
     ax.legend(loc="lower left")
 run.figure(
     fig,

@@ -15,8 +15,8 @@
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), theorem 1 and remark 4.1.*
 #
-# Theorem 1 prices an exactly invariant regression in calls of two oracles, values of eigenfunctions
-# $\phi(x)$ and entries of $D^\lambda(g)$, and in time:
+# Theorem 1 says what an exactly invariant regression costs: calls of two oracles, values of
+# eigenfunctions $\phi(x)$ and entries of $D^\lambda(g)$, and time:
 #
 # | quantity | stated order |
 # |---|---|
@@ -344,7 +344,7 @@ for axis, (name, x, taken, label) in zip(axes.flat, curves, strict=True):
         yscale="log",
         xlabel=label,
         ylabel="processor seconds",
-        title=f"exponent {rates[name].slope:.2f}",
+        title=f"time grows as the power {rates[name].slope:.2f}",
     )
     axis.minorticks_off()
     axis.set_xticks(x, [f"{v:,}" for v in x], fontsize=8)

@@ -227,6 +227,7 @@ for axis, name in zip(
     axis.imshow(picture, cmap="RdBu_r", vmin=-1, vmax=1)
     axis.set(title=name, xlabel="eigenfunction", ylabel="eigenfunction")
     axis.grid(False)
+figure.suptitle("The group decides how much of an eigenspace a generator mixes")
 run.figure(
     figure,
     "representations",
@@ -291,7 +292,11 @@ for label, rows_, style in (
 limit = np.linspace(0, 35, 2)
 axis.plot(limit, limit, color=look("bound").color, label=r"$\log_2 |G|$, proposition C.1")
 axis.set(
-    xlabel=r"$\log_2$ of the order of the group", ylabel="generators", xlim=(0, 35), ylim=(0, 35)
+    xlabel=r"$\log_2$ of the order of the group",
+    ylabel="generators",
+    xlim=(0, 35),
+    ylim=(0, 35),
+    title="Permutations need two generators however many there are; sign flips need all",
 )
 axis.legend()
 run.figure(

@@ -47,8 +47,8 @@ SETTINGS = {
         "local dimensions": (8, 32),
         "points": 8,
         "maps": 10,
-        "nodes": 40,
-        "draws": 60,
+        "nodes": 30,
+        "draws": 40,
     },
     "full": {
         "dimensions": (4, 8, 16, 64),

@@ -81,8 +81,8 @@ def code_digest(source: str | None) -> str:
 
 
 @cache
-def _source(thing: Callable | type) -> str:
-    return inspect.getsource(thing)
+def _source(thing: types.CodeType | type) -> str:
+    return textwrap.dedent(inspect.getsource(thing))
 
 
 @cache
@@ -97,11 +97,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _dependencies(function: Callable, seen: dict[str, str]) -> None:
     """Digest of a function's source, its closure, defaults and the globals that it uses."""
-    label = f"{function.__module__}.{function.__qualname__}"
+    # what `wraps` has copied onto a decorator's function is that of the decorated one
+    label = f"{function.__module__}.{function.__qualname__} {function.__code__.co_qualname}"
     if label in seen:
         return
     try:
-        source = textwrap.dedent(_source(function))
+        source = _source(function.__code__)
     except (OSError, TypeError) as error:
         raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
     seen[label] = source
@@ -119,6 +120,8 @@ def _dependencies(function: Callable, seen: dict[str, str]) -> None:
 def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
     if isinstance(value, types.ModuleType):
         seen[label] = value.__name__
+    elif getattr(value, "__globals__", None) is globals() and hasattr(value, "__wrapped__"):
+        _add(label, name, value.__wrapped__, seen, user)  # one that is cached itself
     elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
         _dependencies(value, seen)
     elif isinstance(value, type) and _in_notebook(value, user):

@@ -125,7 +125,11 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
     elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
         _dependencies(value, seen)
     elif isinstance(value, type) and _in_notebook(value, user):
-        seen[label] = _source(value)
+        try:
+            seen[label] = _source(value)
+        except OSError:  # as of every class in a kernel, whose cells are no file
+            plain = {key: member for key, member in vars(value).items() if _plain(member)}
+            seen[label] = repr((value.__bases__, plain))
         for member in vars(value).values():
             if isinstance(member, types.FunctionType):
                 _dependencies(member, seen)

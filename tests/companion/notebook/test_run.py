@@ -245,6 +245,28 @@ def test_a_cached_function_may_call_another(project, monkeypatch):
     assert both(run) == 16 and calls.read_text() == "xx"
 
 
+def test_a_class_of_a_cell_is_followed_through_its_methods(project):
+    """Python does not find the source of a class whose module has no file, as in a kernel."""
+    run = Run("p/a")
+
+    def with_factor(factor):
+        name = "__main__"  # its functions' sources are those below
+        Scaled = type("Scaled", (), {"factor": factor, "__call__": _scaled, "__module__": name})
+
+        def slow(x):
+            return Scaled()(x)
+
+        slow.__module__ = name
+        return run.cache(slow)
+
+    assert [with_factor(factor)(3) for factor in (2, 2, 5)] == [6, 6, 15]
+    assert len(_kept(project)) == 2
+
+
+def _scaled(self, x):
+    return self.factor * x
+
+
 def test_results_tell_what_earlier_runs_computed(project):
     """Seconds of kept results count once, and only where an earlier run computed them."""
 

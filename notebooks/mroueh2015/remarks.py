@@ -47,7 +47,7 @@ SETTINGS = {
         "local dimensions": (8, 32),
         "points": 8,
         "maps": 10,
-        "nodes": 30,
+        "nodes": 40,
         "draws": 40,
     },
     "full": {

@@ -56,7 +56,7 @@ run = Run("raj2017/cost", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "data": load_digits_images,
-        "n, s, r": (128, 128, 100),
+        "n, s, r": (256, 128, 100),
         "draws": 3,
         "rounds": 3,
         "rows, n table, s table": (64, 12_000, 500),

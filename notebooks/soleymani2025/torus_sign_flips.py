@@ -77,7 +77,7 @@ SETTINGS = {
         "sparse degrees": [4],
         "lasso degrees": [],
         "noises": [0.0],
-        "etas": [0.05, 0.25, 1.0],
+        "etas": [0.05, 0.1, 0.25, 1.0],
         "sizes": [100, 150],
         "few": 2,
         "n": 150,

@@ -129,7 +129,8 @@ run.claim(
     tolerance=1e-10,
     note="over the whole group of translations; the rotations of the experiments, interpolated "
     f"and from -10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and "
-    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to {departure.norm:.1e})",
+    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to "
+    f"{departure.norm:.1e})",
 )
 
 # %% [markdown]

@@ -101,7 +101,7 @@ looks = dict(zip(groups(4), zip(shades("group", 4), "os^D", strict=True), strict
 # %% [markdown]
 # ## The kernel in closed form
 #
-# The proof of theorem 1 *bounds* two expectations. Both can be had exactly. With
+# The proof of theorem 1 *bounds* two expectations. Both can be computed exactly. With
 # $t \sim N(0, I/d)$ and **rejected templates counting zero** (they are the null template
 # $\bot$; they are not drawn again), and with $F_k$ the distribution function of $\chi^2_k$,
 #

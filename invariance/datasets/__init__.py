@@ -4,7 +4,7 @@ from .catalogue import DatasetInfo, available, download
 from .dataset import Dataset
 from .files import DataError
 from .images import load_cifar10, load_digits_images, load_emnist_letters, load_mnist
-from .molecules import load_qm7
+from .molecules import load_qm7, make_molecules
 from .moved import make_rotated_mnist, make_translated_mnist
 from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
 from .splits import balanced_sample, split_rows
@@ -29,6 +29,7 @@ __all__ = [
     "load_qm7",
     "load_recordings",
     "load_synthetic_speech",
+    "make_molecules",
     "make_rotated_mnist",
     "make_translated_mnist",
     "make_vowels",

@@ -1,12 +1,16 @@
-"""`load_qm7`: Coulomb matrices and atomisation energies of small organic molecules."""
+"""Small organic molecules: `load_qm7`, and `make_molecules` to stand in where there is no file."""
 
 from __future__ import annotations
 
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..parameters import ParameterError, Seed, Whole, arguments
 from .catalogue import CATALOGUE
 from .dataset import Dataset
 from .files import DataError, fetch
 
-__all__ = ["load_qm7"]
+__all__ = ["load_qm7", "make_molecules"]
 
 
 def load_qm7(download_if_missing: bool = True) -> Dataset:
@@ -53,5 +57,70 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
             "folds": arrays["P"].astype(int),
             "positions": arrays["R"],
             "charges": arrays["Z"],
+        },
+    )
+
+
+@arguments(n_samples=Whole(5), random_state=Seed())
+def make_molecules(
+    n_samples: int = 500, *, random_state: int | np.random.RandomState | None = None
+) -> Dataset:
+    """Made-up molecules with energies from a potential of pairs, in the layout of `load_qm7`.
+
+    Four to seven atoms of H, C, N, O lie near the sites of a cubic grid, 2.5 Bohr apart. The
+    energy is a function of the molecule alone, however it lies and its atoms are numbered. It
+    checks code; it says nothing about chemistry.
+
+    Parameters
+    ----------
+    n_samples : int, a multiple of 5
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Dataset
+        ``data`` float32 (n, 7, 7), ``target`` float32 (n,), ``folds`` (5, n / 5), ``positions``
+        (n, 7, 3) and ``charges`` (n, 7), as of `load_qm7`.
+
+    Raises
+    ------
+    ParameterError
+        If ``n_samples`` is not a multiple of 5.
+
+    Examples
+    --------
+    >>> molecules = make_molecules(20, random_state=0)
+    >>> molecules.data.shape, molecules.folds.shape
+    ((20, 7, 7), (5, 4))
+    """
+    if n_samples % 5:
+        raise ParameterError(
+            f"n_samples={n_samples} does not make five equal folds; take a "
+            f"multiple of 5, {n_samples - n_samples % 5} for instance"
+        )
+    rng = check_random_state(random_state)
+    positions = np.zeros((n_samples, 7, 3), np.float32)
+    charges = np.zeros((n_samples, 7), np.float32)
+    coulomb = np.zeros((n_samples, 7, 7), np.float32)
+    energies = np.zeros(n_samples, np.float32)
+    for i, n_atoms in enumerate(rng.randint(4, 8, n_samples)):
+        Z = rng.choice([1.0, 6.0, 7.0, 8.0], n_atoms, p=[0.5, 0.3, 0.1, 0.1])
+        sites = np.unravel_index(rng.permutation(27)[:n_atoms], (3, 3, 3))
+        R = 2.5 * np.stack(sites, axis=1) + rng.normal(0, 0.15, (n_atoms, 3))
+        distances = np.linalg.norm(R[:, None] - R, axis=2) + np.eye(n_atoms)
+        C = np.where(np.eye(n_atoms), 0.5 * Z**2.4, np.outer(Z, Z) / distances)
+        order = np.argsort(-C.sum(axis=1))
+        coulomb[i, :n_atoms, :n_atoms] = C[np.ix_(order, order)]
+        positions[i, :n_atoms], charges[i, :n_atoms] = R, Z
+        bonds = np.sqrt(np.outer(Z, Z)) * np.exp(-distances / 2)
+        energies[i] = -50 * np.sqrt(Z.sum()) - 20 * np.triu(bonds, 1).sum()
+    return Dataset(
+        coulomb,
+        energies,
+        description="made-up molecules",
+        details={
+            "folds": rng.permutation(n_samples).reshape(5, -1),
+            "positions": positions,
+            "charges": charges,
         },
     )

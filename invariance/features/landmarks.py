@@ -117,7 +117,7 @@ def choose_landmarks(
             f"OrbitNystroem: n_components={s} landmarks were asked for but there are only {n} "
             "points; all of them are used",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if s >= n:
         return candidates.copy()

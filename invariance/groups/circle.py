@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..parameters import Array, ParameterError, Whole, short
+from ..parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
 from .densities import DENSITY, Density, nodes_for
 
 __all__ = ["CircleAction"]
 
 
+@stores_parameters
 class CircleAction(Group):
     r"""The circle acting on vectors by plane rotations, one angular frequency a pair of entries.
 
@@ -46,22 +48,10 @@ class CircleAction(Group):
 
     unitary = True
     linear = True
-    _parameters = {
-        "frequencies": Array(whole=True, least=0),
-        "density": DENSITY,
-        "n_nodes": Whole(1) | None,
-    }
-
-    def __init__(
-        self,
-        frequencies: ArrayLike,
-        density: Density | None = None,
-        *,
-        n_nodes: int | None = None,
-    ):
-        self.frequencies = frequencies
-        self.density = density
-        self.n_nodes = n_nodes
+    frequencies: Annotated[ArrayLike, Array(whole=True, least=0)]
+    density: Annotated[Density | None, DENSITY] = None
+    _: KW_ONLY
+    n_nodes: Annotated[int | None, Whole(1) | None] = None
 
     def _check_together(self) -> None:
         frequencies = np.atleast_1d(np.asarray(self.frequencies))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,10 @@ from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "by_the_clock", "choose", "offered", "rate", "warn_long"]
+__all__ = ["Explanation", "asked", "by_the_clock", "choose", "offered", "rate", "warn_long"]
+
+#: Operations that orbits have been asked for in this process so far, by precision.
+asked: Counter[str] = Counter()
 
 #: Ways that some groups and kernels have; `Product` is always there.
 WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
@@ -127,7 +131,8 @@ def _check_listable(problem: Problem) -> None:
 
 
 def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64") -> None:
-    """Warn before work of minutes, with the estimate and what would be cheaper."""
+    """Count the work in `asked`, and warn before minutes of it, with what would be cheaper."""
+    asked[dtype] += operations
     if operations < _LONG_FROM or operations / rate(dtype) < _LONG:
         return
     minutes, level, frame = operations / rate(dtype) / 60, 1, sys._getframe()

@@ -37,7 +37,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.linear_model import LinearRegression
 
 from invariance.companion import Run, colour, mean_se
-from invariance.datasets import Dataset, load_qm7
+from invariance.datasets import load_qm7, make_molecules
 from invariance.features import atom_environments
 from invariance.kernels import Gaussian, SetKernel
 
@@ -53,7 +53,7 @@ GAMMAS = [0.05, 0.1]
 NEIGHBOURS = [0.5, 1.0]  # weight of what surrounds the neighbours
 ALPHAS = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4]  # times the mean of the diagonal
 REACH = 1.6  # of a neighbour, in Å: a bond and little more
-UNIT = 1.0 if QUICK else 1.88972612  # an angstrom in the units of the positions
+UNIT = 1.88972612  # an angstrom in Bohr, the unit of the positions
 ELEMENTS = [1, 6, 7, 8, 16]
 
 # %% [markdown]
@@ -66,25 +66,9 @@ ELEMENTS = [1, 6, 7, 8, 16]
 
 
 # %%
-def made_up(n, rng):
-    """Up to seven atoms near the sites of a grid, with energies of pairs."""
-    R, Z, y = np.zeros((n, 7, 3)), np.zeros((n, 7), int), np.zeros(n)
-    for i in range(n):
-        a = rng.integers(4, 8)
-        sites = rng.permutation(27)[:a]
-        R[i, :a] = 1.3 * np.stack([sites // 9, sites // 3 % 3, sites % 3], 1)
-        R[i, :a] += rng.normal(0, 0.08, (a, 3))
-        z = Z[i, :a] = rng.choice([1, 6, 7, 8], a, p=[0.5, 0.3, 0.1, 0.1])
-        d = np.linalg.norm(R[i, :a, None] - R[i, :a], axis=2) + np.eye(a)
-        y[i] = -50 * z.sum() ** 0.5 - 20 * np.triu(np.outer(z, z) ** 0.5 * np.exp(-d), 1).sum()
-    folds = rng.permutation(n).reshape(5, -1)
-    details = {"positions": R, "charges": Z, "folds": folds}
-    return Dataset(R, y, description="made-up molecules", details=details)
-
-
 @cache
 def molecules():
-    return made_up(5 * FOLD, np.random.default_rng(0)) if QUICK else load_qm7()
+    return make_molecules(5 * FOLD, random_state=0) if QUICK else load_qm7()
 
 
 for file, sha256 in molecules().sources.items():

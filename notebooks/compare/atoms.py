@@ -33,7 +33,7 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LinearRegression
 
 from invariance.companion import Run, label_ends, look, mean_se
-from invariance.datasets import Dataset, load_qm7
+from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitNystroem, SetFeatures, atom_environments
 from invariance.kernels import Gaussian, SetKernel
 
@@ -48,7 +48,7 @@ DESCRIPTORS += [(5.0, 0.16)] if FULL else []
 GAMMAS = [0.1, 0.2, 0.4] if FULL else [0.1, 0.2]
 BAG_GAMMAS = [1e-4, 3e-4, 1e-3, 3e-3]
 ALPHAS = [1e-6, 5e-6, 2e-5, 1e-4]  # times the mean of the Gram matrix's diagonal
-UNIT = 1.88972612 if FULL else 1.0  # an angstrom in the units of the positions
+UNIT = 1.88972612  # an angstrom in Bohr, the unit of the positions
 ELEMENTS = [1, 6, 7, 8, 16]
 
 # %% [markdown]
@@ -145,24 +145,9 @@ def of_counts(Z, y, train):
 
 
 # %% tags=["hide-input"]
-def made_up(n, rng):
-    """Up to seven atoms near the sites of a grid, with energies of pairs."""
-    R, Z, y = np.zeros((n, 7, 3)), np.zeros((n, 7), int), np.zeros(n)
-    for i in range(n):
-        a = rng.integers(4, 8)
-        sites = rng.permutation(27)[:a]
-        R[i, :a] = 1.3 * np.stack([sites // 9, sites // 3 % 3, sites % 3], 1)
-        R[i, :a] += rng.normal(0, 0.08, (a, 3))
-        z = Z[i, :a] = rng.choice([1, 6, 7, 8], a, p=[0.5, 0.3, 0.1, 0.1])
-        d = np.linalg.norm(R[i, :a, None] - R[i, :a], axis=2) + np.eye(a)
-        y[i] = -50 * z.sum() ** 0.5 - 20 * np.triu(np.outer(z, z) ** 0.5 * np.exp(-d), 1).sum()
-    details = {"positions": R, "charges": Z, "folds": np.arange(n).reshape(5, -1)}
-    return Dataset(R, y, description="made-up molecules", details=details)
-
-
 # %%
 def load():
-    return load_qm7() if FULL else made_up(300, np.random.default_rng(0))
+    return load_qm7() if FULL else make_molecules(300, random_state=0)
 
 
 def arrays(data):

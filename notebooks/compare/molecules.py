@@ -44,7 +44,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
 from invariance.companion.notebook.comparison import show
-from invariance.datasets import load_qm7
+from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
@@ -64,7 +64,7 @@ run = Run("compare/molecules", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 100, 100)
+DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 50, 50)
 NUMBERINGS = 10 if FULL else 5
 SCALE = 4.0 if FULL else 1.0  # of bandwidths
 
@@ -74,37 +74,11 @@ SCALE = 4.0 if FULL else 1.0  # of bandwidths
 
 
 # %%
-def make_molecules(n, random_state):
-    """Made-up molecules of 4 to 7 atoms, with energies from a pair potential."""
-    rng = np.random.default_rng(random_state)
-    matrices, energies = np.zeros((n, 7, 7)), np.zeros(n)
-    for i in range(n):
-        atoms = rng.integers(4, 8)
-        Z = rng.choice([1.0, 6.0, 7.0, 8.0], atoms, p=[0.5, 0.3, 0.1, 0.1])
-        sites = rng.permutation(27)[:atoms]
-        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1) + rng.normal(
-            0, 0.15, (atoms, 3)
-        )
-        distance = np.linalg.norm(R[:, None] - R, axis=2) + np.eye(atoms)
-        C = np.where(np.eye(atoms) > 0, 0.5 * Z**2.4, np.outer(Z, Z) / distance)
-        matrices[i, :atoms, :atoms] = C
-        bonds = np.sqrt(np.outer(Z, Z)) * np.exp(-distance / 2)
-        energies[i] = -50 * Z.sum() ** 0.5 - 20 * np.triu(bonds, 1).sum()
-    return matrices, energies
-
-
-if run.quick:
-    matrices, energies = make_molecules(400, seed)
-    stand_in = "made-up molecules"
-else:
-    molecules = load_qm7()
-    matrices, energies, stand_in = (
-        molecules.data.astype(float),
-        molecules.target.astype(float),
-        None,
-    )
-    for file, sha256 in molecules.sources.items():
-        run.uses_data(file, sha256)
+molecules = make_molecules(400, random_state=seed) if run.quick else load_qm7()
+stand_in = "made-up molecules" if run.quick else None
+for file, sha256 in molecules.sources.items():
+    run.uses_data(file, sha256)
+matrices, energies = molecules.data.astype(float), molecules.target.astype(float)
 n_atoms = matrices.shape[1]
 numbering = np.argsort(np.random.RandomState(seed).random_sample(matrices.shape[:2]), axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, :, None], axis=1)

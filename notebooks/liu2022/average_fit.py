@@ -43,8 +43,8 @@ run = Run("liu2022/average_fit", profile=profile, seed=seed)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "sizes": (50, 200),
-        "repetitions": 4,
+        "sizes": (50, 100),
+        "repetitions": 2,
     },
     "full": {
         "sizes": (50, 100, 200, 500),

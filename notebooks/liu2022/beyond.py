@@ -55,7 +55,7 @@ run = Run("liu2022/beyond", profile=profile, seed=seed, jobs=jobs)
 # %%
 shape = (28, 28)
 if run.quick:
-    sizes, split_list, n_test, train_share = (20, 50), range(3), 80, 2 / 3
+    sizes, split_list, n_test, train_share = (20, 50), range(3), 40, 2 / 3
 else:
     sizes, split_list = (10, 20, 50, 100, 200, 500, 1000), range(11)
     n_test, train_share = 1000, 6 / 7

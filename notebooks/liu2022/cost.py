@@ -71,9 +71,11 @@ run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
 SETTINGS = {
     "quick": {
         "images to train and test": (20, 40),
-        "TI, rows and transformations": (40, 121),
-        "RI, rows and transformations": (80, 20),
-        "TI-RI, rows and transformations": (80, 20),
+        "pixels": (2, 3),  # by which one shifts, in TI and in the others
+        "degrees": (range(-10, 10, 5), range(-5, 6, 5)),  # likewise, in L-TI-RI alone the second
+        "TI, rows and transformations": (40, 25),
+        "RI, rows and transformations": (40, 4),
+        "TI-RI, rows and transformations": (40, 20),
         "L-TI, rows and transformations": (40, 2),
         "L-TI-RI, rows and transformations": (40, 2),
         "images checked": (2, 4),
@@ -81,6 +83,8 @@ SETTINGS = {
     },
     "full": {
         "images to train and test": (500, 2000),
+        "pixels": (5, 7),
+        "degrees": (range(-10, 10), range(-5, 6)),
         "TI, rows and transformations": (2000, 121),
         "RI, rows and transformations": (2000, 20),
         "TI-RI, rows and transformations": (1000, 200),
@@ -127,8 +131,8 @@ def plain_locality(A, B, window=7):
 
 
 shape = (28, 28)
-small, turns = Translations(shape, max_shift=5), Rotations(shape, degrees=range(-10, 10))
-shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=range(-5, 6))
+small, shifts = (Translations(shape, max_shift=k) for k in SETTINGS["pixels"])
+turns, few_turns = (Rotations(shape, degrees=some) for some in SETTINGS["degrees"])
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
 #: Base kernel, transformations, plain definition, and how many test rows and transformations of it
 #: are timed.
@@ -441,10 +445,13 @@ STAGES = {
         ),
         1,
     ),
-    "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, 20),
-    "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), 20),
+    "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, turns.order),
+    "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), turns.order),
     "L-TI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 1),
-    "L-TI-RI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 11),
+    "L-TI-RI": (
+        shift_correlation(shape, shifts.elements(), channels, np.float32).operations(),
+        few_turns.order,
+    ),
 }
 bounds = []
 for name, (stages, times) in STAGES.items():

@@ -53,8 +53,8 @@ run = Run("liu2022/positive_definite_samples", profile=profile, seed=seed, jobs=
 
 # %%
 if run.quick:
-    n_most, draws, few_draws, canvas = 200, 5, 3, 40
-    n_translated, translated_draws, n_train, n_test = 150, 2, 200, 300
+    n_most, draws, few_draws, canvas = 150, 3, 2, 40
+    n_translated, translated_draws, n_train, n_test = 80, 2, 150, 150
     of_claim = {"mnist": "digits", "emnist": "digits"}
 else:
     n_most, draws, few_draws, canvas = 1000, 20, 10, 64

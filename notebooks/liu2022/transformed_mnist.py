@@ -58,7 +58,7 @@ run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, ch
 # %%
 if run.quick:
     canvas, window, step, turn, few = 18, 3, 2, 15, 2
-    sizes, repetitions, small_repetitions, n_test = (40, 80), 2, 3, 100
+    sizes, repetitions, small_repetitions, n_test = (30, 60), 2, 3, 60
     recipes = [{"learning_rate": 0.1, "epochs": 6}]
 else:
     canvas, window, step, turn, few = 64, 5, 4, 10, 5

@@ -56,7 +56,7 @@ SETTINGS = {
         "fine": (3, 3),
         "bins": [5, 25],
         "log-mel templates": [5, 10, 30],
-        "repetitions, full range": 3,
+        "repetitions, full range": 2,
         "repetitions, range of the data": 2,
     },
     "full": {

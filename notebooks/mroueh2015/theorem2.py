@@ -74,8 +74,8 @@ SETTINGS = {
         "scales": (4, 8, 16),
         "joint": 4,
         "trials": 5,
-        "timed": (100, 200, 400),
-        "rounds": 3,
+        "timed": (50, 100, 200),
+        "rounds": 2,
     },
     "full": {
         "points": 20,

@@ -48,7 +48,7 @@ SETTINGS = {
     "quick": {
         "sizes": [10, 50, 200],
         "size of the table": 200,
-        "repetitions": 3,
+        "repetitions": 2,
         "element counts": [1, 15, 120],
         "element repetitions": 2,
         "per class": 100,

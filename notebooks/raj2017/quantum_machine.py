@@ -41,7 +41,7 @@ import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 from invariance.companion import Run, Score, colour, marker
-from invariance.datasets import Dataset, load_qm7
+from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
 from invariance.kernels import Gaussian, Hyperkernel, Laplacian, SpectrumRepair
@@ -85,29 +85,9 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 
 
 # %%
-def make_molecules(n, random_state):
-    """Made-up molecules of 4 to 7 atoms, with energies from a pair potential."""
-    rng = np.random.default_rng(random_state)
-    matrices, energies = np.zeros((n, 7, 7), dtype=np.float32), np.zeros(n)
-    for i in range(n):
-        atoms = rng.integers(4, 8)
-        Z = rng.choice([1.0, 6.0, 7.0, 8.0], atoms, p=[0.5, 0.3, 0.1, 0.1])
-        sites = rng.permutation(27)[:atoms]
-        R = 2.5 * np.stack([sites // 9, sites // 3 % 3, sites % 3], axis=1)
-        R += rng.normal(0, 0.15, (atoms, 3))
-        distance = np.linalg.norm(R[:, None] - R, axis=2) + np.eye(atoms)
-        C = np.where(np.eye(atoms) > 0, 0.5 * Z**2.4, np.outer(Z, Z) / distance)
-        order = np.argsort(-np.abs(C).sum(axis=1))
-        matrices[i, :atoms, :atoms] = C[np.ix_(order, order)]
-        bonds = np.sqrt(np.outer(Z, Z)) * np.exp(-distance / 2)
-        energies[i] = -50 * Z.sum() ** 0.5 - 20 * np.triu(bonds, 1).sum()
-    folds = rng.permutation(n).reshape(5, -1)
-    return Dataset(matrices, energies, description="made-up molecules", details={"folds": folds})
-
-
 @cache
 def molecules():
-    return make_molecules(5 * FOLD, 0) if QUICK else load_qm7()
+    return make_molecules(5 * FOLD, random_state=0) if QUICK else load_qm7()
 
 
 for name, sha256 in molecules().sources.items():

@@ -44,11 +44,11 @@ run = Run("raj2017/theorem31", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "angles": 8,
-        "repetitions": 20,
+        "repetitions": 10,
         "templates": [16, 64, 256, 1024],
         "elements": [8, 16, 32, 64, 128],
         "eps": [0.5],
-        "trials": 10,
+        "trials": 5,
     },
     "full": {
         "angles": 12,

@@ -55,7 +55,7 @@ SETTINGS = {
         "orders": [1, 2, 3, 5, 8, 13, 64],
         "top": 40,
         "sizes": [200, 400, 800],
-        "repetitions": 10,
+        "repetitions": 5,
     },
     "full": {
         "orders": [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],

@@ -63,6 +63,7 @@ run = Run("soleymani2025/cost", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "rounds": 3,
+        "degree": 6,
         "samples": (10_000, 30_000, 60_000),
         "generators": (8, 16, 32),
         "dimensions": (12, 18, 26),
@@ -73,6 +74,7 @@ SETTINGS = {
     },
     "full": {
         "rounds": 7,
+        "degree": 12,
         "samples": (30_000, 60_000, 120_000, 240_000, 480_000),
         "generators": (8, 16, 32, 64, 128),
         "dimensions": (16, 23, 32, 45, 64),
@@ -290,7 +292,7 @@ def dihedral(order):
     return OrthogonalMatrices([tilt @ g @ tilt.T for g in (turn, np.diag([1.0, -1.0, 1.0]))])
 
 
-basis = counted(Sphere(3, degree=12))
+basis = counted(Sphere(3, degree=SETTINGS["degree"]))
 coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
 orders, works, entries = SETTINGS["orders"], [], []
 for order in orders:

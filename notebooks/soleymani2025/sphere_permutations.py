@@ -61,9 +61,9 @@ SETTINGS = {
     "quick": {
         "spec dimensions": [3, 5, 8, 12, 20, 30],
         "average dimensions": [3, 4, 5],
-        "dimensions": [5, 30],
+        "dimensions": [5, 12],
         "repetitions": 2,
-        "points": 250,
+        "points": 150,
         "draws": 4,
     },
     "full": {

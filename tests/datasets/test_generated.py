@@ -10,10 +10,12 @@ from scipy import ndimage
 from invariance.datasets import (
     Dataset,
     load_digits_images,
+    make_molecules,
     make_rotated_mnist,
     make_translated_mnist,
     make_vowels,
 )
+from invariance.parameters import ParameterError
 
 
 def blobs(n=6, side=28, seed=0):
@@ -141,3 +143,39 @@ def test_vowels_are_told_apart_by_their_formants():
     # First formants at 270 and 730 Hz; a child's tract is shorter, so all of it lies higher.
     assert energy(heed, "man", 150, 450) > 2 * energy(hod, "man", 150, 450)
     assert energy(hod, "child", 900, 4000) > energy(hod, "man", 900, 4000)
+
+
+def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_atoms():
+    molecules = make_molecules(40, random_state=3)
+    n_atoms = (molecules.charges > 0).sum(axis=1)
+    assert set(n_atoms) == {4, 5, 6, 7}
+    assert sorted(molecules.folds.ravel()) == list(range(40))
+    for C, R, Z, n in zip(
+        molecules.data, molecules.positions, molecules.charges, n_atoms, strict=True
+    ):
+        expected = [
+            [
+                0.5 * Z[i] ** 2.4 if i == j else Z[i] * Z[j] / np.linalg.norm(R[i] - R[j])
+                for j in range(n)
+            ]
+            for i in range(n)
+        ]
+        assert not C[n:].any() and not C[:, n:].any()
+        np.testing.assert_allclose(
+            np.sort(C[:n, :n], axis=None), np.sort(expected, axis=None), rtol=1e-4
+        )
+        assert (np.diff(C.sum(axis=1)) <= 1e-4).all()
+
+
+def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
+    """The energy is the same function of charges and distances, atom by atom."""
+    molecules = make_molecules(25, random_state=4)
+    for R, Z, energy in zip(molecules.positions, molecules.charges, molecules.target, strict=True):
+        i, j = np.nonzero(np.triu(np.outer(Z, Z), 1))
+        bonds = np.sqrt(Z[i] * Z[j]) * np.exp(-np.linalg.norm(R[i] - R[j], axis=1) / 2)
+        assert energy == pytest.approx(-50 * np.sqrt(Z.sum()) - 20 * bonds.sum(), rel=1e-5)
+
+
+def test_molecules_come_in_five_equal_folds():
+    with pytest.raises(ParameterError, match="n_samples=12 .* 10"):
+        make_molecules(12)

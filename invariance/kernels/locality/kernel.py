@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,6 +16,7 @@ from ...config import block_bytes_of
 from ...deprecation import renamed_parameters
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
 from ...parameters import (
+    BLOCK_BYTES,
     Each,
     Flag,
     OneOf,
@@ -24,6 +26,7 @@ from ...parameters import (
     Whole,
     check_parameters,
     short,
+    stores_parameters,
 )
 from ..base import Kernel
 from .powers import power
@@ -38,6 +41,7 @@ _TILE_BYTES = 2**20
 
 
 @renamed_parameters(degrees="powers", scales="gammas")
+@stores_parameters
 class Locality(Kernel):
     r"""The multi-layer locality kernel of images or sequences.
 
@@ -92,39 +96,17 @@ class Locality(Kernel):
     array([[43.707]])
     """
 
-    _parameters = {
-        "shape": Shape(1, 2),
-        "channels": Whole(1),
-        "gammas": Each(Positive()) | None,
-        "mixed": Flag(),
-        "storage": OneOf("layers", "last"),
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        window: int | tuple[int, ...] = 7,
-        *,
-        powers: tuple[int, ...] = (2, 4),
-        padding: str | int | tuple[str | int, ...] = "same",
-        stride: int | tuple[int, ...] = 1,
-        channels: int = 1,
-        mixed: bool = False,
-        gammas: tuple[float, ...] | None = None,
-        storage: str = "layers",
-        block_bytes: int | None = None,
-    ):
-        self.shape = shape
-        self.window = window
-        self.powers = powers
-        self.padding = padding
-        self.stride = stride
-        self.channels = channels
-        self.mixed = mixed
-        self.gammas = gammas
-        self.storage = storage
-        self.block_bytes = block_bytes
+    shape: Annotated[tuple[int, ...], Shape(1, 2)]
+    window: int | tuple[int, ...] = 7
+    _: KW_ONLY
+    powers: tuple[int, ...] = (2, 4)
+    padding: str | int | tuple[str | int, ...] = "same"
+    stride: int | tuple[int, ...] = 1
+    channels: Annotated[int, Whole(1)] = 1
+    mixed: Annotated[bool, Flag()] = False
+    gammas: Annotated[tuple[float, ...] | None, Each(Positive()) | None] = None
+    storage: Annotated[str, OneOf("layers", "last")] = "layers"
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
 
     # -- parameters ------------------------------------------------------------------------------
 

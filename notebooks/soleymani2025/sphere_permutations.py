@@ -299,6 +299,7 @@ for axis, names in zip(axes, PANELS, strict=True):
     axis.set(
         yscale="log",
         xlabel="number d of coordinates",
+        xticks=DIMENSIONS,
         ylabel="relative invariance discrepancy" if axis is axes[2] else "mean squared test error",
     )
     label_ends(axis, room=0.75)

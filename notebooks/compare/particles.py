@@ -195,7 +195,7 @@ run.figure(
 )
 
 # %% [markdown]
-# Draw by draw, how much larger is the averaged kernel's error, and does it have as much time?
+# Draw by draw, how much larger is the averaged kernel's error, and how do the times compare?
 
 # %%
 best = f"local-{SAMPLED[-1]}"

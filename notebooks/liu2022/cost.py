@@ -230,7 +230,7 @@ def now():
 
 
 def plain_seconds(definition, group, n_rows, n_elements, threads):
-    """Seconds of the plain definition, measured and scaled to everything, and its maximum so far."""
+    """Seconds of the plain definition, measured and scaled up, and its maximum so far."""
     elements = group.elements()[:n_elements]
     some = test[:n_rows]
     best = np.full((len(some), len(train)), -np.inf)

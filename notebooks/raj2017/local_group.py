@@ -86,7 +86,8 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged
 # over elements of the group,
 #
-# $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr), \quad g_i \sim q,$$
+# $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr),
+# \qquad g_i \sim q,$$
 #
 # with fewer templates and images than there, and the bandwidth of the median heuristic throughout.
 # The features go to ridge regression, with the best of six penalties.

@@ -335,9 +335,9 @@ run.claim(
 )
 
 # %% [markdown]
-# ## Do the traces tell the truth?
+# ## Are the traces right?
 #
-# The characters know nothing of the projection. On eigenspaces small enough to build, their count
+# The characters do not use the projection. On eigenspaces small enough to build, their count
 # must equal the dimension that the generators' null space has.
 
 # %%

@@ -16,7 +16,7 @@
 # A function on the six-dimensional torus $[-1, 1)^6$ that does not change when a coordinate
 # changes its sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All
 # four papers have something to offer here. Spectral averaging works on the torus itself. The
-# other three act on vectors, and get the torus as it lies in space: $x_i \mapsto (\cos \pi x_i,
+# other three act on vectors, and get the torus embedded in space: $x_i \mapsto (\cos \pi x_i,
 # \sin \pi x_i)$. Flipping $x_i$ flips the sine and leaves the cosine alone, so that the action is
 # unitary; and the Gaussian kernel of these vectors is the von Mises kernel of the torus.
 #

@@ -203,8 +203,8 @@ run.table(
 #   0.03 to 0.34 of the plain kernel's error; augmentation has 1.8 to 14 times that of the best.
 # - **Can the group be listed, and are samples few?** Then the best fit: with the fewest samples
 #   it has 0.62 to 1.03 of the averaged kernel's error. With more of them the average takes over:
-#   with the most samples the best fit has 1.1 to 3.6 times its error, but for the sphere. Both
-#   cost the order of the group times the square of the number of samples, unless the group has
+#   with the most samples the best fit has 1.1 to 3.6 times its error, except on the sphere.
+#   Both cost the order of the group times the square of the number of samples, unless the group has
 #   structure: shifts go by Fourier transforms, rotations by angular frequencies.
 # - **Does the group consist of all permutations of the *coordinates*?** Then the best fit is the
 #   plain kernel of the sorted coordinates: for the price of sorting, invariant to rounding, 0.24

@@ -82,12 +82,13 @@ print("\n".join(name for name in model.get_params() if name.startswith("svc__ker
 # group is one more parameter. A list of grids keeps combinations that make no sense out of the
 # search. For features there is one more choice: average over 25 random shifts, or over all of them.
 #
-# The shifts by up to one, two or four pixels are no group. Over them `Average(..., side="second")`,
-# the quick form that moves one argument alone, is symmetric (with each shift its opposite is there)
-# but need not be positive definite, and neither need `BestFit`. `SVC` accepts such kernels silently
-# and stops at a stationary point; the held-out folds show whether that is a good one. The
-# default `side` gives a positive definite kernel, at the cost of moving both arguments. What
-# `gram_report` prints below is of the training images, with shifts by up to two pixels.
+# The shifts by up to one, two or four pixels are not a group. Over them `Average(...,
+# side="second")`, the quick form that moves one argument alone, is symmetric (with each shift its
+# opposite is there) but need not be positive definite, and neither need `BestFit`. `SVC` accepts
+# such kernels silently and stops at a stationary point; the held-out folds show whether that is a
+# good one. The default `side` gives a positive definite kernel, at the cost of moving both
+# arguments. What `gram_report` prints below is of the training images, with shifts by up to two
+# pixels.
 
 # %%
 groups = {

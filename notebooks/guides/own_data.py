@@ -263,8 +263,8 @@ run.table(
 )
 
 # %% [markdown]
-# **Is the kernel one?** A support vector machine wants a positive semi-definite Gram matrix.
-# `Average`, with the default `side`, gives one by construction, `BestFit` need not; `gram_report`
+# **Is the kernel positive definite?** A support vector machine needs a positive semi-definite Gram
+# matrix. `Average`, with the default `side`, gives one by construction, `BestFit` need not; `gram_report`
 # says what it found and what to do about it.
 
 # %%

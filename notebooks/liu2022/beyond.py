@@ -99,8 +99,8 @@ if not run.quick:
 #
 # A scaled image of $z$ may fit $x$ better than any scaled image of $x$ fits $z$: the matrix of
 # the training images is not quite symmetric, and LIBSVM, which expects it to be, may then circle
-# for ever. For training images both directions are at hand and the better one is taken. What
-# remains is symmetric but indefinite; a limit on the number of iterations guards the solver.
+# for ever. For training images both directions are known and the better one is taken. The result
+# is symmetric but indefinite; a limit on the number of iterations stops the solver in time.
 
 # %%
 TURNS = (-16, -8, 0, 8, 16)
@@ -199,7 +199,7 @@ def choice_of(candidates, y):
 # (train, shift the support vectors by one pixel in eight directions, train again); scattering (two
 # scales, eight orientations) with an RBF kernel. Each chooses its width and cost on the training
 # samples in the same way; augmentation and virtual support vectors take those of the plain machine.
-# On copies, a machine with the whole kernel matrix at hand is twice as fast as one that computes
+# On copies, a machine that is given the whole kernel matrix is twice as fast as one that computes
 # kernel values when it needs them.
 
 

@@ -88,7 +88,7 @@ for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
 
 # %% [markdown]
 # The paper's experiments use other sets: 121 or 225 of the 784 translations, and rotations by
-# interpolation. Those are no groups, and the lemma does not cover them. How far do they depart? A
+# interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? A
 # smooth blob, turned by 7 degrees before it is compared, shows it.
 
 # %%

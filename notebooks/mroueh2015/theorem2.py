@@ -490,7 +490,8 @@ run.table(
 # $\varepsilon_0 + \varepsilon_1 + \varepsilon_2$ below that; the sizes are those that the theory
 # asks for: tens of thousands of templates, hundreds of thousands of sampled elements. Drawing
 # elements of a finite group amounts to drawing how often each occurs, so the features are computed
-# from these counts, by their definition. Theorem 2 wants the largest error within the budget; corollary 1 wants
+# from these counts, by their definition. Theorem 2 requires the largest error to be within the
+# budget; corollary 1 requires
 #
 # $$ \varepsilon - \delta_2(d, \varepsilon) - \varepsilon_0 \le
 #    \langle\Phi(x_i), \Phi(x_j)\rangle - (1 - d_G(x_i, x_j))

@@ -32,8 +32,9 @@
 #
 # `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out
 # what is not installed, and says so; the full one needs all of them. CPU seconds on one core, the
-# smallest of several measurements, taken alternately. The images are the bundled digits, 28 × 28, in
-# single precision; the group of the image panels is the 49 cyclic shifts by up to three pixels.
+# smallest of several measurements, taken alternately. The images are the bundled digits, 28 × 28,
+# in single precision; the group of the image panels is the 49 cyclic shifts by up to three
+# pixels.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -263,9 +263,9 @@ run.table(
 )
 
 # %% [markdown]
-# **Is the kernel positive definite?** A support vector machine needs a positive semi-definite Gram
-# matrix. `Average`, with the default `side`, gives one by construction, `BestFit` need not; `gram_report`
-# says what it found and what to do about it.
+# **Is the kernel positive definite?** A support vector machine needs a positive semi-definite
+# Gram matrix. `Average`, with the default `side`, gives one by construction, `BestFit` need not;
+# `gram_report` says what it found and what to do about it.
 
 # %%
 print(gram_report(BestFit(base, group)(X[train])))

@@ -241,10 +241,8 @@ first = [values[:, 0].mean() for values in scores.values()]
 right.set(
     xlabel="training readings",
     ylabel="test accuracy (%)",
-    title=f"{sizes[0]} readings: {max(first):.0f} % with the right group, {min(first):.0f} % "
-    f"without",
+    title=f"{sizes[0]} readings: {max(first):.0f} %, as it is {min(first):.0f} %",
 )
-right.title.set_fontsize(9.5)
 right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
 run.figure(
     fig,

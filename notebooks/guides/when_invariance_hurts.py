@@ -149,8 +149,8 @@ for axes, task in zip(panels, tasks, strict=True):
     axes.set_xticks(sizes, map(str, sizes))
     axes.minorticks_off()
     last = errors[task, 180][:, -1].mean()
-    axes.set(title=f"{task}: {last:.0f} % wrong with all rotations", xlabel="training digits")
-    axes.title.set_fontsize(9.5)
+    title = f"{task}:\n{last:.0f} % wrong with all rotations"
+    axes.set(title=title, xlabel="training digits")
 panels[0].set_ylabel("test error (%)")
 panels[0].legend()
 run.figure(

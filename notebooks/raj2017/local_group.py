@@ -246,7 +246,7 @@ for ax, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     ax.set_xticks(shown, [f"{value:.2g}" for value in shown])
     ax.minorticks_off()
 panels[0].set_ylabel("held-out accuracy (%)")
-panels[0].legend()
+fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
     fig,
     "widths",

@@ -129,7 +129,7 @@ class CircleAction(Group):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:
-            return np.asarray(rng.choice(self.elements(), size=n_samples, p=self.weights()))
+            return self._from_listed(n_samples, rng)
         if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
         return self.density.sample(n_samples, rng)

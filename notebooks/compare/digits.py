@@ -65,7 +65,7 @@ run = Run("compare/digits", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, TEST, FEATURES = (5, 500, 500) if FULL else (2, 200, 200)
+DRAWS, TEST, FEATURES, MOVED = (5, 500, 500, 25) if FULL else (2, 100, 100, 10)
 shift, turn, window = (2, 15, 7) if FULL else (1, 10, 3)
 
 # %%
@@ -185,7 +185,7 @@ def compare(method, n, repetition):
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, group, X=Z[:25]),
+        discrepancy=lambda f: share_of_changes(f, group, X=Z[:MOVED]),
         memory=repetition == 0,
     )
 

@@ -54,13 +54,14 @@ run = Run("compare/rotated_digits", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, TEST, FEATURES, NODES = (5, 500, 500, 64) if FULL else (2, 100, 100, 32)
+DRAWS, TEST, FEATURES, NODES = (5, 500, 500, 64) if FULL else (2, 50, 60, 16)
+MOVED = 25 if FULL else 8  # images that are turned to see whether their class changes
 
 # %%
 if run.quick:
     digits = load_digits_images()
     data = make_rotated_mnist(
-        digits.data, digits.target, n_train=1000, n_test=700, random_state=seed
+        digits.data, digits.target, n_train=300, n_test=200, random_state=seed
     )
     stand_in = "bundled digits, rotated"
 else:
@@ -194,7 +195,7 @@ def compare(method, n, repetition):
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, circle, X=Z[:25]),
+        discrepancy=lambda f: share_of_changes(f, circle, X=Z[:MOVED]),
         memory=repetition == 0,
     )
 

@@ -65,8 +65,8 @@ run = Run("compare/sets", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-SIZES = (100, 200) if FULL else (30, 60)
-DRAWS, TEST = (10, 500) if FULL else (2, 60)
+SIZES = (100, 200) if FULL else (20, 40)
+DRAWS, TEST = (10, 500) if FULL else (2, 50)
 
 # %% [markdown]
 # ## The task

@@ -54,7 +54,7 @@ run = Run("compare/signals", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 SIZES = (20, 60, 200) if FULL else (40,)
-DRAWS, TEST = (10, 500) if FULL else (2, 100)
+DRAWS, TEST = (10, 500) if FULL else (2, 60)
 LENGTH, SHIFT, CLASSES, NOISE = 128, 32, 4, 0.3
 zero = Translations(LENGTH, max_shift=SHIFT, boundary="zero")
 cyclic = Translations(LENGTH, max_shift=SHIFT)

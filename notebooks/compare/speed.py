@@ -62,10 +62,10 @@ run = Run("compare/speed", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-TEMPLATES = 500 if FULL else 100
-BUDGET, REPEATS = (8.0, 3) if FULL else (0.3, 2)  # seconds of an implementation, timings
-FEW = (50, 100, 200, 400) if FULL else (25, 50, 100)  # points, for kernels
-MANY = (100, 300, 1000) if FULL else (50, 100, 200)  # points, for features
+TEMPLATES = 500 if FULL else 50
+BUDGET, REPEATS = (8.0, 3) if FULL else (0.1, 2)  # seconds of an implementation, timings
+FEW = (50, 100, 200, 400) if FULL else (15, 30)  # points, for kernels
+MANY = (100, 300, 1000) if FULL else (40, 80)  # points, for features
 
 # %%
 images = load_digits_images().data.reshape(-1, 784).astype(np.float32) / np.float32(255)

@@ -54,7 +54,8 @@ run = Run("compare/sphere", profile=profile, seed=seed)
 FULL = not run.quick
 DIMENSION, NOISE, TEST = 10, 0.1, 500
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 200, 30)
+DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 100, 10)
+DEGREES = [1, 2, 3, 4] if FULL else [1, 2]
 group = Permutations(DIMENSION)
 
 # %% [markdown]
@@ -127,7 +128,7 @@ def fit(method, X, y, repetition):
     if method.startswith("spec-avg"):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
         model = SpectralAveraging(Sphere(DIMENSION), group, degree=1, estimator=estimator)
-        degrees = {"degree": [1, 2, 3, 4]}
+        degrees = {"degree": DEGREES}
         return GridSearchCV(model, degrees, scoring="neg_mean_squared_error").fit(X, y).predict
     options = candidates(method, len(X), repetition)
     if method == "augmentation":

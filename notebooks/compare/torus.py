@@ -59,8 +59,8 @@ run = Run("compare/torus", profile=profile, seed=seed)
 FULL = not run.quick
 DIMENSION, NOISE, TEST = 6, 0.1, 500
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, FEATURES = (8, 500) if FULL else (2, 200)
-DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2, 4]
+DRAWS, FEATURES = (8, 500) if FULL else (2, 100)
+DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2]
 flips = SignFlips(DIMENSION)
 
 

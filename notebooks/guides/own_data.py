@@ -52,7 +52,7 @@ run = Run("guides/own_data", profile=profile, seed=seed, n_train=n_train)
 # %% tags=["settings"]
 # all that differs between the two profiles
 SETTINGS = {
-    "quick": {"waveforms": 700, "splits": 8},
+    "quick": {"waveforms": 700, "splits": 4},
     "full": {"waveforms": 2000, "splits": 50},
 }[profile]
 

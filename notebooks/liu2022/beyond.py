@@ -55,7 +55,7 @@ run = Run("liu2022/beyond", profile=profile, seed=seed, jobs=jobs)
 # %%
 shape = (28, 28)
 if run.quick:
-    sizes, split_list, n_test, train_share = (20, 50), range(3), 80, 2 / 3
+    sizes, split_list, n_test, train_share = (20, 50), range(3), 40, 2 / 3
 else:
     sizes, split_list = (10, 20, 50, 100, 200, 500, 1000), range(11)
     n_test, train_share = 1000, 6 / 7
@@ -333,11 +333,17 @@ if not run.quick:
         markersize=11,
         label="best of Table 2, paper's split",
     )
+others = [m for m in METHODS if m != "best-fit"]
+lead = {
+    n: np.mean(scores["best-fit", n]) - max(np.mean(scores[m, n]) for m in others) for n in sizes
+}
+widest = max(lead, key=lead.get)
 axis.set(
     xscale="log",
-    xlabel="training samples",
+    xlabel="training samples" + (", bundled digits" if run.quick else ""),
     ylabel="accuracy (%)",
-    title="bundled digits" if run.quick else "MNIST",
+    title=f"Best fit leads every baseline by {lead[widest]:.1f} points at {widest} samples, "
+    f"{lead[sizes[-1]]:+.1f} at {sizes[-1]:,}",
 )
 axis.set_xticks(sizes, [str(n) for n in sizes])
 axis.minorticks_off()

@@ -446,5 +446,5 @@ growing_claim(
 # ## Try it
 #
 # Raise the correlation length: the bound falls with $|\lambda|_1 / |\lambda|_2$, and so does the
-# true limit. Real images are far more correlated than these fields; what happens there is in the
-# notebook `positive_definite_samples`.
+# true limit. Real images are far more correlated than these fields; what happens there is in
+# `liu2022/positive_definite_samples`.

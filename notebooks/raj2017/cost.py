@@ -21,12 +21,12 @@
 # with less than the bare product?
 #
 # For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation multiplies
-# coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template collected by
+# coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template grouped by
 # angular frequency,
 #
 # $$\langle x, g_\theta \omega \rangle = \sum_{m \le M} a_m \cos m\theta + b_m \sin m\theta,$$
 #
-# all rotations of a template cost *one* projection (for $a$, $b$) and $2M + 1$ operations an angle
+# all rotations of a template cost *one* projection (for $a$, $b$) and $2M + 1$ operations per angle
 # instead of $d$. And the angle, being one-dimensional, is better integrated by quadrature than
 # sampled.
 
@@ -76,8 +76,8 @@ SETTINGS = {
 # ## The setting
 #
 # Table 2's shape, $d = 784$ and $r = 100$, with fewer points and templates: every cost below is
-# proportional to both. One thread and its processor time throughout; the ways take turns, and the
-# best of several rounds counts.
+# proportional to both. Times are processor times on one thread; the methods are timed alternately,
+# and the best of several rounds counts.
 
 # %%
 data = SETTINGS["data"]()
@@ -96,8 +96,8 @@ print(
 # %% [markdown]
 # ## Quadrature or random angles?
 #
-# Error of the pooled features against 1,024 nodes, on the digits. What counts below is the number
-# of nodes that does no worse than the paper's 100 random angles.
+# The error of the pooled features, relative to 1,024 nodes, on the digits. What matters below is how
+# many nodes do no worse than the paper's 100 random angles.
 
 # %%
 counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
@@ -145,7 +145,13 @@ for values, look, label in (
         marker=marker(look),
         label=label,
     )
-ax.set(xscale="log", yscale="log", xlabel="angles", ylabel="relative error of the features")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="angles",
+    ylabel="relative error of the features",
+    title=f"{enough} nodes do no worse than {r} random angles",
+)
 ax.legend()
 run.figure(
     fig,
@@ -263,6 +269,9 @@ ax.set(
     yticks=range(len(times)),
     yticklabels=list(times),
     xlabel="processor time relative to the bare product",
+    title="By angular frequencies, features cost less than the bare product"
+    if max(times[name] for name in angular) < times["bare product"]
+    else "Features by angular frequencies beside the bare product",
 )
 ax.invert_yaxis()
 run.figure(

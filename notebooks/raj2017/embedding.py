@@ -66,7 +66,7 @@ SETTINGS = {
 # %% [markdown]
 # ## An inner product of embeddings
 #
-# To test (3) without begging the question we need embeddings as honest vectors. The polynomial
+# To test (3) without assuming it we need the embeddings as explicit vectors. The polynomial
 # kernel $(1 + \langle x, z \rangle)^2$ has explicit features, so $\mu$ is the weighted mean of a
 # few numbers over the orbit; for the Gaussian kernel, projecting on landmarks that span all the
 # orbits in play loses nothing, so `OrbitNystroem` gives $\mu$ in coordinates. Both are compared
@@ -157,7 +157,11 @@ ax.loglog(
     markevery=4,
     label="change when one argument turns by 2 rad",
 )
-ax.set(xlabel="concentration κ of the density", ylabel="largest difference over 36 pairs")
+ax.set(
+    xlabel="concentration κ of the density",
+    ylabel="largest difference over 36 pairs",
+    title="The density trades invariance for locality, continuously",
+)
 ax.legend()
 run.figure(
     fig,
@@ -236,7 +240,8 @@ for ax, task in zip(axes, ["upside down", "six or nine"], strict=True):
         linestyle="none",
     )
     ax.axhline(50, color=colour("bound"), linestyle=":", label="chance")
-    ax.set(title=task, xlabel="density on rotations")
+    title = f"{task}: global {summary[0].mean:.0%}, local {summary[-1].mean:.0%}"
+    ax.set(title=title, xlabel="density on rotations")
 axes[0].set_ylabel("test accuracy (%)")
 axes[0].legend(loc="lower right")
 fig.suptitle("" if stand_in is None else f"data: {stand_in}", fontsize=9)

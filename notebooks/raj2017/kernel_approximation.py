@@ -130,7 +130,8 @@ for ax, (r, found) in zip(axes, errors.items(), strict=True):
                 f"error at {sizes[-1]}": f"{values[-1].mean():.4f}",
             }
         )
-    ax.set(xscale="log", yscale="log", xlabel="random features s", title=f"{r} numberings")
+    title = f"{r} numberings: {found[-1, :, 0].mean():.0%} off with {sizes[-1]:,} features"
+    ax.set(xscale="log", yscale="log", xlabel="random features s", title=title)
     ax.legend()
 axes[0].set_ylabel("relative error of the Gram matrix")
 run.figure(

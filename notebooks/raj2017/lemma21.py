@@ -197,6 +197,8 @@ ax.set(
     yticks=range(len(actions)),
     yticklabels=list(actions),
     xlabel="change of the norm (%, root mean square)",
+    title=f"Cubic rotations change digits by {table.loc['rotation, cubic', 'digits']:.1%}, "
+    f"white noise by {table.loc['rotation, cubic', 'white noise']:.0%}",
 )
 ax.invert_yaxis()
 ax.set_xlim(0, 1.45 * 100 * np.nanmax(table.to_numpy()))
@@ -227,7 +229,7 @@ run.claim(
 #
 # `OrbitFourier(side="second")` and `side="first"` on the same draws, for unitary actions. The
 # paper transforms templates by $g$ itself, which is right in expectation for symmetric densities;
-# we apply $g^{-1}$, which is right for every single draw. Both are tested: the second on draws,
+# we apply $g^{-1}$, which is right for every single draw. Both are tested: the second on single draws,
 # the first by integrating over the whole density.
 
 # %%

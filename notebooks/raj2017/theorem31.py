@@ -44,11 +44,11 @@ run = Run("raj2017/theorem31", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "angles": 8,
-        "repetitions": 20,
+        "repetitions": 10,
         "templates": [16, 64, 256, 1024],
         "elements": [8, 16, 32, 64, 128],
         "eps": [0.5],
-        "trials": 10,
+        "trials": 5,
     },
     "full": {
         "angles": 12,
@@ -170,7 +170,12 @@ axes[1].plot(
 )
 axes[0].set(xlabel="templates s (group integrated)", ylabel="largest error over all pairs")
 axes[1].set(xlabel="group samples r (no templates)")
-for ax in axes:
+slopes = [
+    ", ".join(f"{fits[name].slope:.2f}" for name in pair)
+    for pair in (("phase", "cos_sin"), ("V", "U"))
+]
+for ax, some in zip(axes, slopes, strict=True):
+    ax.set_title(f"The error falls with powers {some}")
     ax.legend(loc="lower left")
 run.figure(
     fig,

@@ -82,11 +82,11 @@ SETTINGS = {
         "torus 2": 9,
         "sphere and torus": 20,
         "draws": 60,
-        "second draws": 10,
-        "dimensions": range(4, 13, 2),
-        "null space": 8,
-        "closed form": 8,
-        "qp": 12,
+        "second draws": 5,
+        "dimensions": range(4, 11, 2),
+        "null space": 6,
+        "closed form": 6,
+        "qp": 10,
         "reynolds": 6,
         "points": 60,
         "sphere 29": 2,
@@ -229,6 +229,7 @@ for axis, name in zip(
     axis.imshow(picture, cmap="RdBu_r", vmin=-1, vmax=1)
     axis.set(title=name, xlabel="eigenfunction", ylabel="eigenfunction")
     axis.grid(False)
+figure.suptitle("The group decides how much of an eigenspace a generator mixes")
 run.figure(
     figure,
     "representations",
@@ -293,7 +294,11 @@ for label, rows_, style in (
 limit = np.linspace(0, 35, 2)
 axis.plot(limit, limit, color=look("bound").color, label=r"$\log_2 |G|$, proposition C.1")
 axis.set(
-    xlabel=r"$\log_2$ of the order of the group", ylabel="generators", xlim=(0, 35), ylim=(0, 35)
+    xlabel=r"$\log_2$ of the order of the group",
+    ylabel="generators",
+    xlim=(0, 35),
+    ylim=(0, 35),
+    title="Permutations need two generators however many there are; sign flips need all",
 )
 axis.legend()
 run.figure(

@@ -16,7 +16,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ import numpy as np
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
 from invariance.companion.notebook.store import load, save
-from invariance.companion.provenance import package_versions
+from invariance.companion.provenance import architecture, package_versions
 
 __all__ = ["CacheError", "cached", "code_digest"]
 
@@ -54,7 +54,7 @@ def _leads_on(module: str) -> bool:
 
 
 def code_digest(source: str | None) -> str:
-    """Key of the package modules that a notebook computes with, and of package versions.
+    """Key of the package modules that a notebook computes with, of BLAS and package versions.
 
     The companion is left out, and what is reached through it alone: redrawing a figure in another
     colour does not change a number.
@@ -73,9 +73,19 @@ def code_digest(source: str | None) -> str:
             if name.split(".")[0] == "invariance" and (file := getattr(module, "__file__", None))
         }
     kept = {name: path for name, path in files.items() if _computes(name)}
-    return digest(kept) + json.dumps(package_versions(), sort_keys=True)
+    return f"{digest(kept)} {architecture()} {json.dumps(package_versions(), sort_keys=True)}"
 
 
+# the source and the names of what a cell has defined never change: a cell that runs again defines
+# it anew, and reading them takes milliseconds at each call
+
+
+@cache
+def _source(thing: Callable | type) -> str:
+    return inspect.getsource(thing)
+
+
+@cache
 def _names(code: types.CodeType) -> set[str]:
     """Global names that a code object and the functions inside it look up."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in _LOOKUPS}
@@ -91,7 +101,7 @@ def _dependencies(function: Callable, seen: dict[str, str]) -> None:
     if label in seen:
         return
     try:
-        source = textwrap.dedent(inspect.getsource(function))
+        source = textwrap.dedent(_source(function))
     except (OSError, TypeError) as error:
         raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
     seen[label] = source
@@ -112,7 +122,7 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
     elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
         _dependencies(value, seen)
     elif isinstance(value, type) and _in_notebook(value, user):
-        seen[label] = inspect.getsource(value)
+        seen[label] = _source(value)
         for member in vars(value).values():
             if isinstance(member, types.FunctionType):
                 _dependencies(member, seen)

@@ -453,13 +453,17 @@ class _Shown(SphinxDirective):
             yield paragraph(f"{said}, all by version {next(iter(versions))} of the code.")
         else:
             yield paragraph(f"{said}, by {len(versions)} versions of the code.")
-        rows: list[list[Part]] = [["notebook", "minutes", "share", "processor", "peak, GiB", "on"]]
+        head = ["notebook", "minutes", "share", "processor", "floor", "peak, GiB", "on"]
+        rows: list[list[Part]] = [[*head]]
         for name, outcome in spent:
             seconds, volatile = _seconds(outcome), outcome.volatile
             processor, peak = volatile["cpu_s"], volatile["peak_memory_mb"]
+            floor = volatile["floor_s"]
             rows.append([
                 self.to(name), f"{seconds / 60:.1f}", f"{100 * seconds / total:.0f} %",
-                f"{processor / 60:.1f}" if processor else "", f"{peak / 1024:.1f}",
+                f"{processor / 60:.1f}" if processor else "",
+                f"{floor / processor:.0%}" if floor and processor else "",
+                f"{peak / 1024:.1f}",
                 str(volatile.get("finished") or "")[:10].replace("-", "\N{NON-BREAKING HYPHEN}"),
             ])  # fmt: skip
         yield table(rows)

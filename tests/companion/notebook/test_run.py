@@ -19,6 +19,9 @@ from invariance.companion.imports import closure, package_folder
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
+from invariance.groups import CyclicShifts
+from invariance.kernels import BestFit, Linear
+from invariance.orbits.choose import asked, rate
 from invariance.parameters import ParameterError
 
 
@@ -81,6 +84,18 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     assert content["parameters"] == {"profile": "full", "seed": 3, "width": 2.0}
     assert content["volatile"]["peak_memory_mb"] > 10
     assert content["provenance"]["packages"]["numpy"] == np.__version__
+
+
+def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project):
+    run = Run("p/a")
+    before = results(run)["volatile"]["floor_s"]
+    kernel, X = BestFit(Linear(), CyclicShifts(8)), np.eye(8)[:5]
+    counted = asked["float64"]
+    kernel(X, -X)
+    assert asked["float64"] - counted == kernel.explain(X, -X).operations > 0
+    asked["float64"] += 50 * rate("float64")
+    run.timing("product", 1.0)
+    assert results(run)["volatile"]["floor_s"] == pytest.approx(before + 50, abs=0.3)
 
 
 def test_equal_runs_differ_in_nothing_but_the_volatile(project):

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Whole, arguments, as_floats
-from .classes import check_two_classes, misclassification
-from .gram import check_gram, check_labels, lowest_eigenvalue
+from ..parameters import Number, Whole, arguments
+from .classes import misclassification
+from .gram import labelled_gram, lowest_eigenvalue
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
@@ -88,14 +88,8 @@ def rls_by_cholesky(
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
     True
     """
-    gram, labels = np.asarray(gram), np.asarray(labels)
-    if gram.dtype not in (np.float32, np.float64):
-        gram = as_floats("gram", gram)
-    check_gram(gram, labels)
-    check_labels(labels)
-    classes, index = np.unique(labels, return_inverse=True)
-    check_two_classes(classes)
-    targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0).astype(gram.dtype)
+    gram, _, index, targets = labelled_gram(gram, labels)
+    targets = targets.astype(gram.dtype)
     target_mean = targets.mean(axis=0)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
     centred = gram - (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)

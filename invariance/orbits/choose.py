@@ -68,6 +68,12 @@ class Explanation:
     seconds: float
     alternatives: dict[str, float]
 
+    @classmethod
+    def of(cls, way: str, operations: float, n_bytes: float, dtype: Any = "float64") -> Explanation:
+        """With the seconds that so many operations take."""
+        seconds = operations / rate(np.dtype(dtype).name)
+        return cls(way, operations, float(n_bytes), seconds, {})
+
     def times(self, n: int) -> Explanation:
         """What n such computations cost, one after another."""
         others = {name: n * count for name, count in self.alternatives.items()}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import as_floats
+from ..parameters import ParameterError, as_floats
 from .classes import check_two_classes
 from .gram import check_gram, check_labels
 from .ridge import check_alphas
@@ -54,10 +54,13 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     gram, labels = np.asarray(gram), np.asarray(labels)
     if gram.dtype not in (np.float32, np.float64):
         gram = as_floats("gram", gram)
+    n, total = labels.size, len(np.atleast_1d(gram))
+    if labels.ndim != 1 or not n or gram.ndim != 2 or total % n or not total:
+        raise ParameterError(
+            "expected a square Gram matrix and as many rows for one label as for another, got "
+            f"shapes {gram.shape} and {labels.shape} of gram and labels"
+        )
     check_labels(labels)
-    n, total = len(labels), len(gram)
-    if not total or total % n:
-        raise ValueError(f"{n} labels need a multiple of {n} rows of the Gram matrix, got {total}")
     check_gram(gram, np.tile(labels, total // n))
     classes, index = np.unique(labels, return_inverse=True)
     check_two_classes(classes)

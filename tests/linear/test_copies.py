@@ -46,7 +46,7 @@ def test_the_copies_of_a_point_do_not_give_it_away():
 
 def test_errors_name_what_is_wrong():
     gram = Gaussian(0.5)(AUGMENTED)
-    with pytest.raises(ValueError, match="multiple of 7 rows"):
+    with pytest.raises(ValueError, match="as many rows for one label"):
         left_out_with_copies(gram, LABELS[:7], alphas=[1e-3])
     with pytest.raises(ValueError, match="class"):
         left_out_with_copies(gram, np.zeros(N), alphas=[1e-3])

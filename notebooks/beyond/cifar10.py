@@ -27,14 +27,12 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import ndimage
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run, colour, mean_se
 from invariance.datasets import Dataset, load_cifar10
-from invariance.features import PatchPooling
+from invariance.features import PatchPooling, patch_sets
 from invariance.linear import BlockRidgeClassifier
 
 run = Run("beyond/cifar10", profile=profile, seeds=seeds, chooses=True)
@@ -118,41 +116,33 @@ for name, sha256 in data.sources.items():
 
 
 # %%
-class Similar(TransformerMixin, BaseEstimator):
-    """Thresholded inner products of unit vectors with randomly drawn ones and their negatives."""
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def __init__(self, n_components=100, threshold=0.2, random_state=None):
-        self.n_components = n_components
-        self.threshold = threshold
-        self.random_state = random_state
 
-    def fit(self, X, y=None):
-        rows = np.random.default_rng(self.random_state).permutation(len(X))[: self.n_components]
-        self.templates_ = self._unit(X[rows]).T.copy()
-        return self
-
-    @staticmethod
-    def _unit(X):
-        return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-
-    def transform(self, X):
-        products = self._unit(X) @ self.templates_
-        found = np.empty((len(X), 2 * products.shape[1]), np.float32)
-        above, below = np.hsplit(found, 2)
-        np.subtract(products, self.threshold, out=above)
-        np.subtract(-self.threshold, products, out=below)
-        return np.maximum(found, 0, out=found)
+def similar(patches, whitening, templates, threshold):
+    """Thresholded inner products of whitened unit patches with templates and their negatives."""
+    products = unit((centred(patches) @ whitening).astype(np.float32)) @ templates
+    found = np.empty((len(products), 2 * products.shape[1]), np.float32)
+    above, below = np.hsplit(found, 2)
+    np.subtract(products, threshold, out=above)
+    np.subtract(-threshold, products, out=below)
+    return np.maximum(found, 0, out=found)
 
 
 def patch_pooling(images, templates, threshold, seed):
-    """A pooling of patches, fitted to training images."""
-    features = make_pipeline(
-        FunctionTransformer(centred),
-        PCA(COMPONENTS, whiten=True, random_state=seed),
-        Similar(templates, threshold, random_state=seed),
-    )
-    how = {"size": 6, "stride": 2, "grid": 2, "n_patches": 50_000, "block_bytes": 2**25}
-    return PatchPooling(features, (32, 32, 3), random_state=seed, **how).fit(pixels(images[:5000]))
+    """A pooling of patches; whitening and templates come from patches of training images."""
+    rows = pixels(images[:5000])
+    patches = patch_sets(rows, (32, 32, 3), size=6, stride=5).reshape(-1, 6, 6, 3)
+    patches = patches[np.random.default_rng(seed).permutation(len(patches))[:50_000]]
+    patches = centred(patches.transpose(0, 3, 1, 2).reshape(-1, 108))  # colours first, as pooled
+    pca = PCA(COMPONENTS, random_state=seed).fit(patches)
+    whitening = pca.components_.T / np.sqrt(pca.explained_variance_)
+    drawn = unit(patches[:templates] @ whitening).T.astype(np.float32)
+    given = {"whitening": whitening, "templates": drawn, "threshold": np.float32(threshold)}
+    features = FunctionTransformer(similar, kw_args=given)
+    how = {"size": 6, "stride": 2, "grid": 2, "block_bytes": 2**22}
+    return PatchPooling(features, (32, 32, 3), **how).fit(rows[:1])
 
 
 def mirrored(rows):
@@ -172,19 +162,11 @@ def roots(features, power):
     return found / np.float32(found.shape[1] ** 0.5 * (0.1 if power == 1 else 0.3))
 
 
-class Fit:
-    """Ridge regression by blocks; the last block chooses alpha before it is learnt from."""
-
-    def __init__(self, classes):
-        self.model, self.classes = BlockRidgeClassifier(dtype="float32"), classes
-
-    def learn(self, features, labels):
-        self.model.partial_fit(features, labels, classes=self.classes)
-
-    def choose(self, features, labels):
-        self.scores = self.model.scores(features, labels, alphas=ALPHAS)
-        self.learn(features, labels)
-        self.model.solve(ALPHAS[int(np.nanargmax(self.scores))])
+def choose_alpha(model, features, labels):
+    """A model at the alpha that a last block prefers, which it learns too; held-out accuracies."""
+    scores = model.scores(features, labels, alphas=ALPHAS)
+    model.partial_fit(features, labels)
+    return model.solve(ALPHAS[int(np.nanargmax(scores))]), scores
 
 
 # %% [markdown]
@@ -201,11 +183,9 @@ def held_out(threshold, seed):
     Z = pooled(pooling, images[: few + held])
     found = []
     for power in (1, 0.5):
-        fit = Fit(np.unique(labels))
-        X = roots(Z, power)
-        fit.learn(X[:few], labels[:few])
-        fit.choose(X[few:], labels[few : few + held])
-        found.append(np.nanmax(fit.scores))
+        X, model = roots(Z, power), BlockRidgeClassifier(dtype="float32")
+        model.partial_fit(X[:few], labels[:few], classes=np.unique(labels))
+        found.append(np.nanmax(model.scores(X[few:], labels[few : few + held], alphas=ALPHAS)))
     return found
 
 
@@ -242,10 +222,10 @@ def drawn_anew(seed, threshold):
     ):
         if power == 1:
             Z = pooled(patch_pooling(images, FEW, t, seed), images[rows], mirror)
-        X, fit, last = roots(Z, power), Fit(np.unique(labels)), n - n // 10
-        fit.learn(X[:last], labels[:last])
-        fit.choose(X[last:n], labels[last:n])
-        found.append(100 * fit.model.score(X[n:], labels[rows[n:]]))
+        X, model, last = roots(Z, power), BlockRidgeClassifier(dtype="float32"), n - n // 10
+        model.partial_fit(X[:last], labels[:last], classes=np.unique(labels))
+        model, _ = choose_alpha(model, X[last:n], labels[last:n])
+        found.append(100 * model.score(X[n:], labels[rows[n:]]))
     return found
 
 
@@ -253,17 +233,17 @@ def drawn_anew(seed, threshold):
 def at_full_size(seed, threshold, power):
     """Test accuracy (%) with all images, and CPU seconds."""
     start = time.process_time()
-    pooling, fit = patch_pooling(images, MANY, threshold, seed), Fit(np.unique(labels))
-    right = []
+    pooling = patch_pooling(images, MANY, threshold, seed)
+    model, classes, right = BlockRidgeClassifier(dtype="float32"), np.unique(labels), []
     for first in range(0, len(images), BLOCK):
         rows = slice(first, first + BLOCK)
         X = roots(pooled(pooling, images[rows]), power)
         if first >= n_train:
-            right.append(fit.model.predict(X) == labels[rows])
+            right.append(model.predict(X) == labels[rows])
         elif first + BLOCK < n_train:
-            fit.learn(X, labels[rows])
+            model.partial_fit(X, labels[rows], classes=classes)
         else:
-            fit.choose(X, labels[rows])
+            model, _ = choose_alpha(model, X, labels[rows])
     return 100 * np.mean(np.concatenate(right)), time.process_time() - start
 
 

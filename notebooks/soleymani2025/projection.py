@@ -357,15 +357,15 @@ run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8
 
 # %% [markdown]
 # All agree to rounding (the interior-point solver to its own accuracy), on every case of the table
-# and on random finite groups. What differs is the price.
+# and on random finite groups. They differ in cost.
 #
-# ## What structure buys
+# ## What structure saves
 #
 # The symmetric group $S_d$ on the sphere, harmonic polynomials up to degree 4. On 12 variables
 # there are 1,365 monomials of degree 4 alone. The components take milliseconds. The quadratic
-# program is a good solver's tenth of a second, because $D^\lambda(g)$ is handed over sparse. The
-# closed form as printed inverts dense matrices of the size of an eigenspace, and listing the group
-# ends at $8!$.
+# program takes a good solver a tenth of a second, because $D^\lambda(g)$ is passed as a sparse
+# matrix. The closed form as printed inverts dense matrices of the size of an eigenspace, and
+# listing the group ends at $8!$.
 
 # %%
 DIMENSIONS = SETTINGS["dimensions"]

@@ -170,7 +170,8 @@ axis.set(
     yscale="log",
     xlabel="number d of coordinates",
     ylabel="processor seconds to fit and predict",
-    title=f"All permutations of {SPEC_DIMENSIONS[-1]} coordinates in {spec_seconds[-1]:.1g} seconds",
+    title=f"All permutations of {SPEC_DIMENSIONS[-1]} coordinates in {spec_seconds[-1]:.1g} "
+    f"seconds",
 )
 axis.legend(fontsize=8)
 run.figure(
@@ -296,6 +297,7 @@ for axis, names in zip(axes, PANELS, strict=True):
     axis.set(
         yscale="log",
         xlabel="number d of coordinates",
+        xticks=DIMENSIONS,
         ylabel="relative invariance discrepancy" if axis is axes[2] else "mean squared test error",
     )
     label_ends(axis, room=0.75)
@@ -309,7 +311,8 @@ axes[2].axhline(1e-12, linestyle=":", color="#767676")
 run.figure(
     figure,
     "comparison",
-    alt="Left and middle, test error against d, of kernels and of spectral averaging: Spec-Avg with "
+    alt="Left and middle, test error against d, of kernels and of spectral averaging: Spec-Avg "
+    "with "
     "ridge and degree 4 and sorting are lowest, then degree 3; kernel ridge regression, sampled "
     "averages and augmentation rise steeply with d. Right: discrepancy of some tenths for those "
     "three, below 1e-12 for Spec-Avg and sorting.",

@@ -292,7 +292,8 @@ for axis, mirrors in zip(axes, (False, True), strict=True):
     axis.axhline(1, color=colour("bound"), label="stated limit")
     axis.set(
         xlabel=r"eigenvalue $\lambda$",
-        title=f"With{'' if mirrors else 'out'} reflections: within {off:.1%} of the limit at the end",
+        title=f"With{'' if mirrors else 'out'} reflections: within {off:.1%} of the limit at "
+        f"the end",
     )
     axis.legend(fontsize=8)
 axes[0].set_ylabel(r"$|G| \times$ invariant share")
@@ -334,9 +335,9 @@ run.claim(
 )
 
 # %% [markdown]
-# ## Do the traces tell the truth?
+# ## Are the traces right?
 #
-# The characters know nothing of the projection. On eigenspaces small enough to build, their count
+# The characters do not use the projection. On eigenspaces small enough to build, their count
 # must equal the dimension that the generators' null space has.
 
 # %%

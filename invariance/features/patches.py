@@ -21,16 +21,15 @@ from ..parameters import (
     Seed,
     Shape,
     Whole,
-    check_values,
+    arguments,
     stores_parameters,
 )
 from .base import FeatureMap
 
 __all__ = ["PatchPooling", "patch_sets"]
 
-_KINDS = {"images": Array(), "shape": Shape(2, 3), "size": Whole(1), "stride": Whole(1)}
 
-
+@arguments(images=Array(), shape=Shape(2, 3), size=Whole(1), stride=Whole(1), place=Number(0))
 def patch_sets(
     images: ArrayLike, shape: tuple[int, ...], *, size: int, stride: int = 1, place: float = 0.0
 ) -> NDArray:
@@ -57,8 +56,6 @@ def patch_sets(
     array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
            [ 1.,  2.,  3.,  5.,  6.,  7.,  9., 10., 11.]])
     """
-    given = {"images": images, "shape": shape, "size": size, "stride": stride, "place": place}
-    check_values("patch_sets", _KINDS | {"place": Number(0)}, given)
     X: NDArray = np.asarray(images)
     X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
     image = (*shape, 1)[:3]

@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from ..config import block_bytes_of
 from ..orbits import Explanation
-from ..orbits.choose import rate
 from ..parameters import (
     Flag,
     Has,
@@ -170,8 +169,7 @@ class SetFeatures(FeatureMap):
                 found.append(fitted.explain(part.values))
             else:
                 cost = 2.0 * part.values.size * self._widths[label]
-                seconds = cost / rate(part.values.dtype.name)
-                found.append(Explanation("features of points", cost, 0, seconds, {}))
+                found.append(Explanation.of("features of points", cost, 0, part.values.dtype))
         return Explanation(
             way=found[0].way if found else "sums of points",
             operations=sum(one.operations for one in found),

@@ -145,8 +145,7 @@ class Affine(ResampledWithJacobian):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.maps is not None:
-            maps = self.elements()
-            return maps[rng.randint(len(maps), size=n_samples)]
+            return self._from_listed(n_samples, rng)
         used = self._densities()
 
         def draw(name: str, default: float, *more: int) -> NDArray[Any]:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from ..parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
@@ -124,12 +123,11 @@ class CircleAction(Group):
         n = self.n_nodes
         if n is None:
             n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
-        finer: CircleAction = clone(self).set_params(n_nodes=factor * n)
-        return finer
+        return type(self)(self.frequencies, self.density, n_nodes=factor * n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:
-            return np.asarray(rng.choice(self.elements(), size=n_samples, p=self.weights()))
+            return self._from_listed(n_samples, rng)
         if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
         return self.density.sample(n_samples, rng)

@@ -165,8 +165,7 @@ class Rotations3D(_BlockRotations):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.degree is not None:
-            rotations, weights = self._rule()
-            return rotations[rng.choice(len(weights), n_samples, p=weights)]
+            return self._from_listed(n_samples, rng)
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
         quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
@@ -238,7 +237,7 @@ class PlaneRotations(_BlockRotations):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.n_nodes is not None:
-            return rng.choice(self.elements(), n_samples)
+            return self._from_listed(n_samples, rng)
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def identity(self) -> Floats:

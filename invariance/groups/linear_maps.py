@@ -62,8 +62,7 @@ class LinearMaps(Transformations):
         """The indices 0, ..., r - 1."""
         return np.arange(self.order)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return np.asarray(rng.randint(self.order, size=n_samples))
+    _sample = Transformations._from_listed
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         if elements.ndim != 1:

@@ -129,8 +129,7 @@ class Rotations(Resampled):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.degrees is not None:
-            angles = self.elements()
-            return angles[rng.choice(len(angles), size=n_samples, p=self.weights())]
+            return self._from_listed(n_samples, rng)
         return (self.density or Uniform()).sample(n_samples, rng)
 
     def as_turns(self) -> Rotations | None:

@@ -85,8 +85,7 @@ class Scalings(ResampledWithJacobian):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.factors is not None:
-            factors = self.elements()
-            return factors[rng.choice(len(factors), size=n_samples, p=self.weights())]
+            return self._from_listed(n_samples, rng)
         return (self.density or LogNormal(0.3)).sample(n_samples, rng)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:

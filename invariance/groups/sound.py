@@ -92,9 +92,7 @@ class _PitchSpeed(Transformations):
         cents, speeds = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
         return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        pairs = self.elements()
-        return pairs[rng.randint(len(pairs), size=n_samples)]
+    _sample = Transformations._from_listed
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""

@@ -253,9 +253,7 @@ class Translations(Transformations):
         listed = {"max_shift": self.max_shift, "shifts": self.shifts}
         return normalised(weights, self.density, **listed)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        pairs = self._pairs()
-        return pairs[rng.choice(len(pairs), size=n_samples, p=self.weights())]
+    _sample = Transformations._from_listed
 
     @property
     def preserves_l1(self) -> bool:  # type: ignore[override]

@@ -69,7 +69,8 @@ class Average(OrbitKernel):
     verbose : int
         1 shows progress.
     random_state : int
-        Seed for ``n_transforms``, whose elements are drawn anew, the same ones, at every call.
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
+        fitting and predicting must draw the same ones.
 
     Raises
     ------

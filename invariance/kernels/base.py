@@ -501,6 +501,18 @@ def integer_power(values: Array, degree: int) -> Array:
     raise ValueError("the degree must be positive")
 
 
+def power(values: Any, degree: int) -> Any:
+    """Integer powers of arrays of any library, which are kept."""
+    result = None
+    while degree:
+        if degree & 1:
+            result = values if result is None else result * values
+        degree >>= 1
+        if degree:
+            values = values * values
+    return result
+
+
 def squared_distances(X: Array, Y: Array | None = None, scale: float = 0.0) -> Array:
     """|x_i - y_j|^2 by one matrix product, never negative, zero on the diagonal when Y is None.
 

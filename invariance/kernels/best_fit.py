@@ -56,15 +56,7 @@ class BestFit(OrbitKernel):
     precision : {"input", "single"}
         Precision of the inner products; "single" halves time and memory at a relative error of
         about 1e-6. scikit-learn's SVC hands over double precision whatever it was given.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads over blocks of rows.
-    verbose : int
-        1 shows progress.
-    random_state : int
-        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
-        fitting and predicting must draw the same ones.
+    block_bytes, n_jobs, verbose, random_state : as in `Average`
 
     Raises
     ------

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ..config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation
-from ..orbits.choose import rate, warn_long
+from ..orbits.choose import warn_long
 from ..orbits.closed import matching_operations
 from ..orbits.engine import mirror
 from ..parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
@@ -81,9 +81,8 @@ class _OfSets(Kernel):
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
         one, *rest = (kernel._points(A) for A in rows)
         operations = kernel._counted(one, *rest) if rest else kernel._counted(one, one) / 2
-        n_bytes = float(min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes)))
-        seconds = operations / rate(one.values.dtype.name)
-        return Explanation("pairs of points", operations, n_bytes, seconds, {})
+        n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
+        return Explanation.of("pairs of points", operations, n_bytes, one.values.dtype)
 
     def _points(self, X: Array) -> PointSets:
         size = int(self.n_coordinates or 0)

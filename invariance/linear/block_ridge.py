@@ -100,13 +100,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         1600.0
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)
-        operations, n_bytes = n * p**2 + p**3 / 3, 2.0 * np.dtype(self.dtype).itemsize * p**2
-        seconds = operations / rate(self.dtype)
-        return Explanation("normal equations", operations, n_bytes, seconds, {})
+        n_bytes = 2.0 * np.dtype(self.dtype).itemsize * p**2
+        return Explanation.of("normal equations", n * p**2 + p**3 / 3, n_bytes, self.dtype)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

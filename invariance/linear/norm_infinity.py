@@ -170,15 +170,12 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         'interior point'
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)
         programs = 1 if n_classes == 2 else n_classes
         operations = _OPERATIONS[self.loss] * programs * n * p * (n + p)
-        return Explanation(
-            "interior point", operations, 24.0 * n * p, operations / rate("float64"), {}
-        )
+        return Explanation.of("interior point", operations, 24.0 * n * p)
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
         """Weights, risk and duality gap of one binary program with sample weights c."""

@@ -83,7 +83,6 @@ class _RegularisedLeastSquares(BaseEstimator):
         'primal'
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)[0], int(np.prod(np.shape(X)[1:]))
@@ -94,7 +93,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         elif hasattr(self.kernel, "explain"):
             gram = self.kernel.explain(X)
             operations, way = operations + gram.operations, f"dual, {gram.way}"
-        return Explanation(way, operations, 24.0 * side**2, operations / rate("float64"), {})
+        return Explanation.of(way, operations, 24.0 * side**2)
 
     def _announce(self, side: int) -> None:
         from ..orbits.choose import warn_long

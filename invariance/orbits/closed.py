@@ -161,7 +161,7 @@ class Matched(_Extremes):
         return Matched(problem) if block and block() else None
 
     def largest(self, own: Any, moved: Any) -> Any:
-        return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment())
+        return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment() or 1)
 
     def operations(self, n: int, m: int) -> float:
         k = self.problem.lifted_size // (self.problem.parts[0].group.as_assignment() or 1)

@@ -187,6 +187,7 @@ def compare(method, n, repetition):
         score=lambda predicted: 100 * np.mean(predicted == truth),
         discrepancy=lambda f: share_of_changes(f, group, X=Z[:MOVED]),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -211,6 +211,7 @@ def compare(method, n, repetition):
         score=lambda predicted: np.mean(np.abs(predicted - truth)),
         discrepancy=lambda f: renumbered(f, Z[:10]),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -148,6 +148,7 @@ def compare(method, M, repetition):
             f, group(M), Z[:10], n_elements=10, relative=True
         ),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

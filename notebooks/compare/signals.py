@@ -145,6 +145,7 @@ def compare(method, n, repetition):
         score=lambda predicted: 100 * np.mean(predicted == truth),
         discrepancy=lambda f: share_of_changes(f, Translations(LENGTH, 8), X=Z[:10]),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -49,7 +49,7 @@ DRAWS, TEST = (10, 2000) if FULL else (2, 300)
 MOST_COPIED = 300  # augmentation of more points would take a matrix of 8,000 rows
 D, NOISE = 10, 0.1
 group = SignFlips(D)
-GAMMAS = np.logspace(-3, 0, 7)
+GAMMAS = np.logspace(-3, 0, 7 if FULL else 4)
 
 # %% [markdown]
 # ## Targets
@@ -108,6 +108,7 @@ def compare(method, kind, n, repetition):
         score=lambda predicted: float(np.mean((predicted - target(Z, kind)) ** 2)),
         discrepancy=lambda f: float(np.mean((f(Z[:50]) - f(moved)) ** 2)),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -153,6 +153,7 @@ def compare(method, n, repetition):
             f, group, Z[:10], n_elements=30, relative=True
         ),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -205,6 +205,7 @@ def compare(method, n, repetition):
             f, flips, Z[:10], n_elements=64, relative=True
         ),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 

@@ -57,7 +57,7 @@ run = Run("liu2022/theorem1_2", profile=profile, seed=seed)
 
 # %%
 if run.quick:
-    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 12
+    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 8
 else:
     n_largest, repetitions = {4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40
 sides = tuple(n_largest)

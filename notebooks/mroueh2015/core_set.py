@@ -51,7 +51,7 @@ SETTINGS = {
     "quick": {
         "dimensions": (4, 8),
         "sizes": (20, 50, 100),
-        "repetitions": 4,
+        "repetitions": 3,
         "test points": 200,
     },
     "full": {

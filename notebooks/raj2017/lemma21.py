@@ -56,7 +56,7 @@ run = Run("raj2017/lemma21", profile=profile, seed=seed)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "trials": 20,
+        "trials": 10,
         "data": load_digits_images,
         "images": 10,
         "samples": 8,

@@ -28,8 +28,7 @@ from ...parameters import (
     short,
     stores_parameters,
 )
-from ..base import Kernel
-from .powers import power
+from ..base import Kernel, power
 from .quadratic import quadratic_form
 from .running import Changes, window_values
 from .windows import Settings, image_sizes, memberships, window_settings
@@ -193,7 +192,7 @@ class Locality(Kernel):
         patch_bytes = values.itemsize * window * n_windows * self.channels
         budget = block_bytes_of(self.block_bytes) // 3
         for columns in row_blocks(len(Y), patch_bytes, budget):
-            second = self._patches(Y[columns])
+            second = self._patches(Y[columns]).swapaxes(2, 3)
             pair_bytes = values.itemsize * (3 * n_windows if self.storage == "layers" else 3)
             per_row = patch_bytes + pair_bytes * (columns.stop - columns.start)
             for rows in row_blocks(len(X), per_row, budget):
@@ -220,29 +219,16 @@ class Locality(Kernel):
             1, int(np.sqrt(block_bytes_of(self.block_bytes) / (4 * first.itemsize * n_windows)))
         )
         patches = [
-            like(self._patches(second[columns]), X) for columns in row_blocks(len(second), 1, width)
+            like(self._patches(second[columns]).swapaxes(2, 3), X)
+            for columns in row_blocks(len(second), 1, width)
         ]
         rows = []
         for block in row_blocks(len(first), 1, width):
             own = like(self._patches(first[block]), X)
             rows.append(
-                xp.concat(
-                    [self._values_arrays(xp, X, own, other, layers) for other in patches], axis=1
-                )
+                xp.concat([self._by_layers(own, other, layers, xp) for other in patches], axis=1)
             )
         return xp.concat(rows, axis=0)
-
-    def _values_arrays(self, xp: Any, X: Any, first: Any, second: Any, layers: Any) -> Any:
-        degrees, scales = self._powers_(), self._gammas_()
-        inner = xp.matmul(first, xp.matrix_transpose(second))
-        values = xp.sum(power(1 + scales[0] * inner, degrees[0]), axis=1)
-        n, m = values.shape[1:]
-        for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
-            vertical, horizontal = (like(matrix, X) for matrix in matrices)
-            grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
-            grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
-            values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
-        return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _patches(self, X: NDArray[Any]) -> NDArray[Any]:
         """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""
@@ -258,20 +244,20 @@ class Locality(Kernel):
             return np.ascontiguousarray(windows).reshape(rows * columns, 1, n, -1)
         return np.ascontiguousarray(windows).reshape(rows * columns, channels, n, -1)
 
-    def _by_layers(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
+    def _by_layers(self, first: Any, second: Any, layers: Any, xp: Any = np) -> Any:
         """All values of a layer at once: arrays of shape (windows, n, m)."""
         degrees, scales = self._powers_(), self._gammas_()
         values: Any = 0
         for channel in range(first.shape[1]):
-            inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
+            inner = first[:, channel, ...] @ second[:, channel, ...]
             values = values + power(1 + scales[0] * inner, degrees[0])
+        n, m = values.shape[1:]
         for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
-            vertical, horizontal = (m.astype(values.dtype) for m in matrices)
-            grid = values.reshape(vertical.shape[1], horizontal.shape[1], -1)
-            grid = np.matmul(horizontal, grid)
-            grid = np.tensordot(vertical, grid, axes=1)
-            values = power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
-        return power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
+            vertical, horizontal = (like(matrix, values) for matrix in matrices)
+            grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
+            grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
+            values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
+        return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _by_recursion(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
         """One (n, m) array a layer: every window recomputes the windows below it."""
@@ -281,7 +267,7 @@ class Locality(Kernel):
             if layer == 0:
                 position = row * len(layers[0][1]) + column
                 return sum(
-                    power(1 + scales[0] * (a @ b.T), degrees[0])
+                    power(1 + scales[0] * (a @ b), degrees[0])
                     for a, b in zip(first[position], second[position], strict=True)
                 )
             vertical, horizontal = layers[layer]

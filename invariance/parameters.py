@@ -384,7 +384,7 @@ def check_parameters(estimator: Any) -> None:
         Its class has ``_parameters``, a mapping from names to kinds (see `stores_parameters`);
         those of base classes count for the parameters that it does not name itself.
     """
-    cls = type(estimator)
+    cls: Any = type(estimator)
     kinds = _kinds_of(cls)
     check_values(cls.__name__, kinds, {name: getattr(estimator, name) for name in kinds})
 

@@ -182,6 +182,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.draw_windowed_templates": {"width": 2.0},
     "features.leverage_scores": {"kernel": kernels.Gaussian(0.5), "alpha": 0.1},
     "linear.BlockRidgeClassifier": {"alpha": 1e-3},
+    "linear.left_out_with_copies": {"alphas": [1e-3]},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
     "linear.nested_ridge": {"y": X[:, 0], "folds": np.array_split(np.arange(8), 4)},
     "linear.ridge_by_holdout": {"n_held_out": 3},
@@ -199,6 +200,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
         )
     },
     "datasets.balanced_sample": {"per_class": 2},
+    "datasets.deform_images": {"images": RNG.random((3, 8, 8))},
     "datasets.fixed_length": {"waves": [np.ones(5), np.ones(7)], "n_samples": 6},
     "datasets.make_rotated_mnist": {
         "images": RNG.random((6, 28, 28)),

@@ -5,7 +5,7 @@ from .dataset import Dataset
 from .files import DataError
 from .images import load_cifar10, load_digits_images, load_emnist_letters, load_mnist
 from .molecules import load_qm7, make_molecules
-from .moved import make_rotated_mnist, make_translated_mnist
+from .moved import deform_images, make_rotated_mnist, make_translated_mnist
 from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
 from .splits import balanced_sample, split_rows
 from .vowels import make_vowels
@@ -19,6 +19,7 @@ __all__ = [
     "WithheldError",
     "available",
     "balanced_sample",
+    "deform_images",
     "download",
     "fixed_length",
     "load_cifar10",

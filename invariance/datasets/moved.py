@@ -1,4 +1,4 @@
-"""`make_rotated_mnist` and `make_translated_mnist`: digits turned and moved at random."""
+"""`make_rotated_mnist`, `make_translated_mnist`, `deform_images`: images moved at random."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .dataset import Dataset
 from .images import load_mnist
 from .withheld import withheld
 
-__all__ = ["make_rotated_mnist", "make_translated_mnist"]
+__all__ = ["deform_images", "make_rotated_mnist", "make_translated_mnist"]
 
 
 def _given(
@@ -234,3 +234,68 @@ def make_rotated_mnist(
         sources=sources,
         details={"degrees": degrees, "rows": rows},
     )
+
+
+@arguments(
+    images=Array(3),
+    linear=Number(0, 1),
+    shift=Number(0, 1e6),
+    bend=Number(0, 1e6),
+    smoothness=Number(above=0, most=1e6),
+    random_state=Seed(),
+)
+def deform_images(
+    images: ArrayLike,
+    *,
+    linear: float = 0.1,
+    shift: float = 0.7,
+    bend: float = 0.6,
+    smoothness: float = 4.0,
+    random_state: int | np.random.RandomState | None = None,
+) -> NDArray[Any]:
+    """Images under small deformations, another one for each, with bilinear interpolation.
+
+    The value at p comes from A p + b + u(p), with places counted from the centre: A is the
+    identity and normal noise, b a normal shift, and u a smooth normal field.
+
+    Parameters
+    ----------
+    images : array-like of shape (n, height, width)
+    linear : float
+        Standard deviation of the entries of A.
+    shift, bend : float
+        Of the two components of b and of u, in pixels.
+    smoothness : float
+        Standard deviation, in pixels, of the Gaussian that noise is smoothed with to give u.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    ndarray of shape (n, height, width), of the images' floating type; zeros come in from outside
+
+    Examples
+    --------
+    >>> squares = np.zeros((2, 28, 28))
+    >>> squares[:, 9:19, 9:19] = 1
+    >>> copies = deform_images(squares, random_state=0)
+    >>> bool(np.any(copies[0] != copies[1]))
+    True
+    """
+    from scipy import ndimage
+
+    given = np.asarray(images)
+    given = given if np.issubdtype(given.dtype, np.floating) else given.astype(np.float64)
+    rng = check_random_state(random_state)
+    height, width = given.shape[1:]
+    centre = np.array([height - 1, width - 1]) / 2
+    grid = np.indices((height, width)) - centre[:, None, None]
+    out = np.empty_like(given)
+    for image, place in zip(given, out, strict=True):
+        matrix = np.eye(2) + linear * rng.standard_normal((2, 2))
+        noise = rng.standard_normal((2, height, width))
+        field = ndimage.gaussian_filter(noise, (0, smoothness, smoothness), mode="wrap")
+        field *= bend / (np.sqrt(np.mean(field**2)) or 1)
+        offset = centre + shift * rng.standard_normal(2)
+        points = np.tensordot(matrix, grid, axes=1) + offset[:, None, None] + field
+        ndimage.map_coordinates(image, points, order=1, output=place)
+    return out

@@ -11,6 +11,7 @@ scikit-learn's ``KernelRidge(alpha=n * alpha)`` and ``Ridge(alpha=n * alpha)`` a
 
 from .block_ridge import BlockRidgeClassifier
 from .cholesky import CholeskyRLS, rls_by_cholesky
+from .copies import left_out_with_copies
 from .gram import IndefiniteWarning
 from .holdout import HoldoutRidge, ridge_by_holdout
 from .nested import NestedRidge, nested_ridge
@@ -26,6 +27,7 @@ __all__ = [
     "NormInfinityClassifier",
     "RLSClassifier",
     "RLSRegressor",
+    "left_out_with_copies",
     "margin_loss",
     "nested_ridge",
     "ridge_by_holdout",

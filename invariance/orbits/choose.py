@@ -139,7 +139,7 @@ def _check_listable(problem: Problem) -> None:
 
 def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64") -> None:
     """Count the work in `asked`, and warn before minutes of it, with what would be cheaper."""
-    asked[dtype] += operations
+    asked[dtype] += int(operations)
     if operations < _LONG_FROM or operations / rate(dtype) < _LONG:
         return
     minutes, level, frame = operations / rate(dtype) / 60, 1, sys._getframe()

@@ -256,7 +256,7 @@ run.table(
             "RMSE": "{:.2f} ± {:.2f}".format(*mean_se(rmse[step])),
             "RMSE by fold": ", ".join(f"{v:.2f}" for v in rmse[step]),
             "median": f"{np.median(np.abs(errors[step])):.3f}",
-            "CPU seconds a fold": round(seconds[step]),
+            "CPU seconds per fold": round(seconds[step]),
         }
         for step in STEPS
     ),

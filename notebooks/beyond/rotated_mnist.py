@@ -27,13 +27,15 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import fft, linalg, ndimage
+from scipy import fft, ndimage
+from sklearn.kernel_ridge import KernelRidge
 
 from invariance.companion import Run, colour, mean_se
-from invariance.datasets import load_digits_images, make_rotated_mnist
+from invariance.datasets import deform_images, load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis
 from invariance.groups import CircleAction
 from invariance.kernels import Average, Gaussian
+from invariance.linear import left_out_with_copies
 
 run = Run("beyond/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
 
@@ -186,40 +188,11 @@ def weighted(layers, frequencies, weight):
 #
 # The kernel is $\int e^{-\gamma |x - g_\theta z|^2} d\theta / 2 \pi$, `Average(Gaussian(gamma),
 # circle)`, and the learner is ridge regression. The weight of the second layer, the bandwidth and
-# the penalty go by leave-one-out on training images: from the inverse $B$ of the matrix with its
-# penalty the residual of a left-out image is $(B y)_i / B_{ii}$, and of an image together with
-# its copies $B_{gg}^{-1} (B y)_g$.
+# the penalty go by leave-one-out on training images (`left_out_with_copies`).
 
 # %%
 ALPHAS = [3e-7, 1e-6, 3e-6]
 warnings.filterwarnings("ignore", message=".*nodes.*")  # 48 nodes are a group of their own
-
-
-def targets(labels):
-    Y = np.where(labels[:, None] == np.arange(10), 1, -1).astype(np.float32)
-    return Y - Y.mean(axis=0), Y.mean(axis=0)
-
-
-def penalised(gram, alpha):
-    """Lower Cholesky factor of the matrix with its penalty, in single precision."""
-    gram = gram.astype(np.float32)
-    gram.flat[:: len(gram) + 1] += alpha * len(gram)
-    return linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-
-
-def left_out(gram, labels):
-    """Leave-one-out accuracies by alpha; rows after the labelled ones are copies of them."""
-    n, copies = len(labels), len(gram) // len(labels)
-    Y, mean = targets(np.tile(labels, copies))
-    found = []
-    for alpha in ALPHAS:
-        inverse = linalg.lapack.spotri(penalised(gram, alpha), lower=1, overwrite_c=1)[0]
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        own = np.einsum("aibi->iab", inverse.reshape(copies, n, copies, n))
-        residuals = np.linalg.solve(own, (inverse @ Y).reshape(copies, n, -1).swapaxes(0, 1))
-        found.append(np.mean((Y[:n] + mean - residuals[:, 0]).argmax(axis=1) == labels))
-    return found
-
 
 images, labels = choosing.data, choosing.target
 first_images, first_labels = images[:N_CHOOSE], labels[:N_CHOOSE]
@@ -231,7 +204,7 @@ def accuracies(weight, gamma, turned=True):
     """Leave-one-out accuracies by alpha with the first training images."""
     X, circle = weighted(layers, frequencies, weight)
     kernel = Average(Gaussian(gamma), circle) if turned else Gaussian(gamma)
-    return left_out(kernel(X), first_labels)
+    return left_out_with_copies(kernel(X), first_labels, alphas=ALPHAS)
 
 
 BY = f"leave-one-out accuracy on {N_CHOOSE:,} training images"
@@ -261,25 +234,14 @@ for row, w, turned in zip(ROWS, (weight, 0, weight), (False, True, True), strict
 # %% [markdown]
 # ## Three further ideas
 #
-# *Deformed copies*: each training image once more, sheared, scaled and bent at random. *Whitening*:
+# *Deformed copies*: each training image once more, sheared, scaled and bent at random
+# (`deform_images`). *Whitening*:
 # coefficients divided by a power of their variance, the same for the two of a pair, so that
 # rotations still carry them. *Contrast*: moduli over the square root of what all orientations
 # respond with nearby. All with the first layer alone, on fewer images.
 
 
 # %%
-def deformed(images, rng):
-    """Images under random linear maps, shifts and smooth displacements of half a pixel."""
-    grid = np.indices((28, 28)) - 13.5
-    linear = np.eye(2) + 0.07 * rng.standard_normal((len(images), 2, 2))
-    places = np.einsum("nij,jhw->nihw", linear, grid) + 13.5
-    places += 0.4 * rng.standard_normal((len(images), 2, 1, 1))
-    bend = ndimage.gaussian_filter(rng.standard_normal(places.shape), (0, 0, 4, 4), mode="wrap")
-    places += 0.6 * bend / bend.std()
-    pairs = zip(images, places, strict=True)
-    return np.array([ndimage.map_coordinates(image, at, order=1) for image, at in pairs])
-
-
 def whitened(X, circle):
     variance = np.square(X).mean(axis=0)
     cosines = np.flatnonzero(np.asarray(circle.frequencies) > 0)[::2]
@@ -294,10 +256,12 @@ def variant(name):
     """Leave-one-out accuracy at the best alpha with one thing changed."""
     seen = first_images[:N_TRY]
     if name == "deformed copies":
-        seen = np.concatenate([seen, deformed(seen, np.random.default_rng(0))])
+        copies = deform_images(seen, linear=0.07, shift=0.4, random_state=0)
+        seen = np.concatenate([seen, copies])
     X, circle = weighted(*edges(seen, second=False, contrast=name == "contrast"), 0)
     X = whitened(X, circle) if name == "whitening" else X
-    return max(left_out(Average(Gaussian(4), circle)(X), first_labels[:N_TRY]))
+    gram = Average(Gaussian(4), circle)(X)
+    return max(left_out_with_copies(gram, first_labels[:N_TRY], alphas=ALPHAS))
 
 
 VARIANTS = ["as above", "deformed copies", "whitening", "contrast"]
@@ -341,12 +305,12 @@ def test_accuracies(seed, never_test, chosen):
         start = time.process_time()
         X, circle = weighted(layers, frequencies, weight)
         kernel = Average(Gaussian(gamma), circle) if turned else Gaussian(gamma)
-        Y, mean = targets(labels[:n])
-        dual = linalg.cho_solve((penalised(kernel(X[:n]), alpha), True), Y)
-        decided = [
-            kernel(X[block : block + 2500], X[:n]) @ dual for block in range(n, len(X), 2500)
-        ]
-        right = (np.concatenate(decided) + mean).argmax(axis=1) == labels[n:]
+        Y = np.where(labels[:n, None] == np.arange(10), 1, -1)
+        model = KernelRidge(alpha=alpha * n, kernel="precomputed")
+        model.fit(kernel(X[:n]), Y - Y.mean(axis=0))
+        blocks = np.array_split(X[n:], 4)
+        decided = np.concatenate([model.predict(kernel(block, X[:n])) for block in blocks])
+        right = (decided + Y.mean(axis=0)).argmax(axis=1) == labels[n:]
         found.append((100 * right.mean(), shared + time.process_time() - start))
     return found
 

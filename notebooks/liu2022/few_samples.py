@@ -76,7 +76,7 @@ TITLES = {"mnist": "MNIST", "emnist": "EMNIST letters", "digits": "bundled digit
 # table can be matched to the digit.
 #
 # The quick profile has no network and takes scikit-learn's bundled 8 × 8 digits instead, with
-# windows and shifts scaled down. These are much easier.
+# windows and shifts scaled down. These digits are much easier.
 
 
 # %%
@@ -185,8 +185,8 @@ INVARIANT = [*LABELS][:6]
 # comparison, three nearest neighbours vote; where all three differ, which is common with ten images
 # a class, the nearest decides.
 #
-# One matrix of training and test images against 500 training images a row of the table: the smaller
-# training sets are the first 100 and 200. Matrices are kept on disk in blocks, so that an
+# One matrix of training and test images against 500 training images for each row of the table: the
+# smaller training sets are the first 100 and 200. Matrices are kept on disk in blocks, so that an
 # interrupted run goes on where it stopped.
 
 # %%
@@ -381,8 +381,9 @@ for claimed in ("mnist", "emnist"):
 # %% [markdown]
 # ## What locality adds
 #
-# Rows are compared on the same images, so that their differences are better known than themselves:
-# here, what locality with both invariances gains on each other row over further splits. It is ahead
+# Rows are compared on the same images, so their differences are known more precisely than the
+# accuracies themselves. The table shows what locality with both invariances gains on each other row
+# over further splits. It is ahead
 # with 100 samples, ahead or level with 200, and behind invariance without locality with 500. The
 # average-fit kernel is no better than the plain one.
 
@@ -491,7 +492,7 @@ run.claim(
 # ## Best when samples are few?
 #
 # The paper's larger claim is that these kernels are the best choice for small samples. Three
-# opponents on the same splits: the plain kernel on shifted copies of the images, scattering
+# competitors on the same splits: the plain kernel on shifted copies of the images, scattering
 # features with a Gaussian kernel, and a residual network trained from scratch. Constants of all
 # machines, and the row of Table 2, come from five-fold cross-validation on the training sample;
 # the network keeps the recipe that `transformed_mnist` chose on training digits.

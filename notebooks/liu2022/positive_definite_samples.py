@@ -48,8 +48,8 @@ run = Run("liu2022/positive_definite_samples", profile=profile, seed=seed, jobs=
 # %% [markdown]
 # ## Settings
 #
-# Table 2's code has $\gamma = 1$ and pixels in $[0, 1]$, and our claims use the same. Everything else
-# below is varied to find out where the printed numbers may come from.
+# Table 2's code has $\gamma = 1$ and pixels in $[0, 1]$, and our claims use the same. Everything
+# else below is varied to find out where the printed numbers may come from.
 
 # %%
 if run.quick:

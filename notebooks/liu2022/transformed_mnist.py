@@ -16,7 +16,7 @@
 # MNIST is centred and nearly upright; invariance has little to do there. Put the digits anywhere on
 # a 64 × 64 canvas, or turn them by any angle, and it has everything to do. How many moved digits
 # does a machine need that knows about shifts or rotations, one that does not, and a network that
-# must find out by itself?
+# has to learn them?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -421,10 +421,10 @@ run.table(
 )
 
 # %% [markdown]
-# Locality and invariance together do not mind the constant. Invariance alone does at small sizes:
-# at C = 1 about half of its support vectors sit at the bound, and the machine answers with the
-# frequent classes. Once C is chosen, it does as well as with locality. To the machines without
-# invariance a thousand moved digits are not enough.
+# With locality and invariance together the constant does not matter. With invariance alone it
+# does at small sizes: at C = 1 about half of its support vectors sit at the bound, and the
+# machine answers with the frequent classes. Once C is chosen, it does as well as with locality.
+# To the machines without invariance a thousand moved digits are not enough.
 
 # %%
 for kind, methods in METHODS.items():

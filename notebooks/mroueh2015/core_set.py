@@ -51,7 +51,7 @@ SETTINGS = {
     "quick": {
         "dimensions": (4, 8),
         "sizes": (20, 50, 100),
-        "repetitions": 4,
+        "repetitions": 3,
         "test points": 200,
     },
     "full": {
@@ -159,8 +159,8 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 #
 # Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits,
 # equation (2) says that the risk of an invariant function on all of $\mathcal X$ *is* its risk on
-# the core set $\mathcal X_0$: train there, and the rest comes free. A learner that is not
-# invariant has no such right.
+# the core set $\mathcal X_0$: train there, and the rest comes free. For a learner that is not
+# invariant this does not hold.
 #
 # The experiment: points of $\mathbb R^5$ under all 120 permutations. The core set holds the sorted
 # points. The label depends, with noise, on the gap between the two largest coordinates, which is a
@@ -311,10 +311,10 @@ run.claim(
 #
 # $$ E_{(x, y) \sim \mathcal X} V(y f(x)) = E_{(x, y) \sim \mathcal X_0} V(y f(x)) . $$
 #
-# Both sides are finite sums here, with no sample and no error of its own: a core set of points with
+# Both sides are finite sums here, without sampling error: a core set of points with
 # known label probabilities, the orbits of all of them, templates and thresholds with random weights
 # in $[-C, C]$. As a control the same with $\psi$ over a third of the group's elements, drawn at
-# random: that is no invariant function, and the two risks differ.
+# random: that function is not invariant, and the two risks differ.
 
 
 # %%

@@ -201,9 +201,9 @@ run.figure(
 )
 
 # %% [markdown]
-# 101 thresholds of 500 templates are 50,500 features per image, 14 GB for all 70,000. But 101 points
-# of a smooth curve are far from independent: 24 principal components, common to all templates,
-# hold nearly all of every inner product.
+# 101 thresholds of 500 templates are 50,500 features per image, 14 GB for all 70,000. But 101
+# points of a smooth curve are far from independent: 24 principal components, common to all
+# templates, hold nearly all of every inner product.
 
 # %%
 n_templates, n_bins, n_components = SETTINGS["templates, bins, components"]
@@ -269,7 +269,8 @@ run.table(
             "window (standard deviation, pixels)": "none: plain Gaussian"
             if np.isinf(w)
             else f"{w:g}",
-            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± {100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
+            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± "
+            f"{100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
             "chosen": "yes" if w == width else "",
         }
         for w, p in choices.items()

@@ -48,7 +48,7 @@ SETTINGS = {
         "points": 8,
         "maps": 10,
         "nodes": 40,
-        "draws": 60,
+        "draws": 40,
     },
     "full": {
         "dimensions": (4, 8, 16, 64),

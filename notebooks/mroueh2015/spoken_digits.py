@@ -14,7 +14,7 @@
 # *Mroueh, Voinea and Poggio (2015), Figures 3, 6, 7 and 8.*
 #
 # The same word sounds different from another mouth: higher or lower, faster or slower. The paper
-# moves random templates through just these changes, 400 cents up and down and half to double
+# applies just these changes to random templates, 400 cents up and down and half to double
 # speed, pools the inner products into their distributions, and trains a linear classifier on
 # those. How well does it do on speakers that it never heard?
 #
@@ -527,9 +527,9 @@ run.claim(
 # on the spectrograms themselves most clearly where speakers change, which is what they are for.
 #
 # - The recordings are substitutes, above all for gender and age, where voices are synthetic.
-# - The paper works on waveforms. Pooling over nine changes of pitch and speed leaves such features
-#   at the mercy of every sample's phase; the last figure and the table of the full profile show
-#   what that costs, beside the log-mel representation that a practitioner would take.
+# - The paper works on waveforms. Pooled over only nine changes of pitch and speed, such features
+#   depend on the phase of every sample; the last figure and the table of the full profile show what
+#   that costs, compared with the log-mel representation that a practitioner would take.
 # - Between $\pm 400$ cents and half to double speed we take 49 combinations for log-mel templates
 #   (the paper names only the ends), and nine for waveforms.
 # - How far the thresholds reach is not said for these experiments. Over the theory's full range

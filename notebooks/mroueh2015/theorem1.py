@@ -21,8 +21,8 @@
 #    d_G(x, z) = \frac{1}{\sqrt{2 \pi d}}
 #    \int_G \int_G \lVert gx - g'z \rVert \, d\mu(g)\, d\mu(g') . $$
 #
-# It is true, and the kernel has a closed form, which this notebook derives, simulates, and holds
-# against the theorem's two-sided bound. What an averaged kernel buys is shown in
+# It is true, and the kernel has a closed form, which this notebook derives, simulates and compares
+# with the theorem's two-sided bound. What an averaged kernel buys is shown in
 # `mroueh2015/core_set`, the lemmas in `mroueh2015/lemmas` and what remarks 1, 3 and 4 add in
 # `mroueh2015/remarks`.
 
@@ -101,7 +101,7 @@ looks = dict(zip(groups(4), zip(shades("group", 4), "os^D", strict=True), strict
 # %% [markdown]
 # ## The kernel in closed form
 #
-# The proof of theorem 1 *bounds* two expectations. Both can be had exactly. With
+# The proof of theorem 1 *bounds* two expectations. Both can be computed exactly. With
 # $t \sim N(0, I/d)$ and **rejected templates counting zero** (they are the null template
 # $\bot$; they are not drawn again), and with $F_k$ the distribution function of $\chi^2_k$,
 #
@@ -353,7 +353,7 @@ run.claim(
 )
 
 # %% [markdown]
-# A caution that the limit hides: $d_G$ itself is at most $2/\sqrt{2\pi d}$. In high dimension the
+# One thing that the limit hides: $d_G$ itself is at most $2/\sqrt{2\pi d}$. In high dimension the
 # kernel is a large constant minus a small distance, so that what a learner uses, the differences
 # of $K_s$, is of order $d^{-1/2}$, while thresholds are spread over $[-s, s]$. Hence the practical
 # choice `GroupCDF(s="data")`.

@@ -485,13 +485,13 @@ run.table(
 #
 # ## The theorem and the corollary, tried
 #
-# A bound tells something when it is smaller than what the kernel varies. So we take few dimensions
-# and small groups, where it varies most, and the budget $\varepsilon_0 + \varepsilon_1 +
-# \varepsilon_2$ below that; the sizes are those that the theory asks for: tens of thousands of
-# templates, hundreds of thousands of sampled elements.
-# Drawing these from a finite group is drawing how often each element occurs, so the features are
-# computed by their definition from counts. Theorem 2 wants the largest error within the budget;
-# corollary 1 wants
+# A bound is informative only if it is smaller than the variation of the kernel. So we take few
+# dimensions and small groups, where it varies most, and the budget
+# $\varepsilon_0 + \varepsilon_1 + \varepsilon_2$ below that; the sizes are those that the theory
+# asks for: tens of thousands of templates, hundreds of thousands of sampled elements. Drawing
+# elements of a finite group amounts to drawing how often each occurs, so the features are computed
+# from these counts, by their definition. Theorem 2 requires the largest error to be within the
+# budget; corollary 1 requires
 #
 # $$ \varepsilon - \delta_2(d, \varepsilon) - \varepsilon_0 \le
 #    \langle\Phi(x_i), \Phi(x_j)\rangle - (1 - d_G(x_i, x_j))
@@ -679,11 +679,11 @@ run.claim(
 # ## Remark 2: what stored templates save
 #
 # For a unitary group $\langle gx, t\rangle = \langle x, g^{-1}t\rangle$: either transform every
-# point, forever, or transform the templates, once. The matrix products are the same;
-# transformations number $N |G|$ against $m |G|$. Two groups: permutations, where transforming
+# point, forever, or transform the templates, once. The matrix products are the same; the first
+# needs $N |G|$ transformations, the second $m |G|$. Two groups: permutations, where transforming
 # means copying numbers about, and rotations of 28 x 28 images by interpolation. (These rotations
-# are unitary up to interpolation only; both ways are approximations there.) Beside them the kernel
-# of equation (1), against 500 training points.
+# are unitary up to interpolation only; both ways are approximations there.) Beside them the
+# kernel of equation (1), against 500 training points.
 
 # %%
 m = 50

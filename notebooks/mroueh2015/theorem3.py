@@ -277,10 +277,10 @@ print(f"largest duality gap of {len(curves)} programs: {curves['gap'].max():.1e}
 #
 # - $2n + 1$ thresholds with weight $s/n$ add up to $(2 + 1/n)\,s$, not $s$: the Rademacher
 #   complexity of $\tilde{\mathcal F}$ is at most $(2 + 1/n)\, s C / \sqrt N$. And the supremum of
-#   $|f|$ over it, which theorem 5 asks for, is $(2 + 1/n)\, s C$, not $C$.
+#   $|f|$ over it, which theorem 5 needs, is $(2 + 1/n)\, s C$, not $C$.
 # - The Riemann sum in lemma 4 needs weights that are regular in $\tau$. With averages of $w$ over
 #   each bin it needs nothing.
-# - Lemma 6 wants both signs of a deviation, which costs another $\delta$.
+# - Lemma 6 needs both signs of a deviation, which costs another $\delta$.
 
 # %%
 delta = 0.05

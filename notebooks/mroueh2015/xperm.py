@@ -234,7 +234,8 @@ for axis, (learner, title) in zip(
     axis.set(
         xscale="log",
         xlabel="training samples per class",
-        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from counts of letters, "
+        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from "
+        f"counts of letters, "
         f"{end['raw']:.0f} % from raw sequences",
     )
 axes[0].set_ylabel("accuracy on the remaining sequences (%)")
@@ -360,7 +361,7 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 # ## Figure 4, right: templates or bins?
 #
 # With all 120 elements, how should a budget of features be spent? The paper trains on 2,000
-# points a class and tests on the other 28,768; so do we.
+# points per class and tests on the other 28,768; so do we.
 
 # %%
 template_counts = SETTINGS["template counts"]

@@ -19,9 +19,9 @@
 # ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images?
 #
 # It does, by some points here as in the paper, and a second layer adds to it. But all rows lie well
-# below the printed ones, and nothing that we tried on the plain features closes the distance. The
-# paper's last sentence on the matter does better than its table: orbit statistics of small patches,
-# which it leaves to future work, are a few lines here and beat every row of it.
+# below the printed ones, and nothing that we tried on the plain features closes the distance. What
+# the paper leaves to future work does better than its table: orbit statistics of small patches take
+# a few lines here and beat every row of it.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -391,7 +391,7 @@ run.table(
 # %% [markdown]
 # Mirrored images and cosine with sine help by a point or two each, whitening hurts and the loss
 # does not matter. Mirrored images are not in the paper's protocol ("50k / 10k"), so we leave them
-# out of its rows. Nothing here is worth the eight points that are missing.
+# out of its rows. Nothing here gains the eight points that are missing.
 
 # %% [markdown]
 # ## One step beyond: orbit statistics of image patches
@@ -681,6 +681,7 @@ if not run.quick:
 # %% [markdown]
 # **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
 # second layer; images transformed in place of templates; translations in pixels, a unit that the
-# paper does not give (notebook `local_group` tries others). What is missing is missing before any
-# group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without random
-# features, stayed below the number printed for 10,000 of them, at every usual normalisation.
+# paper does not give (notebook `local_group` tries others). The gap to the paper is there before
+# any group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without
+# random features, stayed below the number printed for 10,000 of them, at every usual
+# normalisation.

@@ -112,7 +112,8 @@ worst = pd.DataFrame(rows).groupby("group and density", sort=False).max()
 run.table(
     worst.map("{:.1e}".format),
     "embedding",
-    caption="Largest difference between the inner product of embeddings and the double average (3).",
+    caption="Largest difference between the inner product of embeddings and the double average "
+    "(3).",
 )
 run.claim("raj2017/eq3-embedding", difference=np.array(differences), tolerance=1e-10)
 
@@ -166,8 +167,10 @@ ax.legend()
 run.figure(
     fig,
     "limits",
-    alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel from the base kernel falls, the change under rotation grows from near zero to a plateau.",
-    caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for locality, continuously.",
+    alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel "
+    "from the base kernel falls, the change under rotation grows from near zero to a plateau.",
+    caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for "
+    "locality, continuously.",
 )
 run.claim(
     "raj2017/eq3-limits",
@@ -248,7 +251,8 @@ fig.suptitle("" if stand_in is None else f"data: {stand_in}", fontsize=9)
 run.figure(
     fig,
     "six_nine",
-    alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the global one is at 50 per cent for a six against the same six upside down.",
+    alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the "
+    "global one is at 50 per cent for a six against the same six upside down.",
     caption=f"Error bars: two standard errors over {len(scores)} draws. κ = 0, 0.2, 2.",
 )
 names = {
@@ -269,7 +273,8 @@ run.claim(
     paired=True,
     data=stand_in,
     note="the global kernel is at chance on a digit and its turned copy, which share an orbit; "
-    f"real sixes and nines it still tells apart in {100 * scores['six or nine', 'global'].mean():.1f} "
+    f"real sixes and nines it still tells apart in "
+    f"{100 * scores['six or nine', 'global'].mean():.1f} "
     "% of the cases, because they are not turned copies of each other",
 )
 

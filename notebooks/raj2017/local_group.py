@@ -86,7 +86,8 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged
 # over elements of the group,
 #
-# $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr), \qquad g_i \sim q,$$
+# $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr),
+# \qquad g_i \sim q,$$
 #
 # with fewer templates and images than there, and the bandwidth of the median heuristic throughout.
 # The features go to ridge regression, with the best of six penalties.
@@ -245,7 +246,7 @@ for ax, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     ax.set_xticks(shown, [f"{value:.2g}" for value in shown])
     ax.minorticks_off()
 panels[0].set_ylabel("held-out accuracy (%)")
-panels[0].legend()
+fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
     fig,
     "widths",

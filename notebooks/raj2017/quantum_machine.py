@@ -78,9 +78,9 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 # - Every row of the table is a Gram matrix and ridge regression on it.
 # - For each test fold, all parameters of a row are chosen together by the mean absolute error over
 #   the other four folds, each predicted by a model that saw neither it nor the test fold, on 860
-#   molecules of every fold. (A root mean square would choose for methane, as we shall see.)
-#   `invariance choose` did that, with templates of seed 0, and wrote it down; no choice for a fold
-#   used an energy of that fold.
+#   molecules of every fold. (With a root mean square, methane alone would decide, as we shall see.)
+#   `invariance choose` did that, with templates of seed 0, and recorded the choices; none of them
+#   used an energy of the test fold.
 # - Measured at full size with the templates, numberings and landmarks of another seed.
 
 
@@ -170,7 +170,7 @@ run.figure(
 # $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean of the diagonal, and the
 # errors from which every parameter is chosen. This $\alpha$ is the noise of a
 # Gaussian process: it need not change with the number of molecules. A model that saw neither fold
-# $a$ nor fold $b$ serves twice: its error on $b$ speaks for the choice for $a$, and the other way
+# $a$ nor fold $b$ is used twice: its error on $b$ counts in the choice for $a$, and the other way
 # round.
 
 
@@ -388,9 +388,10 @@ def nystrom_features(square, rows):
 # $\psi$ for averaged ones it is
 # $\tfrac12(\langle\phi,\psi'\rangle + \langle\psi,\phi'\rangle)
 # = \tfrac14(\langle S,S'\rangle - \langle D,D'\rangle)$ with $S=\phi+\psi$ and $D=\phi-\psi$: a
-# difference, not positive semi-definite. A ridge that makes up for that would drown the energies.
-# We replace negative eigenvalues of the training molecules' matrix by their absolute values and
-# extend that to the test molecules (`SpectrumRepair`). Setting them to zero instead forgets
+# difference, not positive semi-definite. A ridge large enough to make up for that would hide the
+# energies. We replace negative eigenvalues of the training molecules' matrix by their absolute
+# values and extend that to the test molecules (`SpectrumRepair`). Setting them to zero instead
+# forgets
 # $D$, and the row would be that of sorted matrices.
 #
 # *GICDF* are the histogram features of Mroueh et al. (2015) on the same numberings: 25 bins each
@@ -702,7 +703,7 @@ run.table(
 # ## One molecule
 #
 # Methane is alone among the 7,165 molecules: five atoms, one of them heavy. When its fold is tested
-# every model must guess far outside of what it has seen, and a root mean square does not forgive.
+# every model must extrapolate, and a root mean square weighs one large error heavily.
 
 # %%
 atoms = (np.diagonal(molecules().data, axis1=1, axis2=2)[FOLDS] > 0).sum(axis=2)
@@ -808,7 +809,7 @@ if stand_in is None:
 #   training molecules, or 10,000 renumbered ones for local features.
 # - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours
 #   is by mean absolute error and on a fifth of the molecules. With a root mean square, methane
-#   would choose for the four folds in whose training set it is.
+#   alone would decide the choice for the four folds in whose training set it is.
 # - The Laplacian kernel of sorted matrices, the last row of the table, needs no invariance beyond
 #   sorting and errs far less than every Gaussian row. On this task the kernel's shape is worth more
 #   than averaging; `beyond/qm7` goes on from there.

@@ -82,8 +82,8 @@ def clocked(works, rounds=SETTINGS["rounds"]):
 # ## Linear in r, and templates transformed once
 #
 # Permutations of 64 coordinates, whose action copies numbers and for which there is no fast
-# implementation: what is timed is the construction itself. A counter inside the action says how many
-# vectors it had to move.
+# implementation: what is timed is the construction itself. A counter inside the action says how
+# many vectors it had to move.
 
 
 # %%

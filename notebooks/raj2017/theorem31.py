@@ -245,11 +245,11 @@ run.table(
     caption=f"The bound at the sample sizes that its proof asks for, {trials} trials each.",
 )
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail. It holds with much room: union bounds
-# over a cover are generous. The proof's steps for one pair are not: Hoeffding's inequality over
-# templates, $2 e^{-s \varepsilon^2 / 8}$, and the bounded-difference inequality over group
-# samples, $2 e^{-r \varepsilon^2 / 2}$. Solved for the error that one draw in twenty exceeds, and put
-# to the test at every size above, for the pair that is worst in it:
+# The kernel lies in $[0, 1]$, so a bound below one can fail. It holds with room to spare: union
+# bounds over a cover are generous. The proof's steps for one pair are not: Hoeffding's inequality
+# over templates, $2 e^{-s \varepsilon^2 / 8}$, and the bounded-difference inequality over group
+# samples, $2 e^{-r \varepsilon^2 / 2}$. Solved for the error that one draw in twenty exceeds, and
+# put to the test at every size above, for the pair that is worst in it:
 
 # %%
 level = 0.05

@@ -15,10 +15,11 @@
 #
 # The smallest example in which every object of the paper can be written down. The manifold is the
 # circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by $\sqrt2 \cos mx$ and
-# $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is cyclic,
-# so one generator, and one constraint per eigenspace, is enough:
+# $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is
+# cyclic, so one generator, and one constraint per eigenspace, is enough:
 #
-# $$D^{(m)}(g_0) = \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix},
+# $$D^{(m)}(g_0)
+# = \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix},
 # \qquad \theta = \frac{2\pi m}{k}, \qquad D^{(m)}(g_0) f_m = f_m .$$
 #
 # A plane rotation fixes nothing but the origin unless it is the identity. So $f_m = 0$ unless $k$
@@ -117,7 +118,7 @@ run.claim(
     tolerance=1e-10,
     note="D(g) against the plane rotation, dimensions of the invariants against divisibility, and "
     "the projection against striking out frequencies; every group has one generator, hence one "
-    "constraint an eigenspace",
+    "constraint per eigenspace",
 )
 
 # %% [markdown]

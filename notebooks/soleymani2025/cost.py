@@ -62,9 +62,9 @@ from invariance.theory import soleymani2025 as theory
 run = Run("soleymani2025/cost", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
-        "rounds": 3,
+        "rounds": 2,
         "degree": 6,
-        "samples": (10_000, 30_000, 60_000),
+        "samples": (8_000, 20_000, 40_000),
         "generators": (8, 16, 32),
         "dimensions": (12, 18, 26),
         "averaging": (8, 16, 32),

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   invariance:
-#     alone: true
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:
@@ -359,15 +357,15 @@ run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8
 
 # %% [markdown]
 # All agree to rounding (the interior-point solver to its own accuracy), on every case of the table
-# and on random finite groups. What differs is the price.
+# and on random finite groups. They differ in cost.
 #
-# ## What structure buys
+# ## What structure saves
 #
 # The symmetric group $S_d$ on the sphere, harmonic polynomials up to degree 4. On 12 variables
 # there are 1,365 monomials of degree 4 alone. The components take milliseconds. The quadratic
-# program is a good solver's tenth of a second, because $D^\lambda(g)$ is handed over sparse. The
-# closed form as printed inverts dense matrices of the size of an eigenspace, and listing the group
-# ends at $8!$.
+# program takes a good solver a tenth of a second, because $D^\lambda(g)$ is passed as a sparse
+# matrix. The closed form as printed inverts dense matrices of the size of an eigenspace, and
+# listing the group ends at $8!$.
 
 # %%
 DIMENSIONS = SETTINGS["dimensions"]
@@ -436,9 +434,9 @@ basis, group = Sphere(12, degree=4), Permutations(12)
 coefficients = run.rng.standard_normal(basis.n_functions_)
 spent = []
 for _ in range(20):
-    start = time.perf_counter()
+    start = time.process_time()
     projected = project(coefficients, basis, group)
-    spent.append(time.perf_counter() - start)
+    spent.append(time.process_time() - start)
 run.timing("S_12, degrees 0 to 4 (1,365 monomials of degree 4), median", np.median(spent))
 print(f"S_12 on 1,365 monomials of degree 4 and all lower ones: {1e3 * np.median(spent):.1f} ms")
 

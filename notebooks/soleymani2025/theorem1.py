@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   invariance:
-#     alone: true
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:

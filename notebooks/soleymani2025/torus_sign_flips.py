@@ -71,14 +71,14 @@ run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "seeds": range(1, 3),
-        "samples": 250,
+        "samples": 150,
         "highest": 4,
         "degrees": 5,
         "sparse degrees": [4],
         "lasso degrees": [],
         "noises": [0.0],
         "etas": [0.05, 0.1, 0.25, 1.0],
-        "sizes": [125, 250],
+        "sizes": [100, 150],
         "few": 2,
         "n": 150,
         "case": 1,
@@ -342,7 +342,7 @@ left.set(
 right.set(
     xscale="log",
     xlabel="invariant eigenfunctions kept, D",
-    title=f"At D = {invariant_counts[used[-1]]} the published mean errs "
+    title=f"At D = {invariant_counts[used[-1]]} the mean errs "
     f"{last['spec-avg'] / last['spec-avg-ridge']:.0f} times as much as ridge",
 )
 left.legend()
@@ -588,10 +588,9 @@ for axis, n in zip(axes, SIZES[-2:], strict=True):
         xscale="log",
         yscale="log",
         xlabel=r"bandwidth parameter $\eta$",
-        title=f"n = {n}: Spec-Avg errs {part.ratio.min():.1f} to {part.ratio.max():.0f} times "
-        r"as much as KRR, $\lambda = 50$",
+        title=f"n = {n}: {part.ratio.min():.1f} to {part.ratio.max():.0f} times the error "
+        r"of KRR, $\lambda = 50$",
     )
-    axis.title.set_fontsize(10)
 for axis in axes:  # once all limits are known
     label_ends(axis, room=0.6)
 axes[0].set_ylabel("mean squared test error")

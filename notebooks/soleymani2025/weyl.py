@@ -62,12 +62,12 @@ run = Run("soleymani2025/weyl", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "shrink": 10.0,
-        "levels": 1,
+        "levels": 2,
         "degree": 8,
     },
     "full": {
         "shrink": 1.0,
-        "levels": 4,
+        "levels": 16,
         "degree": 14,
     },
 }[profile]
@@ -253,13 +253,13 @@ icosahedral = OrthogonalMatrices(
 levels = SETTINGS["levels"]
 CASES = {
     "circle, rotations by 2 pi / 7": (Circle(degree=700), TorusTranslations([7], period=2 * np.pi)),
-    "torus 2, translations 3 x 2": (Torus(2, degree=20_000 * levels), TorusTranslations([3, 2])),
-    "torus 2, sign flips": (Torus(2, degree=20_000 * levels), SignFlips(2)),
-    "torus 3, S_3": (Torus(3, degree=8_000 * levels), Permutations(3)),
-    "sphere 2, S_3": (Sphere(3, degree=400 * levels), Permutations(3)),
-    "sphere 2, icosahedral group": (Sphere(3, degree=400 * levels), icosahedral),
-    "sphere 2, signed permutations": (Sphere(3, degree=400 * levels), SignedPermutations(3)),
-    "sphere 3, signed permutations": (Sphere(4, degree=200 * levels), SignedPermutations(4)),
+    "torus 2, translations 3 x 2": (Torus(2, degree=5_000 * levels), TorusTranslations([3, 2])),
+    "torus 2, sign flips": (Torus(2, degree=5_000 * levels), SignFlips(2)),
+    "torus 3, S_3": (Torus(3, degree=2_000 * levels), Permutations(3)),
+    "sphere 2, S_3": (Sphere(3, degree=100 * levels), Permutations(3)),
+    "sphere 2, icosahedral group": (Sphere(3, degree=100 * levels), icosahedral),
+    "sphere 2, signed permutations": (Sphere(3, degree=100 * levels), SignedPermutations(3)),
+    "sphere 3, signed permutations": (Sphere(4, degree=50 * levels), SignedPermutations(4)),
 }
 WITHOUT_MIRRORS = [name for name in CASES if "rotations" in name or "translations" in name]
 WITHOUT_MIRRORS.append("sphere 2, icosahedral group")
@@ -292,7 +292,8 @@ for axis, mirrors in zip(axes, (False, True), strict=True):
     axis.axhline(1, color=colour("bound"), label="stated limit")
     axis.set(
         xlabel=r"eigenvalue $\lambda$",
-        title=f"With{'' if mirrors else 'out'} reflections: within {off:.1%} of the limit at the end",
+        title=f"With{'' if mirrors else 'out'} reflections: within {off:.1%} of the limit at "
+        f"the end",
     )
     axis.legend(fontsize=8)
 axes[0].set_ylabel(r"$|G| \times$ invariant share")
@@ -334,9 +335,9 @@ run.claim(
 )
 
 # %% [markdown]
-# ## Do the traces tell the truth?
+# ## Are the traces right?
 #
-# The characters know nothing of the projection. On eigenspaces small enough to build, their count
+# The characters do not use the projection. On eigenspaces small enough to build, their count
 # must equal the dimension that the generators' null space has.
 
 # %%

@@ -9,6 +9,7 @@ from scipy import ndimage
 
 from invariance.datasets import (
     Dataset,
+    deform_images,
     load_digits_images,
     make_molecules,
     make_rotated_mnist,
@@ -121,6 +122,34 @@ def test_rotated_digits_on_a_canvas():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(*blobs())
+
+
+def test_deformed_images_are_as_far_from_the_original_as_stated():
+    """Places as images: they show from where each value came, in pixels."""
+    places = np.indices((40, 40)).astype(float)
+    inner = np.s_[:, 12:28, 12:28]
+    many = np.repeat(places, 300, axis=0)
+    shifted = deform_images(many, linear=0, bend=0, shift=0.7, random_state=1)
+    moved = (shifted - many)[inner]
+    assert np.ptp(moved, axis=(1, 2)).max() < 1e-9  # a shift is the same everywhere
+    assert moved[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
+    bent = deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
+    assert np.sqrt(np.mean(bent[inner] ** 2)) == pytest.approx(0.6, rel=0.1)
+    assert np.abs(np.diff(bent[inner], axis=2)).max() < 1  # smooth: no place passes another
+    middle = np.hypot(*(places - 19.5))[None, 12:28, 12:28]
+    linear = deform_images(many, linear=0.05, bend=0, shift=0, random_state=1) - many
+    assert np.mean(linear[inner] ** 2) == pytest.approx(0.05**2 * np.mean(middle**2), rel=0.2)
+
+
+def test_images_that_are_not_deformed_stay_as_they_are():
+    images = np.random.default_rng(0).random((3, 12, 9)).astype(np.float32)
+    same = deform_images(images, linear=0, shift=0, bend=0, random_state=0)
+    assert same.dtype == np.float32
+    np.testing.assert_allclose(same, images, atol=1e-6)
+    one, two = (deform_images(images, random_state=5) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    with pytest.raises(ParameterError, match="an array of 3 axes"):
+        deform_images(images[0])
 
 
 def test_vowels_are_told_apart_by_their_formants():

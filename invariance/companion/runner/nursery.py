@@ -152,6 +152,7 @@ def _import_everything() -> None:
     ):  # fmt: skip
         importlib.import_module(name)
     read_all()
+    sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 
 
 def _place_of_mark() -> int:

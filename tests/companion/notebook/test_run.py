@@ -220,6 +220,53 @@ def test_cache_follows_arguments_helpers_and_constants(project, monkeypatch):
     assert cached(3) == 6 and computed() == 4
 
 
+def test_a_cached_function_may_call_another(project, monkeypatch):
+    """The key follows the inner one's helpers, and nothing of the run that it is cached by."""
+    calls = project.root / "calls"
+    calls.touch()
+
+    def both(run):
+        @run.cache
+        def inner(x):
+            return _helper(x)
+
+        @run.cache
+        def outer(x):
+            calls.open("a").write("x")
+            return inner(x) + 1
+
+        return outer(3)
+
+    run = Run("p/a")
+    assert both(run) == 7 and calls.read_text() == "x"
+    run.timing("any", 1.0)
+    assert both(run) == both(Run("p/a")) == 7 and calls.read_text() == "x"
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    assert both(run) == 16 and calls.read_text() == "xx"
+
+
+def test_a_class_of_a_cell_is_followed_through_its_methods(project):
+    """Python does not find the source of a class whose module has no file, as in a kernel."""
+    run = Run("p/a")
+
+    def with_factor(factor):
+        name = "__main__"  # its functions' sources are those below
+        Scaled = type("Scaled", (), {"factor": factor, "__call__": _scaled, "__module__": name})
+
+        def slow(x):
+            return Scaled()(x)
+
+        slow.__module__ = name
+        return run.cache(slow)
+
+    assert [with_factor(factor)(3) for factor in (2, 2, 5)] == [6, 6, 15]
+    assert len(_kept(project)) == 2
+
+
+def _scaled(self, x):
+    return self.factor * x
+
+
 def test_results_tell_what_earlier_runs_computed(project):
     """Seconds of kept results count once, and only where an earlier run computed them."""
 

@@ -211,6 +211,8 @@ def on_cpu(X: Any) -> bool:
 
 def like(A: NDArray, X: Any) -> Any:
     """A NumPy array in the library, on the device and in the precision of X."""
+    if not is_foreign(X):
+        return A.astype(X.dtype, copy=False)
     compat = _compat()
     xp = compat.array_namespace(X)
     A = np.ascontiguousarray(A, dtype=np.float32 if X.dtype == xp.float32 else np.float64)

@@ -8,19 +8,28 @@ parameters must agree, the class checks itself and reports as a `ParameterError`
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field  # noqa: F401, for an example
+from functools import cache, wraps
+from math import isfinite
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
+from typing import (
+    Annotated,  # noqa: F401, for an example
+    Any,
+    ClassVar,
+    ParamSpec,
+    TypeVar,
+    dataclass_transform,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BLOCK_BYTES",
     "Array",
     "Each",
     "Flag",
@@ -41,295 +50,16 @@ __all__ = [
     "check_parameters",
     "check_values",
     "short",
+    "stores_parameters",
 ]
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+_Class = TypeVar("_Class", bound=type)
 
 
 class ParameterError(ValueError, TypeError):
     """A parameter that is not what it may be; the message names it, its value and the remedy."""
-
-
-class Kind(ABC):
-    """A set of values that a parameter may take; ``a | b`` is either."""
-
-    @abstractmethod
-    def accepts(self, value: Any) -> bool:
-        """Whether the value belongs to the kind."""
-
-    @property
-    @abstractmethod
-    def words(self) -> str:
-        """What the values are, for messages: "a whole number >= 1"."""
-
-    def __or__(self, other: Kind | None) -> Kind:
-        return _Either((self, _Nothing() if other is None else other))
-
-    def __ror__(self, other: None) -> Kind:
-        return _Either((_Nothing(), self))
-
-
-@dataclass(frozen=True)
-class _Nothing(Kind):
-    words = "None"
-
-    def accepts(self, value: Any) -> bool:
-        return value is None
-
-
-@dataclass(frozen=True)
-class _Either(Kind):
-    kinds: tuple[Kind, ...]
-
-    def accepts(self, value: Any) -> bool:
-        return any(kind.accepts(value) for kind in self.kinds)
-
-    @property
-    def words(self) -> str:
-        return " or ".join(kind.words for kind in self.kinds)
-
-
-@dataclass(frozen=True)
-class Whole(Kind):
-    """Whole numbers in [least, most]; True and 3.0 are none.
-
-    Without ``most`` they are below 2**31, as counts and sizes are.
-
-    >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
-    (True, False, False, False)
-    """
-
-    least: int | None = None
-    most: int | None = None
-
-    def accepts(self, value: Any) -> bool:
-        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-            return False
-        most = 2**31 - 1 if self.most is None else self.most
-        return _inside(int(value), self.least, most)
-
-    @property
-    def words(self) -> str:
-        bounded = self.most is not None and self.most < 2**62  # beyond, a bound tells nobody much
-        return "a whole number" + _range(self.least, self.most if bounded else None)
-
-
-@dataclass(frozen=True)
-class Number(Kind):
-    """Finite real numbers in [least, most]; ``above`` and ``below`` leave out the end itself.
-
-    Magnitudes reach 1e150, so that a product with data overflows no earlier than the data do,
-    and those of whole numbers 2**53, beyond which NumPy makes objects of them or of their squares,
-    unless ``most`` allows more. What lies above zero does so by 1e-300, to be divided by.
-
-    >>> Number(above=0).accepts(0.5), Number(above=0).accepts(0), Number().accepts(float("inf"))
-    (True, False, False)
-    >>> Number().accepts(10**30), Number().accepts(1e30), Number().accepts(1e160)
-    (False, True, False)
-    """
-
-    least: float | None = None
-    most: float | None = None
-    above: float | None = None
-    below: float | None = None
-
-    def accepts(self, value: Any) -> bool:
-        if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-            return False
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number of hundreds of digits
-            return False
-        if (self.most is None and _beyond(value)) or (self.above == 0 and number < 1e-300):
-            return False
-        return bool(np.isfinite(number)) and _inside(
-            number, self.least, self.most, self.above, self.below
-        )
-
-    @property
-    def words(self) -> str:
-        most = None if self.most == 1e308 else self.most  # any float
-        return "a finite number" + _range(self.least, most, self.above, self.below)
-
-
-def _beyond(value: Real) -> bool:
-    """Whether a number is too large to compute with."""
-    return abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(float(value)) > 1e150
-
-
-def Positive() -> Number:
-    """Finite numbers > 0."""
-    return Number(above=0)
-
-
-@dataclass(frozen=True, init=False)
-class OneOf(Kind):
-    """One of some strings or whole numbers.
-
-    >>> OneOf("cos", "sin").words
-    "'cos' or 'sin'"
-    """
-
-    values: tuple[str | int, ...]
-
-    def __init__(self, *values: str | int):
-        object.__setattr__(self, "values", values)
-
-    def accepts(self, value: Any) -> bool:
-        plain = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
-        return plain and value in self.values
-
-    @property
-    def words(self) -> str:
-        *most, last = (repr(value) for value in self.values)
-        return f"{', '.join(most)} or {last}" if most else last
-
-
-@dataclass(frozen=True)
-class Flag(Kind):
-    """True or False."""
-
-    words = "True or False"
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, (bool, np.bool_))
-
-
-@dataclass(frozen=True)
-class Text(Kind):
-    """Any string."""
-
-    words = "a string"
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, str)
-
-
-@dataclass(frozen=True)
-class Seed(Kind):
-    """What scikit-learn's ``check_random_state`` takes; ``fixed`` leaves whole numbers only.
-
-    An object that draws anew at every call needs a fixed seed, or it would be a different one at
-    fit and at prediction.
-    """
-
-    fixed: bool = False
-
-    def accepts(self, value: Any) -> bool:
-        if Whole(0, 2**32 - 1).accepts(value):
-            return True
-        return not self.fixed and (value is None or isinstance(value, np.random.RandomState))
-
-    @property
-    def words(self) -> str:
-        whole = "a whole number from 0 to 2**32 - 1"
-        return whole if self.fixed else f"{whole}, a numpy.random.RandomState or None"
-
-
-@dataclass(frozen=True)
-class Shape(Kind):
-    """Tuples (or lists, or arrays) of ``lengths`` whole numbers >= 1, such as image shapes.
-
-    >>> Shape(2, 3).accepts((28, 28)), Shape(2, 3).accepts((28,)), Shape(2).accepts((0, 3))
-    (True, False, False)
-    """
-
-    lengths: tuple[int, ...]
-
-    def __init__(self, *lengths: int):
-        object.__setattr__(self, "lengths", lengths)
-
-    def accepts(self, value: Any) -> bool:
-        if not isinstance(value, (tuple, list, np.ndarray)) or np.ndim(value) != 1:
-            return False
-        return len(value) in self.lengths and all(Whole(1).accepts(side) for side in value)
-
-    @property
-    def words(self) -> str:
-        return f"a tuple of {' or '.join(map(str, self.lengths))} whole numbers >= 1"
-
-
-@dataclass(frozen=True)
-class Array(Kind):
-    """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
-
-    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``, and their
-    magnitudes below 1e150 unless ``most`` allows more.
-    """
-
-    ndim: int | None = None
-    whole: bool = False
-    least: float | None = None
-    above: float | None = None
-    empty: bool = False
-    most: float | None = None
-
-    def accepts(self, value: Any) -> bool:
-        if isinstance(value, (str, bytes, type)) or value is None or callable(value):
-            return False
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError):
-            return False
-        if array.dtype.kind not in ("iu" if self.whole else "iuf"):
-            return False
-        if (self.ndim is not None and array.ndim != self.ndim) or (
-            array.size == 0 and not self.empty
-        ):
-            return False
-        return bool(
-            np.isfinite(array).all()
-            and (self.least is None or (array >= self.least).all())
-            and (self.above is None or (array > self.above).all())
-            and (
-                array <= self.most if self.most is not None else np.abs(array) <= np.float64(1e150)
-            ).all()
-        )
-
-    @property
-    def words(self) -> str:
-        what = "whole numbers" if self.whole else "finite numbers"
-        axes = {None: "an array", 0: "a number", 1: "a sequence"}.get(
-            self.ndim, f"an array of {self.ndim} axes"
-        )
-        some = "" if self.empty else ", at least one"
-        return f"{axes} of {what}{_range(self.least, self.most, self.above)}{some}"
-
-
-class Has(Kind):
-    """Objects (no classes) with some methods or attributes; ``words`` says what they are.
-
-    >>> Has("a kernel, such as Gaussian(0.1)", "diag").accepts(dict)
-    False
-    """
-
-    words = ""
-
-    def __init__(self, words: str, *names: str):
-        self.words = words
-        self.names = names
-
-    def accepts(self, value: Any) -> bool:
-        return not isinstance(value, type) and all(hasattr(value, name) for name in self.names)
-
-
-class Each(Kind):
-    """Sequences of at least one object, each of one kind.
-
-    >>> Each(Positive()).accepts([0.1, 2]), Each(Positive()).accepts([])
-    (True, False)
-    """
-
-    words = ""
-
-    def __init__(self, kind: Kind):
-        self.kind = kind
-        self.words = f"a sequence, at least one, each {kind.words}"
-
-    def accepts(self, value: Any) -> bool:
-        known = isinstance(value, (list, tuple))
-        return known and bool(value) and all(map(self.kind.accepts, value))
 
 
 def _inside(
@@ -356,6 +86,215 @@ def _range(
         if end is not None
     ]
     return " " + " and ".join(parts) if parts else ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A set of values that a parameter may take; ``a | b`` is either.
+
+    Attributes
+    ----------
+    words : str
+        What the values are, for messages: "a whole number >= 1".
+    accepts : callable
+        Whether a value belongs to the kind.
+    """
+
+    words: str
+    accepts: Callable[[Any], bool]
+
+    def __or__(self, other: Kind | None) -> Kind:
+        two = _NOTHING if other is None else other
+        either = f"{self.words} or {two.words}"
+        return Kind(either, lambda value: self.accepts(value) or two.accepts(value))
+
+    def __ror__(self, other: None) -> Kind:
+        return _NOTHING | self
+
+
+_NOTHING = Kind("None", lambda value: value is None)
+
+
+def Whole(least: int | None = None, most: int | None = None) -> Kind:
+    """Whole numbers in [least, most]; True and 3.0 are none.
+
+    Without ``most`` they are below 2**31, as counts and sizes are.
+
+    >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
+    (True, False, False, False)
+    """
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
+            return False
+        return _inside(int(value), least, 2**31 - 1 if most is None else most)
+
+    bounded = most is not None and most < 2**62  # beyond, a bound tells nobody much
+    return Kind("a whole number" + _range(least, most if bounded else None), accepts)
+
+
+def Number(
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> Kind:
+    """Finite real numbers in [least, most]; ``above`` and ``below`` leave out the end itself.
+
+    Magnitudes reach 1e150, so that a product with data overflows no earlier than the data do,
+    and those of whole numbers 2**53, beyond which NumPy makes objects of them or of their squares,
+    unless ``most`` allows more. What lies above zero does so by 1e-300, to be divided by.
+
+    >>> Number(above=0).accepts(0.5), Number(above=0).accepts(0), Number().accepts(float("inf"))
+    (True, False, False)
+    >>> Number().accepts(10**30), Number().accepts(1e30), Number().accepts(1e160)
+    (False, True, False)
+    """
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+            return False
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            return False
+        beyond = abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(number) > 1e150
+        if (most is None and beyond) or (above == 0 and number < 1e-300):
+            return False
+        return isfinite(number) and _inside(number, least, most, above, below)
+
+    shown = None if most == 1e308 else most  # any float
+    return Kind("a finite number" + _range(least, shown, above, below), accepts)
+
+
+def Positive() -> Kind:
+    """Finite numbers > 0."""
+    return Number(above=0)
+
+
+def OneOf(*values: str | int) -> Kind:
+    """One of some strings or whole numbers.
+
+    >>> OneOf("cos", "sin").words
+    "'cos' or 'sin'"
+    """
+
+    def accepts(value: Any) -> bool:
+        plain = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
+        return plain and value in values
+
+    *most, last = map(repr, values)
+    return Kind(f"{', '.join(most)} or {last}" if most else last, accepts)
+
+
+def Flag() -> Kind:
+    """True or False."""
+    return Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+
+
+def Text() -> Kind:
+    """Any string."""
+    return Kind("a string", lambda value: isinstance(value, str))
+
+
+def Seed(*, fixed: bool = False) -> Kind:
+    """What scikit-learn's ``check_random_state`` takes; ``fixed`` leaves whole numbers only.
+
+    An object that draws anew at every call needs a fixed seed, or it would be a different one at
+    fit and at prediction.
+    """
+    whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts)
+    if fixed:
+        return whole
+    others = Kind(
+        "a numpy.random.RandomState or None",
+        lambda value: value is None or isinstance(value, np.random.RandomState),
+    )
+    return Kind(f"{whole.words}, {others.words}", (whole | others).accepts)
+
+
+def Shape(*lengths: int) -> Kind:
+    """Tuples (or lists, or arrays) of ``lengths`` whole numbers >= 1, such as image shapes.
+
+    >>> Shape(2, 3).accepts((28, 28)), Shape(2, 3).accepts((28,)), Shape(2).accepts((0, 3))
+    (True, False, False)
+    """
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, (tuple, list, np.ndarray)) or np.ndim(value) != 1:
+            return False
+        return len(value) in lengths and all(map(Whole(1).accepts, value))
+
+    return Kind(f"a tuple of {' or '.join(map(str, lengths))} whole numbers >= 1", accepts)
+
+
+def Array(
+    ndim: int | None = None,
+    whole: bool = False,
+    least: float | None = None,
+    above: float | None = None,
+    empty: bool = False,
+    most: float | None = None,
+) -> Kind:
+    """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
+
+    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``, and their
+    magnitudes below 1e150 unless ``most`` allows more.
+    """
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, (str, bytes, type)) or value is None or callable(value):
+            return False
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError):
+            return False
+        if array.dtype.kind not in ("iu" if whole else "iuf") or (array.size == 0 and not empty):
+            return False
+        if ndim is not None and array.ndim != ndim:
+            return False
+        return bool(
+            np.isfinite(array).all()
+            and (least is None or (array >= least).all())
+            and (above is None or (array > above).all())
+            and (array <= most if most is not None else np.abs(array) <= np.float64(1e150)).all()
+        )
+
+    axes = {None: "an array", 0: "a number", 1: "a sequence"}.get(ndim, f"an array of {ndim} axes")
+    what = "whole numbers" if whole else "finite numbers"
+    some = "" if empty else ", at least one"
+    return Kind(f"{axes} of {what}{_range(least, most, above)}{some}", accepts)
+
+
+def Has(words: str, *names: str) -> Kind:
+    """Objects (no classes) with some methods or attributes; ``words`` says what they are.
+
+    >>> Has("a kernel, such as Gaussian(0.1)", "diag").accepts(dict)
+    False
+    """
+
+    def accepts(value: Any) -> bool:
+        return not isinstance(value, type) and all(hasattr(value, name) for name in names)
+
+    return Kind(words, accepts)
+
+
+def Each(kind: Kind) -> Kind:
+    """Sequences of at least one object, each of one kind.
+
+    >>> Each(Positive()).accepts([0.1, 2]), Each(Positive()).accepts([])
+    (True, False)
+    """
+
+    def accepts(value: Any) -> bool:
+        known = isinstance(value, (list, tuple))
+        return known and bool(value) and all(map(kind.accepts, value))
+
+    return Kind(f"a sequence, at least one, each {kind.words}", accepts)
+
+
+#: What may be given for a parameter ``block_bytes``.
+BLOCK_BYTES = Whole(1, 2**63 - 1) | None
 
 
 def short(value: Any, length: int = 100) -> str:
@@ -436,23 +375,61 @@ def arguments(
     return decorate
 
 
-def check_parameters(estimator: Any, names: Iterable[str] | None = None) -> None:
+def check_parameters(estimator: Any) -> None:
     """Refuse parameters of an object that are not of the kinds its class declares.
 
     Parameters
     ----------
     estimator : object
-        Its class has ``_parameters``, a mapping from names to kinds; those of base classes count
-        for the parameters that it does not name itself.
-    names : iterable of str or None
-        Only these parameters.
+        Its class has ``_parameters``, a mapping from names to kinds (see `stores_parameters`);
+        those of base classes count for the parameters that it does not name itself.
     """
+    cls: Any = type(estimator)
+    kinds = _kinds_of(cls)
+    check_values(cls.__name__, kinds, {name: getattr(estimator, name) for name in kinds})
+
+
+@cache
+def _kinds_of(cls: Any) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
-    for cls in reversed(type(estimator).__mro__):
-        kinds |= vars(cls).get("_parameters", {})
-    wanted = kinds if names is None else names
-    values = {name: getattr(estimator, name) for name in wanted if name in kinds}
-    check_values(type(estimator).__name__, kinds, values)
+    for base in reversed(cls.__mro__):
+        kinds |= vars(base).get("_parameters", {})
+    return kinds
+
+
+@dataclass_transform(field_specifiers=(field,))
+def stores_parameters(cls: _Class) -> _Class:
+    """A class decorator: the constructor stores the annotated fields, which may name their kinds.
+
+    What comes after ``_: KW_ONLY`` is for keywords alone. Fields of a base class that is decorated
+    so come first. The kinds make ``_parameters``.
+
+    >>> @stores_parameters
+    ... class Ball:
+    ...     n_features: int
+    ...     _: KW_ONLY
+    ...     radius: Annotated[float, Positive()] = 1.0
+    >>> check_parameters(Ball(3, radius=-1.0))
+    Traceback (most recent call last):
+    invariance.parameters.ParameterError: Ball needs radius to be a finite number > 0, got -1.0
+    """
+    hints: dict[str, Any] = inspect.get_annotations(cls, eval_str=True)
+    own = [n for n in hints if n != "_" and getattr(hints[n], "__origin__", None) is not ClassVar]
+    for name in own:
+        if name not in vars(cls):  # an attribute of a base class is no default
+            setattr(cls, name, field())
+    kinds = {n: hints[n].__metadata__[0] for n in own if hasattr(hints[n], "__metadata__")}
+    made: Any = dataclass(eq=False, repr=False)(cls)
+    made._parameters = vars(cls).get("_parameters", {}) | kinds
+    for name in own:
+        if isinstance(getattr(cls, name, None), property):  # what the base class computes
+            setattr(cls, name, None)
+    signature = made.__init__.__annotations__
+    for name, written in signature.items():  # where the type alone is shown
+        if isinstance(written, str) and written.startswith("Annotated["):
+            expression: Any = ast.parse(written, mode="eval").body
+            signature[name] = ast.unparse(expression.slice.elts[0])
+    return made  # type: ignore[no-any-return]
 
 
 def check_memory(owner: str, n_bytes: int, **counts: object) -> None:

@@ -2,11 +2,11 @@
 
 import ast
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest", "module_digest", "package_folder"]
+__all__ = ["closure", "digest", "module_digest", "package_folder", "read_all"]
 
 
 def package_folder() -> Path:
@@ -22,11 +22,22 @@ def _file(module: str, package: Path) -> Path | None:
     return None
 
 
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Statements of a tree and what holds them: a tenth of its nodes, and every import."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, part, None)
+            waiting += inside if isinstance(inside, list) else []
+
+
 def _imported(source: str, package: Path, module: str = "") -> set[str]:
     """Modules of `package` named by the import statements of `source`, with their parents."""
     name = package.name
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -85,6 +96,16 @@ def closure(
         stat = path.stat()
         waiting |= _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
     return dict(sorted(files.items()))
+
+
+def read_all(package: Path | None = None) -> None:
+    """Read every module of the package once: later calls of `closure` here need not."""
+    package = package or package_folder()
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        stat = path.stat()
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
 
 
 def module_digest(path: Path) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 __all__ = ["PACKAGES", "architecture", "code_version", "hardware", "package_versions"]
-__all__ += ["peak_memory_mb"]
+__all__ += ["floor_s", "peak_memory_mb"]
 
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
@@ -93,6 +93,16 @@ def hardware() -> dict[str, Any]:
         "blas": architecture(),
         "blas_threads": os.environ.get("OMP_NUM_THREADS", "not pinned"),
     }
+
+
+def floor_s() -> float:
+    """Seconds of a bare matrix product for the operations that orbits have taken so far here.
+
+    They are counted before they are done (`invariance.orbits.choose.asked`): inner products over
+    orbits, not solvers of linear systems nor figures. A symmetric matrix counts whole.
+    """
+    choose = sys.modules.get("invariance.orbits.choose")  # absent where there were no orbits
+    return sum(n / choose.rate(dtype) for dtype, n in choose.asked.items()) if choose else 0.0
 
 
 def peak_memory_mb() -> dict[str, float]:

@@ -77,6 +77,10 @@ def _emnist(packed: str, sha256: str) -> DataFile:
     return DataFile(name, (Source(f"emnist/{name}.{suffix}", f"sha256:{sha256}"), whole))
 
 
+def _single(name: str, *sources: Source) -> tuple[DataFile, ...]:
+    return (DataFile(name, sources),)
+
+
 RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
 
 
@@ -111,21 +115,16 @@ CATALOGUE = {
             "cifar10",
             "CIFAR-10: 60,000 colour photographs, 32 x 32, ten classes (Krizhevsky 2009)",
             "https://www.cs.toronto.edu/~kriz/cifar.html",
-            (
-                DataFile(
-                    "cifar-10 binary version",
-                    (
-                        Source(
-                            "cifar10/cifar-10-batches-bin.tar.xz",
-                            "sha256:95db050de3a8ae691bc89254479b52da"
-                            "1d403ae77362b73b43cd60d370e1d720",
-                        ),
-                        Source(
-                            "cifar10/cifar-10-binary.tar.gz",
-                            "md5:c32a1d4ab5d03f1284b67883e8d87530",
-                            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-                        ),
-                    ),
+            _single(
+                "cifar-10 binary version",
+                Source(
+                    "cifar10/cifar-10-batches-bin.tar.xz",
+                    "sha256:95db050de3a8ae691bc89254479b52da1d403ae77362b73b43cd60d370e1d720",
+                ),
+                Source(
+                    "cifar10/cifar-10-binary.tar.gz",
+                    "md5:c32a1d4ab5d03f1284b67883e8d87530",
+                    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                 ),
             ),
         ),
@@ -133,22 +132,16 @@ CATALOGUE = {
             "qm7",
             "QM7: 7,165 molecules with atomisation energies (Blum and Reymond 2009, Rupp 2012)",
             "http://quantum-machine.org/datasets",
-            (
-                DataFile(
-                    "qm7.mat",
-                    (
-                        Source(
-                            "qm7/qm7.mat",
-                            "sha256:557f7e1f0c1949b1cfa9bc2e76debf00"
-                            "a9f6c08c0638881f0fec1e21f70e39d7",
-                        ),
-                        Source(
-                            "qm7/qm7.mat",
-                            "sha256:fd6c26c1086887310518e6a6da778253"
-                            "bc5d3ceb8166007a679a740fff9ee6ea",
-                            "http://quantum-machine.org/data/qm7.mat",
-                        ),
-                    ),
+            _single(
+                "qm7.mat",
+                Source(
+                    "qm7/qm7.mat",
+                    "sha256:557f7e1f0c1949b1cfa9bc2e76debf00a9f6c08c0638881f0fec1e21f70e39d7",
+                ),
+                Source(
+                    "qm7/qm7.mat",
+                    "sha256:fd6c26c1086887310518e6a6da778253bc5d3ceb8166007a679a740fff9ee6ea",
+                    "http://quantum-machine.org/data/qm7.mat",
                 ),
             ),
         ),
@@ -156,23 +149,18 @@ CATALOGUE = {
             "fsdd",
             "Free Spoken Digit Dataset: 3,000 recordings, six speakers, 8 kHz (CC BY-SA 4.0)",
             "https://github.com/Jakobovski/free-spoken-digit-dataset",
-            (
-                DataFile(
-                    "fsdd",
-                    (
-                        Source(
-                            "fsdd/fsdd.tar.xz",
-                            "sha256:ee8e92d2bd66fc2012836c72182ba14b"
-                            "2c68b2fbf83a43a5a5070ac980639291",
-                        ),
-                        Source(
-                            "fsdd/fsdd.tar.gz",
-                            f"content:{_FSDD_CONTENT}",
-                            "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/"
-                            "refs/tags/v1.0.10.tar.gz",
-                            content=_content_of_recordings,
-                        ),
-                    ),
+            _single(
+                "fsdd",
+                Source(
+                    "fsdd/fsdd.tar.xz",
+                    "sha256:ee8e92d2bd66fc2012836c72182ba14b2c68b2fbf83a43a5a5070ac980639291",
+                ),
+                Source(
+                    "fsdd/fsdd.tar.gz",
+                    f"content:{_FSDD_CONTENT}",
+                    "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/"
+                    "refs/tags/v1.0.10.tar.gz",
+                    content=_content_of_recordings,
                 ),
             ),
         ),
@@ -180,16 +168,11 @@ CATALOGUE = {
             "synthetic_speech",
             "1,800 digits by 90 synthetic voices (men, women, shortened vocal tracts), 8 kHz",
             "made for this project with espeak-ng; no public download",
-            (
-                DataFile(
-                    "synthetic_digits.npz",
-                    (
-                        Source(
-                            "synthetic_speech/synthetic_digits.npz",
-                            "sha256:4a787dd842778c3d725cd62b5356f53a"
-                            "25137973674825a859e9124f5f77a2db",
-                        ),
-                    ),
+            _single(
+                "synthetic_digits.npz",
+                Source(
+                    "synthetic_speech/synthetic_digits.npz",
+                    "sha256:4a787dd842778c3d725cd62b5356f53a25137973674825a859e9124f5f77a2db",
                 ),
             ),
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..extras import need
+from ..parameters import stores_parameters
 
 __all__ = ["ResidualNetwork"]
 
 
+@stores_parameters
 class ResidualNetwork(ClassifierMixin, BaseEstimator):
     """A convolutional network with residual blocks (He et al. 2016), cross-entropy, no copies.
 
@@ -46,24 +49,14 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        widths: tuple[int, ...] = (16, 32, 64, 128),
-        *,
-        learning_rate: float = 0.1,
-        epochs: int = 30,
-        batch_size: int = 32,
-        weight_decay: float = 5e-4,
-        random_state: int = 0,
-    ):
-        self.shape = shape
-        self.widths = widths
-        self.learning_rate = learning_rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.random_state = random_state
+    shape: tuple[int, int]
+    widths: tuple[int, ...] = (16, 32, 64, 128)
+    _: KW_ONLY
+    learning_rate: float = 0.1
+    epochs: int = 30
+    batch_size: int = 32
+    weight_decay: float = 5e-4
+    random_state: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> ResidualNetwork:
         """Train from random weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average
-from ..parameters import Number, ParameterError, Whole, check_values, short
+from ..parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 
 __all__ = ["Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"]
 
@@ -88,6 +88,7 @@ class SymmetryTest:
         return "\n".join(map(str, self.gains))
 
 
+@stores_parameters
 class Augmented(MetaEstimatorMixin, BaseEstimator):
     """Any estimator, fitted to points and to moved copies of them.
 
@@ -110,13 +111,11 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self, estimator: Any, group: Transformations, *, n_copies: int = 8, random_state: int = 0
-    ):
-        self.estimator = estimator
-        self.group = group
-        self.n_copies = n_copies
-        self.random_state = random_state
+    estimator: Any
+    group: Transformations
+    _: KW_ONLY
+    n_copies: int = 8
+    random_state: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Augmented:
         """Fit to points of shape (n, d) and their copies."""

@@ -43,6 +43,7 @@ def trial(
     score: Callable[[NDArray], float],
     discrepancy: Callable[[Predict], float],
     memory: bool = False,
+    apart: bool = True,
 ) -> Trial:
     """Fit, predict, and measure.
 
@@ -57,7 +58,9 @@ def trial(
     discrepancy : callable
         From the fitted function to its departure from invariance.
     memory : bool
-        Fit and predict once more under `tracemalloc`, which would slow the clock.
+        Measure memory, by `tracemalloc`.
+    apart : bool
+        Fit and predict once more for that, since it slows the clock; False takes less time.
 
     Examples
     --------
@@ -66,6 +69,8 @@ def trial(
     >>> round(done.score, 3), done.peak_mb < 1
     (0.333, True)
     """
+    if memory and not apart:
+        tracemalloc.start()
     start = time.process_time()
     predict = fit()
     fitted = time.process_time()
@@ -73,8 +78,9 @@ def trial(
     done = time.process_time()
     peak = np.nan
     if memory:
-        tracemalloc.start()
-        fit()(points)
+        if apart:
+            tracemalloc.start()
+            fit()(points)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
     return Trial(

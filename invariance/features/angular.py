@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.utils.validation import check_array
 
 from ..groups import CircleAction, Density
-from ..parameters import Number, ParameterError, Positive, Shape, Whole, check_parameters
+from ..parameters import (
+    Number,
+    ParameterError,
+    Positive,
+    Shape,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
 from .base import FeatureMap
 
 __all__ = ["AngularBasis"]
 
 
+@stores_parameters
 class AngularBasis(FeatureMap):
     r"""Coefficients of images in band-limited functions of the disc, by angular frequency.
 
@@ -57,28 +69,12 @@ class AngularBasis(FeatureMap):
     True
     """
 
-    _parameters = {
-        "shape": Shape(2) | None,
-        "radius": Positive() | None,
-        "bandwidth": Number(above=0, most=np.pi),
-        "concentration": Number(above=0, below=1),
-        "max_frequency": Whole(0) | None,
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, int] | None = None,
-        radius: float | None = None,
-        *,
-        bandwidth: float = np.pi,
-        concentration: float = 0.5,
-        max_frequency: int | None = None,
-    ):
-        self.shape = shape
-        self.radius = radius
-        self.bandwidth = bandwidth
-        self.concentration = concentration
-        self.max_frequency = max_frequency
+    shape: Annotated[tuple[int, int] | None, Shape(2) | None] = None
+    radius: Annotated[float | None, Positive() | None] = None
+    _: KW_ONLY
+    bandwidth: Annotated[float, Number(above=0, most=np.pi)] = np.pi
+    concentration: Annotated[float, Number(above=0, below=1)] = 0.5
+    max_frequency: Annotated[int | None, Whole(0) | None] = None
 
     def fit(self, X: ArrayLike, y=None) -> AngularBasis:
         """Compute the basis; of X only the number of features is used."""

@@ -7,17 +7,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
-from ..parameters import OneOf, ParameterError, Seed, Whole, check_finite, check_values, short
+from ..parameters import (
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    arguments,
+    check_finite,
+    short,
+)
 
 __all__ = ["median_gamma"]
 
-_KINDS = {
-    "kernel": OneOf("gaussian", "laplacian"),
-    "max_points": Whole(2),
-    "random_state": Seed(),
-}
 
-
+@arguments(kernel=OneOf("gaussian", "laplacian"), max_points=Whole(2), random_state=Seed())
 def median_gamma(
     X: ArrayLike, kernel: str = "gaussian", *, max_points: int = 1000, random_state=None
 ) -> float:
@@ -47,8 +50,6 @@ def median_gamma(
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
-    given = {"kernel": kernel, "max_points": max_points, "random_state": random_state}
-    check_values("median_gamma", _KINDS, given)
     points: NDArray = np.asarray(X)
     if points.ndim != 2 or points.dtype.kind not in "iuf":
         raise ParameterError(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole
+from ..parameters import ParameterError, Seed, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["BlockPCA"]
 
 
+@stores_parameters
 class BlockPCA(FeatureMap):
     """Project every block of ``block`` neighbouring features on common principal components.
 
@@ -46,20 +50,11 @@ class BlockPCA(FeatureMap):
     ((50, 12), True)
     """
 
-    _parameters = {
-        "block": Whole(1),
-        "n_components": Whole(1),
-        "max_rows": Whole(1),
-        "random_state": Seed(),
-    }
-
-    def __init__(
-        self, block: int = 1, n_components: int = 1, *, max_rows: int = 200_000, random_state=None
-    ):
-        self.block = block
-        self.n_components = n_components
-        self.max_rows = max_rows
-        self.random_state = random_state
+    block: Annotated[int, Whole(1)] = 1
+    n_components: Annotated[int, Whole(1)] = 1
+    _: KW_ONLY
+    max_rows: Annotated[int, Whole(1)] = 200_000
+    random_state: Annotated[Any, Seed()] = None
 
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
         """Find the components from features X of shape (n, p)."""

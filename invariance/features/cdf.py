@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, like, namespace, refuse_gradient
 from ..deprecation import renamed_parameters
-from ..groups import Transformations
 from ..orbits import Histogram, Reduction
-from ..parameters import Array, OneOf, ParameterError, Positive, Whole
+from ..parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
@@ -20,6 +19,7 @@ __all__ = ["GroupCDF"]
 
 
 @renamed_parameters(n_templates="n_components")
+@stores_parameters
 class GroupCDF(OrbitFeatures):
     r"""CDF pooling of projections on group-transformed templates.
 
@@ -54,14 +54,7 @@ class GroupCDF(OrbitFeatures):
         Half-width of the threshold range. "bound" is the paper's R (1 + epsilon), with R the
         largest norm seen at fit; it covers every projection but in d dimensions these spread over
         R / sqrt(d) only. "data" takes the 99.9 % quantile of their size on the training points.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one (`invariance.config_context`).
-        Transformed templates are kept between calls when they fit in it.
-    n_jobs : int or None
-        Threads; the features do not depend on their number.
-    verbose : int
-        1 shows progress.
-    random_state : int, RandomState or None
+    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -81,55 +74,14 @@ class GroupCDF(OrbitFeatures):
     ((2, 2550), True)
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "n_bins": Whole(1),
-        "templates": OneOf("gaussian", "sphere") | Array(2),
-        "epsilon": Positive(),
-        "rejection": OneOf("redraw", "zero"),
-        "s": OneOf("bound", "data") | Positive(),
-    }
+    _: KW_ONLY
+    n_bins: Annotated[int, Whole(1)] = 25
+    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
+    epsilon: Annotated[float, Positive()] = 0.2
+    rejection: Annotated[str, OneOf("redraw", "zero")] = "redraw"
+    s: Annotated[str | float, OneOf("bound", "data") | Positive()] = "bound"
 
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_bins: int = 25,
-        n_transforms: int | None = None,
-        templates: str | ArrayLike = "gaussian",
-        epsilon: float = 0.2,
-        rejection: str = "redraw",
-        s: str | float = "bound",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_bins = n_bins
-        self.n_transforms = n_transforms
-        self.templates = templates
-        self.epsilon = epsilon
-        self.rejection = rejection
-        self.s = s
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y=None) -> GroupCDF:
-        """Draw templates and group elements, and fix the thresholds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
-        rng = check_random_state(self.random_state)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # With thresholds set by hand or by the data no norm bound has to hold.
         free = self.s != "bound" and not isinstance(self.templates, str)
         self.templates_ = draw_templates(
@@ -157,11 +109,10 @@ class GroupCDF(OrbitFeatures):
                 f"{self.s!r}, that is {self.s_:.3g}"
             )
         # In units of a bin, so that thresholds are whole numbers.
-        self._orbits = self._prepared(
+        self._prepare(
             templates * X.dtype.type(self.n_bins / self.s_),
-            elements=None if self.n_transforms is None else self.elements_,
+            None if self.n_transforms is None else self.elements_,
         )
-        return self
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":

@@ -8,20 +8,27 @@ from scipy import special
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from ..parameters import OneOf, ParameterError, Positive, Seed, Whole, check_memory, check_values
+from ..parameters import (
+    OneOf,
+    ParameterError,
+    Positive,
+    Seed,
+    Whole,
+    arguments,
+    check_memory,
+)
 
 __all__ = ["draw_frequencies"]
 
-KINDS = {
-    "kernel": OneOf("gaussian", "laplacian"),
-    "gamma": Positive(),
-    "n_components": Whole(1),
-    "n_features": Whole(1),
-    "sampling": OneOf("monte_carlo", "quasi", "orthogonal"),
-    "random_state": Seed(),
-}
 
-
+@arguments(
+    kernel=OneOf("gaussian", "laplacian"),
+    gamma=Positive(),
+    n_components=Whole(1),
+    n_features=Whole(1),
+    sampling=OneOf("monte_carlo", "quasi", "orthogonal"),
+    random_state=Seed(),
+)
 def draw_frequencies(
     kernel: str,
     gamma: float,
@@ -53,9 +60,6 @@ def draw_frequencies(
     >>> bool(abs(W[0] @ W[1]) < 1e-12)
     True
     """
-    given = {"kernel": kernel, "gamma": gamma, "n_components": n_components}
-    given |= {"n_features": n_features, "sampling": sampling, "random_state": random_state}
-    check_values("draw_frequencies", KINDS, given)
     sizes = {"n_components": n_components, "n_features": n_features}
     check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
     rng = check_random_state(random_state)

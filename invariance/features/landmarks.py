@@ -17,22 +17,16 @@ from ..parameters import (
     Positive,
     Seed,
     Whole,
+    arguments,
     check_finite,
-    check_values,
 )
 
 __all__ = ["choose_landmarks", "leverage_scores", "whitener"]
 
 KERNEL = Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
-_KINDS = {
-    "X": Array(2),
-    "kernel": KERNEL,
-    "alpha": Positive(),
-    "n_landmarks": Whole(1),
-    "random_state": Seed(),
-}
 
 
+@arguments(X=Array(2), kernel=KERNEL, alpha=Positive(), n_landmarks=Whole(1), random_state=Seed())
 def leverage_scores(
     X: ArrayLike, kernel: Kernel, *, alpha: float, n_landmarks: int, random_state=None
 ) -> NDArray:
@@ -47,8 +41,6 @@ def leverage_scores(
     >>> leverage_scores(X, Gaussian(1.0), alpha=1 / 3, n_landmarks=3).round(3)
     array([0.333, 0.333, 0.5  ])
     """
-    given = {"X": X, "kernel": kernel, "alpha": alpha, "n_landmarks": n_landmarks}
-    check_values("leverage_scores", _KINDS, given | {"random_state": random_state})
     points: NDArray = check_array(X, dtype=(np.float64, np.float32))
     rng = check_random_state(random_state)
     chosen = rng.choice(len(points), min(n_landmarks, len(points)), replace=False)
@@ -117,7 +109,7 @@ def choose_landmarks(
             f"OrbitNystroem: n_components={s} landmarks were asked for but there are only {n} "
             "points; all of them are used",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if s >= n:
         return candidates.copy()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from ..groups.sound import mel_frequencies
-from ..parameters import Number, ParameterError, Positive, Whole
+from ..parameters import Number, ParameterError, Positive, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["LogMel"]
 
 
+@stores_parameters
 class LogMel(FeatureMap):
     """Decibels above silence in mel bands, frame by frame.
 
@@ -46,34 +50,14 @@ class LogMel(FeatureMap):
     ((32, 24), 1044)
     """
 
-    _parameters = {
-        "sample_rate": Positive(),
-        "n_bands": Whole(1, 10_000),
-        "frame": Whole(1, 2**20),
-        "hop": Whole(1),
-        "low": Number(0),
-        "high": Positive(),
-        "range_db": Positive(),
-    }
-
-    def __init__(
-        self,
-        sample_rate: float = 8000,
-        n_bands: int = 24,
-        *,
-        frame: int = 256,
-        hop: int = 128,
-        low: float = 100.0,
-        high: float = 4000.0,
-        range_db: float = 50.0,
-    ):
-        self.sample_rate = sample_rate
-        self.n_bands = n_bands
-        self.frame = frame
-        self.hop = hop
-        self.low = low
-        self.high = high
-        self.range_db = range_db
+    sample_rate: Annotated[float, Positive()] = 8000
+    n_bands: Annotated[int, Whole(1, 10_000)] = 24
+    _: KW_ONLY
+    frame: Annotated[int, Whole(1, 2**20)] = 256
+    hop: Annotated[int, Whole(1)] = 128
+    low: Annotated[float, Number(0)] = 100.0
+    high: Annotated[float, Positive()] = 4000.0
+    range_db: Annotated[float, Positive()] = 50.0
 
     def fit(self, X: ArrayLike, y=None) -> LogMel:
         """Lay out frames and bands for waveforms X of shape (n, n_samples)."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ..groups import Transformations
 from ..orbits import Extremes, Reduction
-from ..parameters import Array, OneOf, Whole
+from ..parameters import Array, OneOf, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
 __all__ = ["MaxFilter"]
 
 
+@stores_parameters
 class MaxFilter(OrbitFeatures):
     r"""Max filtering: the largest inner product with the orbit of each template.
 
@@ -40,13 +41,7 @@ class MaxFilter(OrbitFeatures):
         Group elements to draw; None takes all of them, or the quadrature rule of an infinite set.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one (`invariance.config_context`).
-    n_jobs : int or None
-        Threads; the features do not depend on their number.
-    verbose : int
-        1 shows progress.
-    random_state : int, RandomState or None
+    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -63,43 +58,10 @@ class MaxFilter(OrbitFeatures):
     True
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "templates": OneOf("gaussian", "sphere") | Array(2),
-    }
+    _: KW_ONLY
+    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        templates: str | ArrayLike = "gaussian",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.templates = templates
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y=None) -> MaxFilter:
-        """Draw templates and, with ``n_transforms``, group elements.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
-        rng = check_random_state(self.random_state)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         self.templates_ = draw_templates(
             self.templates,
             self.n_components,
@@ -111,8 +73,7 @@ class MaxFilter(OrbitFeatures):
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)
         self._n_features_out = self.n_components
-        self._orbits = self._prepared(self.templates_, elements=self.elements_)
-        return self
+        self._prepare(self.templates_, self.elements_)
 
     def _reduction(self) -> Reduction:
         return Extremes()

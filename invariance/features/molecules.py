@@ -9,21 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..groups import check_coulomb
 from ..orbits import row_blocks
-from ..parameters import Array, ParameterError, Positive, Whole, check_values
+from ..parameters import Array, ParameterError, Positive, Whole, arguments
 
 __all__ = ["atom_environments", "coulomb_positions"]
 
 Floats = NDArray[Any]
-_KINDS = {
-    "positions": Array(3),
-    "charges": Array(2, least=0),
-    "elements": Array(1, above=0) | None,
-    "cutoff": Positive(),
-    "unit": Positive(),
-    "width": Positive(),
-    "n_pairs": Whole(1),
-    "n_triples": Whole(0),
-}
 #: Constants of Christensen et al. 2020, in angstroms.
 _PAIR_DECAY = 1.8
 _TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
@@ -31,6 +21,16 @@ _TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
 _BYTES = 2**25
 
 
+@arguments(
+    positions=Array(3),
+    charges=Array(2, least=0),
+    elements=Array(1, above=0) | None,
+    cutoff=Positive(),
+    unit=Positive(),
+    width=Positive(),
+    n_pairs=Whole(1),
+    n_triples=Whole(0),
+)
 def atom_environments(
     positions: ArrayLike,
     charges: ArrayLike,
@@ -88,9 +88,6 @@ def atom_environments(
     >>> atoms.shape, bool(np.allclose(atoms[0, 1], atoms[0, 2]))      # the hydrogens are alike
     ((1, 3, 169), True)
     """
-    given = {"positions": positions, "charges": charges, "elements": elements, "cutoff": cutoff}
-    given |= {"unit": unit, "width": width, "n_pairs": n_pairs, "n_triples": n_triples}
-    check_values("atom_environments", _KINDS, given)
     with np.errstate(over="ignore"):
         R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
     if not np.abs(R).max(initial=0) < 1e6:

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, field
 from math import prod
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..array_api import check_arrays, is_foreign, namespace, on_host
 from ..deprecation import warn_renamed
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
-from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_memory, check_values
+from ..parameters import (
+    BLOCK_BYTES,
+    Flag,
+    Has,
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    check_memory,
+    check_values,
+    stores_parameters,
+)
 from .base import FeatureMap
 
 __all__ = ["OrbitFeatures", "spawn"]
@@ -26,6 +39,7 @@ _SIDES = {"side": OneOf("auto", "first", "second")}
 _OLD_SIDES = {"points": "first", "templates": "second"}
 
 
+@stores_parameters
 class OrbitFeatures(FeatureMap, ABC):
     """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
@@ -34,18 +48,37 @@ class OrbitFeatures(FeatureMap, ABC):
     nothing to reduce over: ``elements_`` is None.
     """
 
-    _parameters = {
-        "group": Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
-        | None,
-        "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-        "n_jobs": Whole(1) | Whole(None, -1) | None,
-        "verbose": Whole(0) | Flag(),
-        "random_state": Seed(),
-    }
-    _orbits: OrbitProducts
+    group: Annotated[
+        Transformations | None,
+        Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample") | None,
+    ] = None
+    n_components: Annotated[int, Whole(1)] = 100
+    _: KW_ONLY
+    n_transforms: Annotated[int | None, Whole(1) | None] = None
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    n_jobs: Annotated[int | None, Whole(1) | Whole(None, -1) | None] = None
+    verbose: Annotated[int, Whole(0) | Flag()] = 0
+    random_state: Annotated[Any, Seed()] = None
+
+    _orbits: OrbitProducts = field(init=False)
     #: Whether templates are taken among the points, of which there are no more.
     _among_points = False
+
+    def fit(self, X: ArrayLike, y=None) -> Self:
+        """Draw templates and group elements, with all that depends on them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            NumPy's or, through the array API standard, another library's; what is fitted is kept
+            as NumPy arrays.
+        """
+        self._fit(self._points_to_fit(X), check_random_state(self.random_state))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
+        """`fit` to validated points."""
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of points X of shape (n, d), one row per point, of X's floating type.
@@ -125,12 +158,12 @@ class OrbitFeatures(FeatureMap, ABC):
         elements = self.group_.sample(self.n_transforms, rng)
         return elements, np.full(len(elements), 1 / len(elements))
 
-    def _prepared(self, templates: NDArray, weights: NDArray | None = None, **how) -> OrbitProducts:
-        """The templates and the elements that act, made ready for the engine."""
-        return OrbitProducts(
+    def _prepare(self, templates: NDArray, elements: NDArray | None = None, **how: Any) -> None:
+        """Make the templates ready for the engine; no elements are the group's own rule."""
+        self._orbits = OrbitProducts(
             templates,
             self.group_,
-            weights=None if how.get("elements") is None else weights,
+            elements=elements,
             keep=how.get("side") != "first",
             block_bytes=self.block_bytes,
             n_jobs=self.n_jobs,
@@ -150,6 +183,18 @@ class OrbitFeatures(FeatureMap, ABC):
         parts = [result[:, i * m : (i + 1) * m] for i in range(reduction.n_outputs)]
         self._orbits.reduce(X, reduction, out=parts)
         return result
+
+    def _prepare_on_side(
+        self, templates: NDArray, elements: NDArray | None, *, preserved: bool, **how: Any
+    ) -> None:
+        """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``."""
+        self.side_, self.elements_ = self._resolve_side(elements, preserved, templates)
+        symmetric = self.group_ is not None and self.group_.symmetric
+        if self.elements_ is not None and not (
+            self.n_transforms is None and (self.side_ == "first" or symmetric)
+        ):  # the group's own rule does not stand for them
+            how |= {"elements": self.elements_, "weights": self.weights_}
+        self._prepare(templates, side=self.side_, **how)
 
     def _resolve_side(
         self, elements: NDArray | None, preserved: bool, templates: NDArray
@@ -175,7 +220,7 @@ class OrbitFeatures(FeatureMap, ABC):
         """
         owner, side, group = type(self).__name__, self.side, self.group_
         if isinstance(side, str) and side in _OLD_SIDES:
-            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 4)
+            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 6)
             side = _OLD_SIDES[side]
         check_values(owner, _SIDES, {"side": side})
         if group is None or elements is None:
@@ -200,14 +245,9 @@ class OrbitFeatures(FeatureMap, ABC):
                 f"norm of a template by {np.abs(change).mean():.1%} on average), so transforming "
                 "templates only approximates transforming points; side='first' is exact",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return "second", elements if inverse is None else inverse(elements)
-
-    def _whole(self) -> bool:
-        """Whether the group's own rule stands for ``elements_``: then the engine may use it."""
-        symmetric = self.group_ is not None and self.group_.symmetric
-        return self.n_transforms is None and (self.side_ == "first" or symmetric)
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:

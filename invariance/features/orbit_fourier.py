@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
 
 from ..array_api import is_foreign, namespace
-from ..groups import Transformations
 from ..orbits import Reduction, WeightedMean
-from ..parameters import OneOf, Positive, Whole
+from ..parameters import OneOf, Positive, stores_parameters
 from .bandwidth import median_gamma
 from .frequencies import draw_frequencies
 from .orbit import OrbitFeatures, spawn
@@ -19,6 +18,7 @@ from .orbit import OrbitFeatures, spawn
 __all__ = ["OrbitFourier"]
 
 
+@stores_parameters
 class OrbitFourier(OrbitFeatures):
     r"""Random Fourier features averaged over the group.
 
@@ -95,55 +95,16 @@ class OrbitFourier(OrbitFeatures):
     ((2, 50), 'second', True)
     """
 
-    _parameters = {
-        "n_components": Whole(1),
-        "kernel": OneOf("gaussian", "laplacian"),
-        "gamma": Positive() | OneOf("median"),
-        "form": OneOf("phase", "cos_sin"),
-        "sampling": OneOf("monte_carlo", "quasi", "orthogonal"),
-    }
+    _: KW_ONLY
+    kernel: Annotated[str, OneOf("gaussian", "laplacian")] = "gaussian"
+    gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
+    form: Annotated[str, OneOf("phase", "cos_sin")] = "phase"
+    sampling: Annotated[str, OneOf("monte_carlo", "quasi", "orthogonal")] = "monte_carlo"
+    side: str = "auto"
 
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        kernel: str = "gaussian",
-        gamma: float | str = "median",
-        form: str = "phase",
-        sampling: str = "monte_carlo",
-        side: str = "auto",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.kernel = kernel
-        self.gamma = gamma
-        self.form = form
-        self.sampling = sampling
-        self.side = side
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y=None) -> OrbitFourier:
-        """Draw templates, phases and group elements.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # One stream each, so that the same seed gives the same templates whatever r is.
-        rng, for_elements = spawn(check_random_state(self.random_state), 2)
+        rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
         if isinstance(self.gamma, str):
@@ -159,17 +120,13 @@ class OrbitFourier(OrbitFeatures):
             random_state=rng,
         ).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
-        preserved = self.group_ is not None and self.group_.unitary
-        self.side_, self.elements_ = self._resolve_side(elements, preserved, self.templates_)
         self._n_features_out = self.n_components * (1 if self.form == "phase" else 2)
-        self._orbits = self._prepared(
+        self._prepare_on_side(
             self.templates_,
-            self.weights_,
-            elements=None if self._whole() else self.elements_,
+            elements,
+            preserved=self.group_ is not None and self.group_.unitary,
             offsets=self.phases_ if self.form == "phase" else None,
-            side=self.side_,
         )
-        return self
 
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
         """Some points as the group shows them: they set the bandwidth and the dimension."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from ..array_api import is_foreign, like, numpy_only
-from ..groups import Transformations
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, row_blocks
-from ..parameters import Array, Flag, Number, OneOf, ParameterError, Positive, Whole
+from ..parameters import (
+    Array,
+    Flag,
+    Number,
+    OneOf,
+    ParameterError,
+    Positive,
+    stores_parameters,
+)
 from .bandwidth import median_gamma
 from .landmarks import KERNEL, choose_landmarks, whitener
 from .orbit import OrbitFeatures, spawn
@@ -25,6 +32,7 @@ _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 _ROWS_BYTES = 2**22
 
 
+@stores_parameters
 class OrbitNystroem(OrbitFeatures):
     r"""Nystrom features averaged over the group, for any base kernel.
 
@@ -82,58 +90,19 @@ class OrbitNystroem(OrbitFeatures):
     """
 
     _among_points = True
-    _parameters = {
-        "n_components": Whole(1),
-        "kernel": OneOf("gaussian", "laplacian") | KERNEL,
-        "gamma": Positive() | OneOf("median"),
-        "landmarks": OneOf("random", "kmeans", "leverage") | Array(2),
-        "from_orbit": Flag(),
-        "rcond": Number(0, below=1) | None,
-    }
+    _: KW_ONLY
+    kernel: Annotated[Kernel | str, OneOf("gaussian", "laplacian") | KERNEL] = "gaussian"
+    gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
+    landmarks: Annotated[str | ArrayLike, OneOf("random", "kmeans", "leverage") | Array(2)] = (
+        "random"
+    )
+    from_orbit: Annotated[bool, Flag()] = False
+    side: str = "auto"
+    rcond: Annotated[float | None, Number(0, below=1) | None] = None
 
-    def __init__(
-        self,
-        group: Transformations | None = None,
-        n_components: int = 100,
-        *,
-        n_transforms: int | None = None,
-        kernel: Kernel | str = "gaussian",
-        gamma: float | str = "median",
-        landmarks: str | ArrayLike = "random",
-        from_orbit: bool = False,
-        side: str = "auto",
-        rcond: float | None = None,
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state=None,
-    ):
-        self.group = group
-        self.n_components = n_components
-        self.n_transforms = n_transforms
-        self.kernel = kernel
-        self.gamma = gamma
-        self.landmarks = landmarks
-        self.from_orbit = from_orbit
-        self.side = side
-        self.rcond = rcond
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(self, X: ArrayLike, y=None) -> OrbitNystroem:
-        """Choose landmarks and group elements, and factor the landmarks' Gram matrix.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
-        """
-        X = self._points_to_fit(X)
+    def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # One stream each, so that the same seed gives the same landmarks whatever r is.
-        rng, for_elements = spawn(check_random_state(self.random_state), 2)
+        rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         candidates = X
         if self.from_orbit and elements is not None:
@@ -143,7 +112,7 @@ class OrbitNystroem(OrbitFeatures):
             candidates, self.landmarks, self.n_components, self.kernel_, rng
         )
         preserved = self.group_ is not None and self.kernel_.preserved_by(self.group_)
-        self.side_, self.elements_ = self._resolve_side(elements, preserved, self.landmarks_)
+        self._prepare_on_side(self.landmarks_, elements, preserved=preserved, base=self.kernel_)
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:
@@ -154,14 +123,6 @@ class OrbitNystroem(OrbitFeatures):
         gram = self.kernel_(self.landmarks_.astype(np.float64))
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
-        self._orbits = self._prepared(
-            self.landmarks_,
-            self.weights_,
-            base=self.kernel_,
-            elements=None if self._whole() else self.elements_,
-            side=self.side_,
-        )
-        return self
 
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from ..config import block_bytes_of
 from ..parameters import (
+    BLOCK_BYTES,
     Array,
     Has,
     Number,
@@ -17,15 +21,15 @@ from ..parameters import (
     Seed,
     Shape,
     Whole,
-    check_values,
+    arguments,
+    stores_parameters,
 )
 from .base import FeatureMap
 
 __all__ = ["PatchPooling", "patch_sets"]
 
-_KINDS = {"images": Array(), "shape": Shape(2, 3), "size": Whole(1), "stride": Whole(1)}
 
-
+@arguments(images=Array(), shape=Shape(2, 3), size=Whole(1), stride=Whole(1), place=Number(0))
 def patch_sets(
     images: ArrayLike, shape: tuple[int, ...], *, size: int, stride: int = 1, place: float = 0.0
 ) -> NDArray:
@@ -52,8 +56,6 @@ def patch_sets(
     array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
            [ 1.,  2.,  3.,  5.,  6.,  7.,  9., 10., 11.]])
     """
-    given = {"images": images, "shape": shape, "size": size, "stride": stride, "place": place}
-    check_values("patch_sets", _KINDS | {"place": Number(0)}, given)
     X: NDArray = np.asarray(images)
     X = X if X.dtype in (np.float32, np.float64) else X.astype(float)
     image = (*shape, 1)[:3]
@@ -72,6 +74,7 @@ def patch_sets(
     return np.concatenate([sets, corners], axis=2)
 
 
+@stores_parameters
 class PatchPooling(FeatureMap):
     r"""Orbit statistics of image patches: a feature map of patches, averaged over places.
 
@@ -122,37 +125,17 @@ class PatchPooling(FeatureMap):
     (20, 16)
     """
 
-    _parameters = {
-        "features": Has("a transformer, such as PCA(4)", "fit", "transform") | None,
-        "shape": Shape(2, 3) | None,
-        "size": Whole(1) | None,
-        "stride": Whole(1),
-        "grid": Whole(1),
-        "n_patches": Whole(1),
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-        "random_state": Seed(),
-    }
-
-    def __init__(
-        self,
-        features: TransformerMixin | None = None,
-        shape: tuple[int, ...] | None = None,
-        *,
-        size: int | None = None,
-        stride: int = 1,
-        grid: int = 1,
-        n_patches: int = 10_000,
-        block_bytes: int | None = None,
-        random_state=None,
-    ):
-        self.features = features
-        self.shape = shape
-        self.size = size
-        self.stride = stride
-        self.grid = grid
-        self.n_patches = n_patches
-        self.block_bytes = block_bytes
-        self.random_state = random_state
+    features: Annotated[
+        TransformerMixin | None, Has("a transformer, such as PCA(4)", "fit", "transform") | None
+    ] = None
+    shape: Annotated[tuple[int, ...] | None, Shape(2, 3) | None] = None
+    _: KW_ONLY
+    size: Annotated[int | None, Whole(1) | None] = None
+    stride: Annotated[int, Whole(1)] = 1
+    grid: Annotated[int, Whole(1)] = 1
+    n_patches: Annotated[int, Whole(1)] = 10_000
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    random_state: Annotated[Any, Seed()] = None
 
     def fit(self, X: ArrayLike, y=None) -> PatchPooling:
         """Fit the feature map to patches of images X of shape (n, d)."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
 from tqdm import tqdm
 
 from ..deprecation import renamed_parameters
-from ..parameters import ParameterError, Shape, Whole
+from ..parameters import ParameterError, Shape, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["Scattering"]
 
 
 @renamed_parameters(scales="n_scales")
+@stores_parameters
 class Scattering(FeatureMap):
     r"""Windowed scattering of Bruna and Mallat 2013: a fixed, untrained baseline.
 
@@ -49,28 +53,12 @@ class Scattering(FeatureMap):
     (3, 1296)
     """
 
-    _parameters = {
-        "shape": Shape(2) | None,
-        "n_scales": Whole(1),
-        "orientations": Whole(1, 64),
-        "batch_size": Whole(1),
-        "verbose": Whole(0),
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, int] | None = None,
-        n_scales: int = 2,
-        *,
-        orientations: int = 8,
-        batch_size: int = 64,
-        verbose: int = 0,
-    ):
-        self.shape = shape
-        self.n_scales = n_scales
-        self.orientations = orientations
-        self.batch_size = batch_size
-        self.verbose = verbose
+    shape: Annotated[tuple[int, int] | None, Shape(2) | None] = None
+    n_scales: Annotated[int, Whole(1)] = 2
+    _: KW_ONLY
+    orientations: Annotated[int, Whole(1, 64)] = 8
+    batch_size: Annotated[int, Whole(1)] = 64
+    verbose: Annotated[int, Whole(0)] = 0
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""

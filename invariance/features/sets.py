@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +15,23 @@ from tqdm import tqdm
 
 from ..config import block_bytes_of
 from ..orbits import Explanation
-from ..orbits.choose import rate
-from ..parameters import Flag, Has, OneOf, ParameterError, Seed, Whole, check_parameters
+from ..parameters import (
+    Flag,
+    Has,
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
 from ..sets import PointSets, as_set_rows
 from .base import FeatureMap
 
 __all__ = ["SetFeatures"]
 
 
+@stores_parameters
 class SetFeatures(FeatureMap):
     r"""Explicit features of sets: a feature map of points, averaged or summed over each set.
 
@@ -68,40 +78,19 @@ class SetFeatures(FeatureMap):
     True
     """
 
-    _parameters = {
-        "features": Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
-        "pooling": OneOf("mean", "sum"),
-        "labelled": Flag(),
-        "weighted": Flag(),
-        "n_coordinates": Whole(1) | None,
-        "n_points": Whole(1),
-        "block_bytes": Whole(1) | None,
-        "verbose": Whole(0),
-        "random_state": Seed(),
-    }
-
-    def __init__(
-        self,
-        features: TransformerMixin | None = None,
-        pooling: str = "mean",
-        *,
-        labelled: bool = False,
-        weighted: bool = False,
-        n_coordinates: int | None = None,
-        n_points: int = 10_000,
-        block_bytes: int | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ):
-        self.features = features
-        self.pooling = pooling
-        self.labelled = labelled
-        self.weighted = weighted
-        self.n_coordinates = n_coordinates
-        self.n_points = n_points
-        self.block_bytes = block_bytes
-        self.verbose = verbose
-        self.random_state = random_state
+    features: Annotated[
+        TransformerMixin | None,
+        Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
+    ] = None
+    pooling: Annotated[str, OneOf("mean", "sum")] = "mean"
+    _: KW_ONLY
+    labelled: Annotated[bool, Flag()] = False
+    weighted: Annotated[bool, Flag()] = False
+    n_coordinates: Annotated[int | None, Whole(1) | None] = None
+    n_points: Annotated[int, Whole(1)] = 10_000
+    block_bytes: Annotated[int | None, Whole(1) | None] = None
+    verbose: Annotated[int, Whole(0)] = 0
+    random_state: Annotated[Any, Seed()] = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> SetFeatures:
         """Fit the feature map to points of sets X, of shape (n, largest, d) or rows."""
@@ -180,8 +169,7 @@ class SetFeatures(FeatureMap):
                 found.append(fitted.explain(part.values))
             else:
                 cost = 2.0 * part.values.size * self._widths[label]
-                seconds = cost / rate(part.values.dtype.name)
-                found.append(Explanation("features of points", cost, 0, seconds, {}))
+                found.append(Explanation.of("features of points", cost, 0, part.values.dtype))
         return Explanation(
             way=found[0].way if found else "sums of points",
             operations=sum(one.operations for one in found),

@@ -14,22 +14,21 @@ from ..parameters import (
     ParameterError,
     Seed,
     Whole,
+    arguments,
     check_memory,
-    check_values,
 )
 
 __all__ = ["draw_templates"]
 
-_KINDS = {
-    "kind": OneOf("gaussian", "sphere") | Array(2),
-    "n_templates": Whole(1),
-    "n_features": Whole(1),
-    "epsilon": Number(above=-1) | None,
-    "rejection": OneOf("redraw", "zero"),
-    "random_state": Seed(),
-}
 
-
+@arguments(
+    kind=OneOf("gaussian", "sphere") | Array(2),
+    n_templates=Whole(1),
+    n_features=Whole(1),
+    epsilon=Number(above=-1) | None,
+    rejection=OneOf("redraw", "zero"),
+    random_state=Seed(),
+)
 def draw_templates(
     kind: str | ArrayLike,
     n_templates: int,
@@ -66,9 +65,6 @@ def draw_templates(
     >>> draw_templates("sphere", 3, n_features=5, epsilon=0.2, random_state=0).shape
     (3, 5)
     """
-    given: dict[str, object] = {"kind": kind, "n_templates": n_templates, "n_features": n_features}
-    given |= {"epsilon": epsilon, "rejection": rejection, "random_state": random_state}
-    check_values("draw_templates", _KINDS, given)
     sizes = {"n_templates": n_templates, "n_features": n_features}
     check_memory("draw_templates", 8 * n_templates * n_features, **sizes)
     bound = np.inf if epsilon is None else 1 + epsilon

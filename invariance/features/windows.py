@@ -13,6 +13,7 @@ from ..parameters import (
     Seed,
     Shape,
     Whole,
+    arguments,
     check_memory,
     check_values,
     short,
@@ -20,9 +21,8 @@ from ..parameters import (
 
 __all__ = ["draw_windowed_templates"]
 
-_KINDS = {"n_templates": Whole(1), "shape": Shape(2), "random_state": Seed()}
 
-
+@arguments(n_templates=Whole(1), shape=Shape(2), random_state=Seed())
 def draw_windowed_templates(
     n_templates: int,
     shape: tuple[int, int],
@@ -64,8 +64,6 @@ def draw_windowed_templates(
     >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
     ((5, 784), array([1., 1., 1., 1., 1.]))
     """
-    given = {"n_templates": n_templates, "shape": shape, "random_state": random_state}
-    check_values("draw_windowed_templates", _KINDS, given)
     check_values("draw_windowed_templates", {"blur": Number(0, max(shape))}, {"blur": blur})
     widths = _widths(width)
     size = 8 * n_templates * int(shape[0]) * int(shape[1])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from ..deprecation import renamed_parameters
-from ..parameters import Array, ParameterError, arguments, short
+from ..parameters import Array, ParameterError, arguments, short, stores_parameters
 from .densities import DENSITY, Density
 from .resampled import ResampledWithJacobian
 
@@ -70,6 +71,7 @@ def affine_maps(
 
 
 @renamed_parameters(scale="scaling")
+@stores_parameters
 class Affine(ResampledWithJacobian):
     r"""Affine maps of an image about its centre: :math:`T_g I = |J_g|^{-1/2} I(g^{-1} x)`.
 
@@ -104,31 +106,12 @@ class Affine(ResampledWithJacobian):
     ((5, 2, 3), False)
     """
 
-    _parameters = {
-        **dict.fromkeys(("rotation", "scaling", "shear", "translation"), DENSITY),
-        "maps": Array(3) | None,
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        rotation: Density | None = None,
-        *,
-        scaling: Density | None = None,
-        shear: Density | None = None,
-        translation: Density | None = None,
-        maps: ArrayLike | None = None,
-        interpolation: int = 3,
-        jacobian: bool = True,
-    ):
-        self.shape = shape
-        self.rotation = rotation
-        self.scaling = scaling
-        self.shear = shear
-        self.translation = translation
-        self.maps = maps
-        self.interpolation = interpolation
-        self.jacobian = jacobian
+    rotation: Annotated[Density | None, DENSITY] = None
+    _: KW_ONLY
+    scaling: Annotated[Density | None, DENSITY] = None
+    shear: Annotated[Density | None, DENSITY] = None
+    translation: Annotated[Density | None, DENSITY] = None
+    maps: Annotated[ArrayLike | None, Array(3) | None] = None
 
     def _check_together(self) -> None:
         if self.maps is not None:
@@ -162,8 +145,7 @@ class Affine(ResampledWithJacobian):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.maps is not None:
-            maps = self.elements()
-            return maps[rng.randint(len(maps), size=n_samples)]
+            return self._from_listed(n_samples, rng)
         used = self._densities()
 
         def draw(name: str, default: float, *more: int) -> NDArray[Any]:

@@ -128,6 +128,12 @@ class Transformations(Abilities, BaseEstimator, ABC):
             "its measure"
         )
 
+    def _from_listed(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        """Draws of listed elements, by their weights: ``_sample`` of a finite set."""
+        listed = self.elements()
+        drawn: NDArray[Any] = listed[rng.choice(len(listed), n_samples, p=self.weights())]
+        return drawn
+
     @abstractmethod
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         """Apply r elements to X of shape (n, d); returns (r, n, d)."""
@@ -319,10 +325,7 @@ class FiniteGroup(Group):
             listed.append(frontier)
         return np.concatenate(listed).astype(listed[0].dtype, copy=False)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        """Draws from the Haar measure: every element is as likely."""
-        listed = self.elements()
-        return listed[rng.randint(len(listed), size=n_samples)]
+    _sample = Transformations._from_listed
 
     def random_words(
         self, n_words: int, length: int = 20, *, random_state: Any = None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
-from ..parameters import Array, ParameterError, Whole, short
+from ..parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
 from .densities import DENSITY, Density, nodes_for
 
 __all__ = ["CircleAction"]
 
 
+@stores_parameters
 class CircleAction(Group):
     r"""The circle acting on vectors by plane rotations, one angular frequency a pair of entries.
 
@@ -46,22 +47,10 @@ class CircleAction(Group):
 
     unitary = True
     linear = True
-    _parameters = {
-        "frequencies": Array(whole=True, least=0),
-        "density": DENSITY,
-        "n_nodes": Whole(1) | None,
-    }
-
-    def __init__(
-        self,
-        frequencies: ArrayLike,
-        density: Density | None = None,
-        *,
-        n_nodes: int | None = None,
-    ):
-        self.frequencies = frequencies
-        self.density = density
-        self.n_nodes = n_nodes
+    frequencies: Annotated[ArrayLike, Array(whole=True, least=0)]
+    density: Annotated[Density | None, DENSITY] = None
+    _: KW_ONLY
+    n_nodes: Annotated[int | None, Whole(1) | None] = None
 
     def _check_together(self) -> None:
         frequencies = np.atleast_1d(np.asarray(self.frequencies))
@@ -134,12 +123,11 @@ class CircleAction(Group):
         n = self.n_nodes
         if n is None:
             n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
-        finer: CircleAction = clone(self).set_params(n_nodes=factor * n)
-        return finer
+        return type(self)(self.frequencies, self.density, n_nodes=factor * n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.n_nodes is not None:
-            return np.asarray(rng.choice(self.elements(), size=n_samples, p=self.weights()))
+            return self._from_listed(n_samples, rng)
         if self.density is None:
             return rng.uniform(-np.pi, np.pi, size=n_samples)
         return self.density.sample(n_samples, rng)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import inf
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from ..parameters import Array, ParameterError, Positive, Whole
+from ..parameters import Array, ParameterError, Positive, Whole, stores_parameters
 from .base import Group
 
 Floats: TypeAlias = NDArray[Any]
@@ -93,6 +93,7 @@ class _BlockRotations(ContinuousGroup):
         return moved.reshape(len(turns), *X.shape)
 
 
+@stores_parameters
 class Rotations3D(_BlockRotations):
     """All rotations of space, SO(3); a row of 3 m coordinates is m points that turn together.
 
@@ -117,10 +118,7 @@ class Rotations3D(_BlockRotations):
     """
 
     _size = 3
-    _parameters = {"degree": Whole(0, 200) | None}
-
-    def __init__(self, degree: int | None = None):
-        self.degree = degree
+    degree: Annotated[int | None, Whole(0, 200) | None] = None
 
     @property
     def is_group(self) -> bool:  # type: ignore[override]
@@ -167,8 +165,7 @@ class Rotations3D(_BlockRotations):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.degree is not None:
-            rotations, weights = self._rule()
-            return rotations[rng.choice(len(weights), n_samples, p=weights)]
+            return self._from_listed(n_samples, rng)
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
         quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
@@ -193,6 +190,7 @@ class Rotations3D(_BlockRotations):
         return elements
 
 
+@stores_parameters
 class PlaneRotations(_BlockRotations):
     """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that turn together.
 
@@ -211,10 +209,7 @@ class PlaneRotations(_BlockRotations):
     """
 
     _size = 2
-    _parameters = {"n_nodes": Whole(1, 2**20) | None}
-
-    def __init__(self, n_nodes: int | None = None):
-        self.n_nodes = n_nodes
+    n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
 
     @property
     def order(self) -> float:
@@ -242,7 +237,7 @@ class PlaneRotations(_BlockRotations):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if self.n_nodes is not None:
-            return rng.choice(self.elements(), n_samples)
+            return self._from_listed(n_samples, rng)
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def identity(self) -> Floats:
@@ -264,6 +259,7 @@ class PlaneRotations(_BlockRotations):
         return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=1)
 
 
+@stores_parameters
 class TorusShifts(ContinuousGroup):
     """All translations of a torus along some directions: a subtorus, acting by addition.
 
@@ -284,11 +280,8 @@ class TorusShifts(ContinuousGroup):
     """
 
     unitary = False
-    _parameters = {"directions": Array(ndim=2, whole=True), "period": Positive()}
-
-    def __init__(self, directions: ArrayLike, period: float = 2.0):
-        self.directions = directions
-        self.period = period
+    directions: Annotated[ArrayLike, Array(ndim=2, whole=True)]
+    period: Annotated[float, Positive()] = 2.0
 
     def _directions(self) -> Floats:
         self._check()

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import prod
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from ..parameters import (
     check_parameters,
     check_values,
     short,
+    stores_parameters,
 )
 
 __all__ = ["DENSITY", "Density", "LogNormal", "Normal", "Uniform", "VonMises", "normalised"]
@@ -89,6 +90,7 @@ def _centred(name: str, value: float) -> Any:
     return property(symmetric)
 
 
+@stores_parameters
 class Uniform(Density):
     """Uniform on [low, high); the default is one full turn in radians.
 
@@ -96,11 +98,8 @@ class Uniform(Density):
     array([0.5, 0. ])
     """
 
-    _parameters = {"low": Number(), "high": Number()}
-
-    def __init__(self, low: float = -np.pi, high: float = np.pi):
-        self.low = low
-        self.high = high
+    low: Annotated[float, Number()] = -np.pi
+    high: Annotated[float, Number()] = np.pi
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -113,6 +112,7 @@ class Uniform(Density):
         return stats.uniform(self.low, self.high - self.low)
 
 
+@stores_parameters
 class VonMises(Density):
     """Von Mises density on angles in radians, exp(kappa cos(x - loc)) / (2 pi I_0(kappa)).
 
@@ -124,11 +124,8 @@ class VonMises(Density):
     """
 
     symmetric = _centred("loc", 0)
-    _parameters = {"kappa": Number(0, 1e308), "loc": Number()}
-
-    def __init__(self, kappa: float = 1.0, loc: float = 0.0):
-        self.kappa = kappa
-        self.loc = loc
+    kappa: Annotated[float, Number(0, 1e308)] = 1.0
+    loc: Annotated[float, Number()] = 0.0
 
     def _distribution(self) -> Any:
         if self.kappa == 0:
@@ -161,6 +158,7 @@ class VonMises(Density):
         return np.asarray(ratio * np.exp(1j * orders * self.loc))
 
 
+@stores_parameters
 class Normal(Density):
     """Normal density, for translations.
 
@@ -169,16 +167,14 @@ class Normal(Density):
     """
 
     symmetric = _centred("loc", 0)
-    _parameters = {"scale": Positive(), "loc": Number()}
-
-    def __init__(self, scale: float = 1.0, loc: float = 0.0):
-        self.scale = scale
-        self.loc = loc
+    scale: Annotated[float, Positive()] = 1.0
+    loc: Annotated[float, Number()] = 0.0
 
     def _distribution(self) -> Any:
         return stats.norm(self.loc, self.scale)
 
 
+@stores_parameters
 class LogNormal(Density):
     """Log-normal density, for scalings: log x ~ N(log median, sigma^2).
 
@@ -191,11 +187,8 @@ class LogNormal(Density):
 
     symmetric = _centred("median", 1)
     # Draws beyond sigma = 50 leave the range of floating-point numbers.
-    _parameters = {"sigma": Number(above=0, most=50), "median": Positive()}
-
-    def __init__(self, sigma: float = 1.0, median: float = 1.0):
-        self.sigma = sigma
-        self.median = median
+    sigma: Annotated[float, Number(above=0, most=50)] = 1.0
+    median: Annotated[float, Positive()] = 1.0
 
     def _distribution(self) -> Any:
         return stats.lognorm(self.sigma, scale=self.median)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array
+from ..parameters import Array, stores_parameters
 from .base import Transformations, whole_elements
 
 __all__ = ["LinearMaps"]
 
 
+@stores_parameters
 class LinearMaps(Transformations):
     """A finite list of linear maps x -> M_i x, equally weighted; an element is an index.
 
@@ -43,10 +44,7 @@ class LinearMaps(Transformations):
     unitary = False
     keeps_shape = False
     linear = True
-    _parameters = {"matrices": Array(3)}
-
-    def __init__(self, matrices: ArrayLike):
-        self.matrices = matrices
+    matrices: Annotated[ArrayLike, Array(3)]
 
     def _array(self) -> NDArray[Any]:
         self._check()
@@ -64,8 +62,7 @@ class LinearMaps(Transformations):
         """The indices 0, ..., r - 1."""
         return np.arange(self.order)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return np.asarray(rng.randint(self.order, size=n_samples))
+    _sample = Transformations._from_listed
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         if elements.ndim != 1:

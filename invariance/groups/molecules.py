@@ -7,12 +7,13 @@ Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Flag, Number, ParameterError, Whole, short
+from ..parameters import Flag, Number, ParameterError, Whole, short, stores_parameters
 from .base import Transformations
 from .signed import SymmetricGroup
 
@@ -136,6 +137,7 @@ def coulomb_triangle(matrices: ArrayLike) -> NDArray[Any]:
     return np.asarray(checked[:, rows, columns] * scale)
 
 
+@stores_parameters
 class AtomPermutations(SymmetricGroup):
     """All renumberings of ``n_atoms`` atoms, conjugating flattened Coulomb matrices (S_a).
 
@@ -146,10 +148,7 @@ class AtomPermutations(SymmetricGroup):
     array([[5., 2., 2., 1.]])
     """
 
-    _parameters = {"n_atoms": Whole(1, 10_000)}
-
-    def __init__(self, n_atoms: int):
-        self.n_atoms = n_atoms
+    n_atoms: Annotated[int, Whole(1, 10_000)]
 
     def _degree(self) -> int:
         self._check()
@@ -167,6 +166,7 @@ class AtomPermutations(SymmetricGroup):
         return perm, np.ones(perm.shape, dtype=np.int8)
 
 
+@stores_parameters
 class SortedNoise(Transformations):
     r"""Random atom orders near the sorted one: sort by row norms with noise added.
 
@@ -195,12 +195,10 @@ class SortedNoise(Transformations):
     """
 
     unitary = False
-    _parameters = {"n_atoms": Whole(1, 10_000), "noise": Number(0), "triangle": Flag()}
-
-    def __init__(self, n_atoms: int, noise: float = 1.0, *, triangle: bool = False):
-        self.n_atoms = n_atoms
-        self.noise = noise
-        self.triangle = triangle
+    n_atoms: Annotated[int, Whole(1, 10_000)]
+    noise: Annotated[float, Number(0)] = 1.0
+    _: KW_ONLY
+    triangle: Annotated[bool, Flag()] = False
 
     @property
     def shape(self) -> tuple[int, ...]:

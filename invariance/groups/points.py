@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Array, ParameterError, Whole
+from ..parameters import Array, ParameterError, Whole, stores_parameters
 from .base import GROUP, Transformations
 from .borrowed import Borrowed, of_group
 
 __all__ = ["OnPoints"]
 
 
+@stores_parameters
 class OnPoints(Borrowed):
     """Any transformations of points, acting on all points of a set alike.
 
@@ -39,22 +41,10 @@ class OnPoints(Borrowed):
     array([[ 6.,  0.,  1.,  8., -1.,  0.]])
     """
 
-    _parameters = {
-        "group": GROUP,
-        "n_coordinates": Whole(1),
-        "coordinates": Array(1, whole=True, least=0) | None,
-    }
-
-    def __init__(
-        self,
-        group: Transformations,
-        n_coordinates: int,
-        *,
-        coordinates: Sequence[int] | None = None,
-    ):
-        self.group = group
-        self.n_coordinates = n_coordinates
-        self.coordinates = coordinates
+    group: Annotated[Transformations, GROUP]
+    n_coordinates: Annotated[int, Whole(1)]
+    _: KW_ONLY
+    coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
 
     def _moved(self) -> list[int]:
         if self.coordinates is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Each, Has, ParameterError
+from ..parameters import Each, Has, ParameterError, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations, whole_elements
 
 __all__ = ["Composition", "DirectProduct"]
@@ -39,6 +39,7 @@ def _of_all(name: str) -> Any:
     return property(lambda self: all(getattr(part, name) for part in self._parts()))
 
 
+@stores_parameters
 class DirectProduct(FiniteGroup):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
@@ -50,12 +51,10 @@ class DirectProduct(FiniteGroup):
     (24, 5)
     """
 
-    _parameters = {
-        "factors": Each(Has("a finite group, such as CyclicShifts(8)", "generators", "compose"))
-    }
-
-    def __init__(self, factors: Sequence[FiniteGroup]):
-        self.factors = factors
+    factors: Annotated[
+        Sequence[FiniteGroup],
+        Each(Has("a finite group, such as CyclicShifts(8)", "generators", "compose")),
+    ]
 
     unitary = _of_all("unitary")
     linear = _of_all("linear")
@@ -134,6 +133,7 @@ class DirectProduct(FiniteGroup):
         return np.concatenate([f.act(e, X[:, a:b]) for f, e, (a, b) in pieces], axis=2)
 
 
+@stores_parameters
 class Composition(Transformations):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
@@ -146,11 +146,8 @@ class Composition(Transformations):
     64
     """
 
-    _parameters = {"first": GROUP, "second": GROUP}
-
-    def __init__(self, first: Transformations, second: Transformations):
-        self.first = first
-        self.second = second
+    first: Annotated[Transformations, GROUP]
+    second: Annotated[Transformations, GROUP]
 
     def _check_together(self) -> None:
         shapes = {tuple(s) for s in (self.first.shape, self.second.shape) if s is not None}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..deprecation import renamed_parameters
-from ..parameters import Array, ParameterError, short
+from ..parameters import Array, ParameterError, short, stores_parameters
 from .base import GROUP, Transformations
 from .borrowed import Borrowed
 
@@ -16,6 +16,7 @@ __all__ = ["Projected"]
 
 
 @renamed_parameters(transformations="group")
+@stores_parameters
 class Projected(Borrowed):
     """Transformations followed by a projection on the rows of a matrix.
 
@@ -41,11 +42,8 @@ class Projected(Borrowed):
 
     unitary = False
     keeps_shape = False
-    _parameters = {"group": GROUP, "components": Array(2)}
-
-    def __init__(self, group: Transformations, components: ArrayLike):
-        self.group = group
-        self.components = components
+    group: Annotated[Transformations, GROUP]
+    components: Annotated[ArrayLike, Array(2)]
 
     def _check_together(self) -> None:
         n, k = self.group.n_features, np.shape(self.components)[1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Flag, OneOf
+from ..parameters import Flag, OneOf, stores_parameters
 from .base import Transformations
 from .interpolation import ORDERS, resample
 from .translations import IMAGE_SHAPE
@@ -16,16 +17,15 @@ from .translations import IMAGE_SHAPE
 __all__ = ["Resampled", "ResampledWithJacobian"]
 
 
+@stores_parameters
 class Resampled(Transformations):
     """Images moved by affine maps of the plane about the centre of the frame, zero outside."""
 
     unitary = False
     linear = True
-    interpolation: int
-    _parameters = {"shape": IMAGE_SHAPE, "interpolation": OneOf(*ORDERS)}
-
-    # `shape` is a constructor argument of the subclasses, where the base class computes it.
-    shape: Any = None
+    shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
+    _: KW_ONLY
+    interpolation: Annotated[int, OneOf(*ORDERS)] = 3
 
     @abstractmethod
     def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -50,11 +50,12 @@ class Resampled(Transformations):
         return moved.reshape(len(elements), *X.shape)
 
 
+@stores_parameters
 class ResampledWithJacobian(Resampled):
     """Intensities times |J_g|^(-1/2), so that the action is unitary but for interpolation."""
 
-    jacobian: bool
-    _parameters = {"jacobian": Flag()}
+    _: KW_ONLY
+    jacobian: Annotated[bool, Flag()] = True
 
     def _factors(self, inverses: NDArray[Any]) -> NDArray[Any] | None:
         return np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None

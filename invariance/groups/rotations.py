@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ..parameters import Array
+from ..parameters import Array, stores_parameters
 from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 from .resampled import Resampled
 
@@ -23,6 +24,7 @@ def _whole_degrees(radians: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees))
 
 
+@stores_parameters
 class Rotations(Resampled):
     """Rotations of an image about its centre, by interpolation, in a fixed frame with zero fill.
 
@@ -58,20 +60,9 @@ class Rotations(Resampled):
              [1., 3.]]]])
     """
 
-    _parameters = {"degrees": Array(1) | None, "density": DENSITY}
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        degrees: ArrayLike | None = None,
-        *,
-        density: Density | None = None,
-        interpolation: int = 3,
-    ):
-        self.shape = shape
-        self.degrees = degrees
-        self.density = density
-        self.interpolation = interpolation
+    degrees: Annotated[ArrayLike | None, Array(1) | None] = None
+    _: KW_ONLY
+    density: Annotated[Density | None, DENSITY] = None
 
     def _listed(self) -> NDArray[Any] | None:
         """The angles in degrees as given, those a whole turn apart once; None for all angles."""
@@ -138,8 +129,7 @@ class Rotations(Resampled):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.degrees is not None:
-            angles = self.elements()
-            return angles[rng.choice(len(angles), size=n_samples, p=self.weights())]
+            return self._from_listed(n_samples, rng)
         return (self.density or Uniform()).sample(n_samples, rng)
 
     def as_turns(self) -> Rotations | None:

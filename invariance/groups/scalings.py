@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..deprecation import renamed_parameters
-from ..parameters import Array
+from ..parameters import Array, stores_parameters
 from .densities import DENSITY, Density, LogNormal, normalised
 from .resampled import ResampledWithJacobian
 
@@ -17,6 +18,7 @@ __all__ = ["Scalings"]
 
 
 @renamed_parameters(scales="factors")
+@stores_parameters
 class Scalings(ResampledWithJacobian):
     """Magnifications of an image about its centre, by interpolation, in a fixed frame.
 
@@ -43,22 +45,9 @@ class Scalings(ResampledWithJacobian):
     (3, True)
     """
 
-    _parameters = {"factors": Array(1, above=0) | None, "density": DENSITY}
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        factors: ArrayLike | None = None,
-        *,
-        density: Density | None = None,
-        interpolation: int = 3,
-        jacobian: bool = True,
-    ):
-        self.shape = shape
-        self.factors = factors
-        self.density = density
-        self.interpolation = interpolation
-        self.jacobian = jacobian
+    factors: Annotated[ArrayLike | None, Array(1, above=0) | None] = None
+    _: KW_ONLY
+    density: Annotated[Density | None, DENSITY] = None
 
     def _listed(self) -> NDArray[Any] | None:
         """The factors as given; None for all positive ones."""
@@ -96,8 +85,7 @@ class Scalings(ResampledWithJacobian):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
         if self.factors is not None:
-            factors = self.elements()
-            return factors[rng.choice(len(factors), size=n_samples, p=self.weights())]
+            return self._from_listed(n_samples, rng)
         return (self.density or LogNormal(0.3)).sample(n_samples, rng)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:

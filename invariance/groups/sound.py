@@ -9,8 +9,9 @@ library behind them.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from ..parameters import (
     Whole,
     arguments,
     short,
+    stores_parameters,
 )
 from .base import Transformations
 
@@ -54,16 +56,15 @@ def _mel(hertz: ArrayLike) -> NDArray[Any]:
     return np.asarray(1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700))
 
 
+@stores_parameters
 class _PitchSpeed(Transformations):
     """A finite set of pairs (cents, speed), equally likely."""
 
     unitary = False
-    cents: ArrayLike
-    speeds: ArrayLike
-    _parameters = {"cents": Array(), "speeds": Array(above=0)}
-
-    # `shape` is a constructor argument of the subclasses, where the base class computes it.
-    shape: Any = None
+    shape: Any
+    cents: Annotated[ArrayLike, Array()] = (-400, 0, 400)
+    _: KW_ONLY
+    speeds: Annotated[ArrayLike, Array(above=0)] = (0.5, 1, 2)
 
     def _check_together(self) -> None:
         for name in ("cents", "speeds"):
@@ -91,9 +92,7 @@ class _PitchSpeed(Transformations):
         cents, speeds = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
         return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        pairs = self.elements()
-        return pairs[rng.randint(len(pairs), size=n_samples)]
+    _sample = Transformations._from_listed
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""
@@ -117,6 +116,7 @@ class _PitchSpeed(Transformations):
         """Checked elements applied to X of shape (n, d)."""
 
 
+@stores_parameters
 class PitchSpeed(_PitchSpeed):
     """Waveforms with another pitch, played at another speed, centred in a frame of fixed length.
 
@@ -147,22 +147,10 @@ class PitchSpeed(_PitchSpeed):
     (9, True)
     """
 
-    _parameters = {"shape": Shape(1), "sample_rate": Positive(), "high_quality": Flag()}
-
-    def __init__(
-        self,
-        shape: tuple[int],
-        cents: ArrayLike = (-400, 0, 400),
-        *,
-        speeds: ArrayLike = (0.5, 1, 2),
-        sample_rate: float = 8000,
-        high_quality: bool = True,
-    ):
-        self.shape = shape
-        self.cents = cents
-        self.speeds = speeds
-        self.sample_rate = sample_rate
-        self.high_quality = high_quality
+    shape: Annotated[tuple[int], Shape(1)]
+    _: KW_ONLY
+    sample_rate: Annotated[float, Positive()] = 8000
+    high_quality: Annotated[bool, Flag()] = True
 
     def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         try:
@@ -204,6 +192,7 @@ class PitchSpeed(_PitchSpeed):
         return moved
 
 
+@stores_parameters
 class SpectrogramPitchSpeed(_PitchSpeed):
     """Log-mel spectrograms stretched about their middle frame and displaced along frequency.
 
@@ -225,22 +214,10 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     (27, 1440)
     """
 
-    _parameters = {"shape": Shape(2), "low": Number(0), "high": Positive()}
-
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        cents: ArrayLike = (-400, 0, 400),
-        *,
-        speeds: ArrayLike = (0.5, 1, 2),
-        low: float = 100.0,
-        high: float = 4000.0,
-    ):
-        self.shape = shape
-        self.cents = cents
-        self.speeds = speeds
-        self.low = low
-        self.high = high
+    shape: Annotated[tuple[int, int], Shape(2)]
+    _: KW_ONLY
+    low: Annotated[float, Number(0)] = 100.0
+    high: Annotated[float, Positive()] = 4000.0
 
     def _check_together(self) -> None:
         super()._check_together()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, Number, ParameterError, short
+from ..parameters import Array, Number, ParameterError, short, stores_parameters
 from .cyclic import CyclicProduct
 
 __all__ = ["TorusTranslations"]
 
 
+@stores_parameters
 class TorusTranslations(CyclicProduct):
     """Translations of coordinate i by multiples of ``period / orders[i]``, read modulo ``period``.
 
@@ -34,14 +35,8 @@ class TorusTranslations(CyclicProduct):
     """
 
     unitary = False
-    _parameters = {
-        "orders": Array(whole=True, least=1, most=2**31),
-        "period": Number(1e-100, 1e100),
-    }
-
-    def __init__(self, orders: ArrayLike, period: float = 2.0):
-        self.orders = orders
-        self.period = period
+    orders: Annotated[ArrayLike, Array(whole=True, least=1, most=2**31)]
+    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
 
     def _periods(self) -> NDArray[Any]:
         self._check()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, OneOf, ParameterError, Shape, Whole, check_values, short
+from ..parameters import (
+    Array,
+    Kind,
+    OneOf,
+    ParameterError,
+    Shape,
+    Whole,
+    check_values,
+    short,
+    stores_parameters,
+)
 from .abilities import Grid, differences
 from .base import Transformations, whole_elements
 from .cyclic import CyclicProduct
@@ -16,12 +26,10 @@ from .densities import DENSITY, Density, normalised
 __all__ = ["IMAGE_SHAPE", "CyclicTranslations", "Translations", "image_shape"]
 
 
-class _ImageShape(Shape):
-    words = "(height, width) or (height, width, channels), whole numbers >= 1"
-
-
 #: What may be given for the shape of an image.
-IMAGE_SHAPE = _ImageShape(2, 3)
+IMAGE_SHAPE = Kind(
+    "(height, width) or (height, width, channels), whole numbers >= 1", Shape(2, 3).accepts
+)
 
 
 def image_shape(shape: Any) -> tuple[int, ...]:
@@ -44,6 +52,7 @@ def _roll(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDAr
     return moved.reshape(len(shifts), *X.shape)
 
 
+@stores_parameters
 class CyclicTranslations(CyclicProduct):
     """All cyclic translations of an image: Z_height x Z_width, permuting the pixels.
 
@@ -72,14 +81,8 @@ class CyclicTranslations(CyclicProduct):
     unitary = True
     linear = True
     preserves_l1 = True
-    _parameters = {"shape": IMAGE_SHAPE, "axes": Array(whole=True, least=0)}
-
-    # `shape` is a constructor argument here, where the base class computes it.
-    shape: Any = None
-
-    def __init__(self, shape: tuple[int, ...], axes: tuple[int, ...] = (0, 1)):
-        self.shape = shape
-        self.axes = axes
+    shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
+    axes: Annotated[tuple[int, ...], Array(whole=True, least=0)] = (0, 1)
 
     def _check_together(self) -> None:
         axes = np.atleast_1d(self.axes).ravel().tolist()
@@ -250,9 +253,7 @@ class Translations(Transformations):
         listed = {"max_shift": self.max_shift, "shifts": self.shifts}
         return normalised(weights, self.density, **listed)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        pairs = self._pairs()
-        return pairs[rng.choice(len(pairs), size=n_samples, p=self.weights())]
+    _sample = Transformations._from_listed
 
     @property
     def preserves_l1(self) -> bool:  # type: ignore[override]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,7 @@ from ..orbits.choose import warn_long
 from ..orbits.derivatives import of_products, whole_derivatives
 from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
-from ..parameters import OneOf, ParameterError, Positive, check_parameters
+from ..parameters import OneOf, ParameterError, Positive, check_parameters, stores_parameters
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
 
@@ -30,6 +31,7 @@ Array = NDArray[Any]
 
 
 @renamed_parameters(sides="side")
+@stores_parameters
 class Average(OrbitKernel):
     r"""The average of a base kernel over the transformations of its arguments.
 
@@ -67,7 +69,8 @@ class Average(OrbitKernel):
     verbose : int
         1 shows progress.
     random_state : int
-        Seed for ``n_transforms``, whose elements are drawn anew, the same ones, at every call.
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
+        fitting and predicting must draw the same ones.
 
     Raises
     ------
@@ -85,36 +88,10 @@ class Average(OrbitKernel):
     True
     """
 
-    _parameters = {
-        "side": OneOf("auto", "both", "second", "first"),
-        "statistic": OneOf("V", "U"),
-        "tolerance": Positive(),
-    }
-
-    def __init__(
-        self,
-        base: Kernel,
-        group: Transformations,
-        *,
-        n_transforms: int | None = None,
-        side: str = "auto",
-        statistic: str = "V",
-        tolerance: float = 1e-4,
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = 0,
-    ):
-        self.base = base
-        self.group = group
-        self.n_transforms = n_transforms
-        self.side = side
-        self.statistic = statistic
-        self.tolerance = tolerance
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    side: Annotated[str, OneOf("auto", "both", "second", "first")] = "auto"
+    statistic: Annotated[str, OneOf("V", "U")] = "V"
+    tolerance: Annotated[float, Positive()] = 1e-4
 
     def transforms(self) -> tuple[Array, Array]:
         """The elements averaged over and their weights, which sum to one."""

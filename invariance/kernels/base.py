@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY
 from math import comb
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,12 +37,24 @@ from ..orbits.derivatives import (
     outer_derivatives,
     whole_derivatives,
 )
-from ..parameters import Kind, Number, Positive, Whole, check_parameters, short
+from ..parameters import (
+    Has,
+    Kind,
+    Number,
+    Positive,
+    Whole,
+    check_parameters,
+    short,
+    stores_parameters,
+)
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
+
+#: What may be given for a parameter ``base``.
+BASE = Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
 
 #: Degrees beyond which a mean of powers is not written as a sum of moments.
 _MOST_POWERS = 12
@@ -294,6 +307,7 @@ class Linear(Kernel):
 
 
 @renamed_parameters(scale="gamma", constant="coef0")
+@stores_parameters
 class Polynomial(Kernel):
     """k(x, z) = (coef0 + gamma <x, z>)^degree.
 
@@ -312,29 +326,13 @@ class Polynomial(Kernel):
     """
 
     unitary_invariant = True
-    _parameters = {
-        "degree": Whole(1, 10_000),
-        "gamma": Number(),
-        "coef0": Number(),
-        "gamma_bounds": BOUNDS_KIND,
-        "coef0_bounds": BOUNDS_KIND,
-    }
+    degree: Annotated[int, Whole(1, 10_000)] = 3
+    gamma: Annotated[float, Number()] = 1.0
+    _: KW_ONLY
+    coef0: Annotated[float, Number()] = 1.0
+    gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
+    coef0_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma", "coef0")
-
-    def __init__(
-        self,
-        degree: int = 3,
-        gamma: float = 1.0,
-        *,
-        coef0: float = 1.0,
-        gamma_bounds: Any = BOUNDS,
-        coef0_bounds: Any = BOUNDS,
-    ):
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.gamma_bounds = gamma_bounds
-        self.coef0_bounds = coef0_bounds
 
     def of_inner_products(self, inner: Any) -> Any:
         """The kernel as a function of the inner product <x, z>."""
@@ -375,6 +373,7 @@ class Polynomial(Kernel):
         return values
 
 
+@stores_parameters
 class Gaussian(Kernel):
     """k(x, z) = exp(-gamma |x - z|^2).
 
@@ -385,12 +384,10 @@ class Gaussian(Kernel):
     """
 
     unitary_invariant = True
-    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    gamma: Annotated[float, Positive()] = 1.0
+    _: KW_ONLY
+    gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma",)
-
-    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
-        self.gamma = gamma
-        self.gamma_bounds = gamma_bounds
 
     def of_squared_distances(self, squared: Array) -> Array:
         """The kernel as a function of |x - z|^2; the argument is overwritten."""
@@ -433,6 +430,7 @@ class Gaussian(Kernel):
         return True
 
 
+@stores_parameters
 class Laplacian(Kernel):
     """k(x, z) = exp(-gamma |x - z|_1).
 
@@ -442,12 +440,10 @@ class Laplacian(Kernel):
     array([[0.1353]])
     """
 
-    _parameters = {"gamma": Positive(), "gamma_bounds": BOUNDS_KIND}
+    gamma: Annotated[float, Positive()] = 1.0
+    _: KW_ONLY
+    gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma",)
-
-    def __init__(self, gamma: float = 1.0, *, gamma_bounds: Any = BOUNDS):
-        self.gamma = gamma
-        self.gamma_bounds = gamma_bounds
 
     def preserved_by(self, group: Transformations) -> bool:
         """The sum of absolute differences sees no permutation and no change of sign."""
@@ -503,6 +499,18 @@ def integer_power(values: Array, degree: int) -> Array:
         degree >>= 1
         np.multiply(values, values, out=values)
     raise ValueError("the degree must be positive")
+
+
+def power(values: Any, degree: int) -> Any:
+    """Integer powers of arrays of any library, which are kept."""
+    result = None
+    while degree:
+        if degree & 1:
+            result = values if result is None else result * values
+        degree >>= 1
+        if degree:
+            values = values * values
+    return result
 
 
 def squared_distances(X: Array, Y: Array | None = None, scale: float = 0.0) -> Array:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Transformations
 from ..groups.abilities import ability
 from ..orbits import Extremes, OrbitProducts, Reduction
 from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape
 from ..orbits.foreign import InnerValues, as_function
-from ..parameters import Flag, OneOf, ParameterError
-from .base import Kernel
+from ..parameters import Flag, OneOf, ParameterError, stores_parameters
 from .orbit import OrbitKernel
 
 __all__ = ["BestFit"]
@@ -22,6 +21,7 @@ __all__ = ["BestFit"]
 Array = NDArray[Any]
 
 
+@stores_parameters
 class BestFit(OrbitKernel):
     r"""Similarity under the best transformation, :math:`K(x, z) = \max_T k_0(x, T z)`.
 
@@ -56,15 +56,7 @@ class BestFit(OrbitKernel):
     precision : {"input", "single"}
         Precision of the inner products; "single" halves time and memory at a relative error of
         about 1e-6. scikit-learn's SVC hands over double precision whatever it was given.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads over blocks of rows.
-    verbose : int
-        1 shows progress.
-    random_state : int
-        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
-        fitting and predicting must draw the same ones.
+    block_bytes, n_jobs, verbose, random_state : as in `Average`
 
     Raises
     ------
@@ -87,39 +79,11 @@ class BestFit(OrbitKernel):
     array([[6.]])
     """
 
-    _parameters = {
-        "side": OneOf("second", "first"),
-        "symmetric": Flag() | None,
-        "method": OneOf("auto", "definition"),
-        "precision": OneOf("input", "single"),
-    }
-
-    def __init__(
-        self,
-        base: Kernel,
-        group: Transformations,
-        *,
-        side: str = "second",
-        n_transforms: int | None = None,
-        symmetric: bool | None = None,
-        method: str = "auto",
-        precision: str = "input",
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: Any = 0,
-    ):
-        self.base = base
-        self.group = group
-        self.side = side
-        self.n_transforms = n_transforms
-        self.symmetric = symmetric
-        self.method = method
-        self.precision = precision
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _: KW_ONLY
+    side: Annotated[str, OneOf("second", "first")] = "second"
+    symmetric: Annotated[bool | None, Flag() | None] = None
+    method: Annotated[str, OneOf("auto", "definition")] = "auto"
+    precision: Annotated[str, OneOf("input", "single")] = "input"
 
     def _check(self, n_features: int) -> None:
         super()._check(n_features)

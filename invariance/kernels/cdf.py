@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
 from ..orbits import Form
-from ..parameters import Flag, OneOf, Positive
+from ..parameters import Flag, OneOf, Positive, stores_parameters
 from .base import Kernel, squared_distances, squared_distances_arrays
 
 __all__ = ["CDF"]
 
 
+@stores_parameters
 class CDF(Kernel):
     r"""Expected inner product of threshold features, in closed form.
 
@@ -50,25 +52,11 @@ class CDF(Kernel):
     """
 
     unitary_invariant = True
-    _parameters = {
-        "epsilon": Positive(),
-        "radius": Positive(),
-        "templates": OneOf("gaussian", "sphere"),
-        "truncated": Flag(),
-    }
-
-    def __init__(
-        self,
-        epsilon: float = 0.2,
-        radius: float = 1.0,
-        *,
-        templates: str = "gaussian",
-        truncated: bool = True,
-    ):
-        self.epsilon = epsilon
-        self.radius = radius
-        self.templates = templates
-        self.truncated = truncated
+    epsilon: Annotated[float, Positive()] = 0.2
+    radius: Annotated[float, Positive()] = 1.0
+    _: KW_ONLY
+    templates: Annotated[str, OneOf("gaussian", "sphere")] = "gaussian"
+    truncated: Annotated[bool, Flag()] = True
 
     def coefficients(self, d: int) -> tuple[float, float]:
         """(s P, c) in dimension d, so that k = s P - c |x - z|."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Transformations
-from ..parameters import Has, Positive, check_parameters
-from .base import Kernel
+from ..parameters import Positive, check_parameters, stores_parameters
+from .base import BASE, Kernel
 
 __all__ = ["Hyperkernel"]
 
 
+@stores_parameters
 class Hyperkernel(Kernel):
     r"""The Gaussian kernel between embedded points.
 
@@ -42,14 +43,8 @@ class Hyperkernel(Kernel):
     array([[1.    , 0.4552]])
     """
 
-    _parameters = {
-        "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
-        "gamma": Positive(),
-    }
-
-    def __init__(self, base: Kernel, gamma: float = 1.0):
-        self.base = base
-        self.gamma = gamma
+    base: Annotated[Kernel, BASE]
+    gamma: Annotated[float, Positive()] = 1.0
 
     def preserved_by(self, group: Transformations) -> bool:
         """Where the base kernel is."""

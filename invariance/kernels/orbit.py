@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,33 +14,36 @@ from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.derivatives import Derivative, outer_derivatives
 from ..orbits.engine import image_shape
 from ..orbits.foreign import as_function
-from ..parameters import Has, Kind, ParameterError, Seed, Whole, check_parameters
-from .base import Kernel, on_rows
+from ..parameters import (
+    BLOCK_BYTES,
+    Has,
+    ParameterError,
+    Seed,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
+from .base import BASE, Kernel, on_rows
 
 __all__ = ["OrbitKernel"]
 
 Array = NDArray[Any]
 
 
+@stores_parameters
 class OrbitKernel(Kernel):
     """Base of kernels of a ``base`` kernel and a ``group``, computed by `OrbitProducts`."""
 
-    _parameters: ClassVar[dict[str, Kind]] = {
-        "base": Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary"),
-        "group": Has("transformations, such as CyclicShifts(8)", "act", "quadrature"),
-        "n_transforms": Whole(1) | None,
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-        "n_jobs": Whole() | None,
-        "verbose": Whole(0),
-    }
-
-    base: Kernel
-    group: Transformations
-    n_transforms: int | None
-    block_bytes: int | None
-    n_jobs: int | None
-    verbose: int
-    random_state: Any
+    base: Annotated[Kernel, BASE]
+    group: Annotated[
+        Transformations, Has("transformations, such as CyclicShifts(8)", "act", "quadrature")
+    ]
+    _: KW_ONLY
+    n_transforms: Annotated[int | None, Whole(1) | None] = None
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    n_jobs: Annotated[int | None, Whole() | None] = None
+    verbose: Annotated[int, Whole(0)] = 0
+    random_state: Any = 0
 
     def elements(self) -> Array | None:
         """The ``n_transforms`` elements that are drawn, the same at every call; None for all."""

@@ -13,7 +13,7 @@ from ..array_api import numpy_only
 from ..config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
-from ..orbits.choose import rate, warn_long
+from ..orbits.choose import warn_long
 from ..orbits.engine import mirror
 from ..orbits.foreign import as_function
 from ..parameters import OneOf, ParameterError
@@ -129,14 +129,8 @@ class OverlapFit(OrbitKernel):
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         n, overlaps = len(X) * len(X if Y is None else Y), self._shifts(X.shape[1])
-        operations = n * overlaps.operations
-        return Explanation(
-            "correlation of overlaps",
-            operations,
-            float(min(n * overlaps.bytes_per_pair, block_bytes_of(self.block_bytes) / 2)),
-            operations / rate("float64"),
-            {},
-        )
+        n_bytes = min(n * overlaps.bytes_per_pair, block_bytes_of(self.block_bytes) / 2)
+        return Explanation.of("correlation of overlaps", n * overlaps.operations, n_bytes)
 
 
 class _Overlaps:

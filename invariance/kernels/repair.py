@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernel_matrix import check_points, kernel_matrix
 from ..orbits.choose import Explanation, by_the_clock
-from ..parameters import Has, OneOf, ParameterError, Text, Whole, check_parameters
+from ..parameters import (
+    Has,
+    OneOf,
+    ParameterError,
+    Text,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
 from .diagnostics import largest_definite, square
 
 __all__ = ["GramTransformer", "SpectrumRepair"]
@@ -21,6 +29,7 @@ __all__ = ["GramTransformer", "SpectrumRepair"]
 _METHODS = OneOf("clip", "flip", "shift", "nystrom")
 
 
+@stores_parameters
 class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Make a precomputed kernel positive semi-definite, on training and on new points alike.
 
@@ -63,11 +72,8 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
            [1.5, 1.5]])
     """
 
-    _parameters = {"method": _METHODS, "n_landmarks": None | Whole(1)}
-
-    def __init__(self, method: str = "clip", n_landmarks: int | None = None):
-        self.method = method
-        self.n_landmarks = n_landmarks
+    method: Annotated[str, _METHODS] = "clip"
+    n_landmarks: Annotated[int | None, None | Whole(1)] = None
 
     def fit(self, K: ArrayLike, y: Any = None) -> SpectrumRepair:
         """Decompose the training matrix, shape (n, n)."""
@@ -135,6 +141,7 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return extended
 
 
+@stores_parameters
 class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Points to their rows of the (repaired) Gram matrix: an indefinite kernel in a pipeline.
 
@@ -168,14 +175,10 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     (3,)
     """
 
-    _parameters = {
-        "kernel": Text() | Has("a kernel, or a function of two points", "__call__"),
-        "repair": None | _METHODS,
-    }
-
-    def __init__(self, kernel: Any = "linear", repair: str | None = "clip"):
-        self.kernel = kernel
-        self.repair = repair
+    kernel: Annotated[Any, Text() | Has("a kernel, or a function of two points", "__call__")] = (
+        "linear"
+    )
+    repair: Annotated[str | None, None | _METHODS] = "clip"
 
     def explain(self, X: Any) -> Explanation:
         """What `fit` to points X will cost: as the kernel says, or by the clock for 64 points."""

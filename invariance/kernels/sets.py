@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +14,10 @@ from tqdm import tqdm
 from ..config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation
-from ..orbits.choose import rate, warn_long
+from ..orbits.choose import warn_long
 from ..orbits.closed import matching_operations
 from ..orbits.engine import mirror
-from ..parameters import Flag, Has, OneOf, Whole, check_parameters
+from ..parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
 from ..sets import PointSets, as_set_rows
 from .base import Kernel
 
@@ -32,42 +33,22 @@ _OWN = 128
 _VALUE = 600
 
 
+@stores_parameters
 class _OfSets(Kernel):
     """What kernels between sets share: from padded sets to tiles of values between points."""
 
     #: Takes padded sets (n, largest, d), of which `on_rows` makes rows.
     takes_sets = True
-    _parameters = {
-        "base": Has("a kernel of points, such as Gaussian(0.1)", "diag", "is_stationary"),
-        "pooling": OneOf("mean", "sum"),
-        "normalize": Flag(),
-        "labelled": Flag(),
-        "weighted": Flag(),
-        "n_coordinates": Whole(1) | None,
-        "block_bytes": Whole(1) | None,
-        "verbose": Whole(0),
-    }
+    base: Annotated[Any, Has("a kernel of points, such as Gaussian(0.1)", "diag", "is_stationary")]
+    pooling: Annotated[str, OneOf("mean", "sum")] = "mean"
+    _: KW_ONLY
+    normalize: Annotated[bool, Flag()] = False
+    labelled: Annotated[bool, Flag()] = False
+    n_coordinates: Annotated[int | None, Whole(1) | None] = None
+    block_bytes: Annotated[int | None, Whole(1) | None] = None
+    verbose: Annotated[int, Whole(0)] = 0
     weighted = False
-    _cheaper: str
-
-    def __init__(
-        self,
-        base: Any,
-        pooling: str = "mean",
-        *,
-        normalize: bool = False,
-        labelled: bool = False,
-        n_coordinates: int | None = None,
-        block_bytes: int | None = None,
-        verbose: int = 0,
-    ):
-        self.base = base
-        self.pooling = pooling
-        self.normalize = normalize
-        self.labelled = labelled
-        self.n_coordinates = n_coordinates
-        self.block_bytes = block_bytes
-        self.verbose = verbose
+    _cheaper: ClassVar[str]
 
     def on_rows(self, *arrays: ArrayLike) -> tuple[Kernel, list[Array]]:
         """This kernel for rows (n, largest * d), and padded sets as such rows."""
@@ -100,9 +81,8 @@ class _OfSets(Kernel):
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
         one, *rest = (kernel._points(A) for A in rows)
         operations = kernel._counted(one, *rest) if rest else kernel._counted(one, one) / 2
-        n_bytes = float(min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes)))
-        seconds = operations / rate(one.values.dtype.name)
-        return Explanation("pairs of points", operations, n_bytes, seconds, {})
+        n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
+        return Explanation.of("pairs of points", operations, n_bytes, one.values.dtype)
 
     def _points(self, X: Array) -> PointSets:
         size = int(self.n_coordinates or 0)
@@ -169,6 +149,7 @@ class _OfSets(Kernel):
         """From values between points (N, M) to values between sets (n, m)."""
 
 
+@stores_parameters
 class SetKernel(_OfSets):
     r"""The mean (or sum) of a kernel over all pairs of points of two sets.
 
@@ -219,28 +200,8 @@ class SetKernel(_OfSets):
            [0.6839, 1.    ]])
     """
 
-    def __init__(
-        self,
-        base: Any,
-        pooling: str = "mean",
-        *,
-        normalize: bool = False,
-        labelled: bool = False,
-        weighted: bool = False,
-        n_coordinates: int | None = None,
-        block_bytes: int | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            base,
-            pooling,
-            normalize=normalize,
-            labelled=labelled,
-            n_coordinates=n_coordinates,
-            block_bytes=block_bytes,
-            verbose=verbose,
-        )
-        self.weighted = weighted
+    _: KW_ONLY
+    weighted: Annotated[bool, Flag()] = False
 
     _cheaper = "SetFeatures, whose cost grows with the points alone"
 

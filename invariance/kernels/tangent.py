@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import by_the_clock
-from ..parameters import Number, OneOf, Whole, check_parameters
+from ..parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
 from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]
@@ -32,6 +33,7 @@ TANGENTS = {
 
 
 @renamed_parameters(sides="side")
+@stores_parameters
 class TangentDistance(BaseEstimator):
     r"""Least distance between images along their tangent vectors.
 
@@ -73,29 +75,13 @@ class TangentDistance(BaseEstimator):
     (1.23, array([[0.16]]))
     """
 
-    _parameters = {
-        "side": OneOf("both", "first", "second"),
-        "smoothing": Number(0),
-        "ridge": Number(0),
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, int],
-        vectors: tuple[str, ...] = ("horizontal", "vertical", "thickness"),
-        *,
-        side: str = "both",
-        smoothing: float = 0.9,
-        ridge: float = 1e-6,
-        block_bytes: int | None = None,
-    ):
-        self.shape = shape
-        self.vectors = vectors
-        self.side = side
-        self.smoothing = smoothing
-        self.ridge = ridge
-        self.block_bytes = block_bytes
+    shape: tuple[int, int]
+    vectors: tuple[str, ...] = ("horizontal", "vertical", "thickness")
+    _: KW_ONLY
+    side: Annotated[str, OneOf("both", "first", "second")] = "both"
+    smoothing: Annotated[float, Number(0)] = 0.9
+    ridge: Annotated[float, Number(0)] = 1e-6
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
 
     def tangents(self, X: ArrayLike) -> NDArray[Any]:
         """Tangent vectors of each image, shape (n, k, d)."""

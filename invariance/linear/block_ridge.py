@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,7 @@ from ..parameters import (
     Whole,
     check_parameters,
     check_values,
+    stores_parameters,
 )
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
 from .ridge import check_scale
@@ -36,6 +38,7 @@ _FLOATS = (np.float64, np.float32)
 
 
 @renamed_parameters(lam="alpha")
+@stores_parameters
 class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     r"""One-vs-all regularised least squares that sees its features a block of rows at a time.
 
@@ -83,28 +86,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     (150, (3, 4), True)
     """
 
-    _parameters = {
-        "alpha": Number(above=0, most=1e308),
-        "block_rows": Whole(1),
-        "dtype": OneOf("float64", "float32"),
-        "class_weight": CLASS_WEIGHT,
-        "verbose": Whole(0),
-    }
-
-    def __init__(
-        self,
-        alpha: float = 1e-6,
-        block_rows: int = 1000,
-        *,
-        dtype: str = "float64",
-        class_weight: Any = None,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.block_rows = block_rows
-        self.dtype = dtype
-        self.class_weight = class_weight
-        self.verbose = verbose
+    alpha: Annotated[float, Number(above=0, most=1e308)] = 1e-6
+    block_rows: Annotated[int, Whole(1)] = 1000
+    _: KW_ONLY
+    dtype: Annotated[str, OneOf("float64", "float32")] = "float64"
+    class_weight: Annotated[Any, CLASS_WEIGHT] = None
+    verbose: Annotated[int, Whole(0)] = 0
 
     def explain(self, X: ArrayLike) -> Explanation:
         """What `fit` to features X of shape (N, p) will cost: p x p sums and one Cholesky factor.
@@ -113,13 +100,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         1600.0
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)
-        operations, n_bytes = n * p**2 + p**3 / 3, 2.0 * np.dtype(self.dtype).itemsize * p**2
-        seconds = operations / rate(self.dtype)
-        return Explanation("normal equations", operations, n_bytes, seconds, {})
+        n_bytes = 2.0 * np.dtype(self.dtype).itemsize * p**2
+        return Explanation.of("normal equations", n * p**2 + p**3 / 3, n_bytes, self.dtype)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

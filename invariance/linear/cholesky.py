@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Whole, arguments, as_floats
-from .classes import check_two_classes, misclassification
-from .gram import check_gram, check_labels, lowest_eigenvalue
+from ..parameters import Number, Whole, arguments
+from .classes import misclassification
+from .gram import labelled_gram, lowest_eigenvalue
 
 __all__ = ["CholeskyRLS", "rls_by_cholesky"]
 
@@ -88,14 +88,8 @@ def rls_by_cholesky(
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
     True
     """
-    gram, labels = np.asarray(gram), np.asarray(labels)
-    if gram.dtype not in (np.float32, np.float64):
-        gram = as_floats("gram", gram)
-    check_gram(gram, labels)
-    check_labels(labels)
-    classes, index = np.unique(labels, return_inverse=True)
-    check_two_classes(classes)
-    targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0).astype(gram.dtype)
+    gram, _, index, targets = labelled_gram(gram, labels)
+    targets = targets.astype(gram.dtype)
     target_mean = targets.mean(axis=0)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
     centred = gram - (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)
@@ -107,6 +101,9 @@ def rls_by_cholesky(
             f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
         )
     largest = _largest_eigenvalue(centred)
+    # The constant vector has eigenvalue zero, to rounding. Its inverse would drown the others where
+    # the penalty is small, so it gets the largest eigenvalue instead; see `_one`.
+    centred += largest / len(gram)
 
     fits: dict[float, tuple[float, NDArray]] = {}
     floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
@@ -116,7 +113,7 @@ def rls_by_cholesky(
         if relative < floor:
             return np.inf
         if relative not in fits:
-            fits[relative] = _one(centred, targets, index, relative * largest)
+            fits[relative] = _one(centred, targets, index, relative * largest, largest)
         return fits[relative][0]
 
     here, moved = 0, True
@@ -150,8 +147,14 @@ def _largest_eigenvalue(gram: NDArray) -> float:
     return size
 
 
-def _one(gram: NDArray, targets: NDArray, index: NDArray, ridge: float) -> tuple[float, NDArray]:
-    """Leave-one-out error and dual coefficients at one ridge."""
+def _one(
+    gram: NDArray, targets: NDArray, index: NDArray, ridge: float, constant: float
+) -> tuple[float, NDArray]:
+    """Leave-one-out error and dual coefficients at one ridge.
+
+    ``constant`` is the eigenvalue of the constant vector, which stands for the intercept and is
+    not penalised: what it adds to the inverse is taken out again.
+    """
     n = len(gram)
     potrf, potrs, trtri = linalg.get_lapack_funcs(("potrf", "potrs", "trtri"), (gram,))
     shifted = np.array(gram, order="F")
@@ -165,8 +168,7 @@ def _one(gram: NDArray, targets: NDArray, index: NDArray, ridge: float) -> tuple
     dual, _ = potrs(factor, targets - targets.mean(axis=0), lower=1)
     inverse, _ = trtri(factor, lower=1, overwrite_c=1)
     diagonal = np.einsum("ij,ij->j", inverse, inverse, dtype=np.float64)
-    # The constant vector, at eigenvalue zero, stands for the intercept and is not penalised.
-    diagonal -= 1 / (n * ridge)
+    diagonal -= 1 / (n * (constant + ridge))
     residuals = dual / diagonal[:, None]
     wrong = (targets - residuals).argmax(axis=1) != index
     return misclassification(wrong, residuals), dual

@@ -6,10 +6,11 @@ import warnings
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import OneOf, ParameterError, check_finite
+from ..parameters import OneOf, ParameterError, as_floats, check_finite
+from .classes import check_two_classes
 
 __all__ = [
     "REPAIRS",
@@ -18,6 +19,7 @@ __all__ = [
     "check_gram",
     "check_labels",
     "check_symmetric",
+    "labelled_gram",
     "lowest_eigenvalue",
     "rounding",
 ]
@@ -50,6 +52,21 @@ def check_labels(labels: NDArray) -> None:
         check_finite("labels", labels)
     elif labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
         raise ValueError("labels must not be None or NaN: drop the points without a label")
+
+
+def labelled_gram(given: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """A Gram matrix in its precision, its labels, the classes' numbers and targets 1 and -1.
+
+    Targets have shape (n, classes), numbers (n,); both follow ``np.unique(labels)``.
+    """
+    gram, names = np.asarray(given), np.asarray(labels)
+    if gram.dtype not in (np.float32, np.float64):
+        gram = as_floats("gram", gram)
+    check_gram(gram, names)
+    check_labels(names)
+    classes, index = np.unique(names, return_inverse=True)
+    check_two_classes(classes)
+    return gram, names, index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
 
 
 def check_symmetric(gram: NDArray) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Flag, Whole, as_floats, check_values
+from ..parameters import Flag, Whole, check_values
 from .classes import check_two_classes
-from .gram import check_gram, check_labels
+from .gram import labelled_gram
 from .ridge import RidgeSolver, check_alphas
 
 __all__ = ["HoldoutRidge", "ridge_by_holdout"]
@@ -85,18 +85,11 @@ def ridge_by_holdout(
     (True, (60, 2))
     """
     alphas = check_alphas("ridge_by_holdout", alphas, relative_to=relative_to, repair=repair)
-    gram, labels = np.asarray(gram), np.asarray(labels)
-    if gram.dtype not in (np.float32, np.float64):
-        gram = as_floats("gram", gram)
-    check_gram(gram, labels)
-    check_labels(labels)
+    gram, labels, index, targets = labelled_gram(gram, labels)
     n = len(labels)
     kinds = {"n_held_out": Whole(1, n - 1), "refit": Flag()}
     check_values("ridge_by_holdout", kinds, {"n_held_out": n_held_out, "refit": refit})
-    classes, index = np.unique(labels, return_inverse=True)
-    check_two_classes(classes)
     check_two_classes(np.unique(labels[: n - n_held_out]), "the points that are not held out")
-    targets = np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
     kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)
     solver = RidgeSolver("ridge_by_holdout", gram, alphas, relative_to=relative_to, repair=repair)
     accuracies = np.full(len(alphas), np.nan)

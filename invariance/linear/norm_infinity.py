@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,7 @@ from ..parameters import (
     arguments,
     check_parameters,
     short,
+    stores_parameters,
 )
 from .classes import OneVsRest, check_two_classes
 from .ridge import check_scale
@@ -62,6 +64,7 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     return np.square(1 - u)
 
 
+@stores_parameters
 class NormInfinityClassifier(OneVsRest, BaseEstimator):
     r"""Linear classifier with bounded weights and no other regularisation.
 
@@ -115,25 +118,11 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     (np.float64(0.25), array([0.75]))
     """
 
-    _parameters = {
-        "bound": Number(above=0, most=1e10),
-        "loss": _LOSSES,
-        "solver": None | Text(),
-        "tol": Positive(),
-    }
-
-    def __init__(
-        self,
-        bound: float = 1.0,
-        loss: str = "hinge",
-        *,
-        solver: str | None = None,
-        tol: float = 1e-5,
-    ):
-        self.bound = bound
-        self.loss = loss
-        self.solver = solver
-        self.tol = tol
+    bound: Annotated[float, Number(above=0, most=1e10)] = 1.0
+    loss: Annotated[str, _LOSSES] = "hinge"
+    _: KW_ONLY
+    solver: Annotated[str | None, None | Text()] = None
+    tol: Annotated[float, Positive()] = 1e-5
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -181,15 +170,12 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         'interior point'
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)
         programs = 1 if n_classes == 2 else n_classes
         operations = _OPERATIONS[self.loss] * programs * n * p * (n + p)
-        return Explanation(
-            "interior point", operations, 24.0 * n * p, operations / rate("float64"), {}
-        )
+        return Explanation.of("interior point", operations, 24.0 * n * p)
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
         """Weights, risk and duality gap of one binary program with sample weights c."""

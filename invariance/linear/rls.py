@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, field
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ from ..parameters import (
     check_finite,
     check_parameters,
     short,
+    stores_parameters,
 )
 from .calibration import fit_calibration, probabilities
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes, misclassification
@@ -56,38 +58,23 @@ _FLOATS = (np.float64, np.float32)
 _EIGENVECTORS = 20.0
 
 
+@stores_parameters
 class _RegularisedLeastSquares(BaseEstimator):
     """What the classifier and the regressor share."""
 
-    coef_: NDArray
-    dual_coef_: NDArray
-    loo_decision_: NDArray
+    alphas: Annotated[ArrayLike | None, ALPHAS] = None
+    kernel: Annotated[
+        Any, None | Text() | Has("a kernel, or a function of two points", "__call__")
+    ] = None
+    _: KW_ONLY
+    fit_intercept: Annotated[bool, Flag()] = True
+    repair: Annotated[str, REPAIRS] = "clip"
+    scoring: Annotated[Any, SCORING] = None
+    verbose: Annotated[int, Whole(0)] = 0
 
-    _parameters = {
-        "alphas": ALPHAS,
-        "kernel": None | Text() | Has("a kernel, or a function of two points", "__call__"),
-        "fit_intercept": Flag(),
-        "repair": REPAIRS,
-        "scoring": SCORING,
-        "verbose": Whole(0),
-    }
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        repair: str = "clip",
-        scoring: Any = None,
-        verbose: int = 0,
-    ):
-        self.alphas = alphas
-        self.kernel = kernel
-        self.fit_intercept = fit_intercept
-        self.repair = repair
-        self.scoring = scoring
-        self.verbose = verbose
+    coef_: NDArray = field(init=False)
+    dual_coef_: NDArray = field(init=False)
+    loo_decision_: NDArray = field(init=False)
 
     def explain(self, X: ArrayLike) -> Explanation:
         """What `fit` to points X of shape (n, d) will cost: Gram matrix and eigendecomposition.
@@ -96,7 +83,6 @@ class _RegularisedLeastSquares(BaseEstimator):
         'primal'
         """
         from ..orbits import Explanation
-        from ..orbits.choose import rate
 
         check_parameters(self)
         n, p = np.shape(X)[0], int(np.prod(np.shape(X)[1:]))
@@ -107,7 +93,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         elif hasattr(self.kernel, "explain"):
             gram = self.kernel.explain(X)
             operations, way = operations + gram.operations, f"dual, {gram.way}"
-        return Explanation(way, operations, 24.0 * side**2, operations / rate("float64"), {})
+        return Explanation.of(way, operations, 24.0 * side**2)
 
     def _announce(self, side: int) -> None:
         from ..orbits.choose import warn_long
@@ -427,6 +413,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
 
 
 @renamed_parameters(lambdas="alphas")
+@stores_parameters
 class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     """Regularised least squares classification on one-vs-all +-1 targets.
 
@@ -457,28 +444,8 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     (True, np.int64(0))
     """
 
-    _parameters = {"class_weight": CLASS_WEIGHT}
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        kernel: Any = None,
-        *,
-        fit_intercept: bool = True,
-        repair: str = "clip",
-        scoring: Any = None,
-        class_weight: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            alphas,
-            kernel,
-            fit_intercept=fit_intercept,
-            repair=repair,
-            scoring=scoring,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    _: KW_ONLY
+    class_weight: Annotated[Any, CLASS_WEIGHT] = None
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

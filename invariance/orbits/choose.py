@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,10 @@ from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "by_the_clock", "choose", "offered", "rate", "warn_long"]
+__all__ = ["Explanation", "asked", "by_the_clock", "choose", "offered", "rate", "warn_long"]
+
+#: Operations that orbits have been asked for in this process so far, by precision.
+asked: Counter[str] = Counter()
 
 #: Ways that some groups and kernels have; `Product` is always there.
 WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
@@ -35,9 +39,10 @@ _HOPELESS = 4.0
 _LONG, _LONG_FROM = 120.0, 1e11
 
 #: Small products, and traffic between them, run at a fraction of a large product's rate: measured
-#: 1.7 to 7.5 times slower an operation (median 3) on grids up to 16 x 16, in single precision.
-#: Extremes are read off the frequencies' last stage, which makes up for it.
-_CHARGED = {"correlation": 3.0}
+#: 1.1 to 2.8 times slower an operation (median 2.1) on grids of 8 x 8 to 64 x 64, in single
+#: precision beside other work, and more alone. Extremes are read off the frequencies' last stage,
+#: which makes up for it.
+_CHARGED = {"correlation": 2.5}
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,12 @@ class Explanation:
     n_bytes: float
     seconds: float
     alternatives: dict[str, float]
+
+    @classmethod
+    def of(cls, way: str, operations: float, n_bytes: float, dtype: Any = "float64") -> Explanation:
+        """With the seconds that so many operations take."""
+        seconds = operations / rate(np.dtype(dtype).name)
+        return cls(way, operations, float(n_bytes), seconds, {})
 
     def times(self, n: int) -> Explanation:
         """What n such computations cost, one after another."""
@@ -127,7 +138,8 @@ def _check_listable(problem: Problem) -> None:
 
 
 def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64") -> None:
-    """Warn before work of minutes, with the estimate and what would be cheaper."""
+    """Count the work in `asked`, and warn before minutes of it, with what would be cheaper."""
+    asked[dtype] += int(operations)
     if operations < _LONG_FROM or operations / rate(dtype) < _LONG:
         return
     minutes, level, frame = operations / rate(dtype) / 60, 1, sys._getframe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,20 +29,43 @@ class _Closed(Way):
     def prepared_bytes(self, m: int) -> float:
         return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
 
-    def sent(self, parts: list[Array | None], others: Array | None, terms: Any) -> list[Any]:
-        """Outputs with what is added for second and for first points, where they are needed."""
-        for part in parts:
-            for extra in (others, None if terms is None else terms[:, None]):
-                if part is not None and extra is not None:
-                    part += extra
-        return [self.problem.send(part) for part in parts]
-
     def row_step(self, width: int) -> int:
         per_row = self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
         return int(np.clip(self.problem.block_bytes / 8 // per_row, 1, 1024))
 
 
-class Aligned(_Closed):
+class _Extremes(_Closed):
+    """Extremes over the whole group, by a way to the largest inner products of some points."""
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        others = self.problem.send(None if terms is None else terms[0])
+        negative = self.moved(-Y) if self.problem.reduction.n_outputs > 1 else None
+        yield self.moved(Y), negative, others, largest_norm(Y)
+
+    def moved(self, Y: Array) -> Any:
+        """What `largest` needs of points."""
+        return Y
+
+    @abstractmethod
+    def largest(self, own: Any, moved: Any) -> Any:
+        """max_g <x, g z> for all pairs, shape (n, m)."""
+
+    def block(self, X: Array, prepared: Any, terms: Any) -> list[Any]:
+        moved, negative, others, norm = prepared
+        send, own = self.problem.send, self.moved(X)
+        parts = [send(self.largest(own, moved))]
+        if self.problem.reduction.n_outputs > 1:
+            lowest = self.lowest(X, norm)
+            parts.append(-send(self.largest(own, negative)) if lowest else None)
+        for part in parts:
+            for extra in (others, None if terms is None else send(terms)[:, None]):
+                if part is not None and extra is not None:
+                    part += extra
+        return parts
+
+
+class Aligned(_Extremes):
     """Extremes by representatives: max_g <x, g z> = <aligned(x), aligned(z)>.
 
     Such as sorted vectors for all permutations; the minimum is that of -z, negated.
@@ -58,24 +82,11 @@ class Aligned(_Closed):
         known = aligned and aligned(np.zeros((1, problem.lifted_size))) is not None
         return Aligned(problem) if known else None
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        group, send = self.problem.parts[0].group, self.problem.send
-        smallest = group.aligned(-Y) if self.problem.reduction.n_outputs > 1 else None
-        terms = self.problem.column_terms(Y[None], offsets)
-        kept = group.aligned(Y), smallest, None if terms is None else terms[0]
-        yield *(send(A) for A in kept), largest_norm(Y)
+    def moved(self, Y: Array) -> Any:
+        return self.problem.send(self.problem.parts[0].group.aligned(Y))
 
-    def block(self, X: Array, prepared: Any, terms: Any) -> list[Any]:
-        largest, smallest, others, norm = prepared
-        own = self.problem.send(self.problem.parts[0].group.aligned(X))
-        high = own @ largest.T
-        low = -(own @ smallest.T) if smallest is not None and self.lowest(X, norm) else None
-        terms = None if terms is None else self.problem.send(terms)[:, None]
-        for part in (high, low):
-            for extra in (others, terms):
-                if part is not None and extra is not None:
-                    part += extra
-        return [high, low][: self.problem.reduction.n_outputs]
+    def largest(self, own: Any, moved: Any) -> Any:
+        return own @ moved.T
 
     def operations(self, n: int, m: int) -> float:
         d = self.problem.lifted_size
@@ -137,7 +148,7 @@ class OwnForm(_Closed):
         return 40.0 * n * m * self.problem.lifted_size
 
 
-class Matched(_Closed):
+class Matched(_Extremes):
     """Extremes over all permutations of blocks: a matching of blocks, pair by pair of points."""
 
     name = "matching"
@@ -149,18 +160,8 @@ class Matched(_Closed):
         block = ability(problem.parts[0].group, "as_assignment")
         return Matched(problem) if block and block() else None
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        terms = self.problem.column_terms(Y[None], offsets)
-        yield Y, None if terms is None else terms[0], largest_norm(Y)
-
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        Y, others, norm = prepared
-        size = self.problem.parts[0].group.as_assignment()
-        assert size is not None
-        parts: list[Array | None] = [-least_matching(X, -Y, size)]
-        if self.problem.reduction.n_outputs > 1:
-            parts.append(least_matching(X, Y, size) if self.lowest(X, norm) else None)
-        return self.sent(parts, others, terms)
+    def largest(self, own: Any, moved: Any) -> Any:
+        return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment() or 1)
 
     def operations(self, n: int, m: int) -> float:
         k = self.problem.lifted_size // (self.problem.parts[0].group.as_assignment() or 1)
@@ -175,7 +176,7 @@ def matching_operations(n_pairs: float, n_blocks: float) -> float:
     return 6e5 * n_pairs + 2500.0 * n_blocks
 
 
-class Superposed(_Closed):
+class Superposed(_Extremes):
     """Extremes that the group knows for a pair of points, such as over all rotations."""
 
     name = "alignment"
@@ -193,17 +194,8 @@ class Superposed(_Closed):
     def row_step(self, width: int) -> int:
         return max(1, super().row_step(8 * width))  # moments and their singular values
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        terms = self.problem.column_terms(Y[None], offsets)
-        yield Y, None if terms is None else terms[0], largest_norm(Y)
-
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        Y, others, norm = prepared
-        largest = self.problem.parts[0].group.largest_inner
-        parts: list[Array | None] = [largest(X, Y)]
-        if self.problem.reduction.n_outputs > 1:
-            parts.append(-np.asarray(largest(X, -Y)) if self.lowest(X, norm) else None)
-        return self.sent(parts, others, terms)
+    def largest(self, own: Any, moved: Any) -> Any:
+        return np.asarray(self.problem.parts[0].group.largest_inner(own, moved))
 
     def operations(self, n: int, m: int) -> float:
         # Measured: what singular values of a small matrix cost.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -37,6 +38,7 @@ _OUTER_BYTES = 2**20
 _SINGLE_ERROR = 1e-5
 
 
+@dataclass(eq=False, repr=False)
 class OrbitProducts:
     r"""Reductions of :math:`k(x, g z)` over g, for all pairs of points x and kept points z.
 
@@ -83,38 +85,24 @@ class OrbitProducts:
     array([[0.375]])
     """
 
-    def __init__(
-        self,
-        Z: Array,
-        group: Transformations | None,
-        *,
-        base: Any = None,
-        owner: str = "OrbitProducts",
-        elements: Array | None = None,
-        weights: Array | None = None,
-        offsets: Array | None = None,
-        side: str = "second",
-        method: str = "auto",
-        precision: str = "input",
-        keep: bool = False,
-        block_bytes: int | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self.Z = Z
-        self.group = Trivial() if group is None else group
-        self.base = base
-        self.owner = owner
-        self.elements = elements
-        self.weights = weights
-        self.offsets = offsets
-        self.side = side
-        self.method = method
-        self.precision = precision
-        self.keep = keep
-        self.block_bytes = block_bytes
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    Z: Array
+    group: Any
+    _: KW_ONLY
+    base: Any = None
+    owner: str = "OrbitProducts"
+    elements: Array | None = None
+    weights: Array | None = None
+    offsets: Array | None = None
+    side: str = "second"
+    method: str = "auto"
+    precision: str = "input"
+    keep: bool = False
+    block_bytes: int | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        self.group = Trivial() if self.group is None else self.group
         self._kept: dict[Any, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..array_api import namespace
-from .correlation.workspace import Workspace
+from .correlation.tile import Workspace
 from .reductions import Extremes
 from .way import Problem, Run, Way, beside, largest_norm, row_blocks, together
 

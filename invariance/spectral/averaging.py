@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +14,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
-from ..parameters import Array, Has, OneOf, ParameterError, check_parameters, short
-from .base import GROUP, Basis
+from ..parameters import (
+    Array,
+    Has,
+    OneOf,
+    ParameterError,
+    check_parameters,
+    short,
+    stores_parameters,
+)
+from .base import GROUP
 from .invariants import InvariantLearner
 from .ridge import RidgeFit
 
@@ -24,6 +33,7 @@ ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
 @renamed_parameters(penalties="alphas")
+@stores_parameters
 class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.
 
@@ -147,37 +157,17 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     (True, 1.0)
     """
 
-    _parameters = {
-        "estimator": OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
-        "alphas": Array(ndim=1, above=0) | None,
-        "density": Has("a function from points to values", "__call__") | None,
-        "outputs": GROUP | None,
-    }
-
-    def __init__(
-        self,
-        basis: Basis | None = None,
-        group: Transformations | None = None,
-        *,
-        degree: float | None = None,
-        cutoff: float | None = None,
-        smoothness: float | None = None,
-        estimator: str | RegressorMixin = "mean",
-        alphas: ArrayLike | None = None,
-        method: str = "auto",
-        density: Callable[[NDArray], NDArray] | None = None,
-        outputs: Transformations | None = None,
-    ):
-        self.basis = basis
-        self.group = group
-        self.degree = degree
-        self.cutoff = cutoff
-        self.smoothness = smoothness
-        self.estimator = estimator
-        self.alphas = alphas
-        self.method = method
-        self.density = density
-        self.outputs = outputs
+    _: KW_ONLY
+    estimator: Annotated[
+        str | RegressorMixin,
+        OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
+    ] = "mean"
+    alphas: Annotated[ArrayLike | None, Array(ndim=1, above=0) | None] = None
+    density: Annotated[
+        Callable[[NDArray], NDArray] | None,
+        Has("a function from points to values", "__call__") | None,
+    ] = None
+    outputs: Annotated[Transformations | None, GROUP | None] = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..groups import Transformations
 from ..linear import RLSClassifier
 from ..linear.classes import CLASS_WEIGHT, OneVsRest
 from ..linear.rls import ALPHAS, SCORING
-from ..parameters import check_parameters
-from .base import Basis
+from ..parameters import check_parameters, stores_parameters
 from .invariants import InvariantLearner
 
 __all__ = ["SpectralAveragingClassifier"]
 
 
+@stores_parameters
 class SpectralAveragingClassifier(OneVsRest, InvariantLearner):
     """Classes by ridge regression on +-1 targets among the invariant functions of a basis.
 
@@ -60,30 +60,10 @@ class SpectralAveragingClassifier(OneVsRest, InvariantLearner):
     (2, 2)
     """
 
-    _parameters = {"alphas": ALPHAS, "scoring": SCORING, "class_weight": CLASS_WEIGHT}
-
-    def __init__(
-        self,
-        basis: Basis | None = None,
-        group: Transformations | None = None,
-        *,
-        degree: float | None = None,
-        cutoff: float | None = None,
-        smoothness: float | None = None,
-        method: str = "auto",
-        alphas: ArrayLike | None = None,
-        scoring: Any = None,
-        class_weight: Any = None,
-    ):
-        self.basis = basis
-        self.group = group
-        self.degree = degree
-        self.cutoff = cutoff
-        self.smoothness = smoothness
-        self.method = method
-        self.alphas = alphas
-        self.scoring = scoring
-        self.class_weight = class_weight
+    _: KW_ONLY
+    alphas: Annotated[ArrayLike | None, ALPHAS] = None
+    scoring: Annotated[Any, SCORING] = None
+    class_weight: Annotated[Any, CLASS_WEIGHT] = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

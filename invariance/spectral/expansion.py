@@ -8,8 +8,8 @@ after the fact.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ from ..parameters import (
     arguments,
     check_parameters,
     short,
+    stores_parameters,
 )
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
@@ -110,6 +111,7 @@ class Expansion:
         return worst
 
 
+@stores_parameters
 class Eigenfunctions(TransformerMixin, BaseEstimator):
     """Eigenfunctions, or the invariant ones among them, as features in front of any model.
 
@@ -158,22 +160,10 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
     True
     """
 
-    _parameters = {
-        "basis": BASIS | None,
-        "group": GROUP | None,
-        "degree": Number(0),
-    }
-
-    def __init__(
-        self,
-        basis: Basis | None = None,
-        group: Transformations | None = None,
-        *,
-        degree: float = 1,
-    ):
-        self.basis = basis
-        self.group = group
-        self.degree = degree
+    basis: Annotated[Basis | None, BASIS | None] = None
+    group: Annotated[Transformations | None, GROUP | None] = None
+    _: KW_ONLY
+    degree: Annotated[float, Number(0)] = 1
 
     def fit(self, X: ArrayLike, y: Any = None) -> Eigenfunctions:
         """Fix the manifold and check that the points lie on it."""

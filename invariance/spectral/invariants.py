@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import KW_ONLY, field
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..groups import Transformations
-from ..parameters import Number, OneOf, ParameterError, Positive, check_parameters
+from ..parameters import (
+    Number,
+    OneOf,
+    ParameterError,
+    Positive,
+    check_parameters,
+    stores_parameters,
+)
 from ..theory import soleymani2025 as theory
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .expansion import Expansion
@@ -23,28 +31,22 @@ from .torus import Torus
 __all__ = ["InvariantLearner"]
 
 
+@stores_parameters
 class InvariantLearner(BaseEstimator):
     """Base of what is learnt among the invariant functions of a truncated basis."""
 
-    basis: Basis | None
-    group: Transformations | None
-    degree: float | None
-    cutoff: float | None
-    smoothness: float | None
-    estimator: Any = None
-    #: How outputs turn with the group; None where they stay.
-    outputs: Transformations | None = None
-    coef_: NDArray
+    basis: Annotated[Basis | None, BASIS | None] = None
+    group: Annotated[Transformations | None, GROUP | None] = None
+    _: KW_ONLY
+    degree: Annotated[float | None, Number(0) | None] = None
+    cutoff: Annotated[float | None, Number(1) | None] = None
+    smoothness: Annotated[float | None, Positive() | None] = None
+    method: Annotated[str, OneOf("auto", "components", "null_space")] = "auto"
 
-    _parameters = {
-        "basis": BASIS | None,
-        "group": GROUP | None,
-        "degree": Number(0) | None,
-        "cutoff": Number(1) | None,
-        "smoothness": Positive() | None,
-        "method": OneOf("auto", "components", "null_space"),
-    }
-    method = "auto"
+    estimator: Any = field(default=None, init=False)
+    #: How outputs turn with the group; None where they stay.
+    outputs: Any = field(default=None, init=False)
+    coef_: NDArray = field(init=False)
 
     def _weights(self, sample_weight: ArrayLike | None, X: NDArray) -> NDArray:
         weights: NDArray = _check_sample_weight(

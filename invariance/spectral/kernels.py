@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from scipy import sparse
 
 from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
-from ..parameters import Flag, Number, Positive, check_parameters
+from ..parameters import Flag, Number, Positive, check_parameters, stores_parameters
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis
 from .projection import invariant_subspace
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 
+@stores_parameters
 class VonMisesKernel(Kernel):
     r"""The von Mises kernel on the torus of side ``period`` (Soleymani et al. 2025, section 6),
 
@@ -48,16 +51,10 @@ class VonMisesKernel(Kernel):
     array([[1.    , 0.3679, 1.    ]])
     """
 
-    _parameters = {
-        "eta": Number(above=0, most=1e10),
-        "period": Number(1e-100, 1e100),
-        "normalise": Flag(),
-    }
-
-    def __init__(self, eta: float = 1.0, period: float = 2.0, *, normalise: bool = True):
-        self.eta = eta
-        self.period = period
-        self.normalise = normalise
+    eta: Annotated[float, Number(above=0, most=1e10)] = 1.0
+    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
+    _: KW_ONLY
+    normalise: Annotated[bool, Flag()] = True
 
     def _waves(self, X: NDArray) -> tuple[NDArray, NDArray]:
         check_parameters(self)
@@ -113,6 +110,7 @@ class SignAveragedVonMises(VonMisesKernel):
         return np.asarray(np.exp(exponents.sum(axis=1) - self._offset(X.shape[1])))
 
 
+@stores_parameters
 class SpectralKernel(Kernel):
     r"""Base of kernels that weigh a manifold's eigenspaces, truncated to the basis,
 
@@ -123,13 +121,9 @@ class SpectralKernel(Kernel):
     group, exactly, and is invariant in each argument.
     """
 
-    basis: Basis
-    group: Transformations | None
-
-    _parameters = {
-        "basis": BASIS,
-        "group": GROUP | None,
-    }
+    basis: Annotated[Basis, BASIS]
+    _: KW_ONLY
+    group: Annotated[Transformations | None, GROUP | None] = None
 
     @abstractmethod
     def _spectrum(self) -> NDArray:
@@ -153,6 +147,7 @@ class SpectralKernel(Kernel):
         return np.asarray(np.sum(self._features(X) ** 2, axis=1))
 
 
+@stores_parameters
 class SobolevKernel(SpectralKernel):
     r"""Reproducing kernel of the Sobolev space H^s, truncated to the basis (section B.8),
 
@@ -176,20 +171,14 @@ class SobolevKernel(SpectralKernel):
     True
     """
 
-    _parameters = {"smoothness": Positive()}
-
-    def __init__(
-        self, basis: Basis, smoothness: float = 1.0, *, group: Transformations | None = None
-    ):
-        self.basis = basis
-        self.smoothness = smoothness
-        self.group = group
+    smoothness: Annotated[float, Positive()] = 1.0
 
     def _spectrum(self) -> NDArray:
         exponent = alpha(self.smoothness, self.basis.manifold_dimension)
         return np.asarray(self.basis.counts_.astype(float) ** -exponent)
 
 
+@stores_parameters
 class HeatKernel(SpectralKernel):
     r"""The heat kernel, a manifold's Gaussian: :math:`s(\lambda) \propto
     e^{-\ell^2 \lambda / 2}`.
@@ -213,20 +202,14 @@ class HeatKernel(SpectralKernel):
     array([[1.    , 0.6065, 0.1353]])
     """
 
-    _parameters = {"length_scale": Number(above=0, most=1e100)}
-
-    def __init__(
-        self, basis: Basis, length_scale: float = 0.5, *, group: Transformations | None = None
-    ):
-        self.basis = basis
-        self.length_scale = length_scale
-        self.group = group
+    length_scale: Annotated[float, Number(above=0, most=1e100)] = 0.5
 
     def _spectrum(self) -> NDArray:
         values = np.exp(-(self.length_scale**2) * self.basis.eigenvalues_ / 2)
         return np.asarray(values / (self.basis.dimensions_ @ values))
 
 
+@stores_parameters
 class MaternKernel(SpectralKernel):
     r"""The Matern kernel of a manifold of dimension d (Borovitskiy et al. 2020),
 
@@ -255,20 +238,9 @@ class MaternKernel(SpectralKernel):
     True
     """
 
-    _parameters = {"length_scale": Number(above=0, most=1e100), "nu": Positive()}
-
-    def __init__(
-        self,
-        basis: Basis,
-        length_scale: float = 0.5,
-        *,
-        nu: float = 2.5,
-        group: Transformations | None = None,
-    ):
-        self.basis = basis
-        self.length_scale = length_scale
-        self.nu = nu
-        self.group = group
+    length_scale: Annotated[float, Number(above=0, most=1e100)] = 0.5
+    _: KW_ONLY
+    nu: Annotated[float, Positive()] = 2.5
 
     def _spectrum(self) -> NDArray:
         power = -self.nu - self.basis.manifold_dimension / 2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from itertools import islice, pairwise, product, takewhile
 from math import factorial, prod
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Each, Flag, Has, Number, ParameterError, short
+from ..parameters import Each, Flag, Has, Number, ParameterError, short, stores_parameters
 from .base import Basis, Eigenspace, Maps
 
 __all__ = ["Product"]
@@ -24,6 +25,7 @@ __all__ = ["Product"]
 PRODUCTS_LIMIT = 1_000_000
 
 
+@stores_parameters
 class Product(Basis):
     """The product of manifolds; a point is the concatenation of one point a factor.
 
@@ -59,18 +61,12 @@ class Product(Basis):
     (array([  1,  12,  54, 128]), [1, 0, 1, 0])
     """
 
-    _parameters = {
-        "factors": Each(Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "sample")),
-        "degree": Number(0) | None,
-        "exchangeable": Flag(),
-    }
-
-    def __init__(
-        self, factors: list[Basis], degree: float | None = None, *, exchangeable: bool = False
-    ):
-        self.factors = factors
-        self.degree = degree
-        self.exchangeable = exchangeable
+    factors: Annotated[
+        list[Basis], Each(Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "sample"))
+    ]
+    degree: Annotated[float | None, Number(0) | None] = None
+    _: KW_ONLY
+    exchangeable: Annotated[bool, Flag()] = False
 
     @property
     def n_features(self) -> int:

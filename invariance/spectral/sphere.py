@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, count
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import ParameterError, Whole, check_values, short
+from ..parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..theory.soleymani2025 import sphere_dimension
 from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
@@ -53,6 +53,7 @@ HARMONICS_TO = 1000
 DENSE_LIMIT = 4000
 
 
+@stores_parameters
 class Sphere(Basis):
     """The unit sphere S^(d-1) in R^d; eigenspace k holds the harmonic polynomials of degree k.
 
@@ -80,11 +81,8 @@ class Sphere(Basis):
     (5, 5425)
     """
 
-    _parameters = {"n_features": Whole(2, 10**9), "degree": Whole(0) | None}
-
-    def __init__(self, n_features: int, degree: int | None = None):
-        self.n_features = n_features
-        self.degree = degree
+    n_features: Annotated[int, Whole(2, 10**9)]
+    degree: Annotated[int | None, Whole(0) | None] = None
 
     @property
     def manifold_dimension(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from functools import lru_cache
 from itertools import combinations, count
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,14 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Number, ParameterError, Whole, check_values, short
+from ..parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
 
 __all__ = ["Circle", "Torus"]
 
 
+@stores_parameters
 class Torus(Basis):
     r"""The flat torus of side ``period``, by default [-1, 1)^d with opposite faces glued.
 
@@ -48,16 +50,10 @@ class Torus(Basis):
     (1, 1161)
     """
 
-    _parameters = {
-        "n_features": Whole(1),
-        "period": Number(1e-100, 1e100),
-        "degree": Whole(0) | None,
-    }
-
-    def __init__(self, n_features: int, period: float = 2.0, *, degree: int | None = None):
-        self.n_features = n_features
-        self.period = period
-        self.degree = degree
+    n_features: Annotated[int, Whole(1)]
+    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
+    _: KW_ONLY
+    degree: Annotated[int | None, Whole(0) | None] = None
 
     @property
     def manifold_dimension(self) -> int:

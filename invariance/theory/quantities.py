@@ -19,40 +19,31 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-class _Infinity(Kind):
-    words = "infinity"
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, Real) and value == inf
-
-
-class _Sizes(Array):
-    """Like `Array`, but infinite entries are sizes too."""
-
-    def accepts(self, value: Any) -> bool:
-        if np.ndim(value) == 0:
-            return SIZE.accepts(value)
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            return False
-        return array.dtype.kind in "iuf" and all(map(SIZE.accepts, array.ravel().tolist()))
-
-
-class _AnySize(Kind):
-    words = "a whole number >= 1, of any size"
-
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
+_INFINITY = Kind("infinity", lambda value: isinstance(value, Real) and value == inf)
 
 AMOUNTS = Array(above=0)
 #: Numbers of bins, templates, group elements: an infinite one makes its error zero.
-SIZE = Number(above=0, most=1e308) | _Infinity()
+SIZE = Number(above=0, most=1e308) | _INFINITY
 #: The same where its logarithm is taken.
-LOGGED = Number(1, most=1e308) | _Infinity()
-SIZES = _Sizes(above=0)
-ANY_SIZE = _AnySize() | Whole(1)
+LOGGED = Number(1, most=1e308) | _INFINITY
+
+
+def _are_sizes(value: Any) -> bool:
+    """Like an array of numbers above zero, but infinite entries are sizes too."""
+    if np.ndim(value) == 0:
+        return SIZE.accepts(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return False
+    return array.dtype.kind in "iuf" and all(map(SIZE.accepts, array.ravel().tolist()))
+
+
+SIZES = Kind(AMOUNTS.words, _are_sizes)
+ANY_SIZE = Kind(
+    "a whole number >= 1, of any size",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+) | Whole(1)
 #: Of a space, where binomial coefficients are computed.
 DIMENSION = Whole(1, 10_000)
 PROBABILITY = Number(above=0, below=1)

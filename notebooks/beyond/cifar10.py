@@ -117,7 +117,8 @@ for name, sha256 in data.sources.items():
 
 # %%
 def unit(rows):
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    """Rows at unit norm; blank ones stay blank."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
 def similar(patches, whitening, templates, threshold):

@@ -14,7 +14,7 @@
 # *A molecule is a set of atoms, and its energy is nearly a sum over what surrounds each of them.*
 #
 # The papers describe a molecule by its Coulomb matrix and average over numberings of its atoms. A
-# set has no numbering to begin with. How much is that worth on QM7?
+# set has no numbering. How much does that gain on QM7?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -84,7 +84,7 @@ def set_features(gamma):
 
 
 # %% [markdown]
-# What one would otherwise take: a *bag of bonds*. For each pair of elements, the Coulomb terms
+# The usual alternative: a *bag of bonds*. For each pair of elements, the Coulomb terms
 # $Z_i Z_j / |R_i - R_j|$ of a molecule in falling order; a Laplacian kernel compares these lists.
 
 
@@ -102,7 +102,7 @@ def bag_of_bonds(R, Z):
 
 
 # %% [markdown]
-# All of them learn by ridge regression what a linear fit of the atoms' counts leaves of the energy.
+# A linear fit of the counts of atoms comes first; each method learns the rest by ridge regression.
 
 
 # %%
@@ -162,7 +162,7 @@ for file, sha256 in load().sources.items():
 # %% [markdown]
 # ## Choosing
 #
-# While it lasts, the loader hands out the molecules of one fold and withholds the others.
+# Until `measure`, the loader hands out the molecules of one fold and withholds the others.
 
 
 # %%
@@ -327,7 +327,7 @@ for name in NAMES.values():
     for column, values in {"MAE": mae, "RMSE": rmse}.items():
         for where, some in {"ten draws": values, "folds of the file": values[::2]}.items():
             row[f"{column}, {where}"] = "{:.3f} ± {:.3f}".format(*mean_se(some))
-    rows.append(row | {"CPU seconds a draw": round(np.mean(seconds[name]))})
+    rows.append(row | {"CPU seconds per draw": round(np.mean(seconds[name]))})
 run.table(
     pd.DataFrame(rows),
     "errors",

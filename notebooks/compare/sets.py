@@ -11,11 +11,11 @@
 # %% [markdown]
 # # Sets of points in the plane
 #
-# *A set has no order and its size varies; here it may be turned as well.* Five to ten points in
-# the plane, a number for each set that depends on neither the order of the points nor on how the
-# set is turned about the origin. What would you take?
+# *A set has no order and its size varies; here it may be turned as well.* Each set has five to ten
+# points in the plane, and a number that depends on neither the order of the points nor on how the
+# set is turned about the origin. Which method would you take?
 #
-# Two roads lead through the library, and both leave the usual ones behind. The first compares
+# The library has two methods for that, and both do better than the usual ones. The first compares
 # whole sets: each set is embedded by the mean of a kernel over its points, a Gaussian kernel
 # compares the embeddings, and the result is averaged over all rotations,
 #
@@ -31,8 +31,8 @@
 # - Two targets of the same sets: the area of the convex hull, which a few outer points decide,
 #   and an energy of pairs and triangles.
 # - The error is the root mean squared error on 500 new sets, relative to the standard deviation
-#   of the target: 1 is the mean's.
-# - Every choice (bandwidths, penalties, the road itself for the last row) is made by
+#   of the target: predicting the mean has 1.
+# - Every choice (bandwidths, penalties, the method itself for the last row) is made by
 #   leave-one-out or cross-validation on the training sets. Both arguments of a comparison see the
 #   same draws; a claim of a difference rests on paired draws.
 
@@ -65,8 +65,8 @@ run = Run("compare/sets", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-SIZES = (100, 200) if FULL else (30, 60)
-DRAWS, TEST = (10, 500) if FULL else (2, 60)
+SIZES = (100, 200) if FULL else (20, 40)
+DRAWS, TEST = (10, 500) if FULL else (2, 50)
 
 # %% [markdown]
 # ## The task
@@ -166,7 +166,7 @@ def by_hand(sets, y, rng):
 
 
 # %% [markdown]
-# ## The library's roads
+# ## The library's methods
 #
 # The first without its average serves as a reference: it knows that sets have no order, and
 # nothing of rotations.
@@ -301,7 +301,8 @@ for target in TARGETS:
     found = largest.loc[target]
     best = found["error"][usual].idxmin()
     run.say(
-        "{target}: {ours:.3f} ± {se:.3f} by the library, its road chosen by leave-one-out; the best "
+        "{target}: {ours:.3f} ± {se:.3f} by the library, its road chosen by leave-one-out; the "
+        "best "
         "of the usual ones is *{best}* with {usual:.3f} ± {usual_se:.3f}.",
         target=target.capitalize(),
         ours=found["error"][OURS],
@@ -318,7 +319,7 @@ for target in TARGETS:
 #   vector machine are the best of the usual ones. On the energy, surroundings have about a third
 #   of the error of the kernel made by hand.
 # - Averaging helps whole sets on either target: compare *averaged* with *not turned*, the same
-#   kernel but for the average.
+#   kernel without the average.
 # - Surroundings win where the target is a sum over pairs and triangles, whole sets where it is a
 #   property of the whole. Leave-one-out on the training sets finds out which, though with few
 #   sets not in every draw.

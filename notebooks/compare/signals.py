@@ -13,12 +13,12 @@
 #
 # *Zero-filled shifts take zeros for measurements. What to do instead.*
 #
-# A recording is cut into windows of 128 samples, and where a window begins is chance: what is new
-# enters on one side, what was there leaves on the other. Nothing is periodic. Each recording has
+# A recording is cut into windows of 128 samples, and each begins at a random place: something new
+# enters on one side, and something leaves on the other. Nothing is periodic. Each recording has
 # a level and a gain of its own, as most instruments do. The class is that of the source; the
 # model knows that a shift by up to 32 samples does not matter.
 #
-# Four ways to say so, and what a user would otherwise take:
+# Four ways to use that, and what one would otherwise do:
 #
 # - **cyclic shifts**: what leaves comes back on the other side, which no recording does;
 # - **zero-filled shifts**: what leaves is lost and zeros come in, a step of the size of the
@@ -54,7 +54,7 @@ run = Run("compare/signals", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 SIZES = (20, 60, 200) if FULL else (40,)
-DRAWS, TEST = (10, 500) if FULL else (2, 100)
+DRAWS, TEST = (10, 500) if FULL else (2, 60)
 LENGTH, SHIFT, CLASSES, NOISE = 128, 32, 4, 0.3
 zero = Translations(LENGTH, max_shift=SHIFT, boundary="zero")
 cyclic = Translations(LENGTH, max_shift=SHIFT)
@@ -90,7 +90,8 @@ axis.set(xlabel="sample", title="Windows of a source are shifted, scaled and lif
 run.figure(
     fig,
     "signals",
-    alt="Six noisy curves of two colours at different levels; curves of a colour are shifted copies "
+    alt="Six noisy curves of two colours at different levels; curves of a colour are shifted "
+    "copies "
     "of each other in part.",
     caption="Three windows of each of two of the four sources, in two colours.",
 )
@@ -101,12 +102,12 @@ run.figure(
 # %%
 NAMES = {
     "raw": "plain kernel",
-    "augmentation": "eight zero-filled copies more",
-    "ri": "best fit, cyclic shifts",
-    "ti": "best fit, zero-filled shifts",
-    "l-ti": "the same, signals centred",
-    "l-ri": 'overlap, scale="size"',
-    "l-ti-ri": 'overlap, scale="standard"',
+    "augmentation": "augmentation",
+    "ri": "cyclic shifts",
+    "ti": "zero-filled shifts",
+    "l-ti": "centred, zero-filled",
+    "l-ri": "overlap, size",
+    "l-ti-ri": "overlap, standard",
 }
 
 
@@ -144,6 +145,7 @@ def compare(method, n, repetition):
         score=lambda predicted: 100 * np.mean(predicted == truth),
         discrepancy=lambda f: share_of_changes(f, Translations(LENGTH, 8), X=Z[:10]),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 
@@ -195,6 +197,6 @@ for n in SIZES:
 # alone contributes 32 to the squared distance. The best fit then prefers the shift whose step
 # hurts least, not the one that matches.
 #
-# On the overlap nothing is invented. What remains is that small overlaps are easier to match than
-# large ones, and that is what `scale` accounts for. Where signals return to zero on both sides
-# and have no level, `BestFit` over zero-filled shifts is fine.
+# On the overlap nothing is made up. One thing remains: small overlaps are easier to match than
+# large ones, and `scale` accounts for that. Where signals return to zero on both sides and have
+# no level, `BestFit` over zero-filled shifts is fine.

@@ -11,10 +11,10 @@
 # %% [markdown]
 # # Functions of ten numbers whose signs do not matter
 #
-# *1,024 sign changes, in closed form, beside taking absolute values.*
+# *All 1,024 sign changes in closed form, compared with taking absolute values.*
 #
-# Whoever knows that signs do not matter takes absolute values and goes on. That is hard to beat:
-# it is exact and costs nothing. Two kernels here know the same. The best fit over all sign
+# If signs do not matter, one takes absolute values and goes on. That is hard to beat: it is exact
+# and costs nothing. Two kernels here have the same invariance. The best fit over all sign
 # changes of a Gaussian kernel *is* the Gaussian kernel of absolute values. The average,
 #
 # $$K(x, z) = \frac{1}{2^d} \sum_s e^{-\gamma |x - s z|^2}
@@ -49,7 +49,7 @@ DRAWS, TEST = (10, 2000) if FULL else (2, 300)
 MOST_COPIED = 300  # augmentation of more points would take a matrix of 8,000 rows
 D, NOISE = 10, 0.1
 group = SignFlips(D)
-GAMMAS = np.logspace(-3, 0, 7)
+GAMMAS = np.logspace(-3, 0, 7 if FULL else 4)
 
 # %% [markdown]
 # ## Targets
@@ -108,6 +108,7 @@ def compare(method, kind, n, repetition):
         score=lambda predicted: float(np.mean((predicted - target(Z, kind)) ** 2)),
         discrepancy=lambda f: float(np.mean((f(Z[:50]) - f(moved)) ** 2)),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 
@@ -152,7 +153,8 @@ run.figure(
     fig,
     "errors",
     alt="Two panels, mean squared error against the number of points for five methods. The best "
-    "fit and the kernel of absolute values lie on each other; on the smooth target the average over "
+    "fit and the kernel of absolute values lie on each other; on the smooth target the average "
+    "over "
     "signs has the smallest error; the plain kernel's is the largest on both.",
     caption=f"Means over {DRAWS} draws, two standard errors.",
 )
@@ -186,7 +188,7 @@ for kind in MOMENTS:
 # ## What it shows
 #
 # Knowing the signs is worth more than anything else here: the plain kernel and augmentation see
-# 1,024 orthants with a few points in all of them. The best fit gives the errors of absolute values,
-# for it is the same kernel, at their price. The average over signs can do without kinks and is the
-# better one where the target has none; where it has, functions of $|x|$ fit it and smooth ones do
-# not.
+# 1,024 orthants with a few points in all of them. The best fit has the errors of absolute values,
+# because it is the same kernel, and costs as much. The average over signs has no kinks and is
+# better where the target has none; where the target has kinks, functions of $|x|$ fit it and
+# smooth ones do not.

@@ -16,8 +16,9 @@
 # *Every hot path of the package, against its definition, the best public alternative and the bare
 # matrix product.*
 #
-# A fast way is only worth having if it computes the same numbers. So each panel below times
-# several ways of doing *one* job, and the table under them says how far their results are apart:
+# A fast implementation is worth having only if it computes the same numbers. So each panel below
+# times several implementations of *one* job, and the table below says how far apart their results
+# are:
 #
 # - the **definition**, transformation by transformation, as the papers print it;
 # - **ours**;
@@ -26,13 +27,14 @@
 #   kymatio;
 # - **ours on PyTorch tensors**, on the same core: the same code through the array API standard.
 #   What it does on a GPU was not measured here;
-# - the **bare matrix product** of the same size, which no way can beat that has to look at every
-#   inner product. Where ours does, structure has saved it from that.
+# - the **bare matrix product** of the same size: nothing that computes every inner product can be
+#   faster. Where ours is, the structure of the group made some of them unnecessary.
 #
 # `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out
-# what is not there, and says so; the full one wants them all. CPU seconds on one core, the
-# smallest of several measurements taken in turns. The images are the bundled digits, 28 × 28, in
-# single precision; the group of the image panels is the 49 cyclic shifts by up to three pixels.
+# what is not installed, and says so; the full one needs all of them. CPU seconds on one core, the
+# smallest of several measurements, taken alternately. The images are the bundled digits, 28 × 28,
+# in single precision; the group of the image panels is the 49 cyclic shifts by up to three
+# pixels.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -62,10 +64,10 @@ run = Run("compare/speed", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-TEMPLATES = 500 if FULL else 100
-BUDGET, REPEATS = (8.0, 3) if FULL else (0.3, 2)  # seconds of an implementation, timings
-FEW = (50, 100, 200, 400) if FULL else (25, 50, 100)  # points, for kernels
-MANY = (100, 300, 1000) if FULL else (50, 100, 200)  # points, for features
+TEMPLATES = 500 if FULL else 50
+BUDGET, REPEATS = (8.0, 3) if FULL else (0.1, 2)  # seconds of an implementation, timings
+FEW = (50, 100, 200, 400) if FULL else (15, 30)  # points, for kernels
+MANY = (100, 300, 1000) if FULL else (40, 80)  # points, for features
 
 # %%
 images = load_digits_images().data.reshape(-1, 784).astype(np.float32) / np.float32(255)
@@ -132,9 +134,9 @@ def of_tensors(function, X):
 # %% [markdown]
 # ## The jobs
 #
-# A job is a function of the number of points that prepares everything and returns its ways, by
-# name: functions without arguments. The preparation (drawing templates, fitting) is not timed;
-# transforming templates or points is, where a way does it at each call.
+# A job is a function of the number of points that prepares everything and returns its
+# implementations by name: functions without arguments. The preparation (drawing templates, fitting)
+# is not timed; transforming templates or points is, where an implementation does so at each call.
 
 
 # %%
@@ -464,8 +466,8 @@ def spectral_projection(n):
 # %% [markdown]
 # ## Measured
 #
-# Ways take turns. One (other than ours) that has taken longer than the budget at some size is not
-# asked for larger ones.
+# Implementations are timed alternately. One (other than ours) that exceeds the time budget at some
+# size is not run at larger ones.
 
 # %%
 JOBS = {
@@ -569,8 +571,8 @@ run.figure(
 # %% [markdown]
 # ## Ratios, and do they agree?
 #
-# At the largest size that both ways reached. Differences are relative to the largest number. Two
-# are none of rounding: a projection on a threshold to the last bit of single precision falls on
+# At the largest size that both reached. Differences are relative to the largest number. Two are too
+# large to be rounding: a projection on a threshold to the last bit of single precision falls on
 # either side in CDF pooling (one count in 49); and kymatio's scattering pads and subsamples in
 # its own way, so that its numbers are comparable and not equal.
 
@@ -604,8 +606,8 @@ for title, (_, apart) in measured.items():
             assert difference < 2e-4, f"{title}: {way} differs from ours by {difference:.1e}"
 
 # %% [markdown]
-# Where something else is quicker than ours at the largest size that it reached (the bare product
-# apart):
+# Where something other than the bare product is faster than ours at the largest size that it
+# reached:
 
 # %%
 quicker = [row for row in rows if row["way"] != "bare product" and float(row["times ours"]) < 1]
@@ -617,12 +619,11 @@ if not quicker:
 # %% [markdown]
 # **What it shows.** Where a definition is little more than one matrix product for each
 # transformation, and single precision is used by all (orbit features, averaged and best-fit
-# kernels), there is no more than a small factor to gain on one core; what the fast paths save
-# there is memory, and what structure saves shows where there is some: rotations in the angular
-# basis, projections from generators instead of all elements. The locality kernel's definition
-# multiplies less than ours, 49 × 784 numbers a pair against 86 × 784, but makes 784 passes over
-# the matrix where ours makes one product: the two come out alike, and only the best fit over
-# shifts gains. The code for tensors makes whole transforms and products at once, as one large
-# device likes it; on one core it misses what the code for NumPy does in a cache's reach, most of
-# all for the best fit, where it inverts all of a transform and not the wanted shifts alone. It is
-# there for a GPU.
+# kernels), there is only a small factor to gain on one core; what the fast paths save there is
+# memory. Structure saves time where there is some: rotations in the angular basis, projections from
+# generators instead of all elements. The locality kernel's definition
+# multiplies less than ours, 49 × 784 numbers per pair against 86 × 784, but makes 784 passes over
+# the matrix where ours makes one product: the two take about as long, and only the best fit over
+# shifts gains. The code for tensors makes whole transforms and products at once, which suits a
+# GPU; on one core it does not use the cache as the code for NumPy does. The difference is largest
+# for the best fit, where it inverts the whole transform and not only at the wanted shifts.

@@ -14,8 +14,8 @@
 # *Every method of the four papers that applies, on one task, by one protocol.*
 #
 # A function on the sphere $S^{9}$ that does not care about the order of the ten coordinates. The
-# group of permutations has $10! = 3{,}628{,}800$ elements: too many to average over, too many to
-# try them all. Each paper has its own way out. Pooled features (Mroueh et al. 2015, Raj et al.
+# group of permutations has $10! = 3{,}628{,}800$ elements: too many to average over, and too many
+# to try. Each paper has its own way out. Pooled features (Mroueh et al. 2015, Raj et al.
 # 2017) and averaged kernels take a *sample* of permutations and are invariant up to what the
 # sample leaves. Spectral averaging (Soleymani et al. 2025) needs the two generators only. And the
 # best fit over all permutations (Liu et al. 2022) has a closed form: by the rearrangement
@@ -54,7 +54,8 @@ run = Run("compare/sphere", profile=profile, seed=seed)
 FULL = not run.quick
 DIMENSION, NOISE, TEST = 10, 0.1, 500
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 200, 30)
+DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 100, 10)
+DEGREES = [1, 2, 3, 4] if FULL else [1, 2]
 group = Permutations(DIMENSION)
 
 # %% [markdown]
@@ -89,7 +90,7 @@ def draw(n, repetition):
 #
 # Orbit features and the averaged kernel share a sample of permutations. The sampled average
 # transforms both arguments. The histogram features look at random projections of the permuted
-# points, `SAMPLED` of them a template.
+# points, `SAMPLED` of them per template.
 
 # %%
 NAMES = {
@@ -127,7 +128,7 @@ def fit(method, X, y, repetition):
     if method.startswith("spec-avg"):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
         model = SpectralAveraging(Sphere(DIMENSION), group, degree=1, estimator=estimator)
-        degrees = {"degree": [1, 2, 3, 4]}
+        degrees = {"degree": DEGREES}
         return GridSearchCV(model, degrees, scoring="neg_mean_squared_error").fit(X, y).predict
     options = candidates(method, len(X), repetition)
     if method == "augmentation":
@@ -152,6 +153,7 @@ def compare(method, n, repetition):
             f, group, Z[:10], n_elements=30, relative=True
         ),
         memory=repetition == 0,
+        apart=FULL,
     )
 
 
@@ -162,10 +164,10 @@ trials = {
 # %% [markdown]
 # ## Results
 #
-# The last table says which one to take. *Level* are the methods whose difference from the best
-# (of logarithms, paired by draw) is within two standard errors, and whose error is at most a
-# quarter larger. Of these the quickest is the one to take; below a tenth of a CPU second all
-# count as equally quick, and the best of them is taken.
+# The last table says which one to take. A method is *level* with the best if their difference (of
+# logarithms, paired by draw) is within two standard errors and its error is at most a quarter
+# larger. Of these the fastest is the one to take; below a tenth of a CPU second all count as
+# equally fast, and the best of them is taken.
 
 # %%
 table = show(
@@ -213,7 +215,7 @@ for n in (30, 100):
 # %% [markdown]
 # With as many landmarks as points the features can follow the noise exactly, and now and then the
 # noisy leave-one-out error is smallest there, at the weakest penalty on offer. With half as many
-# landmarks that way is closed.
+# landmarks that cannot happen.
 #
 # ## What it shows
 #

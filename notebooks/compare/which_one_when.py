@@ -1,7 +1,8 @@
 # ---
 # jupyter:
 #   invariance:
-#     reads: [compare/digits, compare/rotated_digits, compare/molecules, compare/torus, compare/sphere]
+#     reads: [compare/digits, compare/rotated_digits, compare/molecules, compare/torus,
+# compare/sphere]
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:
@@ -18,9 +19,9 @@
 # Four papers, four ways to tell a learner what does not matter: average over the group, pool
 # features over orbits, take the best fit, or work with invariant functions alone. Which one
 # should one take? The notebooks beside this one put all of them to five tasks by one protocol.
-# This one collects what they measured and adds nothing: it reads their tables, those of the last
-# run at full scale where there is one, and ends in a table that says which. Where a comparison
-# has not been run it says that.
+# This one only collects what they measured: it reads their tables, those of the last run at full
+# scale where there is one, and ends with a table that says which to take. It says so where a
+# comparison has not been run.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -133,6 +134,8 @@ if found:
         image, ax=axes[0], shrink=0.6, label="error as a multiple of the best", extend="max"
     )
     bar.set_ticks(range(5), labels=[f"{2**k}" for k in range(5)])
+    wins = {name for task in found for name in errors(task).idxmin().dropna()}
+    fig.suptitle(f"{len(wins)} different methods are best somewhere", fontsize=10)
     run.figure(
         fig,
         "errors",
@@ -146,8 +149,8 @@ if found:
 # %% [markdown]
 # ## Pairs
 #
-# Questions that a reader will have, as ratios of errors: below one, the first of the two is the
-# better. With the fewest samples, then with the most.
+# Questions that a reader may have, as ratios of errors: below one, the first of the two is better.
+# With the fewest samples, then with the most.
 
 # %%
 BASIS = ("averaged kernel, whole group", "averaged kernel, sampled or local")
@@ -200,8 +203,8 @@ run.table(
 #   0.03 to 0.34 of the plain kernel's error; augmentation has 1.8 to 14 times that of the best.
 # - **Can the group be listed, and are samples few?** Then the best fit: with the fewest samples
 #   it has 0.62 to 1.03 of the averaged kernel's error. With more of them the average takes over:
-#   with the most samples the best fit has 1.1 to 3.6 times its error, but for the sphere. Both
-#   cost the order of the group times the square of the number of samples, unless the group has
+#   with the most samples the best fit has 1.1 to 3.6 times its error, except on the sphere.
+#   Both cost the order of the group times the square of the number of samples, unless the group has
 #   structure: shifts go by Fourier transforms, rotations by angular frequencies.
 # - **Does the group consist of all permutations of the *coordinates*?** Then the best fit is the
 #   plain kernel of the sorted coordinates: for the price of sorting, invariant to rounding, 0.24
@@ -228,10 +231,10 @@ run.table(
 # %% [markdown]
 # ## Which one when
 #
-# For every task and number of samples: of the best method and of those that are level with it
-# (within two standard errors of the difference, paired by draw, and an error at most a quarter
-# larger) the quickest, and what it gives and costs. Below a tenth of a CPU second all count as
-# equally quick, and the best of them is taken. Each line rests on the figure `curves` of the
+# For every task and number of samples: the fastest method that is level with the best (within two
+# standard errors of the difference, paired by draw, and an error at most a quarter larger), its
+# error and its cost. Below a tenth of a CPU second all count as
+# equally fast, and the best of them is taken. Each line rests on the figure `curves` of the
 # comparison in its first column.
 
 # %%

@@ -11,9 +11,9 @@
 # %% [markdown]
 # # Four ideas with sliders
 #
-# One idea a paper, each a function that draws a figure from a few numbers. In Jupyter
-# (`make lab`) the sliders move them; in the report a still of each stands instead, because a page
-# without a kernel behind it cannot compute.
+# One idea per paper, each a function that draws a figure from a few numbers. In Jupyter (`make
+# lab`) sliders change the numbers; the site shows one picture of each, because a page cannot run
+# Python.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -12,10 +12,10 @@
 # # More than one machine
 #
 # A Gram matrix of $n$ points is $n^2$ numbers, a feature map with $s$ features $n s$ of them.
-# Either comes in blocks of rows that know nothing of each other, so the loop over blocks may run
-# anywhere. `by_rows` is that loop. It is written with joblib, and joblib has backends: processes
-# of this machine, or a **Dask** cluster of many. The blocks are the same everywhere, hence so are
-# the numbers.
+# Either can be computed in blocks of rows, independent of each other, so the loop over blocks may
+# run anywhere. `by_rows` is that loop. It is written with joblib, and joblib has backends:
+# processes of this machine, or a **Dask** cluster of many. The blocks are the same everywhere,
+# hence so are the numbers.
 #
 # The cluster of this guide is a real one: a scheduler and workers, processes of their own that
 # talk over sockets. It only happens to have all of them on this machine. On yours, start `dask
@@ -161,8 +161,8 @@ print(f"scheduler at {address}, {n_workers} workers of {memory_mb} MiB each")
 #
 # The inputs are small, the results are not: each of the two matrices below is larger than all the
 # memory that a worker may use. A worker holds the blocks that it is working on and no others; the
-# finished ones go into a file on disk. `compute` is the whole of it: the line with
-# `parallel_config` is what brings in the cluster.
+# finished ones go into a file on disk. `compute` is all the code there is: the line with
+# `parallel_config` selects the cluster.
 
 # %%
 size = SETTINGS["times a worker's memory"] * memory_mb * 2**20
@@ -292,7 +292,11 @@ death = np.fmax(death, sign.stat().st_mtime)  # Dask's clocks may be some millis
 axis.axvline(death - zero, color=colour("bound"), linestyle="--", label="a worker is killed")
 names = ["killed" if w in lost else "survivor" if w in workers else "replacement" for w in lanes]
 axis.set_yticks(range(len(lanes)), names)
-axis.set(xlabel="seconds since the first block", ylim=(len(lanes) - 0.5, -0.5))
+axis.set(
+    xlabel="seconds since the first block",
+    ylim=(len(lanes) - 0.5, -0.5),
+    title=f"One worker is killed; {blocks['again'].sum()} of its blocks are computed again",
+)
 axis.grid(False)
 axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=3)
 run.figure(
@@ -377,7 +381,7 @@ for name, number in seeds.items():
 run.table(batch, "batch", caption="Notebooks that the workers ran.")
 
 # %% [markdown]
-# A worker that dies takes its notebook along, and Dask starts that one again on another.
+# When a worker dies its notebook is lost, and Dask starts it again on another worker.
 #
 # ## When it does not work
 #

@@ -54,7 +54,7 @@ SETTINGS = {"quick": {"repetitions": 20}, "full": {"repetitions": 200}}[profile]
 #
 # so that composing two elements means putting one such map into the other:
 # $p_{f,s} \circ p_{f',s'} = p_{f \oplus f',\; s + (-1)^f s'}$. Elements always come in batches, one
-# a row; that is why the methods index with `[:, 0]` and `[:, 1]`, and why they broadcast.
+# per row; that is why the methods index with `[:, 0]` and `[:, 1]`, and why they broadcast.
 
 
 # %%
@@ -173,8 +173,8 @@ run.table(found, "broken", caption="Three broken classes, each found and named."
 #
 # Two kinds of defect, each with five typical signatures, come at a random angle, mirrored or not,
 # with noise. The same support vector machine sees the ring through three kernels: as it is,
-# averaged over the $n$ rotations, and averaged over our $D_n$. An average over a large group is
-# small, so the penalty $C$ has to be large for it not to be a penalty on invariance.
+# averaged over the $n$ rotations, and averaged over our $D_n$. An average over a large group has
+# small values, so $C$ has to be large, or the machine is penalised for being invariant.
 
 # %%
 signatures = np.random.default_rng([seed, 0]).standard_normal((10, n_sensors))
@@ -237,12 +237,17 @@ for name, values in scores.items():
 right.set_xscale("log")
 right.set_xticks(sizes, map(str, sizes))
 right.minorticks_off()
-right.set(xlabel="training readings", ylabel="test accuracy (%)")
+first = [values[:, 0].mean() for values in scores.values()]
+right.set(
+    xlabel="training readings",
+    ylabel="test accuracy (%)",
+    title=f"{sizes[0]} readings: {max(first):.0f} %, as it is {min(first):.0f} %",
+)
 right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
 run.figure(
     fig,
     "dihedral",
-    alt="Left: the orbit of one reading, one row a group element: stripes that run down to the "
+    alt="Left: the orbit of one reading, one row per group element: stripes that run down to the "
     "right for the rotations, the mirrored pattern for the reflections. Right: accuracy "
     "against training size; the kernel averaged over rotations and reflections is best, over "
     "rotations only second, the plain one last.",
@@ -281,7 +286,7 @@ run.table(
 # and multiplies matrices. But rotations of a ring are cyclic shifts, and inner products with all
 # shifts of a vector come at once from a Fourier transform. The package cannot know that our $(f,
 # s)$ is *reflect, then shift*, unless the class says so. One more method does: `chain` lists the
-# parts in the order in which they are applied. `explain` tells which way a kernel will take, and
+# parts in the order in which they are applied. `explain` says which method a kernel will use, and
 # what it costs.
 
 

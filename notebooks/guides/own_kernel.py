@@ -44,9 +44,9 @@ y = (np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) > 3.6).astype(int)
 # %% [markdown]
 # ## The least that it needs
 #
-# A class with `_gram(X, Y)`. Points come in as float arrays, one a row, checked. **`Y` is None
-# when the Gram matrix of X with itself is wanted**: take X for it, and make use of the symmetry
-# if you can. `__init__` stores its arguments and does nothing else, as everywhere in
+# A class with `_gram(X, Y)`. Points arrive as float arrays, one per row, already checked. **`Y`
+# is None when the Gram matrix of X with itself is wanted**: take X for it, and make use of the
+# symmetry if you can. `__init__` stores its arguments and does nothing else, as everywhere in
 # scikit-learn; `_parameters` says what they may be.
 
 
@@ -90,7 +90,7 @@ print(
 #   distance. Then transformed points meet in matrix products, and shifts in the frequency domain.
 # - `diag` (by `_diag(X)`): the values k(x, x), without the Gram matrix.
 #
-# A promise is believed. Test it, as we do below.
+# The package believes these promises. Test them, as we do below.
 
 
 # %%

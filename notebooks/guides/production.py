@@ -12,7 +12,7 @@
 # # From a trained model to production
 #
 # The model is chosen. What will it cost, how is it stored, and how does it answer a million
-# questions within a memory that is fixed?
+# questions in a fixed amount of memory?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -105,8 +105,8 @@ print(
 # ## 3. Many points, fixed memory
 #
 # Temporary arrays are bounded (256 MiB unless told otherwise), results are not: predict a million
-# points by blocks of rows. `by_rows` does, in processes where joblib has some
-# (`joblib.parallel_config`), and keeps the order.
+# points by blocks of rows. `by_rows` does that, in several processes if joblib is set
+# up so (`joblib.parallel_config`), and keeps the order.
 
 # %%
 with config_context(block_bytes=32 * 2**20):
@@ -117,7 +117,8 @@ print(predicted.shape)
 # %% [markdown]
 # ## 4. When new labels arrive
 #
-# `BlockRidgeClassifier` keeps sums, and sums can be added to: no training point is needed again.
+# `BlockRidgeClassifier` keeps sums, to which new points are added: no earlier point is needed
+# again.
 
 # %%
 learner = BlockRidgeClassifier(alpha=1e-4)
@@ -130,8 +131,8 @@ print(f"after {learner.n_seen_} points: {learner.score(features.transform(X_new)
 #
 # - **The inputs**: a value that is not finite, or a row of another length, is refused with a
 #   message that names it. Log it.
-# - **The symmetry**: the share of answers that change when a new point is moved tells early that
-#   inputs have drifted.
+# - **The symmetry**: the share of answers that change when a new point is transformed is an early
+#   sign that inputs have drifted.
 
 # %%
 from invariance.evaluation import share_of_changes

@@ -170,8 +170,8 @@ print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, mirro
 print(pose.explain(body))
 
 # %% [markdown]
-# For sets without an order there is no such form: which point belongs to which and how to turn
-# are one question, whose maximum no sort and no decomposition finds. So `BestFit` of a kernel of
+# For sets without an order there is no such form: which points correspond and how to turn have to
+# be found together, and neither sorting nor a decomposition does that. So `BestFit` of a kernel of
 # sets takes rotations that are listed, as above, and refuses all of them.
 
 # %% [markdown]
@@ -196,8 +196,8 @@ print(atoms.shape)
 print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
 
 # %% [markdown]
-# Where all there is are Coulomb matrices, they hold the same: `coulomb_positions` finds charges
-# and positions, up to a rotation.
+# If you only have Coulomb matrices, they hold the same information: `coulomb_positions` finds
+# charges and positions, up to a rotation.
 
 # %%
 distances = np.linalg.norm(R[:2, :, None] - R[:2, None], axis=3) + np.eye(3)
@@ -233,7 +233,7 @@ print(few(patches[:2]).round(3))
 # %% [markdown]
 # A point may also carry a weight, its last coordinate (`weighted=True`).
 #
-# Which road wins where is measured in `compare/sets`. The last cell keeps the scores above for
+# Which method wins where is measured in `compare/sets`. The last cell records the scores above for
 # the site.
 
 # %%

@@ -11,12 +11,12 @@
 # %% [markdown]
 # # Signals
 #
-# One-dimensional recordings whose beginning is chance: heart beats, waveforms, spectra with a
+# One-dimensional recordings that begin at a random moment: heart beats, waveforms, spectra with a
 # drifting axis. Which of the four ways to say "a shift does not matter" fits yours?
 #
 # | your signals | take |
 # |---|---|
-# | periodic, one full period a row | `CyclicShifts(d)`: exact and quick |
+# | periodic, one full period per row | `CyclicShifts(d)`: exact and fast |
 # | a pulse on a silent background | `BestFit` with `Translations(d, max_shift, boundary="zero")` |
 # | windows of something longer | `OverlapFit(base, Translations(d, max_shift))` |
 # | very many of them | features: `OrbitFourier`, `GroupCDF`, `MaxFilter` over `Translations` |
@@ -67,9 +67,9 @@ print(shifts.order, "shifts; a point has shape", shifts.shape)
 # %% [markdown]
 # ## Four kernels, with and without levels
 #
-# Best fits need not be positive definite, and zero-filled shifts of one argument not even
-# symmetric. `GramTransformer` takes points to rows of a repaired Gram matrix, at training and at
-# prediction alike; whatever learner takes a precomputed kernel comes after it.
+# Best fits need not be positive definite, and with zero-filled shifts of one argument they are
+# not even symmetric. `GramTransformer` takes points to rows of a repaired Gram matrix, at
+# training and at prediction alike; whatever learner takes a precomputed kernel comes after it.
 
 # %%
 kernels = {
@@ -95,8 +95,8 @@ for level in (0.0, 2.0):
 run.table(accuracies, "accuracy", caption="Accuracy on 200 new signals after 60.")
 
 # %% [markdown]
-# Without levels all four know enough. With levels a zero-filled shift brings in a step as large
-# as the level, and the best fit follows the step; on the overlap there is none.
+# Without levels all four do well. With levels a zero-filled shift brings in a step as large as the
+# level, and the best fit follows the step; on the overlap there is none.
 # `scale="standard"` also removes what is left of level and gain.
 #
 # ## Several channels

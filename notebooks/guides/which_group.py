@@ -11,7 +11,7 @@
 # %% [markdown]
 # # I do not know which group
 #
-# Are my data symmetric at all? Nobody hands over the group. What can be had is a fair question:
+# Are my data symmetric at all? Nobody tells you the group. But a fair question can be asked:
 # *does building it in lower the error on points that the model has not seen?* `symmetry_test`
 # asks it, for several groups at once, and says so when the data do not tell.
 
@@ -42,7 +42,7 @@ from invariance.linear import RLSClassifier
 #
 # scikit-learn's digits, each at a random place of a frame of 12 by 12 pixels, as a careless
 # camera leaves them (at full scale MNIST as it is, 28 by 28): a few labelled ones, and some that
-# are kept for the end. All that we decide, we decide without these.
+# are kept for the end. All decisions are made without these.
 
 # %%
 rng = np.random.default_rng(seed)

@@ -21,7 +21,7 @@
 # The paper makes two statements about it. Over translations, and with a *linear* base kernel,
 # nothing of an image is left but its brightness. And an SVM on data augmented by all translates of
 # every sample *is* an SVM with the average-fit kernel. Both are exact; we check both, and then ask
-# how much of the conclusion, "a poor classifier", follows.
+# whether the conclusion, "a poor classifier", follows.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, marker, mean_se
+from invariance.companion import Run, colour, label_ends, marker, mean_se
 from invariance.groups import CyclicTranslations
 from invariance.kernels import Average, BestFit, Linear, Polynomial
 
@@ -43,8 +43,8 @@ run = Run("liu2022/average_fit", profile=profile, seed=seed)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "sizes": (50, 200),
-        "repetitions": 4,
+        "sizes": (50, 100),
+        "repetitions": 2,
     },
     "full": {
         "sizes": (50, 100, 200, 500),
@@ -187,10 +187,18 @@ fig, axis = plt.subplots()
 for name, (_, look_of) in methods.items():
     mean, error = mean_se(scores[name])
     axis.errorbar(sizes, mean, error, color=colour(look_of), marker=marker(look_of), label=name)
-axis.set(xscale="log", xlabel="training samples", ylabel="accuracy (%)", ylim=(0, 100))
+last = {name: values[:, -1].mean() for name, values in scores.items()}
+axis.set(
+    xscale="log",
+    xlabel="training samples",
+    ylabel="accuracy (%)",
+    ylim=(0, 100),
+    title=f"The average of a linear kernel gets {last['average fit, linear']:.0f} % right, "
+    f"of degree 8 {last['average fit, degree 8']:.0f} %",
+)
 axis.set_xticks(sizes, [str(size) for size in sizes])
 axis.minorticks_off()
-axis.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+label_ends(axis, room=0.35)
 run.figure(
     fig,
     "average-against-best",

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # A maximum over 2,475 transformations, without visiting them
+# # A maximum over 2,475 transformations, without visiting each
 #
 # *Beyond Liu, Kumar, Zhou and Liu (2022): how the Gram matrices of Table 2 are computed here, and
 # what that saves.*
@@ -37,8 +37,8 @@
 # 4. What is applied after the translations moves to the other argument as its transpose: $\langle
 #    x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
 #
-# And what is blank is not multiplied: test images are worked off in the order of their bounding
-# boxes, so that a block of them shows the same few columns. Digits are narrower than tall: matrix
+# Blank columns are not multiplied: test images are processed in the order of their bounding boxes,
+# so that a block of them occupies the same few columns. Digits are narrower than tall: matrix
 # products run over columns, the Fourier transform along the other axis.
 #
 # Rotations alone (RI) have no such structure on pixels, apart from quarter turns: there the 20
@@ -71,9 +71,11 @@ run = Run("liu2022/cost", profile=profile, seed=seed, jobs=jobs)
 SETTINGS = {
     "quick": {
         "images to train and test": (20, 40),
-        "TI, rows and transformations": (40, 121),
-        "RI, rows and transformations": (80, 20),
-        "TI-RI, rows and transformations": (80, 20),
+        "pixels": (2, 3),  # by which one shifts, in TI and in the others
+        "degrees": (range(-10, 10, 5), range(-5, 6, 5)),  # likewise, in L-TI-RI alone the second
+        "TI, rows and transformations": (40, 25),
+        "RI, rows and transformations": (40, 4),
+        "TI-RI, rows and transformations": (40, 20),
         "L-TI, rows and transformations": (40, 2),
         "L-TI-RI, rows and transformations": (40, 2),
         "images checked": (2, 4),
@@ -81,6 +83,8 @@ SETTINGS = {
     },
     "full": {
         "images to train and test": (500, 2000),
+        "pixels": (5, 7),
+        "degrees": (range(-10, 10), range(-5, 6)),
         "TI, rows and transformations": (2000, 121),
         "RI, rows and transformations": (2000, 20),
         "TI-RI, rows and transformations": (1000, 200),
@@ -104,8 +108,8 @@ y_train = y[rows[:n_train]]
 # %% [markdown]
 # ## The plain definition
 #
-# One kernel evaluation a transformation, in the double precision that scikit-learn's SVC hands
-# over, and the running maximum. For locality, window by window, as in the authors' scripts.
+# One kernel evaluation per transformation, in the double precision that scikit-learn's SVC uses,
+# and the running maximum. For locality, window by window, as in the authors' scripts.
 
 
 # %%
@@ -127,8 +131,8 @@ def plain_locality(A, B, window=7):
 
 
 shape = (28, 28)
-small, turns = Translations(shape, max_shift=5), Rotations(shape, degrees=range(-10, 10))
-shifts, few_turns = Translations(shape, max_shift=7), Rotations(shape, degrees=range(-5, 6))
+small, shifts = (Translations(shape, max_shift=k) for k in SETTINGS["pixels"])
+turns, few_turns = (Rotations(shape, degrees=some) for some in SETTINGS["degrees"])
 polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window=7, powers=(2, 4))
 #: Base kernel, transformations, plain definition, and how many test rows and transformations of it
 #: are timed.
@@ -226,7 +230,7 @@ def now():
 
 
 def plain_seconds(definition, group, n_rows, n_elements, threads):
-    """Seconds of the plain way, measured, and scaled to all rows and transformations; the maximum over those visited."""
+    """Seconds of the plain definition, measured and scaled up, and its maximum so far."""
     elements = group.elements()[:n_elements]
     some = test[:n_rows]
     best = np.full((len(some), len(train)), -np.inf)
@@ -286,11 +290,12 @@ with threadpool_limits(1, "blas"):
             machine = SVC(kernel="precomputed").fit(
                 over_all(definition, group, train, train), y_train
             )
+            predicted = machine.predict(values)
             whole.append(
                 {
                     "kernel": name,
                     "largest relative difference": f"{np.abs(values / exact - 1).max():.1e}",
-                    "equal predictions": f"{np.mean(machine.predict(exact) == machine.predict(values)):.2%}",
+                    "equal predictions": f"{np.mean(machine.predict(exact) == predicted):.2%}",
                 }
             )
 run.table(
@@ -310,8 +315,8 @@ if whole:
 # ## Single methods are cheap, combinations are not
 #
 # Section 4.2 says that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
-# combinations much more. Here with the fast ways above: processor seconds to train, that is for
-# the Gram matrix of the training images and the fit, each method in turn.
+# combinations much more. Here is how it is with the fast implementations above: processor seconds
+# to train, that is for the Gram matrix of the training images and the fit, for each method.
 
 # %%
 METHODS = {
@@ -363,9 +368,9 @@ run.claim(
 # From here on in processor seconds. Operations of every stage, counted, and the time that this
 # machine's matrix product (square matrices, one thread) would take for as many. Products with
 # small matrices, which the partial inverse transforms consist of, run at a lower rate, measured
-# here at their own sizes: each number that they read takes part in a few operations only. So it
-# must not come from far away: pairs are worked off a few hundred at a time, whose transforms fit a
-# core's own cache, and the table of rates shows what larger batches would cost.
+# here at their own sizes: each number that they read takes part in a few operations only. So the
+# numbers must stay close: pairs are processed a few hundred at a time, so that their transforms fit
+# into a core's own cache, and the table of rates shows what larger batches would cost.
 
 # %%
 generator = np.random.default_rng(seed)
@@ -440,10 +445,13 @@ STAGES = {
         ),
         1,
     ),
-    "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, 20),
-    "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), 20),
+    "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, turns.order),
+    "TI-RI": (shift_correlation(shape, shifts.elements(), 1, np.float32).operations(), turns.order),
     "L-TI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 1),
-    "L-TI-RI": (shift_correlation(shape, shifts.elements(), channels, np.float32).operations(), 11),
+    "L-TI-RI": (
+        shift_correlation(shape, shifts.elements(), channels, np.float32).operations(),
+        few_turns.order,
+    ),
 }
 bounds = []
 for name, (stages, times) in STAGES.items():
@@ -481,8 +489,8 @@ run.table(
 # The last column is about the most that this arrangement of the computation could gain over the
 # plain definition: operations count the columns that a single test image spans, a block of them
 # spans a few more. (Rotated test images, TI-RI, are blank nowhere: cubic splines reach
-# everywhere.) For RI the arrangement is the definition's own: 20 inner products a pair, of what is
-# not blank.
+# everywhere.) For RI we compute what the definition does: 20 inner products per pair, of the
+# columns that are not blank.
 
 # %%
 bare_single, bare_double = (20 * 2 * 784 * pairs / speed for speed in (single, double))
@@ -555,8 +563,8 @@ run.table(
 # ## Memory
 #
 # Blocks bound the temporary arrays: `block_bytes` (256 MiB) for what is kept of a block of
-# training images, and a fixed tile a thread. For L-TI-RI the transforms of all rotated training
-# images would take the number below if kept at once; they are worked off in blocks.
+# training images, and a fixed tile per thread. For L-TI-RI the transforms of all rotated training
+# images would take the memory below if kept at once; they are processed in blocks.
 
 # %%
 correlation = shift_correlation(shape, shifts.elements(), channels, np.float32)

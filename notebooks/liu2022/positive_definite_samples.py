@@ -48,13 +48,13 @@ run = Run("liu2022/positive_definite_samples", profile=profile, seed=seed, jobs=
 # %% [markdown]
 # ## Settings
 #
-# Table 2's code has $\gamma = 1$ and pixels in $[0, 1]$, and so have our claims. Everything else
-# that is varied below is varied to find out what the printed numbers may be.
+# Table 2's code has $\gamma = 1$ and pixels in $[0, 1]$, and our claims use the same. Everything
+# else below is varied to find out where the printed numbers may come from.
 
 # %%
 if run.quick:
-    n_most, draws, few_draws, canvas = 200, 5, 3, 40
-    n_translated, translated_draws, n_train, n_test = 150, 2, 200, 300
+    n_most, draws, few_draws, canvas = 150, 3, 2, 40
+    n_translated, translated_draws, n_train, n_test = 80, 2, 150, 150
     of_claim = {"mnist": "digits", "emnist": "digits"}
 else:
     n_most, draws, few_draws, canvas = 1000, 20, 10, 64
@@ -70,8 +70,8 @@ PRINTED = {"mnist": (45, 375), "emnist": (35, 395), "translated": (455, 15_000)}
 # %% [markdown]
 # ## Counting
 #
-# One Gram matrix of the linear best-fit kernel, over cyclic translations, is all that an order of
-# the samples asks for: inner products of images are not negative, so that the maximum commutes
+# One Gram matrix of the linear best-fit kernel, over cyclic translations, is enough for each order
+# of the samples: inner products of images are not negative, so that the maximum commutes
 # with the power, and `largest_definite` says by one Cholesky factorisation where definiteness ends.
 # Lengths of images and a common brightness can be divided out of the same matrix afterwards. The
 # kernel of the theorems, and so the table's, takes all 784 translations; the experiments take
@@ -558,7 +558,7 @@ run.table(
 # whose matrix has less below zero. Shifting, which adds as much to all eigenvalues, helps the
 # former and hurts the latter. Leaving out all samples beyond the definite part (Nyström) loses
 # with both. The theorem's condition is not met at any of the paper's sizes; a repair by clipping
-# is a line of code, and worth it.
+# takes one line of code, and is worth it.
 #
 # ## Try it
 #

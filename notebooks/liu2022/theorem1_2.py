@@ -57,7 +57,7 @@ run = Run("liu2022/theorem1_2", profile=profile, seed=seed)
 
 # %%
 if run.quick:
-    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 12
+    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 8
 else:
     n_largest, repetitions = {4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40
 sides = tuple(n_largest)
@@ -88,7 +88,7 @@ for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
 
 # %% [markdown]
 # The paper's experiments use other sets: 121 or 225 of the 784 translations, and rotations by
-# interpolation. Those are no groups, and the lemma does not cover them. How far do they depart? A
+# interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? A
 # smooth blob, turned by 7 degrees before it is compared, shows it.
 
 # %%
@@ -129,7 +129,8 @@ run.claim(
     tolerance=1e-10,
     note="over the whole group of translations; the rotations of the experiments, interpolated "
     f"and from -10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and "
-    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to {departure.norm:.1e})",
+    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to "
+    f"{departure.norm:.1e})",
 )
 
 # %% [markdown]
@@ -446,5 +447,5 @@ growing_claim(
 # ## Try it
 #
 # Raise the correlation length: the bound falls with $|\lambda|_1 / |\lambda|_2$, and so does the
-# true limit. Real images are far more correlated than these fields; what happens there is in the
-# notebook `positive_definite_samples`.
+# true limit. Real images are far more correlated than these fields; what happens there is in
+# `liu2022/positive_definite_samples`.

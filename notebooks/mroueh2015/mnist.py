@@ -187,7 +187,7 @@ for image, label in ((zero, "a zero"), (one, "a one")):
 axes[1].set(
     xlabel="threshold",
     ylabel="share of the 441 inner products below it",
-    title="what the template says of four images",
+    title="a shift moves the curve a little, another digit a lot",
 )
 axes[1].legend()
 run.figure(
@@ -201,9 +201,9 @@ run.figure(
 )
 
 # %% [markdown]
-# 101 thresholds of 500 templates are 50,500 features an image, 14 GB for all 70,000. But 101 points
-# of a smooth curve are far from independent: 24 principal components, common to all templates,
-# hold nearly all of every inner product.
+# 101 thresholds of 500 templates are 50,500 features per image, 14 GB for all 70,000. But 101
+# points of a smooth curve are far from independent: 24 principal components, common to all
+# templates, hold nearly all of every inner product.
 
 # %%
 n_templates, n_bins, n_components = SETTINGS["templates, bins, components"]
@@ -239,9 +239,8 @@ def lost_variance(width, seed):
 #
 # Leave-one-out accuracy of regularised least squares on the first training images decides, with as
 # many templates as the experiments below have, and half the images of the largest. No test image
-# is at hand here:
-# `invariance choose` wrote down what it found, with seed 0, in `notebooks/settings`; a run at full
-# scale reads that and measures with templates and training samples of another seed.
+# is used here: `invariance choose` recorded its choice, made with seed 0, in `notebooks/settings`;
+# a run at full scale reads that and measures with templates and training samples of another seed.
 
 # %%
 widths = SETTINGS["widths"]
@@ -270,7 +269,8 @@ run.table(
             "window (standard deviation, pixels)": "none: plain Gaussian"
             if np.isinf(w)
             else f"{w:g}",
-            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± {100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
+            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± "
+            f"{100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
             "chosen": "yes" if w == width else "",
         }
         for w, p in choices.items()
@@ -425,9 +425,10 @@ for i, (bins, tint) in enumerate(zip((5, 25), shades("cdf", 2), strict=True)):
     )
 axes[0].set(
     xscale="log",
-    xlabel="templates",
+    xlabel=f"templates ({left_size:,} training images per class)",
     ylabel="test accuracy (%)",
-    title=f"{left_size:,} training images per class",
+    title=f"{template_counts[0]} to {template_counts[-1]} templates: {mean[0]:.0f} to "
+    f"{mean[-1]:.0f} % with 25 bins",
 )
 axes[0].legend()
 for name, scores, label in (
@@ -450,7 +451,8 @@ axes[1].set(
     xscale="log",
     xlabel="training images per class",
     ylabel="test accuracy (%)",
-    title="regularised least squares",
+    title=f"{sizes[0]} images per class: {np.mean(cdf[sizes[0]]):.0f} % pooled, "
+    f"{np.mean(raw[sizes[0]]):.0f} % from raw pixels",
 )
 axes[1].legend(loc="lower right")
 for axis, ticks in zip(axes, (template_counts, sizes), strict=True):
@@ -485,8 +487,8 @@ run.table(
 )
 
 # %% [markdown]
-# **What it shows.** Pooled features do with a few images what raw pixels need many times as many
-# for. More templates help more than more bins: compare one template and 25 bins with five
+# **What it shows.** Pooled features reach with a few images what raw pixels need many times as
+# many for. More templates help more than more bins: compare one template and 25 bins with five
 # templates and 5 bins, which make about the same number of features.
 
 # %%

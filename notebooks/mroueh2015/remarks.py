@@ -48,7 +48,7 @@ SETTINGS = {
         "points": 8,
         "maps": 10,
         "nodes": 40,
-        "draws": 60,
+        "draws": 40,
     },
     "full": {
         "dimensions": (4, 8, 16, 64),
@@ -294,7 +294,7 @@ for d in SETTINGS["local dimensions"]:
 # %% [markdown]
 # The paper prints the local distance with $gx$ and $g'z$, while transformed *templates* give
 # $g^{-1}x$ and $g'^{-1}z$. On a set that is closed under inverses, as all of the above, it is the
-# same. On one that is not, it is the inverses that count. Here are the templates' own words, a
+# same. On one that is not, it is the inverses that count. Here is what templates give: a
 # large feature map for two permutations of three coordinates, a swap and a three-cycle that comes
 # without its inverse:
 
@@ -335,7 +335,7 @@ run.claim(
 )
 
 # %% [markdown]
-# What local invariance means is seen best along one orbit. Turn a point by $\theta$ and compare:
+# What local invariance means is best seen along one orbit. Turn a point by $\theta$ and compare:
 
 # %%
 d = 16
@@ -355,7 +355,10 @@ for width, shade in zip((0, 30, 90, 180), shades("local", 4), strict=True):
         label=f"within ±{width}°" if width < 180 else "whole group",
     )
 axis.set(
-    xlabel="rotation of z = g x (degrees)", ylabel="$K_s(x, gx)$", xticks=np.arange(-180, 181, 60)
+    xlabel="rotation of z = g x (degrees)",
+    ylabel="$K_s(x, gx)$",
+    xticks=np.arange(-180, 181, 60),
+    title="The wider the window, the less the kernel notices a rotation",
 )
 axis.legend()
 run.figure(

@@ -21,9 +21,10 @@
 #    d_G(x, z) = \frac{1}{\sqrt{2 \pi d}}
 #    \int_G \int_G \lVert gx - g'z \rVert \, d\mu(g)\, d\mu(g') . $$
 #
-# It is true, and the kernel has a closed form, which this notebook derives, simulates, and holds
-# against the theorem's two-sided bound. What an averaged kernel buys is shown in *core_set*, the
-# lemmas in *lemmas* and what remarks 1, 3 and 4 add in *remarks*.
+# It is true, and the kernel has a closed form, which this notebook derives, simulates and compares
+# with the theorem's two-sided bound. What an averaged kernel buys is shown in
+# `mroueh2015/core_set`, the lemmas in `mroueh2015/lemmas` and what remarks 1, 3 and 4 add in
+# `mroueh2015/remarks`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -100,7 +101,7 @@ looks = dict(zip(groups(4), zip(shades("group", 4), "os^D", strict=True), strict
 # %% [markdown]
 # ## The kernel in closed form
 #
-# The proof of theorem 1 *bounds* two expectations. Both can be had exactly. With
+# The proof of theorem 1 *bounds* two expectations. Both can be computed exactly. With
 # $t \sim N(0, I/d)$ and **rejected templates counting zero** (they are the null template
 # $\bot$; they are not drawn again), and with $F_k$ the distribution function of $\chi^2_k$,
 #
@@ -185,7 +186,7 @@ run.figure(
     alt="Simulated K_s of four groups against the distance between orbits: the points scatter "
     "about the straight line of the closed form, which lies below the limit line and inside "
     "the band that theorem 1 allows.",
-    caption=f"{n_templates:,} templates a group, bars of two standard errors. The same templates "
+    caption=f"{n_templates:,} templates per group, bars of two standard errors. The same templates "
     "serve all pairs of a group: its points err together.",
 )
 print(f"{len(z_scores):,} comparisons, largest |z| = {np.abs(z_scores).max():.2f}")
@@ -254,8 +255,8 @@ for eps, shade in zip(slacks, shades("dimension", len(slacks)), strict=True):
     axes[1].fill_between(d, *ends, color=shade, alpha=0.25, lw=0)
 for axis in axes:
     axis.set(xscale="log", xlabel="dimension d")
-axes[0].set(ylabel="$K_s - (1 - d_G) - ε$", title="exact, over all possible $d_G$")
-axes[1].set_title(r"the bounds: $\delta_1$ (solid), $-\delta_2$ (dashed)")
+axes[0].set(ylabel="$K_s - (1 - d_G) - ε$", title="the exact deviation, over all possible $d_G$,")
+axes[1].set_title(r"lies between $\delta_1$ (solid) and $-\delta_2$ (dashed)")
 axes[0].legend()
 run.figure(
     fig,
@@ -352,7 +353,7 @@ run.claim(
 )
 
 # %% [markdown]
-# A caution that the limit hides: $d_G$ itself is at most $2/\sqrt{2\pi d}$. In high dimension the
+# One thing that the limit hides: $d_G$ itself is at most $2/\sqrt{2\pi d}$. In high dimension the
 # kernel is a large constant minus a small distance, so that what a learner uses, the differences
 # of $K_s$, is of order $d^{-1/2}$, while thresholds are spread over $[-s, s]$. Hence the practical
 # choice `GroupCDF(s="data")`.
@@ -448,7 +449,12 @@ axis.plot(
 )
 axis.axhline(K, color=colour("published"), ls="--", label="$K_s$, as section 2 states")
 axis.errorbar(counts, mean, 2 * error, fmt=marker("cdf"), color=colour("cdf"), label="features")
-axis.set(xscale="log", xlabel="sampled group elements |G|", ylabel="mean of ⟨Φ(x), Φ(−x)⟩")
+axis.set(
+    xscale="log",
+    xlabel="sampled group elements |G|",
+    ylabel="mean of ⟨Φ(x), Φ(−x)⟩",
+    title="With few sampled elements the features see the plain kernel too",
+)
 axis.legend()
 run.figure(
     fig,
@@ -460,10 +466,10 @@ run.figure(
 )
 
 # %% [markdown]
-# ## What to take along
+# ## What to take away
 #
 # - The sandwich is true, and we know more than it says: $K_s$ in closed form.
-# - The limit $s - d_G$ is approached exponentially fast in $d$, faster than the bounds tell, and
+# - The limit $s - d_G$ is approached exponentially fast in $d$, faster than the bounds say, and
 #   nearly always from below.
 # - Rejection costs nothing but a factor close to one; what limits the contrast of $K_s$ in high
 #   dimension is the $d^{-1/2}$ in $d_G$.

@@ -48,7 +48,7 @@ SETTINGS = {
     "quick": {
         "sizes": [10, 50, 200],
         "size of the table": 200,
-        "repetitions": 3,
+        "repetitions": 2,
         "element counts": [1, 15, 120],
         "element repetitions": 2,
         "per class": 100,
@@ -230,7 +230,14 @@ for axis, (learner, title) in zip(
     for name, label in LABELS.items():
         mean, error = mean_se(100 * curves[learner, name])
         axis.errorbar(sizes, mean, error, label=label, color=colour(name), marker=marker(name))
-    axis.set(xscale="log", xlabel="training samples per class", title=title)
+    end = {name: 100 * np.mean(curves[learner, name], axis=0)[-1] for name in LABELS}
+    axis.set(
+        xscale="log",
+        xlabel="training samples per class",
+        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from "
+        f"counts of letters, "
+        f"{end['raw']:.0f} % from raw sequences",
+    )
 axes[0].set_ylabel("accuracy on the remaining sequences (%)")
 axes[1].legend(loc="lower right")
 run.figure(
@@ -354,7 +361,7 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 # ## Figure 4, right: templates or bins?
 #
 # With all 120 elements, how should a budget of features be spent? The paper trains on 2,000
-# points a class and tests on the other 28,768; so do we.
+# points per class and tests on the other 28,768; so do we.
 
 # %%
 template_counts = SETTINGS["template counts"]
@@ -383,9 +390,10 @@ mean, error = mean_se(elements)
 axes[0].errorbar(element_counts, mean, error, color=colour("group"), marker=marker("group"))
 axes[0].set(
     xscale="log",
-    xlabel="sampled group elements",
+    xlabel=f"sampled group elements ({per_class:,} training samples per class)",
     ylabel="accuracy (%)",
-    title=f"CDF(25, 25), {per_class:,} training samples per class",
+    title=f"{element_counts[0]} to {element_counts[-1]} elements: {mean[0]:.0f} to "
+    f"{mean[-1]:.0f} % right",
 )
 mean, error = mean_se(grid)
 for i, (n_bins, tint) in enumerate(zip(bin_counts, shades("cdf", len(bin_counts)), strict=True)):
@@ -399,9 +407,10 @@ for i, (n_bins, tint) in enumerate(zip(bin_counts, shades("cdf", len(bin_counts)
     )
 axes[1].set(
     xscale="log",
-    xlabel="templates",
+    xlabel="templates (all 120 elements, 2,000 training samples per class)",
     ylabel="accuracy (%)",
-    title="all 120 elements, 2,000 training samples per class",
+    title=f"{template_counts[0]} to {template_counts[-1]} templates: {mean[-1][0]:.0f} to "
+    f"{mean[-1][-1]:.0f} % with {bin_counts[-1]} bins",
 )
 axes[1].legend()
 run.figure(

@@ -15,18 +15,18 @@
 #
 # *Raj et al. (2017), remark (4) of section 2.2.2.*
 #
-# Features with $s$ templates and $r$ group elements take $n \cdot s \cdot r$ inner products in $d$
-# dimensions: $6.8 \cdot 10^{13}$ operations for Table 2. Two questions. How close to the speed of a
-# bare matrix product can they be computed, without an array of $n \times s r$ numbers? And can we do
-# with less than the bare product?
+# Features with $s$ templates and $r$ group elements take $n \cdot s \cdot r$ inner products in
+# $d$ dimensions: $6.8 \cdot 10^{13}$ operations for Table 2. Two questions. How close to the
+# speed of a bare matrix product can they be computed, without an array of $n \times s r$ numbers?
+# And can we do with less than the bare product?
 #
-# For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation multiplies
-# coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template collected by
-# angular frequency,
+# For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation
+# multiplies coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template
+# grouped by angular frequency,
 #
 # $$\langle x, g_\theta \omega \rangle = \sum_{m \le M} a_m \cos m\theta + b_m \sin m\theta,$$
 #
-# all rotations of a template cost *one* projection (for $a$, $b$) and $2M + 1$ operations an angle
+# all rotations of a template cost *one* projection (for $a$, $b$) and $2M + 1$ operations per angle
 # instead of $d$. And the angle, being one-dimensional, is better integrated by quadrature than
 # sampled.
 
@@ -76,8 +76,8 @@ SETTINGS = {
 # ## The setting
 #
 # Table 2's shape, $d = 784$ and $r = 100$, with fewer points and templates: every cost below is
-# proportional to both. One thread and its processor time throughout; the ways take turns, and the
-# best of several rounds counts.
+# proportional to both. Times are processor times on one thread; the methods are timed alternately,
+# and the best of several rounds counts.
 
 # %%
 data = SETTINGS["data"]()
@@ -90,14 +90,15 @@ basis = AngularBasis((28, 28)).fit(pixels)
 Z = basis.transform(pixels)
 carried = np.sum(Z**2) / np.sum(pixels**2)
 print(
-    f"{Z.shape[1]} coefficients in {basis.frequencies_.max() + 1} angular frequencies carry {carried:.1%} of the energy"
+    f"{Z.shape[1]} coefficients in {basis.frequencies_.max() + 1} angular frequencies carry "
+    f"{carried:.1%} of the energy"
 )
 
 # %% [markdown]
 # ## Quadrature or random angles?
 #
-# Error of the pooled features against 1,024 nodes, on the digits. What counts below is the number
-# of nodes that does no worse than the paper's 100 random angles.
+# The error of the pooled features, relative to 1,024 nodes, on the digits. What matters below is
+# how many nodes do no worse than the paper's 100 random angles.
 
 # %%
 counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
@@ -145,13 +146,23 @@ for values, look, label in (
         marker=marker(look),
         label=label,
     )
-ax.set(xscale="log", yscale="log", xlabel="angles", ylabel="relative error of the features")
+ax.set(
+    xscale="log",
+    yscale="log",
+    xlabel="angles",
+    ylabel="relative error of the features",
+    title=f"{enough} nodes do no worse than {r} random angles",
+)
 ax.legend()
 run.figure(
     fig,
     "quadrature",
-    alt="Relative error of pooled features against the number of angles; random angles fall as the power minus one half, quadrature falls off a cliff.",
-    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one of {quadrature[counts == enough].mean():.0%}, 64 nodes one of {quadrature[counts == 64].mean():.0e}: once the trapezoidal rule resolves the integrand it is exact. Means and two standard errors over {len(draws)} draws of templates.",
+    alt="Relative error of pooled features against the number of angles; random angles fall as "
+    "the power minus one half, quadrature falls off a cliff.",
+    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one "
+    f"of {quadrature[counts == enough].mean():.0%}, 64 nodes one of "
+    f"{quadrature[counts == 64].mean():.0e}: once the trapezoidal rule resolves the integrand "
+    f"it is exact. Means and two standard errors over {len(draws)} draws of templates.",
 )
 
 # %% [markdown]
@@ -264,20 +275,28 @@ ax.set(
     yticklabels=list(times),
     xlabel="processor time relative to the bare product",
 )
+slowest = max(list(times.values())[3:]) / times["bare product"]
+fig.suptitle(
+    f"By angular frequencies features take at most {slowest:.2f} of the bare product's time"
+)
 ax.invert_yaxis()
 run.figure(
     fig,
     "times",
-    alt="Bars of times relative to the bare matrix product; the angular ways take a fraction of it.",
-    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as exact as {r} random angles, 64 nodes {random[-1].mean() / quadrature[counts == 64].mean():,.0f} times more.",
+    alt="Bars of times relative to the bare matrix product; the angular ways take a fraction "
+    "of it.",
+    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as "
+    f"exact as {r} random angles, 64 nodes "
+    f"{random[-1].mean() / quadrature[counts == 64].mean():,.0f} times more.",
 )
 
 # %% [markdown]
 # ## Memory at the size of Table 2
 #
-# 7,000 templates at 100 angles are over two gigabytes once rotated, and the products of 12,000 images with
-# them 34 GB. Neither array exists: templates are rotated, and products made, a block at a time.
-# Measured with fewer rows; the temporary arrays do not depend on their number, the features do.
+# 7,000 templates at 100 angles are over two gigabytes once rotated, and the products of 12,000
+# images with them 34 GB. Neither array exists: templates are rotated, and products made, a block
+# at a time. Measured with fewer rows; the temporary arrays do not depend on their number, the
+# features do.
 
 # %%
 rows, n_table, s_table = SETTINGS["rows, n table, s table"]
@@ -301,10 +320,13 @@ products = n_table / n * s_table / s * times["bare product"]
 run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
 run.timing(f"seconds to rotate {s_table} templates {r} times", rotating)
 print(
-    f"s = {s_table}: peak {peak / 2**30:.2f} GiB with {rows} rows, hence {at_scale / 2**30:.2f} GiB with {n_table:,}; without blocks the products alone are {n_table * s_table * r * 4 / 2**30:.0f} GiB"
+    f"s = {s_table}: peak {peak / 2**30:.2f} GiB with {rows} rows, hence "
+    f"{at_scale / 2**30:.2f} GiB with {n_table:,}; without blocks the products alone are "
+    f"{n_table * s_table * r * 4 / 2**30:.0f} GiB"
 )
 print(
-    f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images {products:.0f} s"
+    f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images "
+    f"{products:.0f} s"
 )
 
 # %% [markdown]
@@ -324,7 +346,8 @@ for angle, weight in zip(model.elements_, model.weights_, strict=True):
     rotated = basis.inverse_transform(basis.rotations().act([angle], model.templates_)[0])
     plain = plain + weight * np.sqrt(2 / 64) * np.cos(images @ rotated.T + model.phases_)
 print(
-    f"largest difference {np.abs(fast - plain).max():.1e}, relative {np.linalg.norm(fast - plain) / np.linalg.norm(plain):.1e}"
+    f"largest difference {np.abs(fast - plain).max():.1e}, relative "
+    f"{np.linalg.norm(fast - plain) / np.linalg.norm(plain):.1e}"
 )
 
 # %% [markdown]
@@ -342,22 +365,25 @@ run.timing(
     "exact kernel, 12,000 x 12,000, extrapolated seconds", 12_000 * 12_001 / 2 / pairs_per_second
 )
 print(
-    f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in {7.2e7 / pairs_per_second:.0f} s"
+    f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in "
+    f"{7.2e7 / pairs_per_second:.0f} s"
 )
 
 # %% [markdown]
 # ## What was aimed at
 #
-# The table sets what this page measured beside what we wanted before writing the code. Nodes of a quadrature count as many angles
-# as they replace: 64 nodes leave a far smaller error than 100 random angles (first figure). For as many random angles the count of
-# operations alone leaves little room: with $k$ coefficients in $M + 1$ frequencies it is $2 k + (2 M + 1)\, r$ multiplications a pair
-# instead of $d\, r$.
+# The table sets what this page measured beside what we wanted before writing the code. Nodes of a
+# quadrature count as many angles as they replace: 64 nodes leave a far smaller error than 100
+# random angles (first figure). For as many random angles the count of operations alone leaves
+# little room: with $k$ coefficients in $M + 1$ frequencies it is $2 k + (2 M + 1)\, r$
+# multiplications a pair instead of $d\, r$.
 
 # %%
 k, M = Z.shape[1], basis.frequencies_.max()
 room = {angles: 784 * r / (2 * k + (2 * M + 1) * angles) for angles in (r, 64)}
 print(
-    f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random angles, {room[64]:.1f} times with 64 nodes"
+    f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random "
+    f"angles, {room[64]:.1f} times with 64 nodes"
 )
 drawn = f"{r} random angles"
 AIMS = [
@@ -416,7 +442,8 @@ run.table(
         for what, value, how, aim, unit in AIMS
     ],
     "aims",
-    caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one thread, processor time.",
+    caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one "
+    f"thread, processor time.",
 )
 run.table(
     [

@@ -66,7 +66,7 @@ SETTINGS = {
 # %% [markdown]
 # ## An inner product of embeddings
 #
-# To test (3) without begging the question we need embeddings as honest vectors. The polynomial
+# To test (3) without assuming it we need the embeddings as explicit vectors. The polynomial
 # kernel $(1 + \langle x, z \rangle)^2$ has explicit features, so $\mu$ is the weighted mean of a
 # few numbers over the orbit; for the Gaussian kernel, projecting on landmarks that span all the
 # orbits in play loses nothing, so `OrbitNystroem` gives $\mu$ in coordinates. Both are compared
@@ -112,7 +112,8 @@ worst = pd.DataFrame(rows).groupby("group and density", sort=False).max()
 run.table(
     worst.map("{:.1e}".format),
     "embedding",
-    caption="Largest difference between the inner product of embeddings and the double average (3).",
+    caption="Largest difference between the inner product of embeddings and the double average "
+    "(3).",
 )
 run.claim("raj2017/eq3-embedding", difference=np.array(differences), tolerance=1e-10)
 
@@ -157,13 +158,19 @@ ax.loglog(
     markevery=4,
     label="change when one argument turns by 2 rad",
 )
-ax.set(xlabel="concentration κ of the density", ylabel="largest difference over 36 pairs")
+ax.set(
+    xlabel="concentration κ of the density",
+    ylabel="largest difference over 36 pairs",
+    title="The density trades invariance for locality, continuously",
+)
 ax.legend()
 run.figure(
     fig,
     "limits",
-    alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel from the base kernel falls, the change under rotation grows from near zero to a plateau.",
-    caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for locality, continuously.",
+    alt="Against the concentration kappa on logarithmic axes: the distance of the local kernel "
+    "from the base kernel falls, the change under rotation grows from near zero to a plateau.",
+    caption="From the Haar kernel (left) to the base kernel (right): invariance is traded for "
+    "locality, continuously.",
 )
 run.claim(
     "raj2017/eq3-limits",
@@ -236,14 +243,16 @@ for ax, task in zip(axes, ["upside down", "six or nine"], strict=True):
         linestyle="none",
     )
     ax.axhline(50, color=colour("bound"), linestyle=":", label="chance")
-    ax.set(title=task, xlabel="density on rotations")
+    title = f"{task}: global {summary[0].mean:.0%}, local {summary[-1].mean:.0%}"
+    ax.set(title=title, xlabel="density on rotations")
 axes[0].set_ylabel("test accuracy (%)")
 axes[0].legend(loc="lower right")
 fig.suptitle("" if stand_in is None else f"data: {stand_in}", fontsize=9)
 run.figure(
     fig,
     "six_nine",
-    alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the global one is at 50 per cent for a six against the same six upside down.",
+    alt="Test accuracy of global, weakly local and local rotation kernels on two tasks; the "
+    "global one is at 50 per cent for a six against the same six upside down.",
     caption=f"Error bars: two standard errors over {len(scores)} draws. κ = 0, 0.2, 2.",
 )
 names = {
@@ -264,7 +273,8 @@ run.claim(
     paired=True,
     data=stand_in,
     note="the global kernel is at chance on a digit and its turned copy, which share an orbit; "
-    f"real sixes and nines it still tells apart in {100 * scores['six or nine', 'global'].mean():.1f} "
+    f"real sixes and nines it still tells apart in "
+    f"{100 * scores['six or nine', 'global'].mean():.1f} "
     "% of the cases, because they are not turned copies of each other",
 )
 

@@ -81,9 +81,9 @@ def clocked(works, rounds=SETTINGS["rounds"]):
 # %% [markdown]
 # ## Linear in r, and templates transformed once
 #
-# Permutations of 64 coordinates, whose action copies numbers and which no fast way knows: what is
-# timed is the construction itself. A counter inside the action says how many vectors it was asked
-# to move.
+# Permutations of 64 coordinates, whose action copies numbers and for which there is no fast
+# implementation: what is timed is the construction itself. A counter inside the action says how
+# many vectors it had to move.
 
 
 # %%
@@ -134,9 +134,9 @@ run.claim(
 # ## Structured templates in the same construction
 #
 # Features $\frac1r \sum_i \cos, \sin \langle \omega, g_i x \rangle$ under cyclic shifts, once with
-# independent and once with structured templates, as many of both; the error is that of all entries
-# of the Gram matrix against the exact kernel. Points lie at distances about one bandwidth, where a
-# kernel does its work.
+# independent and once with as many structured templates; the error is that of all entries of the
+# Gram matrix, against the exact kernel. Points lie about one bandwidth apart, where a kernel
+# distinguishes most.
 
 
 # %%

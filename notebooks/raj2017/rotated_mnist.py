@@ -56,7 +56,7 @@ run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
 METHODS = ("lgika-rf", "lgika-nystrom", "rf", "nystrom")
 settings = {
     "quick": {
-        "sizes": {"n_train": 300, "n_test": 600},
+        "sizes": {"n_train": 300, "n_test": 300},
         "templates": {"first": 200, "second": 300, "gicdf": 60},
         "choosing": (200, 200),  # images for held-out accuracy, and for leave-one-out
         "bandwidths": dict.fromkeys(METHODS, (1, 4)),
@@ -82,12 +82,12 @@ HELD_OUT = n_choose // 3
 # %% [markdown]
 # ## The data
 #
-# The published angles of Larochelle et al. (2007) belong to a file that is no longer to be had in
-# the original. We rebuild the set from MNIST: disjoint images, uniform angles, bilinear
-# interpolation. That alone moves accuracies by some tenths of a point, so we rebuild it several
-# times, and the error bars below are the spread over these sets: other images, other angles, other
-# templates. Settings are chosen on the training images of one more set, without test images, and
-# none of its training images is tested on later.
+# The published set of Larochelle et al. (2007) is a file that can no longer be downloaded. We
+# rebuild the set from MNIST: disjoint images, uniform angles, bilinear interpolation. That alone
+# moves accuracies by some tenths of a point, so we rebuild it several times, and the error bars
+# below are the spread over these sets: other images, other angles, other templates. Settings are
+# chosen on the training images of one more set, without test images, and none of its training
+# images is tested on later.
 #
 # Pixels turned by an angle have to be interpolated, which blurs. In polar Fourier coefficients
 # (`AngularBasis`) a rotation multiplies each coefficient by a phase: it is exactly unitary, which
@@ -263,10 +263,10 @@ first["gicdf"] = [None, alpha]
 # %% [markdown]
 # ## The kernels themselves
 #
-# "Original (RBF)" is the Gaussian kernel. The kernel that the local features approximate can be had
-# as exactly: a rotation acts by phases, so the inner products of two images at all relative angles
-# come from one small product over angular frequencies, and
-# `Average(Gaussian(gamma), rotations)` weighs them. One thing more that the paper did not try:
+# "Original (RBF)" is the Gaussian kernel. The kernel that the local features approximate can be
+# computed exactly too: a rotation acts by phases, so the inner products of two images at all
+# relative angles come from one small product over angular frequencies, and
+# `Average(Gaussian(gamma), rotations)` weighs them. One more thing that the paper did not try:
 # blurring the images first, which commutes with rotations and makes small displacements cheap.
 # Blur and bandwidth by leave-one-out on a part of the training images, regularisation as above.
 

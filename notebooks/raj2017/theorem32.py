@@ -154,7 +154,9 @@ for ax, (name, (x, values, label)) in zip(axes, measured.items(), strict=True):
     ax.errorbar(x, mean, 2 * se, color=colour(name), marker=marker(name), linestyle="none")
     ax.plot(x, fits[name].predict(x), color=colour(name))
     ax.plot(x, fits[name].predict(x[:1]) * (x / x[0]) ** -0.5, ":", color=colour("bound"))
-    ax.set(xscale="log", yscale="log", xlabel=label, title=f"slope {fits[name].slope:.2f}")
+    ax.set(
+        xscale="log", yscale="log", xlabel=label, title=f"slope {fits[name].slope:.2f}, stated -0.5"
+    )
     ax.minorticks_off()
 axes[0].set_ylabel("part of the excess risk")
 run.figure(

@@ -15,10 +15,11 @@
 #
 # The smallest example in which every object of the paper can be written down. The manifold is the
 # circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by $\sqrt2 \cos mx$ and
-# $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is cyclic,
-# so one generator, and one constraint an eigenspace, is enough:
+# $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is
+# cyclic, so one generator, and one constraint per eigenspace, is enough:
 #
-# $$D^{(m)}(g_0) = \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix},
+# $$D^{(m)}(g_0)
+# = \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix},
 # \qquad \theta = \frac{2\pi m}{k}, \qquad D^{(m)}(g_0) f_m = f_m .$$
 #
 # A plane rotation fixes nothing but the origin unless it is the identity. So $f_m = 0$ unless $k$
@@ -33,7 +34,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from invariance.companion import Run, colour, fit_rate, mean_se, shades
+from invariance.companion import Run, colour, fit_rate, label_ends, mean_se, shades
 from invariance.groups import TorusTranslations
 from invariance.spectral import (
     Circle,
@@ -54,7 +55,7 @@ SETTINGS = {
         "orders": [1, 2, 3, 5, 8, 13, 64],
         "top": 40,
         "sizes": [200, 400, 800],
-        "repetitions": 10,
+        "repetitions": 5,
     },
     "full": {
         "orders": [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
@@ -117,7 +118,7 @@ run.claim(
     tolerance=1e-10,
     note="D(g) against the plane rotation, dimensions of the invariants against divisibility, and "
     "the projection against striking out frequencies; every group has one generator, hence one "
-    "constraint an eigenspace",
+    "constraint per eigenspace",
 )
 
 # %% [markdown]
@@ -159,12 +160,19 @@ axis.plot(
     label="target exp(sin 5x) - 1",
 )
 axis.plot(x[:, 0], y, "o", color="#bbbbbb", markersize=4, label="40 samples")
+gaps = {}
 for name, model in fit_all(x, y).items():
     gap = float(invariance_discrepancy(model.predict, rotations(K), fine[::10], relative=True))
+    gaps[name] = gap
     axis.plot(
         fine[:, 0], model.predict(fine), color=colour(name), label=f"{name}: discrepancy {gap:.0e}"
     )
-axis.set(xlabel="angle x, radians", ylabel="f(x)")
+axis.set(
+    xlabel="angle x, radians",
+    ylabel="f(x)",
+    title=f"Turned by 2π/{K}, kernel ridge regression changes by {gaps['krr']:.0%}, "
+    f"Spec-Avg by {gaps['spec-avg']:.0e}",
+)
 figure.legend(loc="outside lower center", ncols=3)
 run.figure(
     figure,
@@ -228,11 +236,12 @@ axis.set(
     yscale="log",
     xlabel="samples n",
     ylabel="mean squared error",
-    title="least squares, frequencies up to 16",
+    title=f"A group of order {FACTORS[-1]} makes the error "
+    f"{errors[0, -1].mean() / errors[-1, -1].mean():.0f} times smaller",
 )
 axis.minorticks_off()
 axis.set_xticks(SIZES, [str(n) for n in SIZES])
-axis.legend()
+label_ends(axis, room=0.15)
 run.figure(
     figure,
     "gain",
@@ -246,5 +255,5 @@ run.table(rows, "gain", caption="Error against the variance that the number of f
 # %% [markdown]
 # ## What to take away
 #
-# One generator, one two-by-two constraint an eigenspace, and the rest is divisibility. The gain is
-# the one of Theorem B.17: a $1/k$ share of the functions, hence of the variance.
+# One generator, one two-by-two constraint per eigenspace, and the rest is divisibility. The gain is
+# that of Theorem B.17: a share of $1/k$ of the functions, and hence of the variance.

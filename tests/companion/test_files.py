@@ -100,6 +100,27 @@ def test_imports_are_followed_through_the_package(tmp_path):
     assert digest(closure("import pack.a", package)) != before
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import pack.a\nexcept ImportError:\n    pass",
+        "try:\n    1\nexcept ImportError:\n    import pack.a",
+        "try:\n    1\nexcept* ValueError:\n    1\nelse:\n    import pack.a",
+        "try:\n    1\nfinally:\n    import pack.a",
+        "if 1:\n    1\nelif 2:\n    import pack.a",
+        "for i in []:\n    1\nelse:\n    import pack.a",
+        "class A:\n    async def f(self):\n        with self:\n            import pack.a",
+        "match 1:\n    case 1:\n        import pack.a",
+    ],
+)
+def test_an_import_is_found_wherever_it_stands(tmp_path, source):
+    package = tmp_path / "pack"
+    package.mkdir()
+    for name in ("__init__.py", "a.py"):
+        (package / name).touch()
+    assert list(closure(source, package)) == ["pack", "pack.a"]
+
+
 def test_the_closure_of_a_notebook_reaches_what_it_computes_with():
     found = closure("from invariance.companion import Run, fit_rate")
     assert {"invariance.companion.notebook.run", "invariance.evaluation.rates"} <= set(found)

@@ -36,3 +36,15 @@ def test_fit_and_prediction_are_timed_apart():
 
     done = trial(fit, X, score=np.mean, discrepancy=lambda f: 0.0)
     assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2
+
+
+def test_memory_is_measured_by_a_second_run_or_by_the_first():
+    for apart, runs in ((True, 2), (False, 1)):
+        fits = []
+
+        def fit(fits=fits):
+            fits.append(np.ones(2**20).mean())  # 8 MiB
+            return lambda points: points[:, 0]
+
+        how = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
+        assert 8 <= trial(fit, X, **how).peak_mb < 8.5 and len(fits) == runs

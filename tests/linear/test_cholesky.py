@@ -92,3 +92,14 @@ def test_the_search_stays_above_rounding():
 def test_bad_input_is_named(gram, labels, options, message):
     with pytest.raises(ValueError, match=message):
         rls_by_cholesky(gram, labels, **options)
+
+
+@pytest.mark.parametrize("start", [1e-6, 1e-9, 1e-12, 1e-15])
+def test_tiny_penalties_do_not_drown_in_the_direction_of_the_intercept(start):
+    """A well-conditioned matrix: its leave-one-out errors hardly change with the penalty."""
+    X, y = problem(n=80, d=5)
+    gram = np.exp(-2 * ((X[:, None] - X) ** 2).sum(-1))
+    model = rls_by_cholesky(gram, y, start=start, max_steps=3)
+    for alpha, error in model.loo_errors.items():
+        wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
+        assert wrong > 0.2 and 0 <= error - wrong <= 0.5 / len(y)

@@ -61,22 +61,24 @@ def test_statistics_gap_is_attained_from_below():
 def test_u_statistics_are_unbiased_and_v_statistics_are_not():
     group, base = SignFlips(2), Gaussian(0.7)
     X = np.array([[1.0, 0.5], [0.8, -0.4]])
-    exact = Average(base, group, side="both")(X)
+    exact, draws_of_each = Average(base, group, side="both")(X), 800
     draws = {
         s: np.array(
             [
                 Average(base, group, n_transforms=3, statistic=s, random_state=i)(X)
-                for i in range(2000)
+                for i in range(draws_of_each)
             ]
         )
         for s in "UV"
     }
     error = draws["U"].mean(axis=0) - exact
-    assert np.all(np.abs(error) <= 4.5 * draws["U"].std(axis=0) / np.sqrt(2000))
+    assert np.all(np.abs(error) <= 4.5 * draws["U"].std(axis=0) / np.sqrt(draws_of_each))
     bias = draws["V"].mean(axis=0) - exact
     # E V - k = (E k(gx, gz) - k) / r, and k(gx, gz) = k(x, z) for a unitary action.
     predicted = (base(X) - exact) / 3
-    assert np.all(np.abs(bias - predicted) <= 4.5 * draws["V"].std(axis=0) / np.sqrt(2000) + 1e-12)
+    assert np.all(
+        np.abs(bias - predicted) <= 4.5 * draws["V"].std(axis=0) / np.sqrt(draws_of_each) + 1e-12
+    )
 
 
 @pytest.mark.parametrize("published", [True, False])

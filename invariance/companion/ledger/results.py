@@ -101,7 +101,7 @@ def read_results(
         if not isinstance(value, known):
             problems.append(f"{path}: provenance, {key!r} is {value!r:.60}, not {_NAMES[known]}")
             results["provenance"][key] = known()
-    for key in ("wall_s", "cached_s", "cpu_s", "peak_memory_mb"):
+    for key in ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb"):
         if not _is_seconds(results["volatile"].setdefault(key, 0.0)):
             problems.append(f"{path}: {key} is {results['volatile'][key]!r:.60}, no such number")
             results["volatile"][key] = 0.0

@@ -16,7 +16,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ import numpy as np
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
 from invariance.companion.notebook.store import load, save
-from invariance.companion.provenance import package_versions
+from invariance.companion.provenance import architecture, package_versions
 
 __all__ = ["CacheError", "cached", "code_digest"]
 
@@ -54,7 +54,7 @@ def _leads_on(module: str) -> bool:
 
 
 def code_digest(source: str | None) -> str:
-    """Key of the package modules that a notebook computes with, and of package versions.
+    """Key of the package modules that a notebook computes with, of BLAS and package versions.
 
     The companion is left out, and what is reached through it alone: redrawing a figure in another
     colour does not change a number.
@@ -73,9 +73,19 @@ def code_digest(source: str | None) -> str:
             if name.split(".")[0] == "invariance" and (file := getattr(module, "__file__", None))
         }
     kept = {name: path for name, path in files.items() if _computes(name)}
-    return digest(kept) + json.dumps(package_versions(), sort_keys=True)
+    return f"{digest(kept)} {architecture()} {json.dumps(package_versions(), sort_keys=True)}"
 
 
+# the source and the names of what a cell has defined never change: a cell that runs again defines
+# it anew, and reading them takes milliseconds at each call
+
+
+@cache
+def _source(thing: types.CodeType | type) -> str:
+    return textwrap.dedent(inspect.getsource(thing))
+
+
+@cache
 def _names(code: types.CodeType) -> set[str]:
     """Global names that a code object and the functions inside it look up."""
     names = {i.argval for i in dis.get_instructions(code) if i.opname in _LOOKUPS}
@@ -87,11 +97,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _dependencies(function: Callable, seen: dict[str, str]) -> None:
     """Digest of a function's source, its closure, defaults and the globals that it uses."""
-    label = f"{function.__module__}.{function.__qualname__}"
+    # what `wraps` has copied onto a decorator's function is that of the decorated one
+    label = f"{function.__module__}.{function.__qualname__} {function.__code__.co_qualname}"
     if label in seen:
         return
     try:
-        source = textwrap.dedent(inspect.getsource(function))
+        source = _source(function.__code__)
     except (OSError, TypeError) as error:
         raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
     seen[label] = source
@@ -109,15 +120,23 @@ def _dependencies(function: Callable, seen: dict[str, str]) -> None:
 def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
     if isinstance(value, types.ModuleType):
         seen[label] = value.__name__
+    elif getattr(value, "__globals__", None) is globals() and hasattr(value, "__wrapped__"):
+        _add(label, name, value.__wrapped__, seen, user)  # one that is cached itself
     elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
         _dependencies(value, seen)
     elif isinstance(value, type) and _in_notebook(value, user):
-        seen[label] = inspect.getsource(value)
+        try:
+            seen[label] = _source(value)
+        except OSError:  # as of every class in a kernel, whose cells are no file
+            plain = {key: member for key, member in vars(value).items() if _plain(member)}
+            seen[label] = repr((value.__bases__, plain))
         for member in vars(value).values():
             if isinstance(member, types.FunctionType):
                 _dependencies(member, seen)
     elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
         seen[label] = f"{getattr(value, '__module__', '')}.{value.__name__}"
+    elif _plain(value):
+        seen[label] = repr(value)  # a hundredth of the time of a hash
     elif hasattr(value, "__wrapped__") and isinstance(value.__wrapped__, types.FunctionType):
         _add(label, name, value.__wrapped__, seen, user)
     else:
@@ -129,6 +148,14 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
                 f"{user.__name__} uses {name!r} ({type(value).__name__}), which has no key: "
                 "pass what it needs from there as arguments"
             ) from error
+
+
+def _plain(value: Any) -> bool:
+    """Whether `repr` says all about a value: numbers, texts and what holds nothing else."""
+    if type(value) in (tuple, list, dict):
+        inside = [*value, *value.values()] if type(value) is dict else value
+        return all(map(_plain, inside))
+    return value is None or type(value) in (bool, int, float, str, bytes)
 
 
 def _in_notebook(value: Any, user: Callable) -> bool:

@@ -34,6 +34,7 @@ from invariance.companion.notebook.recording import record
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.provenance import (
     code_version,
+    floor_s,
     hardware,
     package_versions,
     peak_memory_mb,
@@ -458,6 +459,7 @@ class Run:
                 "wall_s": round(time.perf_counter() - self._clock, 3),
                 "cached_s": round(sum(self._spared.values()), 3),
                 "cpu_s": round(sum(os.times()[:4]), 1),
+                "floor_s": round(floor_s(), 1),
                 **peak_memory_mb(),
                 "hardware": hardware(),
                 "timings": self._timings,

@@ -72,7 +72,8 @@ def status_of(paths: Paths, notebook: str, profile: str) -> dict[str, Any] | Non
 def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     """Seconds and MiB that a notebook takes, by its records.
 
-    Seconds are those of a run and of the earlier ones that filled its cache. A record from before
+    Seconds are those of a run and of the earlier ones that filled its cache: of the processor
+    where they are fewer than by the clock, for others may have run beside it. A record from before
     that was noted says too little, hence the largest counts. A notebook never run comes first: it
     may be the longest.
     """
@@ -83,7 +84,8 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     for folder in folders:
         volatile = (read_results(folder, notebook)[0] or {"volatile": {}})["volatile"]
         if volatile.get("wall_s"):
-            seconds.append(volatile["wall_s"] + volatile["cached_s"])
+            own = min(volatile["wall_s"], volatile["cpu_s"] or inf)
+            seconds.append(own + volatile["cached_s"])
             memory.append(volatile["peak_memory_mb"] or _UNKNOWN_MB)
     return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
 

@@ -134,7 +134,8 @@ class Born:
 
 
 def _import_everything() -> None:
-    """What workers, kernels and most notebooks import; nothing is computed."""
+    """What workers, kernels and most notebooks import or read; nothing is computed."""
+    from invariance.companion.imports import read_all
     from invariance.companion.lean import skip_iri_grammar
 
     skip_iri_grammar()
@@ -150,6 +151,8 @@ def _import_everything() -> None:
         "invariance.spectral", "invariance.theory",
     ):  # fmt: skip
         importlib.import_module(name)
+    read_all()
+    sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 
 
 def _place_of_mark() -> int:

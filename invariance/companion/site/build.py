@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
@@ -160,70 +162,15 @@ def _write_source(material: Material, source: Path) -> Book:
 
 
 def _configuration(book: Book) -> dict[str, Any]:
-    """What would stand in a ``conf.py``."""
+    """What would stand in a ``conf.py``: ``sphinx.yml``, and what is known only now."""
     from invariance import __version__
 
-    extensions = ["autodoc", "autosummary", "napoleon", "mathjax", "viewcode"]
-    return {
-        "project": "invariance",
+    return yaml.safe_load((_HERE / "sphinx.yml").read_text(encoding="utf-8")) | {
         "release": __version__,
         "html_title": f"invariance {__version__}",
-        "extensions": [
-            "myst_nb",
-            *(f"sphinx.ext.{name}" for name in extensions),
-            "sphinx_copybutton",
-            "invariance.companion.site.extension",
-        ],
         "invariance_book": book,
-        "exclude_patterns": ["static"],
-        "nb_execution_mode": "off",
-        "nb_code_prompt_show": "Show the code",
-        "nb_code_prompt_hide": "Hide the code",
-        "myst_enable_extensions": ["dollarmath", "amsmath"],
-        "myst_disable_syntax": ["html_block", "html_inline"],
-        "myst_heading_anchors": 3,
-        # a cell may begin with any level of heading; a word in a type may name many attributes
-        "suppress_warnings": ["myst.header", "ref.python"],
-        "default_role": "name",
-        "smartquotes": False,
-        "autodoc_typehints": "none",
-        "autodoc_member_order": "bysource",
-        "autosummary_generate": False,
-        "napoleon_use_rtype": False,
-        "napoleon_use_ivar": True,
-        "mathjax_path": "mathjax/tex-chtml.js",
-        # what a formula may do is to be a formula: no links, no loading of further parts
-        "mathjax3_config": {
-            "tex": {"packages": {"[-]": ["autoload", "require"]}},
-            "options": {"enableMenu": False},
-        },
-        "html_theme": "pydata_sphinx_theme",
         "templates_path": [str(_HERE / "templates")],
-        "html_static_path": ["static"],
-        "html_css_files": ["site.css"],
-        "html_js_files": ["widgets.js"],
         "html_search_scorer": str(_HERE / "scorer.js"),
-        "html_copy_source": False,
-        "html_show_search_summary": False,  # it fetches pages, which a browser refuses from disk
-        "html_use_index": False,
-        "html_domain_indices": False,
-        "html_show_sourcelink": False,
-        "html_show_sphinx": False,
-        "html_theme_options": {
-            "navigation_with_keys": True,
-            "navigation_depth": 2,
-            "collapse_navigation": True,
-            "secondary_sidebar_items": ["page-toc"],
-            "navbar_align": "left",
-            "header_links_before_dropdown": 8,
-            "footer_start": [],
-            "footer_end": [],
-        },
-        # a class has its module's page one step up; a list of siblings on each would be a megabyte
-        "html_sidebars": {name: [] for name in ("index", "about", "cheatsheet", "api/*.[A-Z]*")},
-        "html_context": {"default_mode": "auto"},
-        "copybutton_prompt_text": r">>> |\.\.\. ",
-        "copybutton_prompt_is_regexp": True,
     }
 
 

@@ -112,6 +112,13 @@ def _state(outcome: Outcome, where: str) -> str:
     return f"{where} {spent}" + (f" on {finished}" if finished else "") + f" by version {code}"
 
 
+def _answer(outcomes: Iterable[Outcome]) -> Figure | None:
+    """The figure that answers: the first named like one of the paper's, or else the first."""
+    figures = [figure for outcome in outcomes for figure in outcome.figures.values()]
+    named = [figure for figure in figures if re.match(r"(figure|table)\d", figure.name)]
+    return next(iter(named or figures), None)
+
+
 def _seconds(outcome: Outcome) -> float:
     """Of a run and of the earlier ones that had computed a part of it."""
     return outcome.volatile["wall_s"] + outcome.volatile["cached_s"]
@@ -165,24 +172,18 @@ class _Shown(SphinxDirective):
     def result(self) -> Iterator[nodes.Node]:
         """How many claims came out."""
         rows = self.material.rows
+        full = [row for row in rows if row.result and row.profile == "full"]
         counted = [row.verdict for row in rows if row.verdict in VERDICTS]
-        before = [
-            row.result.verdict
-            for row in rows
-            if row.result and row.profile == "full" and row.verdict not in VERDICTS
-        ]
-        kept = sum(verdict in KEPT for verdict in counted)
-        said = f"**{kept} of the {len(counted)} claims measured by a registered protocol come out "
-        said += "as printed or better.** " if counted else ""
-        if not counted:
-            said = ""
+        before = [row.result.verdict for row in full if row.result and row.verdict not in VERDICTS]
+        kept, kept_before = (sum(v in KEPT for v in some) for some in (counted, before))
+        said = ""
+        if counted:
+            said += f"**{kept} of the {len(counted)} claims measured by a registered protocol come "
+            said += "out as printed or better.** "
         if before:
-            kept = sum(verdict in KEPT for verdict in before)
-            said += (
-                f"**{kept} of {len(before)} claims came out as printed or better** in full runs "
-            )
-            said += "whose protocol was not registered beforehand; these do not count until they "
-            said += "are measured again. "
+            said += f"**{kept_before} of {len(before)} claims came out as printed or better** in "
+            said += "full runs whose protocol was not registered beforehand; these do not count "
+            said += "until they are measured again. "
         more = link(self.page, self.page, "The scoreboard", at="scoreboard")
         where = " says what fell short, and why."
         yield paragraph(*prose(said), more, where, classes=["result-line"])
@@ -312,8 +313,7 @@ class _Shown(SphinxDirective):
             if paper.key == notebook.paper
         ]
         yield paragraph(*joined(states, " · "), classes=["state"])
-        if notebook.published and notebook.published.figures:
-            figure = next(iter(notebook.published.figures.values()))
+        if notebook.published and (figure := _answer([notebook.published])):
             more = paragraph(
                 link(self.page, self.page, "How it was obtained", at=anchor("figure", figure.name)),
                 classes=["more"],
@@ -416,8 +416,7 @@ class _Shown(SphinxDirective):
         yield box(*map(self._card, names), classes=["gallery"])
 
     def _card(self, name: str) -> nodes.Node:
-        figures = (f for o in self.material.notebooks[name].outcomes for f in o.figures.values())
-        first = next(figures, None)
+        first = _answer(self.material.notebooks[name].outcomes)
         # its words stand on the notebook's own page
         shown = [paragraph(self.to(name, self.image(first.png, "")))] if first else []
         said = _counts(row for row in self.material.rows if row.notebook == name)
@@ -453,13 +452,17 @@ class _Shown(SphinxDirective):
             yield paragraph(f"{said}, all by version {next(iter(versions))} of the code.")
         else:
             yield paragraph(f"{said}, by {len(versions)} versions of the code.")
-        rows: list[list[Part]] = [["notebook", "minutes", "share", "processor", "peak, GiB", "on"]]
+        head = ["notebook", "minutes", "share", "processor", "floor", "peak, GiB", "on"]
+        rows: list[list[Part]] = [[*head]]
         for name, outcome in spent:
             seconds, volatile = _seconds(outcome), outcome.volatile
             processor, peak = volatile["cpu_s"], volatile["peak_memory_mb"]
+            floor = volatile["floor_s"]
             rows.append([
                 self.to(name), f"{seconds / 60:.1f}", f"{100 * seconds / total:.0f} %",
-                f"{processor / 60:.1f}" if processor else "", f"{peak / 1024:.1f}",
+                f"{processor / 60:.1f}" if processor else "",
+                f"{floor / processor:.0%}" if floor and processor else "",
+                f"{peak / 1024:.1f}",
                 str(volatile.get("finished") or "")[:10].replace("-", "\N{NON-BREAKING HYPHEN}"),
             ])  # fmt: skip
         yield table(rows)

@@ -7,7 +7,7 @@ Without the script the picture at the start stands still.
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from xml.etree.ElementTree import Element, tostring
@@ -19,6 +19,7 @@ from .svg import draw, line, start, write
 __all__ = ["WIDGETS", "Widget", "moving_orbit"]
 
 _WIDTH, _HEIGHT = 640, 225
+_FLOOR, _TALL = 180, 140  # where the horizontal axes lie, and how long the vertical ones are
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Widget:
         What it shows, in words.
     positions : list of str
         What the slider says at each position.
-    picture : callable
-        From a position to an SVG element; all of the same structure.
+    draws : callable
+        Draws the picture of a position into an SVG element; all of the same structure.
     at : int
         Where it starts.
     plays : bool
@@ -41,9 +42,14 @@ class Widget:
 
     alt: str
     positions: list[str]
-    picture: Callable[[int], Element]
+    draws: Callable[[Element, int], None]
     at: int = 0
     plays: bool = False
+
+    def picture(self, position: int) -> Element:
+        svg = start(_WIDTH, _HEIGHT, "orbit")
+        self.draws(svg, position)
+        return svg
 
     def html(self) -> tuple[str, str]:
         """The figure around its caption: what comes before and after."""
@@ -57,30 +63,52 @@ class Widget:
                 element.set("data-move", str(len(moves)))
                 moves.append(moving)
         told = json.dumps({"moves": moves, "says": self.positions}).replace("<", "\\u003c")
-        alt, last = html.escape(self.alt), len(self.positions) - 1
+        alt, said = html.escape(self.alt), html.escape(self.positions[self.at])
         return (
             f'<figure class="widget"{" data-plays" * self.plays}>'
             f'<div class="drawing" role="img" aria-label="{alt}">'
             f'{tostring(root, encoding="unicode")}</div><div class="controls" hidden>'
             '<button type="button">Play</button><input type="range" min="0" '
-            f'max="{last}" value="{self.at}" aria-label="{html.escape(self.positions[self.at])}">'
-            f"<output>{html.escape(self.positions[self.at])}</output></div>"
-            f'<script type="application/json">{told}</script>'
+            f'max="{len(self.positions) - 1}" value="{self.at}" aria-label="{said}">'
+            f'<output>{said}</output></div><script type="application/json">{told}</script>'
         ), "</figure>"
 
 
-def _steps(
-    values: np.ndarray, x: float, y: float, wide: float, tall: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the empirical distribution of values between 0 and 1."""
-    along = np.r_[0, np.repeat(np.sort(values), 2), 1]
-    up = np.r_[0, 0, np.repeat(np.arange(1, len(values) + 1), 2)[:-1], len(values)] / len(values)
-    return x + wide * along, y + tall * (1 - up)
+class _Panel:
+    """A pair of axes with words below; both run from 0 to 1."""
+
+    def __init__(self, svg: Element, left: float, wide: float, words: str):
+        self.svg, self.left, self.wide = svg, left, wide
+        draw(svg, "path", "axis", d=f"M{left} {_FLOOR - _TALL}V{_FLOOR}H{left + wide}")
+        write(svg, left + wide / 2, 215, words, at="middle")
+
+    def curve(self, x: Sequence[float] | np.ndarray, y: np.ndarray, name: str) -> None:
+        across = self.left + self.wide * np.asarray(x)
+        line(self.svg, across, _FLOOR - _TALL * np.asarray(y), name)
+
+    def wave(self, y: np.ndarray, name: str) -> None:
+        """A curve between -1 and 1, about the middle."""
+        self.curve(np.linspace(0, 1, len(y)), 0.5 + 0.45 * y, name)
+
+    def steps(self, values: np.ndarray) -> None:
+        """The empirical distribution of values."""
+        n = len(values)
+        up = np.r_[0, 0, np.repeat(np.arange(1, n + 1), 2)[:-1], n] / n
+        self.curve(np.r_[0, np.repeat(np.sort(values), 2), 1], up, "still")
+
+    def bars(self, heights: np.ndarray, names: Sequence[str]) -> None:
+        step = self.wide / len(heights)
+        for i, (height, name) in enumerate(zip(_TALL * heights, names, strict=True)):
+            place = {"x": self.left + step * (i + 0.15), "y": _FLOOR - height}
+            draw(self.svg, "rect", name, **place, width=0.7 * step, height=height)
+
+    def mark(self, x: float, y: float) -> None:
+        place = {"cx": self.left + self.wide * x, "cy": _FLOOR - _TALL * y}
+        draw(self.svg, "circle", "mark", **place, r=6)
 
 
-def _axes(parent: Element, x: float, y: float, wide: float, tall: float, words: str) -> None:
-    draw(parent, "path", "axis", d=f"M{x} {y}V{y + tall}H{x + wide}")
-    write(parent, x + wide / 2, 215, words, at="middle")
+def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    return (values - values.min()) / np.ptp(values) * (high - low) + low
 
 
 @cache
@@ -91,43 +119,29 @@ def orbit(n: int = 8, between: int = 5) -> Widget:
     rng = np.random.default_rng(3)
     x, template = rng.uniform(0.15, 1, n), rng.standard_normal(n)
     group = CyclicShifts(n)
-    products = group.act(group.elements(), template[None])[:, 0] @ x
-    height = (products - products.min()) / np.ptp(products) * 0.9 + 0.1
+    height = _between(group.act(group.elements(), template[None])[:, 0] @ x, 0.1, 1)
 
-    def picture(step: int) -> Element:
-        svg = start(_WIDTH, _HEIGHT, "orbit")
+    def draws(svg: Element, step: int) -> None:
         ring = draw(svg, "g", transform="translate(110 112)")
         beads = draw(ring, "g", transform=f"rotate({360 * step / n / between:g})")
-        for i, value in enumerate(x):
-            angle = 2 * np.pi * i / n
+        for i, (value, angle) in enumerate(zip(x, 2 * np.pi * np.arange(n) / n, strict=True)):
             place = {"cx": 62 * np.cos(angle), "cy": 62 * np.sin(angle)}
             draw(beads, "circle", f"tone{i % 4}", **place, r=5 + 12 * float(value))
         write(svg, 110, 215, "the data, turned", at="middle")
         window = draw(svg, "svg", x=235.0, y=40.0, width=160.0, height=145.0)
         bars = draw(window, "g", transform=f"translate({20 * (step / between - n):g})")
-        for i in range(2 * n):  # two rounds: sliding by one of them changes nothing
-            tall = 135 * float(height[i % n])
-            draw(
-                bars,
-                "rect",
-                f"tone{i % n % 4}",
-                x=20.0 * i + 2,
-                y=140 - tall,
-                width=16,
-                height=tall,
-            )
+        for i, tall in enumerate(135 * np.tile(height, 2)):  # two rounds: one is cut off
+            place = {"x": 20.0 * i + 2, "y": 140 - tall}
+            draw(bars, "rect", f"tone{i % n % 4}", **place, width=16, height=tall)
         write(svg, 315, 215, "inner products with turned templates", at="middle")
-        across, up = _steps(height, 455, 40, 150, 140)
-        line(svg, across, up, "still")
-        _axes(svg, 455, 40, 160, 140, "their distribution stays")
-        return svg
+        _Panel(svg, 455, 160, "their distribution stays").steps(height)
 
     said = [f"turned by {360 * step / n / between:.0f}°" for step in range(n * between)]
     alt = (
         "A ring of eight readings turns step by step; the eight inner products with a template "
         "turn with it, and their cumulative distribution does not move."
     )
-    return Widget(alt, said, picture, plays=True)
+    return Widget(alt, said, draws, plays=True)
 
 
 _ORBIT_STYLE = """
@@ -161,37 +175,32 @@ def distribution(n: int = 24) -> Widget:
     from ...groups import CyclicShifts
 
     rng = np.random.default_rng(8)
-    smooth = np.exp(np.cos(2 * np.pi * np.arange(n) / n) * 6)
-    x, template = (np.fft.ifft(np.fft.fft(rng.standard_normal(n)) * np.fft.fft(smooth)).real
-                   for _ in range(2))  # fmt: skip
-    x, template = x / abs(x).max(), template / abs(template).max()
+    smooth = np.fft.fft(np.exp(np.cos(2 * np.pi * np.arange(n) / n) * 6))
+    curves = np.fft.ifft(np.fft.fft(rng.standard_normal((2, n))) * smooth).real
+    x, template = curves / abs(curves).max(axis=1, keepdims=True)
     group = CyclicShifts(n)
     turned = group.act(group.elements(), template[None])[:, 0]
-    products = turned @ x
-    level = (products - products.min()) / np.ptp(products) * 0.9 + 0.05
+    level = _between(turned @ x, 0.05, 0.95)
     rank = level.argsort().argsort() + 1
-    across = np.linspace(0, 170, n)
+    turns = np.linspace(0, 1, n)
 
-    def picture(g: int) -> Element:
-        svg = start(_WIDTH, _HEIGHT, "orbit")
-        line(svg, 15 + across, 110 - 60 * x, "first")
-        line(svg, 15 + across, 110 - 60 * turned[g], "second")
-        _axes(svg, 15, 40, 170, 140, "the data, and a template turned")
-        line(svg, 235 + across, 180 - 140 * level, "third")
-        draw(svg, "circle", "mark", cx=235 + across[g], cy=180 - 140 * level[g], r=6)
-        _axes(svg, 235, 40, 170, 140, "their inner product")
-        along, up = _steps(level, 455, 40, 160, 140)
-        line(svg, along, up, "still")
-        draw(svg, "circle", "mark", cx=455 + 160 * level[g], cy=180 - 140 * rank[g] / n, r=6)
-        _axes(svg, 455, 40, 160, 140, "share of turns below it")
-        return svg
+    def draws(svg: Element, g: int) -> None:
+        left = _Panel(svg, 15, 170, "the data, and a template turned")
+        left.wave(x, "first")
+        left.wave(turned[g], "second")
+        middle = _Panel(svg, 235, 170, "their inner product")
+        middle.curve(turns, level, "third")
+        middle.mark(turns[g], level[g])
+        right = _Panel(svg, 455, 160, "share of turns below it")
+        right.steps(level)
+        right.mark(level[g], rank[g] / n)
 
     said = [f"template turned by {360 * g / n:.0f}°" for g in range(n)]
     alt = (
         "Left, a curve and a template that turns against it; in the middle their inner product at "
         "each turn; right, how many turns have a smaller one. That distribution is the feature."
     )
-    return Widget(alt, said, picture)
+    return Widget(alt, said, draws)
 
 
 @cache
@@ -208,28 +217,22 @@ def local(n: int = 36) -> Widget:
     turns = (np.arange(n) + n // 2) % n  # from -180 to 170 degrees
     widths = [0, *range(10, 180, 10), 180]
 
-    def picture(step: int) -> Element:
-        share = (away <= widths[step]).astype(float)
-        share /= share.sum()
+    def draws(svg: Element, step: int) -> None:
+        share = (away <= widths[step]) / np.sum(away <= widths[step])
         averaging = np.array([np.roll(share, g) for g in range(n)])
-        curve = (averaging @ gram @ averaging.T)[0][turns]
-        svg = start(_WIDTH, _HEIGHT, "orbit")
-        for i, weight in enumerate(share[turns] / share.max()):
-            draw(
-                svg, "rect", "bar", x=40 + 6 * i, y=180 - 120 * weight, width=4, height=120 * weight
-            )
-        _axes(svg, 35, 40, 225, 140, "turns that count as the same")
-        line(svg, np.linspace(330, 610, n), 180 - 135 * gram[0][turns], "second")
-        line(svg, np.linspace(330, 610, n), 180 - 135 * curve, "still")
-        _axes(svg, 325, 40, 290, 140, "similarity of x and x turned by −180° … 180°")
-        return svg
+        left = _Panel(svg, 35, 225, "turns that count as the same")
+        left.bars(0.85 * share[turns] / share.max(), ["bar"] * n)
+        right = _Panel(svg, 325, 290, "similarity of x and x turned by −180° … 180°")
+        right.curve(np.linspace(0, 1, n), 0.95 * gram[0][turns], "second")
+        averaged = averaging @ gram @ averaging.T
+        right.curve(np.linspace(0, 1, n), 0.95 * averaged[0][turns], "still")
 
     said = [f"averaged over ±{width}°" for width in widths]
     alt = (
         "Left, the density of rotations that count as harmless; right, the similarity of a point "
         "and its rotated copy: a narrow peak without averaging, flat when all rotations count."
     )
-    return Widget(alt, said, picture, at=5)
+    return Widget(alt, said, draws, at=5)
 
 
 @cache
@@ -243,43 +246,38 @@ def alignment() -> Widget:
 
     digits = load_digits()
     twos = digits.images[digits.target == 2]
-    x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1) for i in (0, 4))
+    x, z = (np.clip(zoom(twos[i] / 16, 2, order=1), 0, 1).reshape(1, -1) for i in (0, 4))
     angles = np.arange(-64, 65, 8)
     group = Rotations((16, 16), degrees=angles)
-    tilted = group.act(np.radians([-32.0]), z.reshape(1, -1))[0]
+    tilted = group.act(np.radians([-32.0]), z)[0]
     turned = group.act(group.elements(), tilted)[:, 0]
-    base = Polynomial(degree=4, gamma=1 / 16)
-    values = base(x.reshape(1, -1), turned)[0]
-    best = BestFit(base, group)(x.reshape(1, -1), tilted)[0, 0]
-    level = values / best * 0.92
-    across = np.linspace(0, 180, len(angles))
+    base, top = Polynomial(degree=4, gamma=1 / 16), 0.92
+    level = top * base(x, turned)[0] / BestFit(base, group)(x, tilted)[0, 0]
+    across = np.linspace(0, 1, len(angles))
 
-    def image(svg: Element, pixels: np.ndarray, some: np.ndarray, left: float) -> None:
+    def image(svg: Element, pixels: np.ndarray, some: np.ndarray, left: float, words: str) -> None:
         grid = draw(svg, "g", transform=f"translate({left:g} 40) scale(8.5)")
         for i in np.flatnonzero(some > 0.1):
             shade = f"{min(max(float(pixels[i]), 0), 1):.1f}"
             place = {"x": f"{i % 16}", "y": f"{i // 16}", "fill-opacity": shade}
             draw(grid, "rect", "pixel", **place)
+        write(svg, left + 68, 215, words, at="middle")
 
-    def picture(g: int) -> Element:
-        svg = start(_WIDTH, _HEIGHT, "orbit")
-        image(svg, x.ravel(), x.ravel(), 30)
-        write(svg, 98, 215, "a two", at="middle")
-        image(svg, turned[g], turned.max(axis=0), 215)
-        write(svg, 283, 215, "another two, turned", at="middle")
-        line(svg, [425, 620], [180 - 140 * 0.92] * 2, "grid")
-        write(svg, 425, 180 - 140 * 0.92 - 5, "best fit")
-        line(svg, 430 + across, 180 - 140 * level, "still")
-        draw(svg, "circle", "mark", cx=430 + across[g], cy=180 - 140 * level[g], r=6)
-        _axes(svg, 425, 40, 195, 140, "similarity at each angle")
-        return svg
+    def draws(svg: Element, g: int) -> None:
+        image(svg, x[0], x[0], 30, "a two")
+        image(svg, turned[g], turned.max(axis=0), 215, "another two, turned")
+        panel = _Panel(svg, 425, 195, "similarity at each angle")
+        panel.curve([0, 1], np.full(2, top), "grid")
+        write(svg, 425, _FLOOR - _TALL * top - 5, "best fit")
+        panel.curve(across, level, "still")
+        panel.mark(across[g], level[g])
 
     said = [f"turned by {angle}°" for angle in angles]
     alt = (
         "A handwritten two, a tilted one that the slider turns, and their similarity at each "
         "angle. The best-fit kernel takes the top of that curve."
     )
-    return Widget(alt, said, picture, at=2)
+    return Widget(alt, said, draws, at=2)
 
 
 @cache
@@ -287,34 +285,26 @@ def projection(n: int = 120) -> Widget:
     """A curve on the circle and what is left of it when rotations by 1/k must not change it."""
     rng = np.random.default_rng(5)
     frequency = np.arange(1, 13)
-    wave = rng.standard_normal((2, 12)) / frequency**0.7
-    angle = 2 * np.pi * np.arange(n) / n
-    parts = wave[0][:, None] * np.cos(np.outer(frequency, angle))
-    parts += wave[1][:, None] * np.sin(np.outer(frequency, angle))
-    most = abs(parts.sum(0)).max()
-    power = np.hypot(*wave) / np.hypot(*wave).max()
-    across = 15 + np.linspace(0, 340, n)
+    cosine, sine = rng.standard_normal((2, 12)) / frequency**0.7
+    angle = np.outer(frequency, 2 * np.pi * np.arange(n) / n)
+    parts = cosine[:, None] * np.cos(angle) + sine[:, None] * np.sin(angle)
+    parts /= abs(parts.sum(0)).max()
+    power = np.hypot(cosine, sine) / np.hypot(cosine, sine).max()
 
-    def picture(step: int) -> Element:
+    def draws(svg: Element, step: int) -> None:
         kept = frequency % (step + 1) == 0
-        svg = start(_WIDTH, _HEIGHT, "orbit")
-        line(svg, across, 110 - 65 * parts.sum(0) / most, "second")
-        line(svg, across, 110 - 65 * parts[kept].sum(0) / most, "still")
-        _axes(svg, 15, 40, 340, 140, "a function on the circle, and its invariant part")
-        for f, size, keep in zip(frequency, power, kept, strict=True):
-            name = "bar" if keep else "dropped"
-            draw(
-                svg, "rect", name, x=395 + 18.0 * f, y=180 - 130 * size, width=12, height=130 * size
-            )
-        _axes(svg, 405, 40, 225, 140, "frequencies 1 to 12: kept, dropped")
-        return svg
+        left = _Panel(svg, 15, 340, "a function on the circle, and its invariant part")
+        left.wave(parts.sum(0), "second")
+        left.wave(parts[kept].sum(0), "still")
+        right = _Panel(svg, 405, 225, "frequencies 1 to 12: kept, dropped")
+        right.bars(0.93 * power, np.where(kept, "bar", "dropped"))
 
     said = [f"rotations by 360°/{k}" for k in range(1, 7)]
     alt = (
         "A curve on the circle and its projection on what rotations by 360 degrees over k leave "
         "unchanged: of its frequencies the multiples of k stay, the others go."
     )
-    return Widget(alt, said, picture, at=2)
+    return Widget(alt, said, draws, at=2)
 
 
 WIDGETS: dict[str, Callable[[], Widget]] = {

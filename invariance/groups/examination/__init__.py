@@ -7,12 +7,11 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from ...parameters import (
-    Kind,
     Number,
     ParameterError,
     Seed,
     Whole,
-    check_values,
+    arguments,
     short,
 )
 from ..base import Group, Transformations
@@ -23,13 +22,8 @@ from .subject import Recogniser, Subject
 
 __all__ = ["check_group"]
 
-_KINDS: dict[str, Kind] = {
-    "n_trials": Whole(1, 1_000_000),
-    "random_state": Seed(),
-    "tolerance": Number(1e-14, 0.01),
-}
 
-
+@arguments(n_trials=Whole(1, 1_000_000), random_state=Seed(), tolerance=Number(1e-14, 0.01))
 def check_group(
     group: Transformations,
     n_trials: int = 10,
@@ -82,8 +76,6 @@ def check_group(
             "check_group(group) takes an instance of Transformations, Group or FiniteGroup, got "
             f"{short(group)}"
         )
-    given = {"n_trials": n_trials, "random_state": random_state, "tolerance": tolerance}
-    check_values("check_group", _KINDS, given)
     subject = Subject(group, check_random_state(random_state), tolerance)
     listed = check_returns(subject)
     tried = group.sample(n_trials, subject.rng) if listed is None else listed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,6 +16,7 @@ from ...config import block_bytes_of
 from ...deprecation import renamed_parameters
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
 from ...parameters import (
+    BLOCK_BYTES,
     Each,
     Flag,
     OneOf,
@@ -24,9 +26,9 @@ from ...parameters import (
     Whole,
     check_parameters,
     short,
+    stores_parameters,
 )
-from ..base import Kernel
-from .powers import power
+from ..base import Kernel, power
 from .quadratic import quadratic_form
 from .running import Changes, window_values
 from .windows import Settings, image_sizes, memberships, window_settings
@@ -38,6 +40,7 @@ _TILE_BYTES = 2**20
 
 
 @renamed_parameters(degrees="powers", scales="gammas")
+@stores_parameters
 class Locality(Kernel):
     r"""The multi-layer locality kernel of images or sequences.
 
@@ -92,39 +95,17 @@ class Locality(Kernel):
     array([[43.707]])
     """
 
-    _parameters = {
-        "shape": Shape(1, 2),
-        "channels": Whole(1),
-        "gammas": Each(Positive()) | None,
-        "mixed": Flag(),
-        "storage": OneOf("layers", "last"),
-        "block_bytes": Whole(1, 2**63 - 1) | None,
-    }
-
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        window: int | tuple[int, ...] = 7,
-        *,
-        powers: tuple[int, ...] = (2, 4),
-        padding: str | int | tuple[str | int, ...] = "same",
-        stride: int | tuple[int, ...] = 1,
-        channels: int = 1,
-        mixed: bool = False,
-        gammas: tuple[float, ...] | None = None,
-        storage: str = "layers",
-        block_bytes: int | None = None,
-    ):
-        self.shape = shape
-        self.window = window
-        self.powers = powers
-        self.padding = padding
-        self.stride = stride
-        self.channels = channels
-        self.mixed = mixed
-        self.gammas = gammas
-        self.storage = storage
-        self.block_bytes = block_bytes
+    shape: Annotated[tuple[int, ...], Shape(1, 2)]
+    window: int | tuple[int, ...] = 7
+    _: KW_ONLY
+    powers: tuple[int, ...] = (2, 4)
+    padding: str | int | tuple[str | int, ...] = "same"
+    stride: int | tuple[int, ...] = 1
+    channels: Annotated[int, Whole(1)] = 1
+    mixed: Annotated[bool, Flag()] = False
+    gammas: Annotated[tuple[float, ...] | None, Each(Positive()) | None] = None
+    storage: Annotated[str, OneOf("layers", "last")] = "layers"
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -211,7 +192,7 @@ class Locality(Kernel):
         patch_bytes = values.itemsize * window * n_windows * self.channels
         budget = block_bytes_of(self.block_bytes) // 3
         for columns in row_blocks(len(Y), patch_bytes, budget):
-            second = self._patches(Y[columns])
+            second = self._patches(Y[columns]).swapaxes(2, 3)
             pair_bytes = values.itemsize * (3 * n_windows if self.storage == "layers" else 3)
             per_row = patch_bytes + pair_bytes * (columns.stop - columns.start)
             for rows in row_blocks(len(X), per_row, budget):
@@ -238,29 +219,16 @@ class Locality(Kernel):
             1, int(np.sqrt(block_bytes_of(self.block_bytes) / (4 * first.itemsize * n_windows)))
         )
         patches = [
-            like(self._patches(second[columns]), X) for columns in row_blocks(len(second), 1, width)
+            like(self._patches(second[columns]).swapaxes(2, 3), X)
+            for columns in row_blocks(len(second), 1, width)
         ]
         rows = []
         for block in row_blocks(len(first), 1, width):
             own = like(self._patches(first[block]), X)
             rows.append(
-                xp.concat(
-                    [self._values_arrays(xp, X, own, other, layers) for other in patches], axis=1
-                )
+                xp.concat([self._by_layers(own, other, layers, xp) for other in patches], axis=1)
             )
         return xp.concat(rows, axis=0)
-
-    def _values_arrays(self, xp: Any, X: Any, first: Any, second: Any, layers: Any) -> Any:
-        degrees, scales = self._powers_(), self._gammas_()
-        inner = xp.matmul(first, xp.matrix_transpose(second))
-        values = xp.sum(power(1 + scales[0] * inner, degrees[0]), axis=1)
-        n, m = values.shape[1:]
-        for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
-            vertical, horizontal = (like(matrix, X) for matrix in matrices)
-            grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
-            grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
-            values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
-        return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _patches(self, X: NDArray[Any]) -> NDArray[Any]:
         """First-layer windows, zero-padded: (windows, channel groups, n, pixels of a window)."""
@@ -276,20 +244,20 @@ class Locality(Kernel):
             return np.ascontiguousarray(windows).reshape(rows * columns, 1, n, -1)
         return np.ascontiguousarray(windows).reshape(rows * columns, channels, n, -1)
 
-    def _by_layers(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
+    def _by_layers(self, first: Any, second: Any, layers: Any, xp: Any = np) -> Any:
         """All values of a layer at once: arrays of shape (windows, n, m)."""
         degrees, scales = self._powers_(), self._gammas_()
         values: Any = 0
         for channel in range(first.shape[1]):
-            inner = np.matmul(first[:, channel], second[:, channel].swapaxes(1, 2))
+            inner = first[:, channel, ...] @ second[:, channel, ...]
             values = values + power(1 + scales[0] * inner, degrees[0])
+        n, m = values.shape[1:]
         for matrices, scale, degree in zip(layers[1:], scales[1:], degrees[1:], strict=False):
-            vertical, horizontal = (m.astype(values.dtype) for m in matrices)
-            grid = values.reshape(vertical.shape[1], horizontal.shape[1], -1)
-            grid = np.matmul(horizontal, grid)
-            grid = np.tensordot(vertical, grid, axes=1)
-            values = power(1 + scale * grid.reshape(-1, *values.shape[1:]), degree)
-        return power(1 + scales[-1] * values.sum(axis=0), degrees[-1])
+            vertical, horizontal = (like(matrix, values) for matrix in matrices)
+            grid = xp.reshape(values, (vertical.shape[1], horizontal.shape[1], n * m))
+            grid = xp.tensordot(vertical, xp.matmul(horizontal, grid), axes=1)
+            values = power(1 + scale * xp.reshape(grid, (-1, n, m)), degree)
+        return power(1 + scales[-1] * xp.sum(values, axis=0), degrees[-1])
 
     def _by_recursion(self, first: NDArray[Any], second: NDArray[Any], layers: Any) -> Any:
         """One (n, m) array a layer: every window recomputes the windows below it."""
@@ -299,7 +267,7 @@ class Locality(Kernel):
             if layer == 0:
                 position = row * len(layers[0][1]) + column
                 return sum(
-                    power(1 + scales[0] * (a @ b.T), degrees[0])
+                    power(1 + scales[0] * (a @ b), degrees[0])
                     for a, b in zip(first[position], second[position], strict=True)
                 )
             vertical, horizontal = layers[layer]

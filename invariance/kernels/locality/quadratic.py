@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...orbits import Form
-from .powers import power
+from ..base import power
 from .windows import Settings
 
 __all__ = ["quadratic_form"]

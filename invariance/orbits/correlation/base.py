@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .tile import Tile
-from .workspace import Workspace
+from .tile import Tile, Workspace
 
 __all__ = ["ShiftCorrelation"]
 

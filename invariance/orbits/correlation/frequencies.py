@@ -11,8 +11,7 @@ from scipy import fft
 
 from ...array_api import like
 from .base import ShiftCorrelation
-from .tile import Tile
-from .workspace import Workspace
+from .tile import Tile, Workspace
 
 __all__ = ["FrequencyCorrelation"]
 

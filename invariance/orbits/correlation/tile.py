@@ -1,4 +1,4 @@
-"""`Tile`: the inverse transform along columns of some pairs."""
+"""`Tile`: the inverse transform along columns of some pairs, in buffers that outlive it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .workspace import Workspace
-
-__all__ = ["Tile"]
+__all__ = ["Tile", "Workspace"]
 
 
 class Tile:
@@ -56,3 +54,17 @@ class Tile:
         for matrix, read, write in self._products:
             np.matmul(matrix, read, out=write)
         return self.even, self.odd
+
+
+class Workspace:
+    """Arrays that are used again for every tile: fresh memory costs a page fault a page."""
+
+    def __init__(self, dtype: Any):
+        self.dtype = dtype
+        self.buffers: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, *shape: int) -> NDArray[Any]:
+        size = prod(shape)
+        if name not in self.buffers or self.buffers[name].size < size:
+            self.buffers[name] = np.empty(size, self.dtype)
+        return self.buffers[name][:size].reshape(shape)

@@ -19,6 +19,9 @@ from invariance.companion.imports import closure, package_folder
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
+from invariance.groups import CyclicShifts
+from invariance.kernels import BestFit, Linear
+from invariance.orbits.choose import asked, rate
 from invariance.parameters import ParameterError
 
 
@@ -81,6 +84,18 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     assert content["parameters"] == {"profile": "full", "seed": 3, "width": 2.0}
     assert content["volatile"]["peak_memory_mb"] > 10
     assert content["provenance"]["packages"]["numpy"] == np.__version__
+
+
+def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project):
+    run = Run("p/a")
+    before = results(run)["volatile"]["floor_s"]
+    kernel, X = BestFit(Linear(), CyclicShifts(8)), np.eye(8)[:5]
+    counted = asked["float64"]
+    kernel(X, -X)
+    assert asked["float64"] - counted == kernel.explain(X, -X).operations > 0
+    asked["float64"] += 50 * rate("float64")
+    run.timing("product", 1.0)
+    assert results(run)["volatile"]["floor_s"] == pytest.approx(before + 50, abs=0.3)
 
 
 def test_equal_runs_differ_in_nothing_but_the_volatile(project):
@@ -203,6 +218,53 @@ def test_cache_follows_arguments_helpers_and_constants(project, monkeypatch):
     assert cached(3) == 15 and computed() == 4
     monkeypatch.setitem(globals(), "FACTOR", 2)
     assert cached(3) == 6 and computed() == 4
+
+
+def test_a_cached_function_may_call_another(project, monkeypatch):
+    """The key follows the inner one's helpers, and nothing of the run that it is cached by."""
+    calls = project.root / "calls"
+    calls.touch()
+
+    def both(run):
+        @run.cache
+        def inner(x):
+            return _helper(x)
+
+        @run.cache
+        def outer(x):
+            calls.open("a").write("x")
+            return inner(x) + 1
+
+        return outer(3)
+
+    run = Run("p/a")
+    assert both(run) == 7 and calls.read_text() == "x"
+    run.timing("any", 1.0)
+    assert both(run) == both(Run("p/a")) == 7 and calls.read_text() == "x"
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    assert both(run) == 16 and calls.read_text() == "xx"
+
+
+def test_a_class_of_a_cell_is_followed_through_its_methods(project):
+    """Python does not find the source of a class whose module has no file, as in a kernel."""
+    run = Run("p/a")
+
+    def with_factor(factor):
+        name = "__main__"  # its functions' sources are those below
+        Scaled = type("Scaled", (), {"factor": factor, "__call__": _scaled, "__module__": name})
+
+        def slow(x):
+            return Scaled()(x)
+
+        slow.__module__ = name
+        return run.cache(slow)
+
+    assert [with_factor(factor)(3) for factor in (2, 2, 5)] == [6, 6, 15]
+    assert len(_kept(project)) == 2
+
+
+def _scaled(self, x):
+    return self.factor * x
 
 
 def test_results_tell_what_earlier_runs_computed(project):

@@ -110,18 +110,26 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
 
 
 def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
-    spent = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": ()}
+    spent = {
+        "p/a_short": (9, 0),
+        "p/b_long": (100, 0),
+        "p/c_mostly_kept": (1, 200),
+        "p/d_new": (),
+        "p/e_waited_for_others": (900, 0, 12.5),
+    }
     for name, seconds in spent.items():
         write(project, name)
         if seconds:
-            volatile = dict(zip(("wall_s", "cached_s"), seconds, strict=True))
+            volatile = dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
             path = project.published(name) / "results.json"
             path.parent.mkdir(parents=True)
             description = {"notebook": name, "parameters": {"profile": "full"}}
             write_json(path, results(description, **volatile))
     place = Script(1)
     run_notebooks(project, project.all_notebooks(), profile="full", place=place)
-    assert place.started == ["p/d_new", "p/c_mostly_kept", "p/b_long", "p/a_short"]
+    assert place.started == [
+        "p/d_new", "p/c_mostly_kept", "p/b_long", "p/e_waited_for_others", "p/a_short",
+    ]  # fmt: skip
 
 
 def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
-from invariance.companion.site import SiteError, build_site, cells, findings, uses
+from invariance.companion.site import SiteError, build_site, cells, extension, findings, uses
 from invariance.companion.site.build import MARKER
 from invariance.companion.site.cells import page_of
 from invariance.companion.site.forge import pages as forge_pages
@@ -145,6 +146,15 @@ def test_results_stand_where_the_text_names_them(project):
     # an f-string stands for every claim that fits it
     assert ("claim", "mroueh2015/theorem1-psd") in claims
     assert found[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
+
+
+def test_the_answer_is_the_figure_of_the_paper():
+    """An example that a notebook draws before it comes second."""
+    names = ("examples", "table2", "figure1")
+    drawn = SimpleNamespace(figures={n: SimpleNamespace(name=n) for n in names})
+    assert extension._answer([drawn]).name == "table2"
+    drawn.figures = {"examples": SimpleNamespace(name="examples")}
+    assert extension._answer([drawn]).name == "examples" and extension._answer([]) is None
 
 
 def test_uses_reads_names_and_modules():

@@ -2,7 +2,7 @@
 # jupyter:
 #   invariance:
 #     reads: [compare/digits, compare/rotated_digits, compare/molecules, compare/torus,
-# compare/sphere]
+#       compare/sphere]
 #   jupytext:
 #     formats: py:percent
 #   kernelspec:

@@ -189,6 +189,7 @@ axes[1].set(
     ylabel="share of the 441 inner products below it",
     title="a shift moves the curve a little, another digit a lot",
 )
+axes[1].locator_params(axis="x", nbins=5)
 axes[1].legend()
 run.figure(
     fig,

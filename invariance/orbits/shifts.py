@@ -141,8 +141,8 @@ class Shifts(Way):
             images = np.pad(images, ((0, 0), (0, self.margin[0]), (0, self.margin[1]), (0, 0)))
         return self.problem.form.second(images)
 
-    def _spectra(self, points: Array) -> list[Array]:
-        return self.correlation.spectra(self.padded_second(points))
+    def _spectra(self, points: Array, out: list[Array] | None = None) -> list[Array]:
+        return self.correlation.spectra(self.padded_second(points), out)
 
     def moved(self, Y: Array) -> Array:
         """Second points after `before`, shape (m, r, d): those of a point are neighbours."""
@@ -179,13 +179,13 @@ class Shifts(Way):
             terms, of_shifts = (None if A is None else rate * A for A in (terms, of_shifts))
         budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
         step = 1 + int(budget // self.correlation.spectrum_bytes())
-        parts = run(self._spectra, [moved[a : a + step] for a in range(0, len(moved), step)])
-        spectra: Any = []
-        for h in range(len(parts[0])):
-            own = [part[h] for part in parts]
-            spectra.append(own[0] if len(own) == 1 else np.concatenate(own, axis=1))
-            for part in parts:
-                part[h] = None
+        spectra: Any = self.correlation.room(len(moved))
+
+        def fill(start: int) -> None:
+            some = slice(start, start + step)
+            self._spectra(moved[some], [whole[:, some] for whole in spectra])
+
+        run(fill, range(0, len(moved), step))
         weights, send = self.correlation.in_tile_order(self.grid_weights), self.problem.send
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)

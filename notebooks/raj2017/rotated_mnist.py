@@ -56,7 +56,7 @@ run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
 METHODS = ("lgika-rf", "lgika-nystrom", "rf", "nystrom")
 settings = {
     "quick": {
-        "sizes": {"n_train": 300, "n_test": 300},
+        "sizes": {"n_train": 300, "n_test": 600},
         "templates": {"first": 200, "second": 300, "gicdf": 60},
         "choosing": (200, 200),  # images for held-out accuracy, and for leave-one-out
         "bandwidths": dict.fromkeys(METHODS, (1, 4)),

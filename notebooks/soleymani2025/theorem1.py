@@ -77,7 +77,7 @@ SETTINGS = [
 ]
 # Largest n, largest n of kernel ridge regression, repetitions; cases and draws of remark C.4.
 LARGEST, KRR_LARGEST, REPETITIONS, CUTOFF_CASES, CUTOFF_DRAWS = {
-    "quick": (4_000, 1_500, 4, [(0, 1_000), (1, 2_000)], 4),
+    "quick": (7_000, 3_000, 3, [(0, 2_000), (1, 4_000)], 4),
     "full": (60_000, 20_000, 24, [(0, 4_000), (0, 30_000), (1, 20_000), (2, 30_000)], 20),
 }[profile]
 

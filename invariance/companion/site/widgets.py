@@ -297,7 +297,7 @@ def projection(n: int = 120) -> Widget:
         left.wave(parts.sum(0), "second")
         left.wave(parts[kept].sum(0), "still")
         right = _Panel(svg, 405, 225, "frequencies 1 to 12: kept, dropped")
-        right.bars(0.93 * power, np.where(kept, "bar", "dropped"))
+        right.bars(0.93 * power, ["bar" if keep else "dropped" for keep in kept])
 
     said = [f"rotations by 360°/{k}" for k in range(1, 7)]
     alt = (

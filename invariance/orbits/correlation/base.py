@@ -156,12 +156,20 @@ class ShiftCorrelation(ABC):
         """Bytes that `spectra` keeps for one image."""
 
     @abstractmethod
-    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
+    def room(self, m: int) -> list[NDArray[Any]]:
+        """Arrays for the `spectra` of m images."""
+
+    @abstractmethod
+    def spectra(
+        self, images: NDArray[Any], out: list[NDArray[Any]] | None = None
+    ) -> list[NDArray[Any]]:
         """Transforms of the shifted side.
 
         Parameters
         ----------
         images : ndarray of shape (m, n_channels, height, width)
+        out : list of ndarray or None
+            Where they are written: `room`, or the part of it for these images.
 
         Returns
         -------

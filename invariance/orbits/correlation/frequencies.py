@@ -52,11 +52,16 @@ class FrequencyCorrelation(ShiftCorrelation):
         numbers = len(self.frequencies) * self.height * self._n_planes
         return self._complex.itemsize * numbers
 
-    def _planes(self, images: NDArray[Any]) -> list[NDArray[Any]]:
-        """Transforms by horizontal frequency, of shape (vertical frequency, images, channels)."""
-        n, half = len(images), self.height // 2 + 1
+    def room(self, m: int) -> list[NDArray[Any]]:
+        half = self.height // 2 + 1
         sizes = [half if k < self.n_real else self.height for k in range(len(self.frequencies))]
-        planes = [np.empty((size, n, self._n_planes), self._complex) for size in sizes]
+        return [np.empty((size, m, self._n_planes), self._complex) for size in sizes]
+
+    def _planes(
+        self, images: NDArray[Any], out: list[NDArray[Any]] | None = None
+    ) -> list[NDArray[Any]]:
+        """Transforms by horizontal frequency, of shape (vertical frequency, images, channels)."""
+        n, planes = len(images), self.room(len(images)) if out is None else out
         # A few images at a time, which stay in cache while they are transformed and put in order.
         step = max(1, self.cache_bytes // (self.spectrum_bytes() + 1))
         for start in range(0, n, step):
@@ -66,8 +71,10 @@ class FrequencyCorrelation(ShiftCorrelation):
                 plane[:, some] = spectrum[h, : len(plane)]
         return planes
 
-    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
-        planes = self._planes(images)
+    def spectra(
+        self, images: NDArray[Any], out: list[NDArray[Any]] | None = None
+    ) -> list[NDArray[Any]]:
+        planes = self._planes(images, out)
         for plane in planes:
             np.conj(plane, out=plane)
         return planes

@@ -34,16 +34,21 @@ class RowCorrelation(ShiftCorrelation):
     def spectrum_bytes(self) -> int:
         return int(self.dtype.itemsize * len(self.frequencies) * len(self.rows) * self.depth)
 
-    def spectra(self, images: NDArray[Any]) -> list[NDArray[Any]]:
+    def room(self, m: int) -> list[NDArray[Any]]:
+        return [np.empty((len(self.frequencies), m, len(self.rows), self.depth), self.dtype)]
+
+    def spectra(
+        self, images: NDArray[Any], out: list[NDArray[Any]] | None = None
+    ) -> list[NDArray[Any]]:
+        out = self.room(len(images)) if out is None else out
         spectrum = fft.rfft(self._phases(images), axis=3)
         rolled = (np.arange(self.height) - self.rows[:, None]) % self.height
         # Rows of pixels before planes, so that a range of them is a slice.
-        shape = len(self.frequencies), len(images), len(self.rows), self.height, 2, self._n_planes
-        kept = np.empty(shape, self.dtype)
+        kept = out[0].reshape(*out[0].shape[:3], self.height, 2, self._n_planes)  # a view
         for k, h in enumerate(self.frequencies):
             plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 3, 1)
             kept[k, ..., 0, :], kept[k, ..., 1, :] = plane.real, plane.imag
-        return [kept.reshape(*shape[:3], self.depth)]
+        return out
 
     def _tiles(
         self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1

@@ -169,13 +169,14 @@ for axis, (name, manifold, _, s, _), result in zip(axes.flat, SETTINGS, results,
     axis.plot(sizes, bound.mean(axis=1), color=colour("bound"), label="bound, eq. (43)")
     reference = found["least_squares"].mean(axis=1)[0] * (sizes / sizes[0]) ** exponent
     axis.plot(sizes, reference / 2, ":", color=colour("bound"), label="stated slope")
+    fit = rates[f"{name}, s={s:g}, least_squares"]
+    found_too = f", least squares {fit.slope:.2f}" if fit else ""
     axis.set(
         xscale="log",
         yscale="log",
         xlabel="samples n",
         ylabel="excess risk",
-        title=f"{name}, s = {s:g}\nexponent stated {exponent:.2f}, "
-        f"least squares {rates[f'{name}, s={s:g}, least_squares'].slope:.2f}",
+        title=f"{name}, s = {s:g}\nexponent stated {exponent:.2f}{found_too}",
     )
     rows.append(row)
     axis.minorticks_off()

@@ -71,14 +71,14 @@ run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "seeds": range(1, 3),
-        "samples": 150,
+        "samples": 200,
         "highest": 4,
         "degrees": 5,
         "sparse degrees": [4],
         "lasso degrees": [],
         "noises": [0.0],
         "etas": [0.05, 0.1, 0.25, 1.0],
-        "sizes": [100, 150],
+        "sizes": [100, 200],
         "few": 2,
         "n": 150,
         "case": 1,

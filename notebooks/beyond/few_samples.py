@@ -311,6 +311,5 @@ for name, found in results.items():
 # (`liu2022/beyond` has best-fit kernels on the same digits), and a description that forgives makes
 # them worth more still. Trials on training images, all of them with other seeds: averaging the
 # kernel over the same copies loses against no copies at all, for the average of a digit's
-# deformations is a blur; the largest kernel value over the copies is far from positive definite
-# and gains little; windows of eight pixels instead of four cost four times as much and change
-# nothing that samples of this size could tell.
+# deformations is a blur; windows of eight pixels instead of four cost four times as much and
+# change nothing that samples of this size could tell.

@@ -325,7 +325,10 @@ class FiniteGroup(Group):
             listed.append(frontier)
         return np.concatenate(listed).astype(listed[0].dtype, copy=False)
 
-    _sample = Transformations._from_listed
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        """Draws from the Haar measure: every element is as likely."""
+        listed = self.elements()
+        return listed[rng.randint(len(listed), size=n_samples)]
 
     def random_words(
         self, n_words: int, length: int = 20, *, random_state: Any = None

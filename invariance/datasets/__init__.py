@@ -8,6 +8,7 @@ from .molecules import load_qm7, make_molecules
 from .moved import deform_images, make_rotated_mnist, make_translated_mnist
 from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
 from .splits import balanced_sample, split_rows
+from .textures import make_textures
 from .vowels import make_vowels
 from .withheld import WithheldError, withheld
 from .xperm import make_xperm
@@ -32,6 +33,7 @@ __all__ = [
     "load_synthetic_speech",
     "make_molecules",
     "make_rotated_mnist",
+    "make_textures",
     "make_translated_mnist",
     "make_vowels",
     "make_xperm",

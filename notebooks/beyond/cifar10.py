@@ -26,12 +26,11 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import ndimage
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run, colour, mean_se
-from invariance.datasets import Dataset, load_cifar10
+from invariance.datasets import load_cifar10, make_textures
 from invariance.features import PatchPooling, patch_sets
 from invariance.linear import BlockRidgeClassifier
 
@@ -75,17 +74,8 @@ AIM = 80.0
 
 # %%
 def load_images():
-    """CIFAR-10, or made-up textures: spots and stripes."""
-    if not QUICK:
-        return load_cifar10()
-    noise = np.random.default_rng(0).standard_normal((600, 32, 32, 3))
-    labels = np.arange(600) % 2
-    for label, widths in enumerate([(1.5, 1.5), (2.0, 1.2)]):
-        rows = labels == label
-        noise[rows] = ndimage.gaussian_filter(noise[rows], (0, *widths, 0))
-    data = 128 + 40 * noise / noise.std(axis=(1, 2, 3), keepdims=True)
-    textures = data.clip(0, 255).astype(np.uint8)
-    return Dataset(textures, labels, description="made-up textures", n_train=400)
+    """CIFAR-10, or made-up textures."""
+    return make_textures(length=2.0, width=1.2, random_state=0) if QUICK else load_cifar10()
 
 
 def centred(rows):

@@ -34,14 +34,13 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import ndimage
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
-from invariance.datasets import Dataset, load_cifar10
+from invariance.datasets import load_cifar10, make_textures
 from invariance.features import OrbitFourier, OrbitNystroem, PatchPooling, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
 from invariance.linear import BlockRidgeClassifier
@@ -104,17 +103,8 @@ ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 # %%
 def load_images():
-    """CIFAR-10, or made-up textures: spots and stripes."""
-    if not run.quick:
-        return load_cifar10()
-    noise = np.random.default_rng(seed).standard_normal((600, 32, 32, 3))
-    labels = np.arange(600) % 2
-    for label, widths in enumerate([(1.5, 1.5), (3.0, 0.75)]):
-        rows = labels == label
-        noise[rows] = ndimage.gaussian_filter(noise[rows], (0, *widths, 0))
-    data = 128 + 40 * noise / noise.std(axis=(1, 2, 3), keepdims=True)
-    textures = data.clip(0, 255).astype(np.uint8)
-    return Dataset(textures, labels, description="made-up textures", n_train=400)
+    """CIFAR-10, or made-up textures."""
+    return make_textures(random_state=0) if run.quick else load_cifar10()
 
 
 def centred(rows):

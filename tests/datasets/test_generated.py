@@ -13,6 +13,7 @@ from invariance.datasets import (
     load_digits_images,
     make_molecules,
     make_rotated_mnist,
+    make_textures,
     make_translated_mnist,
     make_vowels,
 )
@@ -208,3 +209,13 @@ def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
 def test_molecules_come_in_five_equal_folds():
     with pytest.raises(ParameterError, match="n_samples=12 .* 10"):
         make_molecules(12)
+
+
+def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
+    textures = make_textures(60, random_state=0)
+    rough = textures.data.astype(float)
+    down, across = (np.diff(rough, axis=axis).std(axis=(1, 2, 3)) for axis in (1, 2))
+    ratio = across / down
+    assert (ratio[textures.target == 1] > 2).all()
+    assert (np.abs(np.log(ratio[textures.target == 0])) < 0.5).all()
+    assert textures.n_train == 40

@@ -184,7 +184,7 @@ run.figure(
 for name, gap in gaps.items():
     run.say(
         "{name}: {mean:+.4f} ± {se:.4f} beside the grid's best, at worst {worst:+.4f}.",
-        name=name.capitalize(),
+        name=f"The {name}",
         mean=gap.mean(),
         se=mean_se(gap.mean(axis=1)).se,
         worst=gap.min(),

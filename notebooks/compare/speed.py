@@ -619,7 +619,7 @@ quicker = [row for row in rows if row["way"] != "bare product" and float(row["ti
 for row in quicker:
     run.say(
         "{job}: {way}, {share} of our time at {points:,} points.",
-        job=row["job"].capitalize(),
+        job=row["job"],
         way=row["way"],
         share=row["times ours"],
         points=row["points"],

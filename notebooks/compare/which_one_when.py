@@ -230,7 +230,7 @@ def spread(question, most=True):
 SYMMETRY, AUGMENT, FIT, FEATURES, HISTOGRAMS, LOCAL, SORTING, RIDGE, RIDGE_OR_FIT = PAIRS
 run.say(
     "**Is there a symmetry?** With the most samples the best method has {best} of the plain "
-    "kernel's error. **Augment, or build it in?** Augmentation has {copies} times that of the best.",
+    "kernel's error. **Augment, or build it in?** Augmentation makes {copies} times its errors.",
     best=spread(SYMMETRY),
     copies=spread(AUGMENT),
 )
@@ -243,7 +243,7 @@ run.say(
     many=spread(FIT),
 )
 run.say(
-    "**Does the group consist of all permutations of the *coordinates*?** Then the best fit is the "
+    "**Does the group consist of all permutations of the coordinates?** Then the best fit is the "
     "plain kernel of the sorted coordinates, for the price of sorting and invariant to rounding; "
     "on the sphere it has {sphere} of the sampled average's error with the most samples. This is a "
     "theorem about coordinates and inner products, and holds for nothing else.",

@@ -18,10 +18,10 @@ from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
 from . import reference
-from .cells import page_of
-from .extension import Book
-from .material import Material, SiteError, collect
-from .uses import public
+from .book import Book, state
+from .cells import Cell
+from .material import Material, Notebook, SiteError, collect
+from .uses import public, uses
 
 __all__ = ["MARKER", "build_site"]
 
@@ -133,32 +133,53 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _write_source(material: Material, source: Path) -> Book:
     """The pages as Sphinx reads them; every one but the first stands in a table of contents."""
-    shutil.copytree(_HERE / "pages", source)
     shutil.copytree(_HERE / "static", source / "static")
-    pages = {notebook.name: page_of(notebook) for notebook in material.notebooks.values()}
-    texts = {f"{name}.ipynb": page.ipynb for name, page in pages.items()}
-    written = dict(reference.pages())
-    contents = {"papers/index": [f"papers/{paper.key}" for paper in material.papers]}
-    contents["about"] = ["costs"]
-    contents["api/index"] = [f"api/{module}" for module in public()]
-    groups = {name: f"{name}/index" for name in ("compare", "beyond", "guides")}
+    book = Book(material, source / "pictures")
+    spent = [(n.name, run) for n in material.notebooks.values() if (run := n.published)]
+    failed = [f"{n.name}: {n.failure}" for n in material.notebooks.values() if n.failure]
+    folders = {name.split("/")[0] for name in book.pages}
+    homes = {*(paper.key for paper in material.papers), "compare", "beyond", "guides"}
+    values: dict[str, dict[str, Any]] = {
+        "costs": {"spent": sorted(spent, key=lambda pair: -pair[1].seconds)},
+        "about": {
+            "problems": material.all_problems() + failed,
+            "others": ["costs", *(n for f in sorted(folders - homes) for n in book.members(f))],
+        },
+        "api/index": {"modules": [f"api/{module}" for module in public()]},
+    }
+    texts = {}
+    for path in sorted((_HERE / "pages").rglob("*.md")):
+        page = path.relative_to(_HERE / "pages").with_suffix("").as_posix()
+        texts[f"{page}.md"] = book.write(page, f"{page}.md", **values.get(page, {}))
     for paper in material.papers:
-        groups[paper.key] = f"papers/{paper.key}"
-        title = f"{paper.short}: {paper.title.partition(':')[0]}".removesuffix(": ")
-        texts[f"papers/{paper.key}.md"] = (
-            f"# {title}\n\n```{{paper}} {paper.key}\n```\n\n## Notebooks\n\n"
-            f"```{{gallery}} {paper.key}/\n```\n"
-        )
-    for name in pages:
-        contents.setdefault(groups.get(name.split("/")[0], "about"), []).append(name)
-    for page, listed in contents.items():
-        text = texts.get(f"{page}.md") or (source / f"{page}.md").read_text(encoding="utf-8")
-        listing = "\n".join(f"/{name}" for name in listed)
-        texts[f"{page}.md"] = f"{text}\n```{{toctree}}\n:hidden:\n\n{listing}\n```\n"
-    for name, text in [*texts.items(), *((f"{a}.rst", text) for a, text in written.items())]:
+        page = f"papers/{paper.key}"
+        texts[f"{page}.md"] = book.write(page, "paper.md", paper=paper)
+    for notebook in material.notebooks.values():
+        texts[f"{notebook.name}.ipynb"] = _notebook(book, notebook)
+    texts |= reference.pages(book)
+    for name, text in texts.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8", errors="replace")
-    return Book(material, pages, source / "pictures")
+    return book
+
+
+def _notebook(book: Book, notebook: Notebook) -> str:
+    """A notebook as MyST-NB reads it: prose and code as they stand, results between them."""
+    page, name = book.pages[notebook.name], notebook.name
+    runs = {"Published at full scale": notebook.published, "Run on this machine": notebook.run}
+    states = [state(outcome, where) for where, outcome in runs.items() if outcome]
+    used = uses(notebook.source)
+    cells = [Cell(book.write(name, "head.md", notebook=notebook, title=page.title, states=states))]
+    for cell in page.cells:
+        cells.append(cell)
+        if cell.outputs:
+            shown = book.write(name, "outputs.md", notebook=notebook, shown=cell.outputs)
+            cells.append(Cell(shown))
+    foot = book.write(name, "foot.md", notebook=notebook, rest=page.rest, functions=used)
+    written = [cell.written() for cell in [*cells, Cell(foot)]]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return json.dumps({"cells": written, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
 
 
 def _configuration(book: Book) -> dict[str, Any]:
@@ -203,6 +224,7 @@ _SPARED = [
         (r'class="docutils literal notranslate"', 'class="literal"'),
         (r'<link rel="preload"[^>]*>|<meta name="docsearch:[^>]*>', ""),
         (r"<!--.*?-->|\?(?:digest|v)=[0-9a-f]+(?=\")", ""),
+        (r'(<html[^>]*) data-theme="auto"', r'\1 data-theme="light"'),  # where no script chooses
     )
 ]
 # viewcode gives methods the module that inherits them, and docstrings a colour line by line; in

@@ -1,26 +1,26 @@
 """A notebook as MyST-NB reads it: prose and code as they stand, results in our directives."""
 
 import ast
-import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from .material import Notebook, is_picture
 from .nodes import table_of_html
 from .uses import tree
 
-__all__ = ["Output", "Page", "page_of"]
+__all__ = ["RECORDED", "Cell", "Output", "Page", "page_of"]
 
 _LONG_CELL = 24  # lines; longer code is folded
 _LONG_DISPLAY = 5  # the same where the code only draws and records
-_DISPLAYS = re.compile(r"\brun\.(figure|table|claim)\(")
+_DISPLAYS = re.compile(r"\b(run\.(figure|table|claim|say)|tell)\(")
 _PLUMBING = re.compile(r"\s*(#|import |from |\)|$|[\w, ]+,?$)")
 _LONG_OUTPUT = 4000  # characters
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_RECORDED = {"figure": "figures", "table": "tables", "claim": "claims"}
+#: Kinds of recorded results, and where an outcome keeps them.
+RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Output:
     """One thing to show below a cell.
 
     `kind` is ``text``, ``prose``, ``error``, ``rows`` (of a table), ``picture`` (PNG), or, with the
-    name of a recorded result, ``figure``, ``table`` or ``claim``.
+    name of a recorded result, ``figure``, ``table``, ``claim`` or ``says`` (the sentence's text).
     """
 
     kind: str
@@ -37,22 +37,32 @@ class Output:
 
 @dataclass(frozen=True)
 class Page:
-    """A notebook's page: the notebook for MyST-NB and the outputs that it refers to, cell by cell.
-
-    The last of `outputs` has the results that no cell names.
-    """
+    """A notebook's title, its cells (prose without the title), and results that no cell names."""
 
     title: str
-    ipynb: str
-    outputs: list[list[Output]]
+    cells: list["Cell"]
+    rest: list[Output]
+
+    @property
+    def outputs(self) -> list[list[Output]]:
+        return [*(cell.outputs for cell in self.cells), self.rest]
 
 
-@dataclass(frozen=True)
-class _Cell:
+@dataclass
+class Cell:
+    """Prose or code, and what is shown below it."""
+
     source: str
-    code: bool
-    tags: list[str]
-    outputs: list[Output]
+    code: bool = False
+    tags: Sequence[str] = ()
+    outputs: list[Output] = field(default_factory=list)
+
+    def written(self) -> dict[str, Any]:
+        """The cell in a notebook file, its outputs left out and plumbing folded."""
+        tags = {*self.tags, *(["hide-input"] if self.code and _is_plumbing(self) else [])}
+        cell = {"cell_type": "markdown", "metadata": {"tags": sorted(tags)}, "source": self.source}
+        code = {"cell_type": "code", "outputs": [], "execution_count": None}
+        return cell | code if self.code else cell
 
 
 def page_of(notebook: Notebook) -> Page:
@@ -64,12 +74,12 @@ def page_of(notebook: Notebook) -> Page:
         cells = []
     left = {
         (kind, name): None
-        for kind, attribute in _RECORDED.items()
+        for kind, attribute in RECORDED.items()
         for outcome in notebook.outcomes
         for name in getattr(outcome, attribute)
     }
     for output in (output for cell in cells for output in cell.outputs):
-        if output.kind in _RECORDED:
+        if output.kind in RECORDED:
             left.pop((output.kind, output.value), None)
     for reading in (_calls, _mentions):
         for cell in cells if left else ():
@@ -78,15 +88,27 @@ def page_of(notebook: Notebook) -> Page:
                     del left[key]
                     cell.outputs.append(Output(*key))
     rest = [Output(*key) for key in left]
-    takers = [c for c in cells if c.code and re.search(r"\(\s*run\s*,", c.source)]
-    if takers:
-        takers[-1].outputs.extend(rest)
+    # what a function showed that was given the run; sentences are the last
+    if takers := [c for c in cells if c.code and re.search(r"\(\s*run\s*,", c.source)]:
+        showing = [c for c in takers if not c.source.startswith("tell(")] or takers
+        for output in rest:
+            (takers if output.kind == "says" else showing)[-1].outputs.append(output)
         rest = []
-    title, written = _written(notebook.name, cells)
-    return Page(title, json.dumps(written), [*(cell.outputs for cell in cells), rest])
+    return Page(_without_title(cells) or notebook.name, cells, rest)
 
 
-def _cells(notebook: Notebook) -> Iterator[_Cell]:
+def _without_title(cells: list[Cell]) -> str:
+    """The title, which goes; what looks like a second one becomes a section."""
+    title = ""
+    for cell in cells:
+        if not cell.code and not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
+            title, cell.source = head[1].strip(), cell.source[head.end() :]
+        elif not cell.code:
+            cell.source = re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE)
+    return title
+
+
+def _cells(notebook: Notebook) -> Iterator[Cell]:
     if notebook.executed is not None:
         found = notebook.executed["cells"]
     else:
@@ -106,14 +128,18 @@ def _cells(notebook: Notebook) -> Iterator[_Cell]:
             continue
         shown = [_output(output, captions) for output in cell.get("outputs") or []]
         notebook.problems += [problem for problem in shown if isinstance(problem, str)]
-        outputs = [output for output in shown if isinstance(output, Output)]
-        yield _Cell(_joined(cell["source"]), cell["cell_type"] == "code", tags, outputs)
+        found_here = [output for output in shown if isinstance(output, Output)]
+        # a sentence that a loop says of several things is one output, which says them all
+        outputs = [
+            o for i, o in enumerate(found_here) if o.kind != "says" or o not in found_here[:i]
+        ]
+        yield Cell(_joined(cell["source"]), cell["cell_type"] == "code", tags, outputs)
 
 
 def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | None:
     """What to show of an output, a complaint about it, or nothing."""
     ours = (output.get("metadata") or {}).get("invariance") or {}
-    for kind in _RECORDED:
+    for kind in RECORDED:
         if isinstance(ours.get(kind), str):
             return Output(kind, ours[kind])
     data = output.get("data") or {}
@@ -156,7 +182,8 @@ def _calls(source: str) -> Iterator[tuple[str, str]]:
     calls = [n for n in ast.walk(tree(source)) if isinstance(n, ast.Call)]
     for call in sorted(calls, key=lambda n: (n.lineno, n.col_offset)):
         kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        for argument in call.args[:2] if kind in _RECORDED else ():
+        kind = "says" if kind == "say" else kind
+        for argument in call.args[:2] if kind in RECORDED else ():
             match argument:
                 case ast.Constant(value=str() as text):
                     yield kind, re.escape(text)
@@ -176,40 +203,7 @@ def _mentions(source: str) -> Iterator[tuple[str, str]]:
             yield "", re.escape(node.value)
 
 
-def _written(name: str, cells: list[_Cell]) -> tuple[str, dict[str, Any]]:
-    title = ""
-    written: list[dict[str, Any]] = []
-
-    def markdown(text: str) -> None:
-        written.append({"cell_type": "markdown", "metadata": {}, "source": text})
-
-    for index, cell in enumerate(cells):
-        if cell.code:
-            tags = [*cell.tags, "hide-input"] if _is_plumbing(cell) else cell.tags
-            code: dict[str, Any] = {"cell_type": "code", "outputs": [], "execution_count": None}
-            written.append(code | {"metadata": {"tags": tags}, "source": cell.source})
-        elif not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
-            title = head[1].strip()
-            markdown(cell.source[head.end() :])
-        else:
-            # one title a page: what looks like a second one is a section
-            markdown(re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE))
-        if cell.outputs:
-            markdown(f"```{{outputs}} {index}\n```")
-    markdown(f"```{{notebook-foot}} {len(cells)}\n```")
-    first = {"source": f"# {title or name}\n\n```{{notebook-head}}\n```"}
-    written.insert(0, {"cell_type": "markdown", "metadata": {}} | first)
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return title or name, {
-        "cells": written,
-        "metadata": metadata,
-        "nbformat": 4,
-        "nbformat_minor": 4,
-    }
-
-
-def _is_plumbing(cell: _Cell) -> bool:
+def _is_plumbing(cell: Cell) -> bool:
     """Whether to fold code: settings, imports, and what is long beside what it shows."""
     if {"parameters", "settings"} & {*cell.tags} or "run = Run(" in cell.source:
         return True

@@ -72,8 +72,26 @@ class Outcome:
     claims: Mapping[str, Result]
     figures: Mapping[str, Figure]
     tables: Mapping[str, Table]
+    says: Mapping[str, list[str]]  # sentences by the text that they were made of
     provenance: Mapping[str, Any]
     volatile: Mapping[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        """Of this run and of the earlier ones that had computed a part of it."""
+        return self.volatile["wall_s"] + self.volatile["cached_s"]
+
+    @property
+    def day(self) -> str:
+        """When it ended, not to be broken over lines."""
+        day = str(self.volatile.get("finished") or "")[:10]
+        return day.replace("-", "\N{NON-BREAKING HYPHEN}")
+
+    @property
+    def machine(self) -> str:
+        hardware = self.volatile.get("hardware")
+        parts = hardware.items() if isinstance(hardware, dict) else ()
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parts)
 
 
 @dataclass
@@ -143,6 +161,11 @@ class Paper:
         """``"Mroueh 2015"``."""
         return paper_label(self.key)
 
+    @property
+    def heading(self) -> str:
+        """``"Mroueh 2015: Learning with Group Invariant Features"``."""
+        return ": ".join(filter(None, [self.short, self.title.partition(":")[0]]))
+
 
 @dataclass(frozen=True)
 class Material:
@@ -155,6 +178,10 @@ class Material:
     @property
     def rows(self) -> list[Row]:
         return [row for paper in self.papers for row in paper.rows]
+
+    def of(self, notebook: str) -> list[Row]:
+        """The claims that a notebook measures."""
+        return [row for row in self.rows if row.notebook == notebook]
 
     def row(self, claim: str) -> Row | None:
         return next((row for row in self.rows if row.claim.id == claim), None)
@@ -257,8 +284,11 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
         )
         for claim, entry in content["claims"].items()
     }
+    says: dict[str, list[str]] = {}
+    for entry in content["says"]:
+        says.setdefault(entry["text"], []).append(entry["said"])
     parts = (content[key] for key in ("provenance", "volatile"))
-    return Outcome(content["profile"], claims, figures, tables, *parts)
+    return Outcome(content["profile"], claims, figures, tables, says, *parts)
 
 
 def is_picture(png: Path | bytes) -> str:

@@ -114,10 +114,7 @@ def python_link(page: str, name: str) -> addnodes.pending_xref:
 
 def table(rows: Iterable[Sequence[Part]], caption: str = "") -> nodes.container:
     """A table whose first row names the columns; wider than the page, it scrolls by itself."""
-    lines = [
-        _filled(nodes.row(), [_filled(nodes.entry(), [paragraph(cell)]) for cell in row])
-        for row in rows
-    ]
+    lines = [_filled(nodes.row(), map(_entry, row)) for row in rows]
     columns = [nodes.colspec(colwidth=1) for _ in lines[0]]
     body = [_filled(nodes.tbody(), lines[1:])] if lines[1:] else []
     group = [*columns, _filled(nodes.thead(), lines[:1]), *body]
@@ -126,6 +123,13 @@ def table(rows: Iterable[Sequence[Part]], caption: str = "") -> nodes.container:
     )
     words = [paragraph(*prose(caption), classes=["caption"])] if caption else []
     return box(*words, box(whole, classes=["scroll"]), classes=["with-caption"])
+
+
+def _entry(cell: Part) -> nodes.entry:
+    """A cell; numbers stay on one line, and sentences get room."""
+    length = len(cell if isinstance(cell, str) else cell.astext())
+    classes = ["short"] if length <= 16 else ["long"] if length > 32 else []
+    return _filled(nodes.entry(classes=classes), [paragraph(cell)])
 
 
 def table_of_html(text: str) -> list[list[str]]:

@@ -3,15 +3,16 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from xml.etree.ElementTree import Element
 
 from ..ledger.verdicts import FAILED, VERDICTS
 from .material import Paper, Row
-from .svg import draw, start, write
+from .nodes import anchor
+from .svg import drawn
 
 __all__ = ["dot_plot"]
 
-_WIDTH, _LABELS, _LINE = 760, 250, 18
 _MOST_DEVIATIONS = 1000.0
 
 
@@ -117,40 +118,30 @@ def _measured(panel: _Panel, row: Row) -> list[_Dot]:
         return []  # not recorded in numbers: the table beside the plot says what is known
 
 
-def dot_plot(paper: Paper) -> Element | None:
-    """The paper's numbers on one line each and ours beside them; None if nothing was measured."""
-    drawn = []
+def dot_plot(paper: Paper, home: str = "") -> Element | None:
+    """The paper's numbers on one line each and ours beside them; None if nothing was measured.
+
+    Names lead to the claims on the page `home`; by default on the same one.
+    """
+    panels, lines = [], 0
     for panel in _PANELS:
-        rows = [(r, _measured(panel, r)) for r in paper.rows if r.claim.kind == panel.kind]
-        drawn.append((panel, [(row, dots) for row, dots in rows if dots]))
-    lines = sum(len(rows) + 3 for _, rows in drawn if rows)
-    if not lines:
-        return None
-    svg, y = start(_WIDTH, lines * _LINE + 6, "dots"), 0.0
-    centre = (_WIDTH + _LABELS) / 2
-    half = (_WIDTH - _LABELS) / 2 - 12
-    for panel, rows in drawn:
-        if not rows:
-            continue
-        write(svg, 0, y + 14, panel.title, "panel")
-        top, y = y + 22, y + 22
-        for row, dots in sorted(rows, key=lambda pair: pair[0].verdict not in FAILED):
-            y += _LINE
-            write(svg, _LABELS - 6, y, row.claim.id.split("/")[1], "name", at="end")
-            if band := panel.band(row):
-                left, right = (centre + half * panel.scale(v) for v in (-band, band))
-                width = max(right - left, 1.0)
-                draw(svg, "rect", "margin", x=left, y=y - 10, height=12.0, width=width)
-            for dot in dots:
-                ends = (centre + half * panel.scale(v) for v in (dot.low, dot.at, dot.high))
-                low, at, high = ends
-                known = row.verdict if row.verdict in VERDICTS else "open"
-                group = draw(svg, "g", f"dot verdict-{known}")
-                draw(group, "line", x1=low, x2=high, y1=y - 4, y2=y - 4)
-                draw(group, "circle", cx=at, cy=y - 4, r=3.5)
-        for value, words in panel.ticks:
-            at = centre + half * panel.scale(value)
-            draw(svg, "line", "grid" if value else "paper", x1=at, x2=at, y1=top, y2=y + 4)
-            write(svg, at, y + 17, words, "tick", at="middle")
-        y += 2 * _LINE - 4
-    return svg
+        measured = [(r, _measured(panel, r)) for r in paper.rows if r.claim.kind == panel.kind]
+        # failures first
+        rows = sorted(
+            (pair for pair in measured if pair[1]), key=lambda pair: pair[0].verdict not in FAILED
+        )
+        if rows:
+            ticks = [(panel.scale(value), words, value == 0) for value, words in panel.ticks]
+            panels.append((panel.title, [_line(panel, *pair) for pair in rows], ticks))
+            lines += len(rows) + 3
+    return drawn("dots", panels=panels, lines=lines, home=home) if panels else None
+
+
+def _line(panel: _Panel, row: Row, dots: list[_Dot]) -> tuple[Any, ...]:
+    """Place on the page, name, verdict, margin and dots of a claim; these from -1 to 1."""
+    band = panel.band(row)
+    margin = (panel.scale(-band), panel.scale(band)) if band else None
+    places = [tuple(map(panel.scale, (dot.low, dot.at, dot.high))) for dot in dots]
+    known = row.verdict if row.verdict in VERDICTS else "open"
+    name = row.claim.id.split("/")[1]
+    return anchor("claim", row.claim.id), name, known, margin, places

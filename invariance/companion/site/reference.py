@@ -1,7 +1,7 @@
 """The reference: pages that autodoc fills, and docstrings made fit for reStructuredText."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar
@@ -11,8 +11,9 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
+from .book import Book
 from .nodes import python_link
-from .uses import public
+from .uses import public, uses
 
 __all__ = ["homes", "pages", "setup"]
 
@@ -24,33 +25,28 @@ _MARKUP = re.compile(
 )
 
 
-def pages() -> Iterator[tuple[str, str]]:
-    """Address and text of a page per module, with its functions, and of one per class."""
+def pages(book: Book) -> dict[str, str]:
+    """A page per module, with its functions, and one per class, by file name."""
+    written = {}
     for module, names in public().items():
         owner = import_module(module)
         classes = [name for name in names if isinstance(getattr(owner, name), type)]
-        text = f"{_headed(module.removeprefix('invariance.'))}.. automodule:: {module}\n"
-        text += f"   :no-members:\n\n.. autosummary::\n   :nosignatures:\n\n{_listed(names)}\n\n"
-        for name in names:
-            used = f".. used-in:: {module}.{name}\n\n"
-            if name not in classes:
-                text += f"{_headed(name, '-')}.. autofunction:: {name}\n\n{used}"
-            else:
-                shown = f".. currentmodule:: {module}\n\n.. autoclass:: {name}\n   :members:\n"
-                yield (
-                    f"api/{module}.{name}",
-                    f"{_headed(name)}{shown}   :inherited-members:\n\n{used}",
-                )
-        listed = _listed(f"/api/{module}.{name}" for name in classes)
-        yield f"api/{module}", f"{text}.. toctree::\n   :hidden:\n\n{listed}\n"
+        entries = {name: _entry(book, f"{module}.{name}") for name in names}
+        written[f"api/{module}.md"] = book.write(
+            f"api/{module}", "module.md", module=module, entries=entries, classes=classes
+        )
+        for name in classes:
+            page = f"api/{module}.{name}"
+            entry = _entry(book, f"{module}.{name}")
+            written[f"{page}.md"] = book.write(page, "class.md", module=module, entry=entry)
+    return written
 
 
-def _headed(title: str, line: str = "=") -> str:
-    return f"{title}\n{line * len(title)}\n\n"
-
-
-def _listed(names: Iterable[str]) -> str:
-    return "\n".join(f"   {name}" for name in names)
+def _entry(book: Book, full: str) -> dict[str, Any]:
+    """An object of the reference, the notebooks that use it, and their claims."""
+    notebooks = [n.name for n in book.material.notebooks.values() if full in uses(n.source)]
+    claims = [row for row in book.material.rows if row.notebook in notebooks]
+    return {"name": full.rpartition(".")[2], "notebooks": notebooks, "claims": claims}
 
 
 def _escaped(lines: list[str]) -> Iterator[str]:

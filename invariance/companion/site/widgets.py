@@ -10,16 +10,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from .svg import draw, line, start, write
+from .svg import drawn
 
 __all__ = ["WIDGETS", "Widget", "moving_orbit"]
-
-_WIDTH, _HEIGHT = 640, 225
-_FLOOR, _TALL = 180, 140  # where the horizontal axes lie, and how long the vertical ones are
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,10 @@ class Widget:
         What it shows, in words.
     positions : list of str
         What the slider says at each position.
-    draws : callable
-        Draws the picture of a position into an SVG element; all of the same structure.
+    template : str
+        Draws the picture of a position; all have the same structure.
+    numbers : callable
+        What the template draws at a position.
     at : int
         Where it starts.
     plays : bool
@@ -42,14 +42,13 @@ class Widget:
 
     alt: str
     positions: list[str]
-    draws: Callable[[Element, int], None]
+    template: str
+    numbers: Callable[[int], dict[str, Any]]
     at: int = 0
     plays: bool = False
 
     def picture(self, position: int) -> Element:
-        svg = start(_WIDTH, _HEIGHT, "orbit")
-        self.draws(svg, position)
-        return svg
+        return drawn(self.template, **self.numbers(position))
 
     def html(self) -> tuple[str, str]:
         """The figure around its caption: what comes before and after."""
@@ -74,37 +73,23 @@ class Widget:
         ), "</figure>"
 
 
-class _Panel:
-    """A pair of axes with words below; both run from 0 to 1."""
+Points = list[tuple[float, float]]
 
-    def __init__(self, svg: Element, left: float, wide: float, words: str):
-        self.svg, self.left, self.wide = svg, left, wide
-        draw(svg, "path", "axis", d=f"M{left} {_FLOOR - _TALL}V{_FLOOR}H{left + wide}")
-        write(svg, left + wide / 2, 215, words, at="middle")
 
-    def curve(self, x: Sequence[float] | np.ndarray, y: np.ndarray, name: str) -> None:
-        across = self.left + self.wide * np.asarray(x)
-        line(self.svg, across, _FLOOR - _TALL * np.asarray(y), name)
+def _points(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> Points:
+    return [(float(a), float(b)) for a, b in zip(x, y, strict=True)]
 
-    def wave(self, y: np.ndarray, name: str) -> None:
-        """A curve between -1 and 1, about the middle."""
-        self.curve(np.linspace(0, 1, len(y)), 0.5 + 0.45 * y, name)
 
-    def steps(self, values: np.ndarray) -> None:
-        """The empirical distribution of values."""
-        n = len(values)
-        up = np.r_[0, 0, np.repeat(np.arange(1, n + 1), 2)[:-1], n] / n
-        self.curve(np.r_[0, np.repeat(np.sort(values), 2), 1], up, "still")
+def _wave(y: np.ndarray) -> Points:
+    """A curve between -1 and 1, about the middle."""
+    return _points(np.linspace(0, 1, len(y)), 0.5 + 0.45 * y)
 
-    def bars(self, heights: np.ndarray, names: Sequence[str]) -> None:
-        step = self.wide / len(heights)
-        for i, (height, name) in enumerate(zip(_TALL * heights, names, strict=True)):
-            place = {"x": self.left + step * (i + 0.15), "y": _FLOOR - height}
-            draw(self.svg, "rect", name, **place, width=0.7 * step, height=height)
 
-    def mark(self, x: float, y: float) -> None:
-        place = {"cx": self.left + self.wide * x, "cy": _FLOOR - _TALL * y}
-        draw(self.svg, "circle", "mark", **place, r=6)
+def _steps(values: np.ndarray) -> Points:
+    """The empirical distribution of values."""
+    n = len(values)
+    up = np.r_[0, 0, np.repeat(np.arange(1, n + 1), 2)[:-1], n] / n
+    return _points(np.r_[0, np.repeat(np.sort(values), 2), 1], up)
 
 
 def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -121,27 +106,23 @@ def orbit(n: int = 8, between: int = 5) -> Widget:
     group = CyclicShifts(n)
     height = _between(group.act(group.elements(), template[None])[:, 0] @ x, 0.1, 1)
 
-    def draws(svg: Element, step: int) -> None:
-        ring = draw(svg, "g", transform="translate(110 112)")
-        beads = draw(ring, "g", transform=f"rotate({360 * step / n / between:g})")
-        for i, (value, angle) in enumerate(zip(x, 2 * np.pi * np.arange(n) / n, strict=True)):
-            place = {"cx": 62 * np.cos(angle), "cy": 62 * np.sin(angle)}
-            draw(beads, "circle", f"tone{i % 4}", **place, r=5 + 12 * float(value))
-        write(svg, 110, 215, "the data, turned", at="middle")
-        window = draw(svg, "svg", x=235.0, y=40.0, width=160.0, height=145.0)
-        bars = draw(window, "g", transform=f"translate({20 * (step / between - n):g})")
-        for i, tall in enumerate(135 * np.tile(height, 2)):  # two rounds: one is cut off
-            place = {"x": 20.0 * i + 2, "y": 140 - tall}
-            draw(bars, "rect", f"tone{i % n % 4}", **place, width=16, height=tall)
-        write(svg, 315, 215, "inner products with turned templates", at="middle")
-        _Panel(svg, 455, 160, "their distribution stays").steps(height)
+    angles = 2 * np.pi * np.arange(n) / n
+    beads = [
+        (62 * np.cos(angle), 62 * np.sin(angle), 5 + 12 * value)
+        for value, angle in zip(x.tolist(), angles.tolist(), strict=True)
+    ]
+    still = {"beads": beads, "heights": height.tolist(), "steps": _steps(height)}
+
+    def numbers(step: int) -> dict[str, Any]:
+        turned, slid = f"{360 * step / n / between:g}", f"{20 * (step / between - n):g}"
+        return still | {"turned": turned, "slid": slid}
 
     said = [f"turned by {360 * step / n / between:.0f}°" for step in range(n * between)]
     alt = (
         "A ring of eight readings turns step by step; the eight inner products with a template "
         "turn with it, and their cumulative distribution does not move."
     )
-    return Widget(alt, said, draws, plays=True)
+    return Widget(alt, said, "orbit", numbers, plays=True)
 
 
 _ORBIT_STYLE = """
@@ -184,23 +165,19 @@ def distribution(n: int = 24) -> Widget:
     rank = level.argsort().argsort() + 1
     turns = np.linspace(0, 1, n)
 
-    def draws(svg: Element, g: int) -> None:
-        left = _Panel(svg, 15, 170, "the data, and a template turned")
-        left.wave(x, "first")
-        left.wave(turned[g], "second")
-        middle = _Panel(svg, 235, 170, "their inner product")
-        middle.curve(turns, level, "third")
-        middle.mark(turns[g], level[g])
-        right = _Panel(svg, 455, 160, "share of turns below it")
-        right.steps(level)
-        right.mark(level[g], rank[g] / n)
+    def numbers(g: int) -> dict[str, Any]:
+        return {
+            "data": _wave(x), "turned": _wave(turned[g]), "products": _points(turns, level),
+            "product": (turns[g], level[g]),
+            "steps": _steps(level), "share": (level[g], rank[g] / n),
+        }  # fmt: skip
 
     said = [f"template turned by {360 * g / n:.0f}°" for g in range(n)]
     alt = (
         "Left, a curve and a template that turns against it; in the middle their inner product at "
         "each turn; right, how many turns have a smaller one. That distribution is the feature."
     )
-    return Widget(alt, said, draws)
+    return Widget(alt, said, "distribution", numbers)
 
 
 @cache
@@ -217,22 +194,23 @@ def local(n: int = 36) -> Widget:
     turns = (np.arange(n) + n // 2) % n  # from -180 to 170 degrees
     widths = [0, *range(10, 180, 10), 180]
 
-    def draws(svg: Element, step: int) -> None:
+    def numbers(step: int) -> dict[str, Any]:
         share = (away <= widths[step]) / np.sum(away <= widths[step])
         averaging = np.array([np.roll(share, g) for g in range(n)])
-        left = _Panel(svg, 35, 225, "turns that count as the same")
-        left.bars(0.85 * share[turns] / share.max(), ["bar"] * n)
-        right = _Panel(svg, 325, 290, "similarity of x and x turned by −180° … 180°")
-        right.curve(np.linspace(0, 1, n), 0.95 * gram[0][turns], "second")
         averaged = averaging @ gram @ averaging.T
-        right.curve(np.linspace(0, 1, n), 0.95 * averaged[0][turns], "still")
+        across = np.linspace(0, 1, n)
+        return {
+            "density": (0.85 * share[turns] / share.max()).tolist(),
+            "plain": _points(across, 0.95 * gram[0][turns]),
+            "averaged": _points(across, 0.95 * averaged[0][turns]),
+        }
 
     said = [f"averaged over ±{width}°" for width in widths]
     alt = (
         "Left, the density of rotations that count as harmless; right, the similarity of a point "
         "and its rotated copy: a narrow peak without averaging, flat when all rotations count."
     )
-    return Widget(alt, said, draws, at=5)
+    return Widget(alt, said, "local", numbers, at=5)
 
 
 @cache
@@ -255,29 +233,23 @@ def alignment() -> Widget:
     level = top * base(x, turned)[0] / BestFit(base, group)(x, tilted)[0, 0]
     across = np.linspace(0, 1, len(angles))
 
-    def image(svg: Element, pixels: np.ndarray, some: np.ndarray, left: float, words: str) -> None:
-        grid = draw(svg, "g", transform=f"translate({left:g} 40) scale(8.5)")
-        for i in np.flatnonzero(some > 0.1):
-            shade = f"{min(max(float(pixels[i]), 0), 1):.1f}"
-            place = {"x": f"{i % 16}", "y": f"{i // 16}", "fill-opacity": shade}
-            draw(grid, "rect", "pixel", **place)
-        write(svg, left + 68, 215, words, at="middle")
+    def seen(pixels: np.ndarray, some: np.ndarray) -> list[tuple[int, int, str]]:
+        """Column, row and shade of what is ever dark."""
+        dark = np.flatnonzero(some > 0.1).tolist()
+        return [(i % 16, i // 16, f"{min(max(float(pixels[i]), 0), 1):.1f}") for i in dark]
 
-    def draws(svg: Element, g: int) -> None:
-        image(svg, x[0], x[0], 30, "a two")
-        image(svg, turned[g], turned.max(axis=0), 215, "another two, turned")
-        panel = _Panel(svg, 425, 195, "similarity at each angle")
-        panel.curve([0, 1], np.full(2, top), "grid")
-        write(svg, 425, _FLOOR - _TALL * top - 5, "best fit")
-        panel.curve(across, level, "still")
-        panel.mark(across[g], level[g])
+    def numbers(g: int) -> dict[str, Any]:
+        return {
+            "one": seen(x[0], x[0]), "another": seen(turned[g], turned.max(axis=0)), "top": top,
+            "levels": _points(across, level), "level": (float(across[g]), float(level[g])),
+        }  # fmt: skip
 
     said = [f"turned by {angle}°" for angle in angles]
     alt = (
         "A handwritten two, a tilted one that the slider turns, and their similarity at each "
         "angle. The best-fit kernel takes the top of that curve."
     )
-    return Widget(alt, said, draws, at=2)
+    return Widget(alt, said, "alignment", numbers, at=2)
 
 
 @cache
@@ -291,20 +263,20 @@ def projection(n: int = 120) -> Widget:
     parts /= abs(parts.sum(0)).max()
     power = np.hypot(cosine, sine) / np.hypot(cosine, sine).max()
 
-    def draws(svg: Element, step: int) -> None:
+    def numbers(step: int) -> dict[str, Any]:
         kept = frequency % (step + 1) == 0
-        left = _Panel(svg, 15, 340, "a function on the circle, and its invariant part")
-        left.wave(parts.sum(0), "second")
-        left.wave(parts[kept].sum(0), "still")
-        right = _Panel(svg, 405, 225, "frequencies 1 to 12: kept, dropped")
-        right.bars(0.93 * power, ["bar" if keep else "dropped" for keep in kept])
+        return {
+            "whole": _wave(parts.sum(0)), "invariant": _wave(parts[kept].sum(0)),
+            "power": (0.93 * power).tolist(),
+            "names": ["bar" if keep else "dropped" for keep in kept],
+        }  # fmt: skip
 
     said = [f"rotations by 360°/{k}" for k in range(1, 7)]
     alt = (
         "A curve on the circle and its projection on what rotations by 360 degrees over k leave "
         "unchanged: of its frequencies the multiples of k stay, the others go."
     )
-    return Widget(alt, said, draws, at=2)
+    return Widget(alt, said, "projection", numbers, at=2)
 
 
 WIDGETS: dict[str, Callable[[], Widget]] = {

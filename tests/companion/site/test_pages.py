@@ -15,7 +15,7 @@ import pytest
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
-from invariance.companion.site import SiteError, build_site, cells, extension, findings, uses
+from invariance.companion.site import SiteError, book, build_site, cells, findings, uses
 from invariance.companion.site.build import MARKER
 from invariance.companion.site.cells import page_of
 from invariance.companion.site.forge import pages as forge_pages
@@ -87,6 +87,7 @@ def test_published_results_stand_first_and_are_labelled(site):
     assert "100%" in text and "10%\r" not in text and "by hand" in text
     assert text.count("Accuracy against") >= 1
     only = Page(folder / "liu2022/few_samples.html").text
+    assert "published, full scale 91.5 % are right 97.3 % are right" in only  # as the run said
     assert "published, full scale" in only and "quick run" not in only
 
 
@@ -152,9 +153,9 @@ def test_the_answer_is_the_figure_of_the_paper():
     """An example that a notebook draws before it comes second."""
     names = ("examples", "table2", "figure1")
     drawn = SimpleNamespace(figures={n: SimpleNamespace(name=n) for n in names})
-    assert extension._answer([drawn]).name == "table2"
+    assert book.answer([drawn]).name == "table2"
     drawn.figures = {"examples": SimpleNamespace(name="examples")}
-    assert extension._answer([drawn]).name == "examples" and extension._answer([]) is None
+    assert book.answer([drawn]).name == "examples" and book.answer([]) is None
 
 
 def test_uses_reads_names_and_modules():
@@ -269,7 +270,7 @@ def test_every_published_result_has_one_place(published):
             assert placed == []
             continue
         expected = [("figure", n) for n in outcome.figures] + [("table", n) for n in outcome.tables]
-        expected += [("claim", n) for n in outcome.claims]
+        expected += [("claim", n) for n in outcome.claims] + [("says", n) for n in outcome.says]
         assert sorted(placed) == sorted(expected), notebook.name
         total += len(placed)
         # what has moved to another notebook is shown there once that one is published

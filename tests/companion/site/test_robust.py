@@ -113,6 +113,7 @@ def _attack(paths) -> None:
     content["figures"][0] |= {"alt": EVIL, "caption": EVIL + " $\\href{javascript:alert(1)}{a}$"}
     content["tables"][0]["caption"] = EVIL
     content["tables"].append({"name": EVIL, "file": "x.csv", "caption": EVIL})
+    content["says"] = [{"text": EVIL, "said": EVIL}, {"text": "x", "said": "[a](javascript:b)"}]
     content["provenance"] |= {"code": EVIL, "packages": {EVIL: EVIL}}
     content["volatile"]["hardware"] = {EVIL: EVIL}
     (folder / "results.json").write_text(json.dumps(content))

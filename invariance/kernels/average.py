@@ -257,7 +257,7 @@ class Average(OrbitKernel):
             (X, Y),
             tolerance=self.tolerance,
             pairs=lambda group, B: self._one_side(B, group) is None,
-            owner=type(self).__name__,
+            kernel=self,
         )
 
 

@@ -327,6 +327,7 @@ class OrbitProducts:
         Y: Array,
         results: list[Array],
         symmetric: bool,
+        way: Way | None = None,
     ) -> bool:
         """Write the reductions over orbits of Y into arrays (n, m, ...).
 
@@ -339,7 +340,7 @@ class OrbitProducts:
         if key in self._kept:
             way, kept = self._kept[key]
             way.problem = problem
-        else:
+        elif way is None:
             way = offered(problem, n, m)[0]
         warn_long(
             self._operations(way, X, Y),

@@ -43,7 +43,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.datasets import balanced_sample, load_mnist
 from invariance.evaluation.discrepancy import share_of_changes
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
@@ -197,11 +197,6 @@ trials = {
 
 # %% [markdown]
 # ## Results
-#
-# The last table says which one to take. A method is *level* with the best if their difference
-# (paired by draw) is within two standard errors and its error is at most a quarter larger. Of these
-# the fastest is the one to take; below a tenth of a CPU second all count as equally fast,
-# and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -212,32 +207,69 @@ table = show(
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-    alt="Averaged and best-fit kernels and features change their answer for fewer moved images "
-    "than the plain kernel does, and with a few dozen images to learn from they are more "
-    "accurate.",
 )
-
-# %%
-accuracy = table.pivot(index="n", columns="method", values="score")
-print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
 
 # %% [markdown]
 # ## What it shows
 #
-# At full scale (accuracies with one standard error):
-#
-# - With one image per class the best fit leads, 53.8 ± 3.4 % beside 45.2 ± 3.4 % of the plain
-#   kernel; scattering and the best fit of the locality kernel are level with it. From 100 images
-#   on it is scattering and CDF pooling, at a thousand 97.9 ± 0.4 and 97.0 ± 0.4 % beside 93.0 ±
-#   0.3 %. These two look at parts of the image, windows or wavelets; what averages whole images
-#   (averaged kernel, orbit features) stays between 95.4 and 96.1 %.
-# - The best fit changes its answer least, for 8 % of the moved images at a thousand samples;
-#   scattering and CDF pooling do for 14 %, the plain kernel for 40 %. The most accurate is not
-#   the most invariant: the set of transformations is not a group, and no method is exactly
-#   invariant under it.
-# - Augmentation gains nothing up to 30 images, at most 3.4 points over the plain kernel (at 100),
-#   and at a thousand takes 8 seconds and 428 MiB, more than anything but the best fit of the
-#   locality kernel.
-# - Two methods lie *below* the plain kernel at every number of images: the locality kernel alone
-#   (91.9 % at a thousand) and the tangent distance (92.4 %), which is followed by neighbours and
-#   not by least squares. With ten images orbit Nystrom does too, 43.0 ± 2.2 % from ten landmarks.
+# Who is best, accuracies with one standard error:
+
+# %%
+tell(run, trials, NAMES, unit="%", higher_is_better=True)
+
+# %% [markdown]
+# Scattering and CDF pooling look at parts of the image, wavelets or windows; the averaged kernel
+# and the orbit features average whole images. With the most images:
+
+# %%
+said, fewest, most = told(table), SIZES[0], SIZES[-1]
+last = table[table["n"] == most].set_index("method")
+run.say(
+    "Parts: {scattering} % (scattering) and {cdf} % (CDF pooling). Whole images: {average} % "
+    "(averaged kernel), {fourier} % (orbit random Fourier) and {nystrom} % (orbit Nystrom).",
+    scattering=said["scattering", most],
+    cdf=said["cdf", most],
+    average=said["average-fit", most],
+    fourier=said["lgika-rff", most],
+    nystrom=said["lgika-nystrom", most],
+)
+
+# %% [markdown]
+# The set of transformations is no group, and none of the methods is exactly invariant under it. Is
+# the most accurate one the most invariant?
+
+# %%
+steady, best = last["discrepancy"].idxmin(), last["score"].idxmax()
+run.say(
+    "{answer}: {steady} changes its answer for {least:.0f} % of the moved images, {best} for "
+    "{its:.0f} %, the plain kernel for {plain:.0f} %.",
+    answer="Yes" if steady == best else "No",
+    steady=NAMES[steady],
+    least=100 * last["discrepancy"][steady],
+    best=NAMES[best],
+    its=100 * last["discrepancy"][best],
+    plain=100 * last["discrepancy"]["raw"],
+)
+
+# %% [markdown]
+# What does augmentation gain, and which methods never reach the plain kernel?
+
+# %%
+accuracy = table.pivot(index="n", columns="method", values="score")
+gain = accuracy["augmentation"] - accuracy["raw"]
+run.say(
+    "Augmentation gains {low:+.1f} to {high:+.1f} points over the plain kernel, and with {n:,} "
+    "images takes {seconds:.1f} CPU seconds and {memory:.0f} MiB; the best fit takes {fit:.1f} "
+    "seconds.",
+    low=gain.min(),
+    high=gain.max(),
+    n=most,
+    seconds=last["fit_s"]["augmentation"] + last["predict_s"]["augmentation"],
+    memory=last["peak_mb"]["augmentation"],
+    fit=last["fit_s"]["ti-ri"] + last["predict_s"]["ti-ri"],
+)
+below = [NAMES[m] for m in NAMES if (accuracy[m] < accuracy["raw"]).all()]
+run.say(
+    "Below the plain kernel at every number of images: {below}.",
+    below="; ".join(below) or "none",
+)

@@ -43,7 +43,7 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
@@ -221,11 +221,6 @@ trials = {
 
 # %% [markdown]
 # ## Results
-#
-# The last table says which one to take. A method is *level* with the best if their difference (of
-# logarithms, paired by draw) is within two standard errors and its error is at most a quarter
-# larger. Of these the fastest is the one to take; below a tenth of a CPU second all count as
-# equally fast, and the best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -236,51 +231,86 @@ table = show(
     score=f"mean absolute error (kcal/mol){on}",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="The plain kernel on randomly numbered atoms has by far the largest error, and sorting or "
-    "averaging near the sorted numbering the smallest. Eigenvalues alone are invariant to "
-    "rounding.",
-)
-
-# %%
-error = table.pivot(index="n", columns="method", values="score")
-print(error[["raw", "sorted"]].rename(columns=NAMES).round(1))
-
-# %% [markdown]
-# How invariant is sorting? Draw by draw, with the most training molecules. How many molecules
-# have two atoms whose rows have equal norms, so that their order is left to the numbering? And
-# how much do single draws differ?
-
-# %%
-print(
-    "discrepancy of sorting:",
-    ", ".join(f"{t.discrepancy:.0e}" for t in trials["sorted", SIZES[-1]]),
-)
-norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
-tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)
-print(f"two norms equal to nine digits: {tied.sum()} of {len(tied)} molecules")
-print(
-    "error of orbit Nystrom with 30 molecules:",
-    ", ".join(f"{t.score:.0f}" for t in trials["lgika-nystrom", 30]),
 )
 
 # %% [markdown]
 # ## What it shows
 #
-# At full scale (mean absolute errors in kcal/mol, with one standard error):
-#
-# - The averaged kernel over five noisy orders is best or level with the best at every size, from
-#   88 ± 10 with ten molecules to 6.97 ± 0.15 with a thousand. The plain kernel on random
-#   numberings goes from 226 ± 10 to 42.4 ± 0.8, augmentation to 22.7 ± 0.5.
-# - One sorted order errs by more than a quarter more than the average, with ten molecules as with
-#   a thousand. It is invariant where no two norms tie. Its mean discrepancies of 1e-3 to 3e-3
-#   come from a single molecule with a tie, among the ten of one draw; in the other draws they are
-#   at rounding level.
-# - Eigenvalues are invariant to rounding and forget too much: 13.1 ± 0.3 with a thousand
-#   molecules. To be exactly invariant is not enough.
-# - The best fit over noisy orders starts level with the average (91 ± 8) and ends at 3.6 times
-#   its error (24.8 ± 1.1): a maximum over orders drawn at random is a noisy number, with the
-#   largest discrepancy of all that sort (5e-3 to 1e-2), and its indefinite matrix is clipped. CDF
-#   pooling, which sees projections only, ends at 30.9 ± 0.5.
-# - Orbit Nystrom is level with the average at 100 molecules and third at a thousand (9.98 ±
-#   0.18), from 500 landmarks and in a quarter of the averaged kernel's time. Its 70 ± 19 with 30
-#   molecules rests on one of the five draws, which has 138.
+# Mean absolute errors with one standard error:
+
+# %%
+tell(run, trials, NAMES, unit="kcal/mol", higher_is_better=False)
+
+# %% [markdown]
+# *Sort, or average?* One sorted order against the average over five noisy ones. Sorting is
+# invariant where no two rows have equal norms; where two have, the numbering decides. How many
+# molecules are such, and how much do answers change?
+
+# %%
+said, fewest, most = told(table), SIZES[0], SIZES[-1]
+error = table.pivot(index="n", columns="method", values="score")
+norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
+tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)
+run.say(
+    "Sorting errs by {few:.2f} times as much as the average with {fewest} molecules and by "
+    "{many:.2f} times as much with {most:,}.",
+    few=error["sorted"][fewest] / error["local"][fewest],
+    fewest=fewest,
+    many=error["sorted"][most] / error["local"][most],
+    most=most,
+)
+run.say(
+    "{tied} of {n:,} molecules have two norms that are equal to nine digits. Discrepancy of "
+    "sorting, draw by draw with the most training molecules: {gaps}.",
+    tied=tied.sum(),
+    n=len(tied),
+    gaps=", ".join(f"{t.discrepancy:.0e}" for t in trials["sorted", most]),
+)
+
+# %% [markdown]
+# *Is exact invariance enough?* Eigenvalues are invariant up to rounding, and forget much.
+
+# %%
+last = table[table["n"] == most].set_index("method")
+run.say(
+    "Eigenvalues change by {gap:.0e} when atoms are renumbered, and err by {error} kcal/mol; the "
+    "average over noisy orders changes by {its:.0e} and errs by {average}.",
+    gap=last["discrepancy"]["definition"],
+    error=said["definition", most],
+    its=last["discrepancy"]["local"],
+    average=said["local", most],
+)
+
+# %% [markdown]
+# *Average or maximum?* The best fit over orders drawn at random is a noisy number, and its
+# indefinite matrix is clipped. CDF pooling sees projections only.
+
+# %%
+for n in (fewest, most):
+    run.say(
+        "{n:,} molecules: the best fit errs by {fit} kcal/mol, the average by {average}, CDF "
+        "pooling by {cdf}.",
+        n=n,
+        fit=said["best-fit", n],
+        average=said["local", n],
+        cdf=said["cdf", n],
+    )
+
+# %% [markdown]
+# *Features in place of the kernel?* Orbit Nystrom rests on landmarks; a draw that has bad ones is
+# seen in the mean of few.
+
+# %%
+seconds = last["fit_s"] + last["predict_s"]
+run.say(
+    "With {most:,} molecules orbit Nystrom errs by {nystrom} kcal/mol in {share:.2f} of the "
+    "averaged kernel's time.",
+    most=most,
+    nystrom=said["lgika-nystrom", most],
+    share=seconds["lgika-nystrom"] / seconds["local"],
+)
+run.say(
+    "Its errors with {n} molecules, draw by draw: {draws}.",
+    n=SIZES[1],
+    draws=", ".join(f"{t.score:.0f}" for t in trials["lgika-nystrom", SIZES[1]]),
+)

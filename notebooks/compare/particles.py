@@ -35,14 +35,12 @@ seed: int = 1
 
 # %%
 from itertools import combinations
-from textwrap import fill
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from invariance.companion import Run, label_ends, look, mean_se
-from invariance.companion.notebook.comparison import scores
+from invariance.companion import Run, mean_se
+from invariance.companion.notebook.comparison import show, tell
 from invariance.evaluation import best_by_leave_one_out, trial
 from invariance.groups import Permutations, Rotations3D
 from invariance.kernels import Average, Gaussian
@@ -162,38 +160,20 @@ trials = {
 # ## Results
 
 # %%
-table = scores(trials).rename(columns={"n": "particles"})
-table["seconds"] = table.pop("fit_s") + table.pop("predict_s")
-run.table(table.to_dict("records"), "scores", caption=f"Means over {DRAWS} draws of {SIZE} points.")
-print(table.drop(columns="peak_mb").replace({"method": NAMES}).round(5).to_string(index=False))
-
-panels = {
-    "score": "mean squared error / variance",
-    "discrepancy": "relative discrepancy",
-    "seconds": "CPU seconds",
-}
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), width_ratios=[1.2, 1, 1])
-for axis, (column, label) in zip(axes, panels.items(), strict=True):
-    for method, name in NAMES.items():
-        rows = table[table.method == method]
-        style = look("local" if method.startswith("local") else method)._asdict()
-        line = "--" if method == f"local-{SAMPLED[-1]}" else "-"
-        errors = 2 * rows["se"] if column == "score" else None
-        axis.errorbar(
-            rows["particles"], rows[column], errors, label=fill(name, 20), ls=line, **style
-        )
-    axis.set(yscale="log", xlabel="particles", ylabel=label, xticks=PARTICLES)
-label_ends(axes[0], apart=0.11)
-axes[0].set_title("Spectral averaging errs least")
-axes[1].set_title("It alone is invariant, to rounding")
-axes[2].set_title("It takes about a second" if FULL else "It is quick")
-run.figure(
-    figure,
-    "particles",
-    alt="Error, discrepancy and time against the number of particles: spectral averaging is below "
-    "the averaged kernels and the plain one in the first two panels.",
-    caption=f"Means over {DRAWS} draws of {SIZE} points, two standard errors on the left.",
+LOOKS = {"krr": "krr", "spec-avg-ridge": "spec-avg-ridge"}
+LOOKS |= {f"local-{r}": look for r, look in zip(SAMPLED, ("local", "average-fit"), strict=False)}
+shown = {(LOOKS[method], M): draws for (method, M), draws in trials.items()}
+names = {LOOKS[method]: name for method, name in NAMES.items()}
+show(
+    run,
+    shown,
+    names,
+    score="mean squared error / variance",
+    discrepancy="relative discrepancy",
+    higher_is_better=False,
+    across="particles",
 )
+tell(run, shown, names, unit="thousandths", scale=1000, across="particles", higher_is_better=False)
 
 # %% [markdown]
 # Draw by draw, how much larger is the averaged kernel's error, and how do the times compare?
@@ -240,19 +220,31 @@ for name, model in {"equivariant": turning, "plain kernel ridge": plain}.items()
     gap = invariance_discrepancy(
         model.predict, Rotations3D(), Z, outputs=Rotations3D(), n_elements=5, relative=True
     ).max()
-    print(f"{name}: R^2 {model.score(Z, force(Z)):.4f}, relative discrepancy {gap:.0e}")
+    run.say(
+        "{name}: $R^2$ is {r2:.4f}, relative discrepancy {gap:.0e}.",
+        name=name.capitalize(),
+        r2=model.score(Z, force(Z)),
+        gap=gap,
+    )
 assert turning.discrepancy(Z, n_elements=5) < 1e-12
 
 # %% [markdown]
 # ## What it shows
 #
-# - Spectral averaging has a smaller error than averaged kernel ridge at every number of particles,
-#   although the averaged kernel, with 40 sampled elements at full scale, takes longer.
-# - Its discrepancy is rounding at every number of particles. That of the sampled average is not
-#   small: a sample of an infinite group does not make a function invariant.
-# - From four particles on the error is that of the cutoff and no longer that of the noise: with
-#   eigenvalues up to 12 or 14 the pairs' functions stop at degree two. The eigenspaces grow fast
-#   with the number of particles (15,793 functions at six, of which 6 are invariant), and so does
-#   the work.
-# - The same projection finds equivariant forces, at far higher $R^2$ than the plain kernel, which
-#   has to learn what a rotation does.
+# A sample of an infinite group does not make a function invariant, however many elements it has;
+# the projection does, to rounding. What it costs grows with the eigenspaces, and these grow fast
+# with the number of particles, while the invariant functions among them stay few. From where the
+# cutoff has to be low, the error is that of the functions left out and no longer that of the noise.
+
+# %%
+last = rows[-1]
+run.say(
+    "With {M} particles {kept} of {all:,} functions are invariant, up to the eigenvalue {degree}.",
+    M=last["particles"],
+    kept=last["invariant"],
+    all=last["eigenfunctions"],
+    degree=last["highest eigenvalue"],
+)
+
+# %% [markdown]
+# The same projection finds equivariant forces. The plain kernel has to learn what a rotation does.

@@ -39,7 +39,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
 from invariance.evaluation.discrepancy import share_of_changes
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
@@ -208,11 +208,6 @@ trials = {
 
 # %% [markdown]
 # ## Results
-#
-# The last table says which one to take. A method is *level* with the best if their difference
-# (paired by draw) is within two standard errors and its error is at most a quarter larger. Of these
-# the fastest is the one to take; below a tenth of a CPU second all count as equally fast, and the
-# best of them is taken.
 
 # %%
 on = f" ({stand_in})" if stand_in else ""
@@ -223,30 +218,73 @@ table = show(
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-    alt="Averages over the whole circle and the best fit never change a class; local averages do "
-    "so seldom, and baselines that know nothing of rotations far more often.",
 )
-
-# %%
-accuracy = table.pivot(index="n", columns="method", values="score")
-print(accuracy[["raw", "augmentation"]].rename(columns=NAMES).round(1))
 
 # %% [markdown]
 # ## What it shows
 #
-# At full scale (accuracies with one standard error):
-#
-# - *Does exact invariance help where few angles were seen?* Most of all there. With one image per
-#   class the best fit over the circle has 42.5 ± 1.4 %, the Haar average 32.0 ± 1.7 %,
-#   augmentation 24.4 ± 1.8 % and the plain kernel 20.1 ± 1.5 %. At a thousand images both
-#   averages have passed the best fit (92.2, 92.1 and 91.1 %), and the plain kernel is at 72.2 %.
-# - *Whole circle or local?* It makes no difference here: at no number of images are Haar and
-#   local average further apart than a point. The local one changes 18 % of its answers with ten
-#   images and 2 to 6 % from 30 on, the whole circle none. That a six becomes a nine costs too
-#   little to be seen here.
-# - Scattering knows small shifts and deformations, but no large rotations: 20.4 % with ten
-#   images, no more than the plain kernel, and 86.3 ± 0.6 % with a thousand. Tangent distance,
-#   which knows small rotations, has 74.3 %, the locality kernel 66.8 %.
-# - Explicit features lose a little: at a thousand images 89.8 % (orbit random Fourier), 89.1 %
-#   (orbit Nystrom) and 88.6 % (CDF pooling) beside 92.1 % of the Haar average, which takes no
-#   more time (1.0 CPU seconds) because its sums over the circle go by angular frequency.
+# *Does exact invariance help where few angles were seen?* Accuracies with one standard error:
+
+# %%
+tell(run, trials, NAMES, unit="%", higher_is_better=True)
+
+# %% [markdown]
+# *Whole circle or local?*
+
+# %%
+said, fewest, most = told(table), SIZES[0], SIZES[-1]
+accuracy, changes = (
+    table.pivot(index="n", columns="method", values=column) for column in ("score", "discrepancy")
+)
+apart = (accuracy["local"] - accuracy["haar"]).abs().max()
+run.say(
+    "The averages over the whole circle and over a part of it are at most {apart:.1f} points "
+    "apart. The local one changes {few:.0f} % of its answers with {fewest} images and {many:.0f} % "
+    "with {most:,}, the whole circle {none:.0f} %.",
+    apart=apart,
+    few=100 * changes["local"][fewest],
+    fewest=fewest,
+    many=100 * changes["local"][most],
+    most=most,
+    none=100 * changes["haar"].max(),
+)
+if apart < 2:
+    run.say("That a six becomes a nine costs too little to be seen here.")
+
+# %% [markdown]
+# *What does other knowledge of images help?* Scattering knows small shifts and deformations, the
+# tangent distance small rotations, the locality kernel that near pixels belong together. None knows
+# large rotations.
+
+# %%
+for n in (fewest, most):
+    run.say(
+        "{n:,} images: scattering {scattering} %, tangent distance {tangent} %, locality kernel "
+        "{locality} %, plain kernel {plain} %.",
+        n=n,
+        scattering=said["scattering", n],
+        tangent=said["tangent-distance", n],
+        locality=said["l", n],
+        plain=said["raw", n],
+    )
+
+# %% [markdown]
+# *What do explicit features lose?* They approximate an average, and so do its sums over the circle,
+# which go by angular frequency: how accurate are they, and how long do they take?
+
+# %%
+last = table[table["n"] == most].set_index("method")
+seconds = last["fit_s"] + last["predict_s"]
+run.say(
+    "{haar} % in {exact:.1f} CPU seconds by the average over the circle; {fourier} % in {rff:.1f} "
+    "(orbit random Fourier), {nystrom} % in {nys:.1f} (orbit Nystrom), {cdf} % in {pool:.1f} (CDF "
+    "pooling).",
+    haar=said["haar", most],
+    exact=seconds["haar"],
+    fourier=said["lgika-rff", most],
+    rff=seconds["lgika-rff"],
+    nystrom=said["lgika-nystrom", most],
+    nys=seconds["lgika-nystrom"],
+    cdf=said["cdf", most],
+    pool=seconds["cdf"],
+)

@@ -42,7 +42,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations
@@ -164,33 +164,24 @@ table = show(
     score="accuracy (%)",
     discrepancy="share of classes that change with a cyclic shift",
     higher_is_better=True,
-    alt="Of the invariant ones, zero-filled shifts of signals with a level are the least accurate "
-    "with few samples; the normalised overlap is among the most accurate at every size.",
 )
 
 # %%
-accuracy = table.pivot(index="n", columns="method", values="score")
-errors = table.pivot(index="n", columns="method", values="se")
+tell(run, trials, NAMES, unit="%", higher_is_better=True)
+said = told(table)
 for n in SIZES:
     run.say(
-        "{n} signals: {overlap:.2f} ± {overlap_se:.2f} % by the normalised overlap, {cyclic:.2f} ± "
-        "{cyclic_se:.2f} % by cyclic shifts, {zero:.2f} ± {zero_se:.2f} % by zero-filled ones, "
-        "{plain:.1f} ± {plain_se:.1f} % by the plain kernel.",
+        "{n} signals: {overlap} % by the normalised overlap, {cyclic} % by cyclic shifts, {zero} % "
+        "by zero-filled ones, {plain} % by the plain kernel.",
         n=n,
-        **{
-            name + end: values[method][n]
-            for name, method in {
-                "overlap": "l-ti-ri",
-                "cyclic": "ri",
-                "zero": "ti",
-                "plain": "raw",
-            }.items()
-            for end, values in {"": accuracy, "_se": errors}.items()
-        },
+        overlap=said["l-ti-ri", n],
+        cyclic=said["ri", n],
+        zero=said["ti", n],
+        plain=said["raw", n],
     )
 
 # %% [markdown]
-# ## Why zero filling fails, and what follows
+# ## What zero filling does, and what follows
 #
 # A zero-filled shift changes three things at once: the content moves, a step appears where zeros
 # come in, and the norm falls. With a level of one and a shift by a quarter of the window the step

@@ -35,11 +35,13 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
+import math
+
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -163,11 +165,6 @@ trials = {
 
 # %% [markdown]
 # ## Results
-#
-# The last table says which one to take. A method is *level* with the best if their difference (of
-# logarithms, paired by draw) is within two standard errors and its error is at most a quarter
-# larger. Of these the fastest is the one to take; below a tenth of a CPU second all count as
-# equally fast, and the best of them is taken.
 
 # %%
 table = show(
@@ -177,19 +174,13 @@ table = show(
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="Spectral averaging and the best fit have discrepancies at rounding level; whatever rests "
-    "on a sample of permutations does not.",
 )
 
-# %%
-error = table.pivot(index="n", columns="method", values="score")
-print(error[["krr", "best-fit", "spec-avg-ridge"]].rename(columns=NAMES).round(4))
-
 # %% [markdown]
-# ## One draw that exploded
+# ## As many landmarks as points
 #
-# Orbit Nystrom is out of line with up to 100 points. Draw by draw, as above and with half as many
-# landmarks as points:
+# Orbit Nystrom takes as many landmarks as there are points, up to 100 of them. Draw by draw, as
+# above and with half as many landmarks as points:
 
 
 # %%
@@ -204,13 +195,16 @@ def with_half_the_landmarks(n, repetition):
 
 
 for n in (30, 100):
-    print(
-        f"{n:>4} landmarks for {n} points:", *(f"{t.score:.4f}" for t in trials["lgika-nystrom", n])
-    )
-    print(
-        f"{n // 2:>4} landmarks for {n} points:",
-        *(f"{with_half_the_landmarks(n, r):.4f}" for r in range(DRAWS)),
-    )
+    for landmarks, found in (
+        (n, [t.score for t in trials["lgika-nystrom", n]]),
+        (n // 2, [with_half_the_landmarks(n, r) for r in range(DRAWS)]),
+    ):
+        run.say(
+            "{landmarks} landmarks for {n} points: {errors} thousandths.",
+            landmarks=landmarks,
+            n=n,
+            errors=", ".join(f"{1000 * e:.1f}" for e in found),
+        )
 
 # %% [markdown]
 # With as many landmarks as points the features can follow the noise exactly, and now and then the
@@ -219,19 +213,45 @@ for n in (30, 100):
 #
 # ## What it shows
 #
-# At full scale (mean squared errors, with one standard error):
-#
-# - From 100 points on ridge regression among the invariant polynomials is best, with 9.7e-4 ±
-#   2.3e-4 there and 9.9e-5 ± 1.7e-5 at a thousand: a thirtieth of the plain kernel's 3.04e-3. The
-#   target is smooth, and few polynomials of low degree are symmetric.
-# - With few points the best fit, which is sorting here, is as good as any: level with orbit
-#   random Fourier and CDF pooling at ten (0.012 to 0.014), ahead at 30 (5.2e-3 ± 1.2e-3). At a
-#   thousand it has 2.6e-4, for the price of a plain kernel and invariant to rounding.
-# - A sample of 100 among 3.6 million permutations takes the orbit features to 4.2e-4 and 3.7e-4
-#   and CDF pooling to 5.9e-4 at a thousand points, but not to invariance: their discrepancies are
-#   0.10 to 0.15, and 0.33 for the plain kernel.
-# - Spectral averaging as published ends at 1.9e-3, in the same subspace: its coefficients are
-#   sample means in place of a least-squares fit.
-# - An oddity: the error of orbit Nystrom goes from 0.0185 ± 0.0070 with 30 points to 0.029 ±
-#   0.026 with 100 and 9.5e-4 with 300. One of the eight draws at 100 has 0.21, the others 0.0019
-#   to 0.0052; the cell above says why.
+# Mean squared errors in thousandths, with one standard error:
+
+# %%
+tell(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
+
+# %% [markdown]
+# The target is smooth, and few polynomials of low degree are symmetric: ridge regression among
+# these has little to fit. As published, spectral averaging takes sample means in place of a
+# least-squares fit, in the same subspace. The best fit is sorting here, for the price of a plain
+# kernel.
+
+# %%
+said, most = told(table, 1000), SIZES[-1]
+last = table[table["n"] == most].set_index("method")
+run.say(
+    "With {most:,} points: {ridge} thousandths by ridge regression among invariant polynomials, "
+    "{mean} by spectral averaging as published, {fit} by the best fit, {plain} by the plain one.",
+    most=most,
+    ridge=said["spec-avg-ridge", most],
+    mean=said["spec-avg", most],
+    fit=said["best-fit", most],
+    plain=said["krr", most],
+)
+
+# %% [markdown]
+# What rests on a sample of permutations is not invariant:
+
+# %%
+run.say(
+    "A sample of {sampled} among {order:,} permutations takes orbit features to {fourier} and "
+    "{nystrom} thousandths and CDF pooling to {cdf}, with discrepancies of {low:.2f} to "
+    "{high:.2f}; the plain kernel's is {plain:.2f}, the best fit's {fit:.0e}.",
+    sampled=SAMPLED,
+    order=math.factorial(DIMENSION),
+    fourier=said["lgika-rff", most],
+    nystrom=said["lgika-nystrom", most],
+    cdf=said["cdf", most],
+    low=last["discrepancy"][["lgika-rff", "lgika-nystrom", "cdf"]].min(),
+    high=last["discrepancy"][["lgika-rff", "lgika-nystrom", "cdf"]].max(),
+    plain=last["discrepancy"]["krr"],
+    fit=last["discrepancy"]["best-fit"],
+)

@@ -44,7 +44,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show
+from invariance.companion.notebook.comparison import show, tell, told
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -215,11 +215,6 @@ trials = {
 
 # %% [markdown]
 # ## Results
-#
-# The last table says which one to take. A method is *level* with the best if their difference (of
-# logarithms, paired by draw) is within two standard errors and its error is at most a quarter
-# larger. Of these the fastest is the one to take; below a tenth of a CPU second all count as
-# equally fast, and the best of them is taken.
 
 # %%
 table = show(
@@ -229,39 +224,73 @@ table = show(
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-    alt="Methods that average over the whole group have discrepancies at rounding level; plain "
-    "kernel ridge regression, augmentation and random averages do not.",
 )
-
-# %%
-error = table.pivot(index="n", columns="method", values="score")
-print(error[["krr", "krr-average", "spec-avg-ridge"]].rename(columns=NAMES).round(4))
-
-# %% [markdown]
-# Means hide what single draws do. With a hundred points, draw by draw:
-
-# %%
-for method in ("krr", "spec-avg-ridge"):
-    print(f"{NAMES[method]:>26}", *(f"{t.score:.4f}" for t in trials[method, 100]))
 
 # %% [markdown]
 # ## What it shows
 #
-# At full scale (mean squared errors, with one standard error):
-#
-# - The kernel averaged over all 64 flips is best from 100 points on: 1.10e-3 ± 0.06e-3 with a
-#   thousand, a third of the plain kernel's 3.24e-3 ± 0.08e-3. Averaged over four random flips it
-#   has 1.95e-3, no better than augmentation (1.99e-3), and is not invariant.
-# - Orbit Nystrom from 500 landmarks is level with it (1.13e-3 with a thousand points) at a fifth
-#   of the time, 0.4 in place of 2.0 CPU seconds.
-# - The best fit is ahead with 30 points only (0.0208 ± 0.0025 beside 0.0254 ± 0.0018) and ends at
-#   1.46e-3. With ten points nothing can be told apart: seven methods lie between 0.080 and 0.087,
-#   with standard errors of 0.015 to 0.020.
-# - Spectral averaging as published stays behind the plain kernel at every size (0.0242 with a
-#   thousand points): its coefficients are sample means, which vary with where the points happen
-#   to lie. Ridge regression in the same invariant subspace ends at 1.74e-3, half the plain
-#   kernel's error, but 1.6 times that of the averaged kernel. Its invariance to the last digit
-#   does not by itself make it accurate.
-# - An oddity: with 100 points that ridge regression (0.0218 ± 0.0038) is no better than the plain
-#   kernel (0.0205 ± 0.0011). Two of the eight draws make it so: five-fold cross-validation of 100
-#   points has to choose among twelve pairs of degree and penalty, and there it chose badly.
+# Mean squared errors in thousandths, with one standard error:
+
+# %%
+tell(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
+
+# %% [markdown]
+# *Four flips or all?* An average over a few random flips is not invariant; neither is a kernel that
+# has seen as many copies of the data.
+
+# %%
+said, most = told(table, 1000), SIZES[-1]
+last = table[table["n"] == most].set_index("method")
+run.say(
+    "With {most:,} points: {few} thousandths by the average over four flips, {copies} by "
+    "augmentation, {all} by the average over all {order} flips, {plain} by the plain kernel.",
+    most=most,
+    few=said["local", most],
+    copies=said["augmentation", most],
+    all=said["krr-average", most],
+    order=flips.order,
+    plain=said["krr", most],
+)
+
+# %% [markdown]
+# *Features in place of the kernel?*
+
+# %%
+seconds = last["fit_s"] + last["predict_s"]
+run.say(
+    "Orbit Nystrom errs by {nystrom} thousandths and takes {fast:.1f} CPU seconds, the averaged "
+    "kernel {slow:.1f}; the best fit errs by {fit}.",
+    nystrom=said["lgika-nystrom", most],
+    fast=seconds["lgika-nystrom"],
+    slow=seconds["krr-average"],
+    fit=said["best-fit", most],
+)
+
+# %% [markdown]
+# *What does spectral averaging lose?* As published its coefficients are sample means, which vary
+# with where the points happen to lie. Ridge regression in the same invariant subspace fits them.
+# Invariance to the last digit does not by itself make either accurate.
+
+# %%
+error = table.pivot(index="n", columns="method", values="score")
+run.say(
+    "As published it errs by {mean} thousandths with {most:,} points, by ridge regression {ridge}: "
+    "{plain:.2f} times the error of the plain kernel, {average:.2f} times the averaged one's.",
+    mean=said["spec-avg", most],
+    most=most,
+    ridge=said["spec-avg-ridge", most],
+    plain=error["spec-avg-ridge"][most] / error["krr"][most],
+    average=error["spec-avg-ridge"][most] / error["krr-average"][most],
+)
+
+# %% [markdown]
+# Means hide what single draws do: five-fold cross-validation of a hundred points has to choose
+# among many pairs of degree and penalty, and may choose badly. Draw by draw:
+
+# %%
+for method in ("krr", "spec-avg-ridge"):
+    run.say(
+        "{name}, 100 points: {draws} thousandths.",
+        name=NAMES[method].capitalize(),
+        draws=", ".join(f"{1000 * t.score:.1f}" for t in trials[method, 100]),
+    )

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import saved
+from invariance.companion.notebook.comparison import saved, spoken
 
 run = Run("compare/which_one_when", profile=profile, seed=seed)
 TASKS = {
@@ -134,14 +134,16 @@ if found:
         image, ax=axes[0], shrink=0.6, label="error as a multiple of the best", extend="max"
     )
     bar.set_ticks(range(5), labels=[f"{2**k}" for k in range(5)])
-    wins = {name for task in found for name in errors(task).idxmin().dropna()}
-    fig.suptitle(f"{len(wins)} different methods are best somewhere", fontsize=10)
+    wins = [name for task in found for name in errors(task).idxmin().dropna()]
+    often = {name: wins.count(name) for name in METHODS if name in wins}
+    fig.suptitle(f"{len(often)} different methods are best somewhere", fontsize=10)
     run.figure(
         fig,
         "errors",
         alt="A map of errors as multiples of the best error: methods in rows, in columns the "
-        "tasks and numbers of samples. No row is best throughout; the plain kernel is best "
-        "nowhere.",
+        "tasks and numbers of samples. How often each method is best: "
+        + ", ".join(f"{name} {count}" for name, count in often.items())
+        + f"; the plain kernel {wins.count('plain kernel')} times.",
         caption="Bold: the best. The figures with error bars, times and memory are those of the "
         "five notebooks.",
     )
@@ -177,15 +179,30 @@ PAIRS = {
         ["best fit (Liu et al.)"],
     ),
 }
-rows = []
-for question, (ours, theirs) in PAIRS.items():
-    row = {"question": question}
+
+
+def ratios(question):
+    """Errors of the first of a pair over those of the second, by task: fewest samples, most."""
+    ours, theirs = PAIRS[question]
+    compared = {}
     for task in found:
         wide = errors(task)
         ratio = wide.loc[list(ours)].min() / wide.loc[list(theirs)].min()
-        shown = ratio.notna().all()
-        row[TASKS[task]] = f"{ratio.iloc[0]:.2f}, {ratio.iloc[-1]:.2f}" if shown else ""
-    rows.append(row)
+        if ratio.notna().all():
+            compared[task] = ratio.iloc[0], ratio.iloc[-1]
+    return compared
+
+
+rows = [
+    {"question": question}
+    | {
+        TASKS[task]: "{:.2f}, {:.2f}".format(*ratios(question)[task])
+        if task in ratios(question)
+        else ""
+        for task in found
+    }
+    for question in PAIRS
+]
 run.table(
     pd.DataFrame(rows),
     "pairs",
@@ -196,37 +213,74 @@ run.table(
 # %% [markdown]
 # ## How to choose
 #
-# What follows from how the methods are made, and the measured ratio behind it: from the table
-# above, at full scale, with the fewest and with the most samples.
-#
-# - **Is there a symmetry?** Use it, and build it in. With the most samples the best method has
-#   0.03 to 0.34 of the plain kernel's error; augmentation has 1.8 to 14 times that of the best.
-# - **Can the group be listed, and are samples few?** Then the best fit: with the fewest samples
-#   it has 0.62 to 1.03 of the averaged kernel's error. With more of them the average takes over:
-#   with the most samples the best fit has 1.1 to 3.6 times its error, except on the sphere.
-#   Both cost the order of the group times the square of the number of samples, unless the group has
-#   structure: shifts go by Fourier transforms, rotations by angular frequencies.
-# - **Does the group consist of all permutations of the *coordinates*?** Then the best fit is the
-#   plain kernel of the sorted coordinates: for the price of sorting, invariant to rounding, 0.24
-#   of the sampled average's error on the sphere. This is a theorem about coordinates and inner
-#   products, and holds for nothing else.
-# - **Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms of
-#   their rows have 1.28 and 1.29 times the error of the average over several orders near the
-#   sorted one. Such a form jumps where two norms cross, and where they tie the numbering decides,
-#   as the page on molecules shows.
-# - **Are there many samples?** Explicit features cost the number of samples only once, and a
-#   linear learner does the rest. Orbit Nystrom ends at 0.34 to 1.43 times the averaged kernel's
-#   error. Take fewer landmarks than points: `compare/sphere` shows why.
-# - **Histograms or cosines?** Histograms where templates are windows of an image (0.65 of the
-#   cosines' error on the digits that shift), cosines elsewhere (histograms have 1.1 to 2.6 times
-#   their error).
-# - **Is the group too large to list, and the domain a manifold with known eigenfunctions?**
-#   Spectral averaging needs the generators only and is invariant to the last digit. Take ridge
-#   regression in place of the published mean: it has 0.05 to 0.07 of its error. It is the best on
-#   the sphere from 100 samples on, and never on the torus, whose 64 flips can be listed.
-# - **Is the symmetry only approximate?** A local average, with leave-one-out to say how local, is
-#   the safe choice; on digits at any angle it is level with the whole circle (1.01, 0.99). Where
-#   the whole group does harm: `guides/when_invariance_hurts`.
+# What follows from how the methods are made, and the measured ratio of errors behind it: the range
+# over the tasks where both apply, from the table above.
+
+
+# %%
+def spread(question, most=True):
+    """The range of a question's ratios with the most samples, or with the fewest, in words."""
+    found_here = [pair[most] for pair in ratios(question).values()]
+    if not found_here:
+        return "not measured yet"
+    low, high = min(found_here), max(found_here)
+    return f"{low:.2f} to {high:.2f}" if len(found_here) > 1 else f"{low:.2f}"
+
+
+SYMMETRY, AUGMENT, FIT, FEATURES, HISTOGRAMS, LOCAL, SORTING, RIDGE, RIDGE_OR_FIT = PAIRS
+run.say(
+    "**Is there a symmetry?** With the most samples the best method has {best} of the plain "
+    "kernel's error. **Augment, or build it in?** Augmentation has {copies} times that of the best.",
+    best=spread(SYMMETRY),
+    copies=spread(AUGMENT),
+)
+run.say(
+    "**Can the group be listed?** Then there is the best fit, with {few} times the averaged "
+    "kernel's error with the fewest samples and {many} times with the most. Both cost the order of "
+    "the group times the square of the number of samples, unless the group has structure: shifts "
+    "go by Fourier transforms, rotations by angular frequencies.",
+    few=spread(FIT, most=False),
+    many=spread(FIT),
+)
+run.say(
+    "**Does the group consist of all permutations of the *coordinates*?** Then the best fit is the "
+    "plain kernel of the sorted coordinates, for the price of sorting and invariant to rounding; "
+    "on the sphere it has {sphere} of the sampled average's error with the most samples. This is a "
+    "theorem about coordinates and inner products, and holds for nothing else.",
+    sphere=f"{ratios(FIT)['sphere'][1]:.2f}" if "sphere" in found else "(not measured yet)",
+)
+run.say(
+    "**Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms "
+    "of their rows have {few} times the error of the average over several orders near the sorted "
+    "one with the fewest samples, {many} times with the most. Such a form jumps where two norms "
+    "cross, and where they tie the numbering decides.",
+    few=spread(SORTING, most=False),
+    many=spread(SORTING),
+)
+run.say(
+    "**Are there many samples?** Explicit features cost the number of samples only once, and a "
+    "linear learner does the rest. Orbit Nystrom ends at {nystrom} times the averaged kernel's "
+    "error. Take fewer landmarks than points: `compare/sphere` shows why. **Histograms or "
+    "cosines?** Where templates are windows of an image histograms have {windows} of the cosines' "
+    "error, elsewhere {elsewhere}.",
+    nystrom=spread(FEATURES),
+    windows=f"{ratios(HISTOGRAMS)['digits'][1]:.2f}" if "digits" in found else "(not measured yet)",
+    elsewhere=", ".join(f"{r[1]:.2f}" for t, r in ratios(HISTOGRAMS).items() if t != "digits"),
+)
+run.say(
+    "**Is the group too large to list, and the domain a manifold with known eigenfunctions?** "
+    "Spectral averaging needs the generators only and is invariant to the last digit. Ridge "
+    "regression among the invariant functions has {ridge} of the published mean's error, and {fit} "
+    "times that of the best fit.",
+    ridge=spread(RIDGE),
+    fit=spread(RIDGE_OR_FIT),
+)
+run.say(
+    "**Is the symmetry only approximate?** A local average, with leave-one-out to say how local, "
+    "has {local} times the error of the average over the whole group with the most samples, where "
+    "the symmetry is exact. Where the whole group does harm: `guides/when_invariance_hurts`.",
+    local=spread(LOCAL),
+)
 
 # %% [markdown]
 # ## Which one when
@@ -247,11 +301,9 @@ UNITS = {
 }
 
 
-def spoken(task, value, se):
-    """An error with its standard error, to two digits of the latter."""
-    scale = 1000 if UNITS[task] == "10⁻³" else 1
-    digits = max(0, 1 - int(f"{scale * se:.1e}".partition("e")[2])) if se > 0 else 2
-    return f"{scale * value:.{digits}f} ± {scale * se:.{digits}f}"
+def unit(task):
+    """What errors are multiplied by."""
+    return 1000 if UNITS[task] == "10⁻³" else 1
 
 
 def short(method):
@@ -281,8 +333,8 @@ for task in TASKS:
                 "samples": f"{answer.n:,}",
                 "take": short(answer.quickest),
                 "unit": UNITS[task],
-                "error": spoken(task, taken.error, taken.se),
-                "plain kernel": spoken(task, base.error, base.se),
+                "error": spoken(unit(task) * taken.error, unit(task) * taken.se),
+                "plain kernel": spoken(unit(task) * base.error, unit(task) * base.se),
                 "discrepancy": changes,
                 "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}",
                 "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",

@@ -41,7 +41,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, marker, mean_se, shades
+from invariance.companion import Run, colour, label_ends, marker, mean_se, shades
 from invariance.features import GroupCDF, OrbitFourier, median_gamma
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
@@ -217,13 +217,14 @@ right.set(
     xticks=sizes,
     title=f"{last[best]:.0f} % right, plain kernel {next(iter(last.values())):.0f} %",
 )
-right.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+label_ends(right, apart=0.075)
 run.figure(
     fig,
     "waveforms",
-    alt="Left: two recordings of each of three conditions, at different phases. Right: test "
-    "accuracy against the number of labelled waveforms; the four invariant models lie far "
-    "above the plain support vector machine.",
+    alt=f"Left: two rows of each of {len(classes)} classes. Right: accuracy against the number of "
+    f"labelled rows. With {n_train}: "
+    + ", ".join(f"{names[name]} {value:.0f} %" for name, value in last.items())
+    + ".",
     caption=f"Error bars: two standard errors over {splits.n_splits} splits.",
 )
 

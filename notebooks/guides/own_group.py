@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, marker, mean_se
+from invariance.companion import Run, colour, label_ends, marker, mean_se
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, FiniteGroup, check_group
 from invariance.kernels import Average, BestFit, Gaussian
@@ -243,14 +243,17 @@ right.set(
     ylabel="test accuracy (%)",
     title=f"{sizes[0]} readings: {max(first):.0f} %, as it is {min(first):.0f} %",
 )
-right.legend(loc="center right", bbox_to_anchor=(1, 0.58))
+label_ends(right, apart=0.075)
 run.figure(
     fig,
     "dihedral",
     alt="Left: the orbit of one reading, one row per group element: stripes that run down to the "
-    "right for the rotations, the mirrored pattern for the reflections. Right: accuracy "
-    "against training size; the kernel averaged over rotations and reflections is best, over "
-    "rotations only second, the plain one last.",
+    "right for the rotations, the mirrored pattern for the reflections. Right: accuracy against "
+    f"training size, with {sizes[0]} and {sizes[-1]} readings: "
+    + ", ".join(
+        f"{names[n]} {v[:, 0].mean():.0f} and {v[:, -1].mean():.0f} %" for n, v in scores.items()
+    )
+    + ".",
     caption=f"Error bars: two standard errors over {repetitions} draws of training and test "
     f"readings.",
 )

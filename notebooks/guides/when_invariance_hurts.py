@@ -33,7 +33,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, marker, mean_se
+from invariance.companion import Run, colour, label_ends, marker, mean_se
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis
 from invariance.groups import CircleAction, Uniform
@@ -152,18 +152,27 @@ for axes, task in zip(panels, tasks, strict=True):
     title = f"{task}:\n{last:.0f} % wrong with all rotations"
     axes.set(title=title, xlabel="training digits")
 panels[0].set_ylabel("test error (%)")
-panels[0].legend()
+for axes in panels:  # both have all their limits by now
+    label_ends(axes)
+summary = {key: mean_se(values[:, -1]) for key, values in errors.items()}
 run.figure(
     fig,
     "six_nine",
-    alt="Test error against training size for kernels with no, local and full rotations. Left, "
-    "six or nine: full rotations have the largest error. Right, a six or the same upside down: "
-    "full rotations stay at chance, 50 per cent.",
+    alt="Two panels, test error against training size for kernels with no, local and full "
+    f"rotations. With {max(sizes)} digits: "
+    + "; ".join(f"{task}, w = {w}°, {error.mean:.0f} %" for (task, w), error in summary.items())
+    + ".",
     caption=f"Upright digits ({origin}). Error bars: two standard errors over {repetitions} draws.",
 )
-summary = {key: mean_se(values[:, -1]) for key, values in errors.items()}
 for (task, width), score in summary.items():
-    print(f"{task}, w = {width}°, {max(sizes)} digits: error {score.mean:.1f} ± {score.se:.1f} %")
+    run.say(
+        "{task}, w = {width}°, {n} digits: {error:.1f} ± {se:.1f} % wrong.",
+        task=task.capitalize(),
+        width=width,
+        n=max(sizes),
+        error=score.mean,
+        se=score.se,
+    )
 
 # %% [markdown]
 # On the right the Haar kernel cannot win by construction: a test image and its turned copy have
@@ -210,19 +219,23 @@ for world, values in accuracy.items():
         marker=marker(looks[world]),
         label=f"test digits {world}",
     )
+best = {world: widths[int(values.mean(axis=0).argmax())] for world, values in accuracy.items()}
 axes.set(
     xlabel="half-width w of the rotations in the kernel (degrees)",
     ylabel="test accuracy, ten classes (%)",
     xticks=widths,
-    title="Rotations help as far as the test digits turn",
+    title="Best w: " + ", ".join(f"{world} {width}°" for world, width in best.items()),
 )
-axes.legend()
+label_ends(axes)
 run.figure(
     fig,
     "width",
-    alt="Accuracy against the half-width of the rotations in the kernel for upright, tilted "
-    "and turned test digits. Turned digits gain up to full rotations, tilted ones up to a "
-    "moderate width, upright ones least; at full rotations the three meet.",
+    alt="Accuracy against the half-width of the rotations in the kernel, from none to all: "
+    + "; ".join(
+        f"{world} test digits {', '.join(f'{v:.0f}' for v in values.mean(axis=0))} %"
+        for world, values in accuracy.items()
+    )
+    + ".",
     caption=f"{n_train} upright training digits ({origin}). Error bars: two standard errors "
     f"over {repetitions} draws.",
 )

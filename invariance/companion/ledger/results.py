@@ -48,7 +48,8 @@ def read_results(
     results : dict or None
         None where there are no results or none that can be used. Otherwise with all of
         ``notebook``, ``profile``, ``parameters``, ``seed``, ``claims``, ``figures``, ``tables``,
-        ``provenance`` and ``volatile``, each of the shape that `invariance.companion.Run` writes.
+        ``says``, ``provenance`` and ``volatile``, each of the shape that
+        `invariance.companion.Run` writes.
     problems : list of str
         One sentence each, starting with the file; empty when all is well, and when there is no
         such file.
@@ -90,6 +91,7 @@ def read_results(
         "claims": part("claims", dict, _is_claim),
         "figures": part("figures", list, _is_figure),
         "tables": part("tables", list, _is_table),
+        "says": part("says", list, _is_sentence),
         "provenance": part("provenance", dict),
         "volatile": part("volatile", dict),
     }
@@ -151,6 +153,10 @@ def _is_figure(value: Any) -> bool:
     return _has(value, name=str, alt=str, caption=str, files=list) and all(
         map(_is_file, value["files"])
     )
+
+
+def _is_sentence(value: Any) -> bool:
+    return _has(value, text=str, said=str)
 
 
 def _is_table(value: Any) -> bool:

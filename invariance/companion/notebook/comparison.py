@@ -4,6 +4,7 @@ A notebook of ``compare/`` fits every method on the same draws of the same data.
 is a `Trial`; the functions here turn trials into a table, a figure and an answer.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
@@ -20,7 +21,7 @@ from invariance.evaluation.means import Score, mean_se
 from invariance.evaluation.paired import best_method
 from invariance.evaluation.trials import Trial
 
-__all__ = ["answers", "curves", "saved", "scores", "show"]
+__all__ = ["answers", "curves", "saved", "scores", "show", "spoken", "tell", "told"]
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
@@ -96,6 +97,7 @@ def curves(
     score: str,
     discrepancy: str,
     log: bool = False,
+    across: str = "training samples",
 ) -> Figure:
     """Score, discrepancy and time against the number of samples, with the finding of each above it.
 
@@ -112,6 +114,8 @@ def curves(
     log : bool
         Whether these two are logarithmic. Exact zeros are then drawn at 1e-17, where rounding
         begins.
+    across : str
+        Label of the horizontal axes.
     """
     table = table.assign(seconds=table["fit_s"] + table["predict_s"])
     sizes = sorted(table["n"].unique())
@@ -138,7 +142,7 @@ def curves(
                 linestyle="--" if method in dashed else "-",
                 **look(method)._asdict(),
             )
-        axis.set(xscale="log", xlabel="training samples", ylabel=fill(label, 36))
+        axis.set(xscale="log", xlabel=across, ylabel=fill(label, 36))
         if log or column == "seconds":
             axis.set_yscale("log")
         axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
@@ -202,7 +206,8 @@ def show(
     score: str,
     discrepancy: str,
     higher_is_better: bool,
-    alt: str,
+    alt: str = "",
+    across: str = "training samples",
 ) -> pd.DataFrame:
     """Emit the tables ``scores`` and ``answers`` and the figure ``curves``.
 
@@ -217,8 +222,10 @@ def show(
         What the trials measured, for axes and captions.
     higher_is_better : bool
         As for `answers`. Risks are drawn on logarithmic axes, and so are their discrepancies.
-    alt : str
-        What is to be seen in the panels, which describe themselves.
+    alt : str, optional
+        What else is to be said of the panels; numbers of the first are added.
+    across : str, optional
+        What the numbers in `trials` count.
 
     Returns
     -------
@@ -235,14 +242,22 @@ def show(
         ),
     )
     drawn = min(len(names), _MOST)
+    sizes = sorted(table["n"].unique())
+    last = table[table["n"] == sizes[-1]].set_index("method")
+    values = table.set_index(["method", "n"])["score"]
+    seen = "; ".join(
+        f"{names[m]} {values[m, sizes[0]]:.3g}, {values[m, sizes[-1]]:.3g}"
+        for m in _shown(last, names, higher_is_better)
+    )
     rest = (
         f" The other {len(names) - drawn} methods are in the table." if len(names) > drawn else ""
     )
     run.figure(
-        curves(table, answer, names, score, discrepancy, log),
+        curves(table, answer, names, score, discrepancy, log, across),
         "curves",
-        alt="Three panels against the number of training samples: "
-        f"{score}, {discrepancy} and CPU seconds of {drawn} methods. {alt}",
+        alt=f"Three panels against the number of {across}: "
+        f"{score}, {discrepancy} and CPU seconds of {drawn} methods. {alt} {score[0].upper()}"
+        f"{score[1:]} with the fewest and the most: {seen}.",
         caption=f"{means}; two standard errors on the left.{rest}"
         + r" Discrepancies below $10^{-17}$ are drawn there." * log,
     )
@@ -250,11 +265,66 @@ def show(
         answer,
         "answers",
         caption=(
-            "For each number of training samples the best method, those level with it "
-            "and the quickest."
+            f"For each number of {across} the best method, those level with it (paired by "
+            "draw within two standard errors, and at most a quarter more of the error), and the "
+            "quickest of these. Below a tenth of a CPU second all count as equally quick, and the "
+            "best of them is named."
         ),
     )
     return table
+
+
+def spoken(mean: float, se: float) -> str:
+    """A mean and its standard error, to two digits of the latter.
+
+    >>> spoken(53.84, 3.41), spoken(97.92, 0.361), spoken(100.0, 0.0)
+    ('53.8 ± 3.4', '97.92 ± 0.36', '100.00 ± 0.00')
+    """
+    digits = max(0, 1 - math.floor(math.log10(se))) if se > 0 else 2
+    return f"{mean:.{digits}f} ± {se:.{digits}f}"
+
+
+def told(table: pd.DataFrame, scale: float = 1.0) -> dict[tuple[str, int], str]:
+    """The scores of a table, `spoken`, by method and number of samples; `scale` times as large."""
+    return {
+        (row.method, row.n): spoken(scale * row.score, scale * row.se) for row in table.itertuples()
+    }
+
+
+def tell(
+    run: Run,
+    trials: Trials,
+    names: Mapping[str, str],
+    *,
+    unit: str,
+    higher_is_better: bool,
+    scale: float = 1.0,
+    across: str = "training samples",
+) -> None:
+    """Print who is best with so many samples, beside the first of `names`, and who is level.
+
+    Parameters
+    ----------
+    run, trials, names, higher_is_better, across
+        As for `show`.
+    unit : str
+        Of the scores; they are multiplied by `scale` first.
+    """
+    said, first = told(scores(trials), scale), next(iter(names))
+    for answer in answers(trials, higher_is_better).itertuples():
+        level = ", ".join(names[method] for method in answer.level.split(", ") if method)
+        run.say(
+            "**{n:,} {across}**: {best} is best, {ours} {unit}{beside}{level}.",
+            n=answer.n,
+            across=across,
+            best=names[answer.best],
+            ours=said[answer.best, answer.n],
+            unit=unit,
+            beside=""
+            if answer.best == first
+            else f", beside {said[first, answer.n]} {unit} of the {names[first]}",
+            level=f"; level with it: {level}" if level else "; no other is level with it",
+        )
 
 
 def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:

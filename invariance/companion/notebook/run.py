@@ -144,6 +144,7 @@ class Run:
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
+        self._said: list[dict[str, str]] = []
         self._data: dict[str, str] = {}
         self._timings: dict[str, float] = {}
         self._spared: dict[str, float] = {}
@@ -363,7 +364,7 @@ class Run:
         return verdict
 
     def say(self, text: str, **numbers: Any) -> None:
-        """Print a sentence with numbers of this run in it, as Markdown.
+        """Print a sentence with numbers of this run in it, as Markdown, and publish it.
 
         Parameters
         ----------
@@ -383,7 +384,10 @@ class Run:
             raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
         if unused := [name for name in numbers if f"{{{name}" not in text]:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
-        _display({"text/markdown": said, "text/plain": said})
+        if (entry := {"text": text, "said": said}) not in self._said:
+            self._said.append(entry)
+            self._write()
+        _display({"text/markdown": said, "text/plain": said}, {"invariance": {"says": text}})
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
@@ -446,6 +450,7 @@ class Run:
             "claims": self._claims,
             "figures": list(self._figures.values()),
             "tables": list(self._tables.values()),
+            "says": self._said,
             "provenance": {
                 "code": self._code,
                 "packages": package_versions(),

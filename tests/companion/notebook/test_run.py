@@ -395,6 +395,9 @@ def test_score_is_exported():
 
 def test_say_prints_what_was_measured(batch, capsys):
     batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)
+    batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)  # the cell is run again
+    (entry,) = json.loads((batch.folder / "results.json").read_text())["says"]
+    assert entry["said"] == "97.25 % with 7,000 templates"
     assert "97.25 % with 7,000 templates" in capsys.readouterr().out
     for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):
         with pytest.raises(RecordError, match="say"):

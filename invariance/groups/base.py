@@ -38,7 +38,6 @@ __all__ = [
     "FiniteGroup",
     "Group",
     "Transformations",
-    "check_transformations",
     "whole_elements",
 ]
 
@@ -385,8 +384,3 @@ def whole_elements(
             group._refuse(elements, f"{what}, whole numbers")
         elements = elements.astype(np.int64)
     return elements
-
-
-def check_transformations(owner: str, group: object) -> None:
-    """Refuse what is no set of transformations, such as a class in place of its instance."""
-    check_values(owner, {"group": GROUP}, {"group": group})

@@ -184,9 +184,9 @@ class Shifts(Way):
             self._spectra(moved[some], [whole[:, some] for whole in spectra])
 
         run(fill, range(0, len(moved), step))
-        weights = np.zeros(self.correlation.wanted.shape)
-        np.add.at(weights, self.correlation.places(self.pairs), self.weights)
-        weights, send = self.correlation.in_tile_order(weights), self.problem.send
+        on_grid = np.zeros(self.correlation.wanted.shape)
+        np.add.at(on_grid, self.correlation.places(self.pairs), self.weights)
+        weights, send = self.correlation.in_tile_order(on_grid), self.problem.send
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
         if self.problem.target is not None:

@@ -385,16 +385,20 @@ def check_parameters(estimator: Any) -> None:
         those of base classes count for the parameters that it does not name itself.
     """
     cls: Any = type(estimator)
-    kinds = _kinds_of(cls)
-    check_values(cls.__name__, kinds, {name: getattr(estimator, name) for name in kinds})
+    kinds, defaults = _kinds_of(cls)
+    given = {name: getattr(estimator, name) for name in kinds}
+    others = {name: v for name, v in given.items() if v is not defaults.get(name, kinds)}
+    check_values(cls.__name__, kinds, others)
 
 
 @cache
-def _kinds_of(cls: Any) -> dict[str, Kind]:
+def _kinds_of(cls: Any) -> tuple[dict[str, Kind], dict[str, Any]]:
+    """The kinds of a class's parameters, and those of its defaults that are of their kinds."""
     kinds: dict[str, Kind] = {}
     for base in reversed(cls.__mro__):
         kinds |= vars(base).get("_parameters", {})
-    return kinds
+    defaults = {name: getattr(cls, name) for name in kinds if hasattr(cls, name)}
+    return kinds, {name: v for name, v in defaults.items() if kinds[name].accepts(v)}
 
 
 @dataclass_transform(field_specifiers=(field,))

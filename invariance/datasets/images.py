@@ -171,7 +171,8 @@ def load_digits_images() -> Dataset:
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    large = ndimage.zoom(digits.images, (1, 2.5, 2.5), order=3)
+    one_axis = ndimage.zoom(np.eye(8), (2.5, 1), order=3)  # splines are linear in the pixels
+    large = one_axis @ digits.images @ one_axis.T
     data = np.zeros((len(large), 28, 28), dtype=np.uint8)
     data[:, 4:24, 4:24] = np.clip(np.rint(large * (255 / 16)), 0, 255)
     return Dataset(

@@ -179,11 +179,9 @@ class PatchPooling(FeatureMap):
         values = values.reshape(*patches.shape[:3], -1)
         for axis in (1, 2):
             n = values.shape[axis]
-            cells = min(self._fitted.grid, n)
-            edges = np.arange(cells) * n // cells
-            counts = np.diff(np.append(edges, n)).astype(values.dtype)
-            values = np.add.reduceat(values, edges, axis=axis)
-            values /= np.expand_dims(counts, tuple(range(1, values.ndim - axis)))
+            edges = np.arange(min(self._fitted.grid, n) + 1) * n // min(self._fitted.grid, n)
+            cells = np.split(values, edges[1:-1], axis=axis)
+            values = np.stack([cell.mean(axis=axis) for cell in cells], axis=axis)
         return values.reshape(len(X), -1)
 
     def transform(self, X: ArrayLike) -> NDArray:

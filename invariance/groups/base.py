@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from math import prod
+from operator import is_
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -37,7 +38,6 @@ __all__ = [
     "FiniteGroup",
     "Group",
     "Transformations",
-    "check_transformations",
     "whole_elements",
 ]
 
@@ -187,11 +187,11 @@ class Transformations(Abilities, BaseEstimator, ABC):
 
     def _check(self) -> None:
         """Refuse wrong parameters; values that were looked at are not looked at again."""
-        values, known = vars(self), _CHECKED.get(self)
-        if known is None or len(known) != len(values) or not _same(known, values):
+        values, known = tuple(vars(self).values()), _CHECKED.get(self, ())
+        if len(known) != len(values) or not all(map(is_, known, values)):
             check_parameters(self)
             self._check_together()
-            _CHECKED[self] = dict(values)
+            _CHECKED[self] = values
 
     def _check_together(self) -> None:
         """What the parameters' kinds cannot say."""
@@ -348,11 +348,7 @@ class FiniteGroup(Group):
 
 
 #: By object, the values of its parameters when they were last found right.
-_CHECKED: WeakKeyDictionary[Transformations, dict[str, Any]] = WeakKeyDictionary()
-
-
-def _same(known: dict[str, Any], values: Mapping[str, Any]) -> bool:
-    return all(name in known and known[name] is value for name, value in values.items())
+_CHECKED: WeakKeyDictionary[Transformations, tuple[Any, ...]] = WeakKeyDictionary()
 
 
 def _count(order: int | float) -> str:
@@ -388,8 +384,3 @@ def whole_elements(
             group._refuse(elements, f"{what}, whole numbers")
         elements = elements.astype(np.int64)
     return elements
-
-
-def check_transformations(owner: str, group: object) -> None:
-    """Refuse what is no set of transformations, such as a class in place of its instance."""
-    check_values(owner, {"group": GROUP}, {"group": group})

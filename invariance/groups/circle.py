@@ -12,11 +12,44 @@ from ..parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
 from .densities import DENSITY, Density, nodes_for
 
-__all__ = ["CircleAction"]
+__all__ = ["Angles", "CircleAction"]
+
+
+class Angles(Group):
+    """Turns by angles in radians, shape (r,): all of them, or ``n_nodes`` equal steps."""
+
+    n_nodes: int | None
+
+    @property
+    def order(self) -> int | float:
+        self._check()
+        return np.inf if self.n_nodes is None else int(self.n_nodes)
+
+    def elements(self) -> NDArray[Any]:
+        """The nodes 2 pi k / n_nodes of the quadrature rule, shape (n_nodes,)."""
+        self._check()
+        if self.n_nodes is None:
+            return super().elements()
+        self._check_listable()
+        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
+
+    def identity(self) -> NDArray[Any]:
+        return np.zeros(1)
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray(np.asarray(first) + np.asarray(second))
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        return -np.asarray(elements)
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1 or not np.isfinite(elements).all():
+            self._refuse(elements, "finite angles in radians, of shape (r,)")
+        return elements
 
 
 @stores_parameters
-class CircleAction(Group):
+class CircleAction(Angles):
     r"""The circle acting on vectors by plane rotations, one angular frequency a pair of entries.
 
     Two neighbouring entries (c, s) of frequency m > 0 are the coefficients of cos and sin; the
@@ -87,19 +120,6 @@ class CircleAction(Group):
     def shape(self) -> tuple[int, ...]:
         return (len(self.frequency_array()),)
 
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return np.inf if self.n_nodes is None else int(self.n_nodes)
-
-    def elements(self) -> NDArray[Any]:
-        """The nodes 2 pi k / n_nodes of the quadrature rule, shape (n_nodes,)."""
-        self._check()
-        if self.n_nodes is None:
-            return super().elements()
-        self._check_listable()
-        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
-
     def weights(self) -> NDArray[Any] | None:
         """The density at the nodes, normalised to sum to one; None when uniform."""
         self._check()
@@ -146,20 +166,6 @@ class CircleAction(Group):
     def as_circle(self) -> NDArray[Any]:
         """The frequencies."""
         return self.frequency_array()
-
-    def identity(self) -> NDArray[Any]:
-        return np.zeros(1)
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        return np.asarray(np.asarray(first) + np.asarray(second))
-
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        return -np.asarray(elements)
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if elements.ndim != 1 or not np.isfinite(elements).all():
-            self._refuse(elements, "finite angles in radians, of shape (r,)")
-        return elements
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         frequencies = self.frequency_array()

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from ..parameters import Array, ParameterError, Positive, Whole, stores_parameters
 from .base import Group
+from .circle import Angles
 
 Floats: TypeAlias = NDArray[Any]
 
@@ -191,7 +192,7 @@ class Rotations3D(_BlockRotations):
 
 
 @stores_parameters
-class PlaneRotations(_BlockRotations):
+class PlaneRotations(Angles, _BlockRotations):
     """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that turn together.
 
     Elements are angles in radians, shape (r,).
@@ -211,17 +212,6 @@ class PlaneRotations(_BlockRotations):
     _size = 2
     n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
 
-    @property
-    def order(self) -> float:
-        self._check()
-        return inf if self.n_nodes is None else int(self.n_nodes)
-
-    def elements(self) -> Floats:
-        self._check()
-        if self.n_nodes is None:
-            return super().elements()
-        return np.asarray(2 * np.pi * np.arange(self.n_nodes) / self.n_nodes)
-
     def refined(self, factor: int) -> PlaneRotations | None:
         self._check()
         return PlaneRotations(8 * factor) if self.n_nodes is None else None
@@ -239,20 +229,6 @@ class PlaneRotations(_BlockRotations):
         if self.n_nodes is not None:
             return self._from_listed(n_samples, rng)
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
-
-    def identity(self) -> Floats:
-        return np.zeros(1)
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        return np.asarray(np.asarray(first) + np.asarray(second))
-
-    def inverse(self, elements: ArrayLike) -> Floats:
-        return -np.asarray(elements)
-
-    def _check_elements(self, elements: Floats) -> Floats:
-        if elements.ndim != 1 or not np.isfinite(elements).all():
-            self._refuse(elements, "finite angles in radians, of shape (r,)")
-        return elements
 
     def _matrices(self, elements: Floats) -> Floats:
         c, s = np.cos(elements), np.sin(elements)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from math import prod
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,13 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..array_api import is_foreign, numpy_only
-from ..config import block_bytes_of
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
-from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
-from ..orbits.choose import warn_long
+from ..orbits import OrbitProducts, Reduction, WeightedMean
+from ..orbits.both_sides import both_sides, without_equal
 from ..orbits.derivatives import of_products, whole_derivatives
-from ..orbits.engine import mirror
 from ..orbits.rules import enough_nodes
 from ..parameters import OneOf, ParameterError, Positive, check_parameters, stores_parameters
 from .base import Kernel, as_points
@@ -120,16 +117,9 @@ class Average(OrbitKernel):
         gram: Array = self._of_group(group, X, other, Y is None or Y is X)
         if self.statistic == "V":
             return gram
-        # Without the terms i = j.
         elements = self.elements()
         assert elements is not None
-        diagonal = np.zeros_like(gram)
-        for one in elements[:, None]:
-            diagonal += self.base(*(group.act(one, A)[0].reshape(len(A), -1) for A in (X, other)))
-        r = len(elements)
-        gram *= r / (r - 1)
-        gram -= diagonal / (r * (r - 1))
-        return gram
+        return without_equal(gram, self.base, group, elements, (X, other))
 
     def grams(self, X: ArrayLike, Y: ArrayLike | None, gammas: Sequence[float]) -> Array:
         """Kernel matrices of Gaussian base kernels at several bandwidths, from one pass.
@@ -194,43 +184,10 @@ class Average(OrbitKernel):
 
     def _of_group(self, group: Transformations, X: Any, Y: Any, same: bool) -> Any:
         orbits = self._one_side(Y, group)
-        if orbits is not None:
-            symmetric = same and self.side == "auto" and not is_foreign(X)
-            return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
-        orbits = self._both_sides(Y, group)
-        elements, weights = orbits.elements, orbits.weights
-        assert elements is not None and weights is not None
-        told = orbits.explain(X, WeightedMean()).times(len(elements))
-        warn_long(
-            told.operations / (2 if same else 1),
-            f"{type(self).__name__}: {len(X)} x {len(Y)} pairs, {len(elements)} elements each,",
-            "verbose=1 shows progress. Cheaper: side='second', or n_transforms=... for fewer",
-        )
-        # Both sides: the first argument's orbits are unrolled a block of points at a time, against
-        # pieces of the second, of which those under the diagonal are left out.
-        gram = np.empty((len(X), len(Y)), dtype=np.result_type(X, Y))
-        n_pieces = min(4, -(-len(Y) // 64)) if same else 1
-        budget, step = block_bytes_of(self.block_bytes), -(-len(Y) // n_pieces)
-        how = {"elements": elements, "weights": weights, "block_bytes": 1 + budget // n_pieces}
-        pieces = [
-            (columns, self._orbits(Y[columns], group, keep=True, **how))
-            for columns in row_blocks(len(Y), 1, step)
-        ]
-        row_bytes = gram.itemsize * len(elements) * (2 * X.shape[1] + step)
-        for block in row_blocks(len(X), row_bytes, budget / 4):
-            moved = group.act(elements, X[block])
-            for rows in row_blocks(moved.shape[1], 1, step if same else moved.shape[1]):
-                own = moved[:, rows].reshape(-1, prod(moved.shape[2:]))
-                for columns, orbits in pieces:
-                    if same and columns.stop <= block.start + rows.start:
-                        continue
-                    (part,) = orbits.reduce(own, WeightedMean())
-                    parts = part.reshape(len(moved), -1, len(orbits.Z))
-                    mean = np.tensordot(weights.astype(part.dtype), parts, axes=1)
-                    gram[block.start + rows.start : block.start + rows.stop, columns] = mean
-        if same:
-            mirror(gram)  # exactly symmetric, as in theory
-        return gram
+        if orbits is None:
+            return both_sides(self._both_sides(Y, group), X, same=same)
+        symmetric = same and self.side == "auto" and not is_foreign(X)
+        return orbits.reduce(X, WeightedMean(), symmetric=symmetric)[0]
 
     def _gradient(self, X: Array) -> Array:
         orbits = None if self.statistic == "U" else self._one_side(X, self._finite(X, X))
@@ -257,7 +214,7 @@ class Average(OrbitKernel):
             (X, Y),
             tolerance=self.tolerance,
             pairs=lambda group, B: self._one_side(B, group) is None,
-            owner=type(self).__name__,
+            kernel=self,
         )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from ..orbits import Form
 from ..parameters import Flag, OneOf, Positive, stores_parameters
@@ -67,8 +67,8 @@ class CDF(Kernel):
         slope = 1 / np.sqrt(2 * np.pi * d)
         if not self.truncated:
             return s, float(slope)
-        bound = d * (1 + self.epsilon)
-        return float(s * stats.chi2.cdf(bound, d)), float(slope * stats.chi2.cdf(bound, d + 1))
+        inside, one_up = special.chdtr([d, d + 1], d * (1 + self.epsilon))
+        return float(s * inside), float(slope * one_up)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         return Form(_OfDistance(*self.coefficients(prod(shape))), distance=True)

@@ -24,7 +24,8 @@ from .shifts import Shifts
 from .turns import Turns
 from .way import Problem, Way
 
-__all__ = ["Explanation", "asked", "by_the_clock", "choose", "offered", "rate", "warn_long"]
+__all__ = ["Explanation", "asked", "by_the_clock", "choose", "offered", "rate", "warn"]
+__all__ += ["warn_long"]
 
 #: Operations that orbits have been asked for in this process so far, by precision.
 asked: Counter[str] = Counter()
@@ -89,25 +90,23 @@ class Explanation:
 
 def offered(problem: Problem, n: int, m: int) -> list[Way]:
     """The ways to a problem, that of fewest operations at a large product's rate first."""
-    ways: list[Way] = []
+    charged: list[tuple[float, Way]] = []
 
-    def charge(way: Way) -> float:
+    def add(way: Way) -> None:
         slower = 1.0 if problem.reduction.extreme else _CHARGED.get(way.name, 1.0)
-        return slower * way.operations(n, m)
+        charged.append((slower * way.operations(n, m), way))
 
     for kind in WAYS:
         way = kind.offers(problem)
         if way is not None:
-            ways.append(way)
-    ways.sort(key=charge)
-    if not ways:
+            add(way)
+    if not charged:
         _check_listable(problem)
     order = prod(part.order for part in problem.parts)
     plain = 2 * n * m * problem.lifted_size * order
-    if not ways or plain < _HOPELESS * charge(ways[0]):
-        ways.append(Product(problem))
-        ways.sort(key=charge)
-    return ways
+    if not charged or plain < _HOPELESS * min(cost for cost, _ in charged):
+        add(Product(problem))
+    return [way for _, way in sorted(charged, key=lambda pair: pair[0])]
 
 
 def choose(problem: Problem, n: int, m: int) -> Way:
@@ -142,12 +141,16 @@ def warn_long(operations: float, what: str, cheaper: str, dtype: str = "float64"
     asked[dtype] += int(operations)
     if operations < _LONG_FROM or operations / rate(dtype) < _LONG:
         return
-    minutes, level, frame = operations / rate(dtype) / 60, 1, sys._getframe()
+    minutes = operations / rate(dtype) / 60
+    warn(f"{what} will take about {minutes:.2g} minutes on a core. {cheaper}")
+
+
+def warn(message: str) -> None:
+    """A warning at the line outside this package that led here."""
+    level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(
-        f"{what} will take about {minutes:.2g} minutes on a core. {cheaper}", stacklevel=level
-    )
+    warnings.warn(message, stacklevel=level)
 
 
 def by_the_clock(once: Callable[[], Any], times: float) -> Explanation:

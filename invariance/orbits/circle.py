@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -124,22 +125,21 @@ class CircleProducts:
     angles : ndarray of shape (r,), radians
     """
 
-    def __init__(self, frequencies: NDArray[Any], templates: NDArray[Any], angles: NDArray[Any]):
+    def __init__(self, frequencies: Array, templates: Array, angles: Array):
         dtype = templates.dtype
         self.n_templates = len(templates)
         self.n_angles = len(angles)
-        self._fixed = np.flatnonzero(frequencies == 0)
-        cosines = np.flatnonzero(frequencies > 0)[::2]
-        self._blocks = []
-        orders = np.unique(frequencies[frequencies > 0])
-        for m in orders:
-            at = cosines[frequencies[cosines] == m]
-            columns = np.concatenate([at, at + 1])
-            c, s = templates[:, at], templates[:, at + 1]
-            same = np.ascontiguousarray(np.concatenate([c, s], axis=1).T)
-            cross = np.ascontiguousarray(np.concatenate([-s, c], axis=1).T)
-            self._blocks.append((columns, same, cross))
-        self._constant = np.ascontiguousarray(templates[:, self._fixed].T)
+        fixed, paired = np.flatnonzero(frequencies == 0), np.flatnonzero(frequencies > 0)
+        # By frequency: its cosines, then its sines.
+        places = np.arange(len(paired))
+        order = np.lexsort((places % 2, frequencies[paired]))
+        self._columns = np.concatenate([fixed, paired[order]])
+        partners = np.concatenate([fixed, paired[(places ^ 1)[order]]])
+        orders, counts = np.unique(frequencies[paired], return_counts=True)
+        self._edges = np.cumsum([0, len(fixed), *counts])
+        self._same = np.ascontiguousarray(templates[:, self._columns].T)
+        self._cross = np.ascontiguousarray(templates[:, partners].T)
+        self._cross[len(fixed) :][places[order] % 2 == 0] *= -1
         angles = np.asarray(angles, dtype=float)
         self._angles, self._orders = angles, orders
         # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
@@ -153,28 +153,26 @@ class CircleProducts:
         self._odd = np.sin(turns).astype(dtype)
         self._both = np.concatenate([self._even, self._odd], axis=1)
 
-    def gather(self, X: Any) -> list[Any]:
-        """The rows' coefficients by frequency, contiguous: made once for many tiles."""
-        return [_columns(X, which) for which in (self._fixed, *(b[0] for b in self._blocks))]
+    def gather(self, X: Any) -> Any:
+        """The rows' coefficients by frequency: made once for many tiles."""
+        if is_foreign(X):
+            xp = namespace(X)
+            return xp.take(X, xp.asarray(self._columns, device=X.device), axis=1)
+        return X[:, self._columns]
 
-    def _coefficients(
-        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
-    ) -> NDArray[Any]:
+    def _coefficients(self, gathered: Array, rows: slice, columns: slice) -> Array:
         """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
-        constant = gathered[0][rows]
-        shape = (len(constant), self._constant[:, columns].shape[1])
-        m = len(self._blocks)
-        coefficients = np.empty((2 * m + 1, *shape), dtype=constant.dtype)
-        np.matmul(constant, self._constant[:, columns], out=coefficients[0])
-        for i, (_, same, cross) in enumerate(self._blocks):
-            part = gathered[i + 1][rows]
-            np.matmul(part, same[:, columns], out=coefficients[1 + i])
-            np.matmul(part, cross[:, columns], out=coefficients[1 + m + i])
+        own, same, cross = gathered[rows], self._same[:, columns], self._cross[:, columns]
+        m = len(self._orders)
+        coefficients = np.empty((2 * m + 1, len(own), same.shape[1]), dtype=own.dtype)
+        for i, (start, stop) in enumerate(pairwise(self._edges)):
+            part = own[:, start:stop]
+            np.matmul(part, same[start:stop], out=coefficients[i])
+            if i:
+                np.matmul(part, cross[start:stop], out=coefficients[m + i])
         return coefficients
 
-    def pairs(
-        self, gathered: list[NDArray[Any]], rows: slice, columns: slice
-    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def pairs(self, gathered: Array, rows: slice, columns: slice) -> Iterator[tuple[slice, Array]]:
         """Products of a tile, a cache's worth of (row, column) pairs at a time.
 
         Yields
@@ -206,34 +204,22 @@ class CircleProducts:
 
     def sent(self, send: Callable[[Any], Any]) -> CircleProducts:
         """The same for arrays of another library, to which ``send`` carries NumPy's."""
-        self._constant = send(self._constant)
-        self._blocks = [(columns, send(one), send(two)) for columns, one, two in self._blocks]
+        self._same, self._cross = send(self._same), send(self._cross)
         return self
 
-    def all_pairs(self, xp: Any, gathered: list[Any]) -> Any:
+    def all_pairs(self, xp: Any, gathered: Any) -> Any:
         """Products (r, rows times templates) of all pairs in another library."""
-        parts = [gathered[0] @ self._constant]
-        parts += [
-            part @ same for part, (_, same, _) in zip(gathered[1:], self._blocks, strict=True)
-        ]
-        parts += [
-            part @ cross for part, (*_, cross) in zip(gathered[1:], self._blocks, strict=True)
-        ]
+        blocks = [slice(*ends) for ends in pairwise(self._edges.tolist())]
+        parts = [gathered[:, own] @ self._same[own, :] for own in blocks]
+        parts += [gathered[:, own] @ self._cross[own, :] for own in blocks[1:]]
         turns = np.outer(self._angles, self._orders)
         both = np.concatenate([np.ones((len(turns), 1)), np.cos(turns), np.sin(turns)], axis=1)
         return like(both, parts[0]) @ xp.reshape(xp.stack(parts), (len(parts), -1))
 
-    def __call__(self, gathered: list[NDArray[Any]], rows: slice, columns: slice) -> NDArray[Any]:
+    def __call__(self, gathered: Array, rows: slice, columns: slice) -> Array:
         """Products of a tile, shape (r, rows, columns)."""
-        shape = (len(gathered[0][rows]), self._constant[:, columns].shape[1])
-        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered[0].dtype)
+        shape = (len(gathered[rows]), self._same[:, columns].shape[1])
+        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered.dtype)
         for which, values in self.pairs(gathered, rows, columns):
             tile[:, which] = values
         return tile.reshape(self.n_angles, *shape)
-
-
-def _columns(X: Any, which: NDArray[Any]) -> Any:
-    if is_foreign(X):
-        xp = namespace(X)
-        return xp.take(X, xp.asarray(which, device=X.device), axis=1)
-    return np.ascontiguousarray(X[:, which])

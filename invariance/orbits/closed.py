@@ -75,11 +75,8 @@ class Aligned(_Extremes):
 
     @staticmethod
     def offers(problem: Problem) -> Aligned | None:
-        if not _whole_and_linear(problem) or not problem.reduction.extreme:
-            return None
-        group = problem.parts[0].group
-        aligned = ability(group, "aligned") if group.unitary else None
-        known = aligned and aligned(np.zeros((1, problem.lifted_size))) is not None
+        unitary = problem.reduction.extreme and problem.parts[0].group.unitary
+        known = unitary and _known(problem, "aligned", np.zeros((1, problem.lifted_size)))
         return Aligned(problem) if known else None
 
     def moved(self, Y: Array) -> Any:
@@ -100,14 +97,13 @@ class Exponential(_Closed):
 
     @staticmethod
     def offers(problem: Problem) -> Exponential | None:
-        if problem.form.rate is None or not _whole_and_linear(problem):
-            return None
-        mean, none = (
-            ability(problem.parts[0].group, "log_mean_exponential"),
-            np.zeros((0, problem.lifted_size)),
+        mean = problem.form.rate is not None and problem.reduction.plain_mean
+        none = np.zeros((2, 0, problem.lifted_size))
+        return (
+            Exponential(problem)
+            if mean and _known(problem, "log_mean_exponential", *none)
+            else None
         )
-        known = problem.reduction.plain_mean and mean and mean(none, none) is not None
-        return Exponential(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
         terms = self.problem.column_terms(Y[None], offsets)
@@ -155,10 +151,8 @@ class Matched(_Extremes):
 
     @staticmethod
     def offers(problem: Problem) -> Matched | None:
-        if not _whole_and_linear(problem) or not problem.reduction.extreme:
-            return None
-        block = ability(problem.parts[0].group, "as_assignment")
-        return Matched(problem) if block and block() else None
+        known = problem.reduction.extreme and _known(problem, "as_assignment")
+        return Matched(problem) if known else None
 
     def largest(self, own: Any, moved: Any) -> Any:
         return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment() or 1)
@@ -183,13 +177,9 @@ class Superposed(_Extremes):
 
     @staticmethod
     def offers(problem: Problem) -> Superposed | None:
-        if not _whole_and_linear(problem) or not problem.reduction.extreme:
-            return None
-        largest, none = (
-            ability(problem.parts[0].group, "largest_inner"),
-            np.zeros((0, problem.lifted_size)),
-        )
-        return Superposed(problem) if largest and largest(none, none) is not None else None
+        none = np.zeros((2, 0, problem.lifted_size))
+        known = problem.reduction.extreme and _known(problem, "largest_inner", *none)
+        return Superposed(problem) if known else None
 
     def row_step(self, width: int) -> int:
         return max(1, super().row_step(8 * width))  # moments and their singular values
@@ -224,10 +214,13 @@ def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Arr
     return sums
 
 
-def _whole_and_linear(problem: Problem) -> bool:
-    return (
-        len(problem.parts) == 1
-        and problem.parts[0].whole
-        and problem.form.linear
-        and problem.evaluate is None
-    )
+def _known(problem: Problem, name: str, *none: Array) -> bool:
+    """Whether the group, as a whole, answers by a method for inner products of points as they are.
+
+    ``none`` are points by which the method is asked, as few as it takes.
+    """
+    plain = problem.form.linear and problem.evaluate is None
+    if not plain or len(problem.parts) != 1 or not problem.parts[0].whole:
+        return False
+    method = ability(problem.parts[0].group, name)
+    return method is not None and method(*none) is not None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import pairwise
@@ -20,7 +19,7 @@ from tqdm import tqdm
 from ..array_api import is_foreign, like, namespace, on_host, wants_gradient
 from ..config import block_bytes_of
 from ..groups import Transformations
-from .choose import Explanation, offered, rate, warn_long
+from .choose import Explanation, offered, rate, warn, warn_long
 from .form import INNER, Form
 from .product import Product
 from .reductions import Extremes, Reduction
@@ -463,12 +462,11 @@ class OrbitProducts:
 
     def warn_reversed(self, n_reversed: int, n_pairs: int) -> None:
         if n_reversed:
-            warnings.warn(
+            warn(
                 f"{type(self.base).__name__} of even degree takes larger values at the smallest "
                 f"than at the largest inner product for {n_reversed} of {n_pairs} pairs: maximum "
                 "and power do not commute there, so both extremes were followed; smaller points or "
-                "gamma avoid this",
-                stacklevel=2,
+                "gamma avoid this"
             )
 
     # -- what it will cost -----------------------------------------------------------------------
@@ -557,8 +555,8 @@ def mirror(matrix: Array) -> None:
     for a in range(0, n, step):
         matrix[a + step :, a : a + step] = matrix[a : a + step, a + step :].swapaxes(0, 1)
         block = matrix[a : a + step, a : a + step]
-        i, j = np.tril_indices(len(block), -1)
-        block[i, j] = block[j, i]
+        lower = np.tri(len(block), k=-1, dtype=bool)
+        np.copyto(block.T, block.T.swapaxes(-2, -1), where=lower.T)
 
 
 def map_in_turn(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
@@ -569,41 +567,33 @@ def _joined(xp: Any, parts: Sequence[Any], axis: int) -> Any:
     return parts[0] if len(parts) == 1 else xp.concat(list(parts), axis=axis)
 
 
-class _Runner:
+class _Runner(ExitStack):
     """Applies functions to arguments one after another, or in threads with one BLAS thread each."""
 
     def __init__(self, threads: int, verbose: int):
+        super().__init__()
         self.threads = threads
-        self.verbose = verbose
-
-    def __enter__(self) -> _Runner:
-        self._limits: Any = nullcontext()
-        self._pool: Any = nullcontext()
-        if self.threads > 1:
-            self._limits = threadpool_limits(1, "blas")
-            self._pool = Parallel(self.threads, prefer="threads", require="sharedmem")
-        self._limits.__enter__()
-        self._pool = self._pool.__enter__()
-        self._bar = tqdm(desc="orbits", unit=" blocks", disable=not self.verbose)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._bar.close()
-        if self._pool is not None:
-            self._pool.__exit__(*error)
-        self._limits.__exit__(*error)
+        self._done: Callable[[int], Any] | None = None
+        if threads > 1:
+            self.enter_context(threadpool_limits(1, "blas"))
+            pool = Parallel(threads, prefer="threads", require="sharedmem")
+            self._pool = self.enter_context(pool)
+        if verbose:
+            self._done = self.enter_context(tqdm(desc="orbits", unit=" blocks")).update
 
     def __call__(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         arguments = list(arguments)
-        if self.threads == 1 or len(arguments) == 1:
-            results = []
-            for argument in arguments:
-                results.append(function(argument))
-                self._bar.update()
-            return results
-        found: list[Any] = self._pool(delayed(function)(argument) for argument in arguments)
-        self._bar.update(len(arguments))
-        return found
+        if self.threads > 1 and len(arguments) > 1:
+            found: list[Any] = self._pool(delayed(function)(argument) for argument in arguments)
+            if self._done is not None:
+                self._done(len(arguments))
+            return found
+        results = []
+        for argument in arguments:
+            results.append(function(argument))
+            if self._done is not None:
+                self._done(1)
+        return results
 
 
 class Trivial(Transformations):

@@ -51,8 +51,6 @@ class Shifts(Way):
             shown=tuple(problem.shown / (height, width)),
         )
         self.skips = 1 if self.correlation.transposed else 0
-        self.grid_weights = np.zeros(self.correlation.wanted.shape)
-        np.add.at(self.grid_weights, self.correlation.places(pairs), self.weights)
         self._kept: list[Array] | None = None
         if self.after is not None:
             n, item = len(self.after.rule[0]), problem.dtype.itemsize
@@ -186,7 +184,9 @@ class Shifts(Way):
             self._spectra(moved[some], [whole[:, some] for whole in spectra])
 
         run(fill, range(0, len(moved), step))
-        weights, send = self.correlation.in_tile_order(self.grid_weights), self.problem.send
+        on_grid = np.zeros(self.correlation.wanted.shape)
+        np.add.at(on_grid, self.correlation.places(self.pairs), self.weights)
+        weights, send = self.correlation.in_tile_order(on_grid), self.problem.send
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
         if self.problem.target is not None:

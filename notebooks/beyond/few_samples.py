@@ -50,9 +50,9 @@ run = Run("beyond/few_samples", profile=profile, seeds=seeds, chooses=True)
 SETTINGS = {
     "quick": {
         "sets": {"digits": load_digits_images},
-        "sizes": (20, 40),
-        "images": 80,  # training images and copies together, whatever the size
-        "test": 60,
+        "sizes": (15, 30),
+        "images": 60,  # training images and copies together, whatever the size
+        "test": 40,
         "choosing": (20, 2),  # images, draws
         "strengths": [[0.1, 0.6], [0.2, 0.6]],
         "grids": {"pixels": [4.0], "scattering": [1.0]},

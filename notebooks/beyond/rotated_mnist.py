@@ -43,9 +43,9 @@ run = Run("beyond/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
 # all that differs between the two profiles
 SETTINGS = {
     "quick": {
-        "sizes": {"n_train": 240, "n_test": 100},
-        "choosing": 120,  # training images to choose with
-        "trying": 60,
+        "sizes": {"n_train": 120, "n_test": 60},
+        "choosing": 80,  # training images to choose with
+        "trying": 40,
         "weights": [0, 2],
         "gammas": [4],
     },

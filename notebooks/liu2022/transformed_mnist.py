@@ -58,8 +58,8 @@ run = Run("liu2022/transformed_mnist", profile=profile, seed=seed, jobs=jobs, ch
 # %%
 if run.quick:
     canvas, window, step, turn, few = 18, 3, 2, 15, 2
-    sizes, repetitions, small_repetitions, n_test = (30, 60), 2, 3, 60
-    recipes = [{"learning_rate": 0.1, "epochs": 6}]
+    sizes, repetitions, small_repetitions, n_test = (20, 40), 2, 3, 40
+    recipes = [{"learning_rate": 0.1, "epochs": 2}]
 else:
     canvas, window, step, turn, few = 64, 5, 4, 10, 5
     sizes, repetitions, small_repetitions, n_test = (100, 300, 500, 700, 1000), 5, 10, 1000
@@ -67,7 +67,7 @@ else:
 integer_repetitions = 3
 warnings.simplefilter("ignore", ConvergenceWarning)  # said by `machine`
 small, run_quick, stage = sizes[:2], run.quick, "choosing"
-costs = (1, 10, 100) if run.quick else (1, 10, 100, 1000, 10_000)
+costs = (1, 100) if run.quick else (1, 10, 100, 1000, 10_000)
 with_network = not run.quick or find_spec("torch") is not None
 stand_in = f"scikit-learn's bundled digits on a {canvas} x {canvas} canvas" if run.quick else None
 

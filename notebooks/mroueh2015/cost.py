@@ -44,12 +44,12 @@ run = Run("mroueh2015/cost", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "digits": load_digits_images,
-        "base": {"images": 150, "templates": 10, "transformations": 60},
-        "images": [50, 150, 500],
+        "base": {"images": 100, "templates": 10, "transformations": 60},
+        "images": [50, 100, 200],
         "templates": [3, 10, 30],
         "transformations": [20, 60, 200],
-        "templates and images": [(10, 200), (10, 600), (30, 200)],
-        "largest": (20, 1000),
+        "templates and images": [(10, 100), (10, 300), (20, 100)],
+        "largest": (20, 500),
     },
     "full": {
         "digits": load_mnist,

@@ -45,8 +45,8 @@ SETTINGS = {
     "quick": {
         "angles": 8,
         "repetitions": 10,
-        "templates": [16, 64, 256, 1024],
-        "elements": [8, 16, 32, 64, 128],
+        "templates": [16, 64, 256],
+        "elements": [8, 16, 32, 64],
         "eps": [0.5],
         "trials": 5,
     },

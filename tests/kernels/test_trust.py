@@ -89,6 +89,34 @@ def test_nodes_that_were_given_are_kept_and_too_few_say_by_how_much(kappa, gamma
         Average(Gaussian(0.01), CircleAction(frequencies, VonMises(1.0), n_nodes=64))(X)
 
 
+def test_given_nodes_are_looked_at_once_and_again_where_something_changes():
+    """Looking at them took three quarters of the time of a call with 20 points."""
+    doubled = []
+
+    class Circle(CircleAction):
+        def refined(self, factor):
+            doubled.extend([factor] * (factor > 1))
+            return super().refined(factor)
+
+    X = np.random.default_rng(0).standard_normal((6, 5))
+    kernel = Average(Gaussian(0.3), Circle([0, 1, 1, 2, 2], VonMises(1.0), n_nodes=48))
+    kernel(X), kernel(X), kernel(X[:3], X)
+    assert len(doubled) == 1
+    kernel(2 * X)
+    assert len(doubled) == 2
+    for name, coarse in (("base__gamma", 300.0), ("group__density__kappa", 1000.0)):
+        fine = kernel.get_params()[name]
+        kernel.set_params(**{name: coarse})
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="48 nodes leave a relative error") as caught:
+                kernel(X)
+            assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kernel.set_params(tolerance=10.0)(X)
+            kernel.set_params(**{name: fine}, tolerance=1e-4)(X)
+
+
 @pytest.mark.parametrize("family", [Average, BestFit])
 def test_base_kernel_and_group_must_see_the_same_points(family):
     kernel = family(Locality((3, 12), 3), Translations((6, 6), max_shift=1))

@@ -114,7 +114,9 @@ def python_link(page: str, name: str) -> addnodes.pending_xref:
 
 def table(rows: Iterable[Sequence[Part]], caption: str = "") -> nodes.container:
     """A table whose first row names the columns; wider than the page, it scrolls by itself."""
-    lines = [_filled(nodes.row(), map(_entry, row)) for row in rows]
+    lines = [
+        _filled(nodes.row(), [_entry(cell, not i) for cell in row]) for i, row in enumerate(rows)
+    ]
     columns = [nodes.colspec(colwidth=1) for _ in lines[0]]
     body = [_filled(nodes.tbody(), lines[1:])] if lines[1:] else []
     group = [*columns, _filled(nodes.thead(), lines[:1]), *body]
@@ -125,10 +127,10 @@ def table(rows: Iterable[Sequence[Part]], caption: str = "") -> nodes.container:
     return box(*words, box(whole, classes=["scroll"]), classes=["with-caption"])
 
 
-def _entry(cell: Part) -> nodes.entry:
+def _entry(cell: Part, head: bool) -> nodes.entry:
     """A cell; numbers stay on one line, and sentences get room."""
     length = len(cell if isinstance(cell, str) else cell.astext())
-    classes = ["short"] if length <= 16 else ["long"] if length > 32 else []
+    classes = ["short"] if length <= 16 else ["long"] if length > 32 and not head else []
     return _filled(nodes.entry(classes=classes), [paragraph(cell)])
 
 

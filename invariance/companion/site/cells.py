@@ -60,9 +60,10 @@ class Cell:
     def written(self) -> dict[str, Any]:
         """The cell in a notebook file, its outputs left out and plumbing folded."""
         tags = {*self.tags, *(["hide-input"] if self.code and _is_plumbing(self) else [])}
-        cell = {"cell_type": "markdown", "metadata": {"tags": sorted(tags)}, "source": self.source}
-        code = {"cell_type": "code", "outputs": [], "execution_count": None}
-        return cell | code if self.code else cell
+        written: dict[str, Any] = {"metadata": {"tags": sorted(tags)}, "source": self.source}
+        if self.code:
+            return written | {"cell_type": "code", "outputs": [], "execution_count": None}
+        return written | {"cell_type": "markdown"}
 
 
 def page_of(notebook: Notebook) -> Page:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..array_api import is_plain
 from ..orbits.choose import Explanation, by_the_clock
 from ..parameters import Kind, ParameterError, check_parameters
 
@@ -38,6 +39,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision, with the d of the fitted points."""
         check_is_fitted(self)
+        named = hasattr(self, "feature_names_in_")  # whoever gives none is then warned
+        if is_plain(X) and X.shape[1] == self.n_features_in_ and not named:
+            return X
         _check_rows(type(self).__name__, X)
         return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
 

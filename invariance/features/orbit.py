@@ -115,8 +115,8 @@ class OrbitFeatures(FeatureMap, ABC):
         return X
 
     def _points(self, X: Any) -> Any:
-        check_is_fitted(self)
         if is_foreign(X):
+            check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
         else:
             X = self._points_to_transform(X)

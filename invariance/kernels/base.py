@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
-from ..array_api import check_arrays, is_foreign, numpy_only
+from ..array_api import check_arrays, is_foreign, is_plain, numpy_only
 from ..deprecation import renamed_parameters
 from ..groups import Transformations
 from ..groups.abilities import ability
@@ -65,9 +65,8 @@ _SINGLE_ERROR = 1e-5
 
 def as_points(X: ArrayLike, name: str) -> Array:
     """X as a matrix of real numbers, one point a row."""
-    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in (np.float64, np.float32):
-        if np.isfinite(X.sum()):  # scikit-learn's check of a few points takes longer than a kernel
-            return X
+    if is_plain(X):
+        return X
     if getattr(X, "ndim", 2) > 2:
         raise ValueError(
             f"{name} takes flattened points of shape (n, d), got an array of shape "

@@ -356,7 +356,8 @@ class OrbitProducts:
         pieces = way.pieces(m)
         if symmetric and not small:  # whole tiles under the diagonal are skipped
             pieces = max(pieces, min(8, m // 64))
-        bounds = np.linspace(0, m, min(max(pieces, 1), m) + 1).astype(int)
+        pieces = min(max(pieces, 1), m)
+        bounds = [i * m // max(pieces, 1) for i in range(pieces + 1)]
         order = np.arange(n)
         if not symmetric and problem.boxes is not None:
             order = _by_boxes(problem.boxes, way.skips)

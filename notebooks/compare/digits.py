@@ -222,7 +222,7 @@ tell(run, trials, NAMES, unit="%", higher_is_better=True)
 # and the orbit features average whole images. With the most images:
 
 # %%
-said, fewest, most = told(table), SIZES[0], SIZES[-1]
+said, most = told(table), SIZES[-1]
 last = table[table["n"] == most].set_index("method")
 run.say(
     "Parts: {scattering} % (scattering) and {cdf} % (CDF pooling). Whole images: {average} % "

@@ -206,9 +206,8 @@ for name, values in scores.items():
         marker=marker(name),
         label=names[name],
     )
-right.axhline(
-    100 * counts.max() / len(y), color=colour("bound"), ls=":", label="always the largest class"
-)
+largest = [100 * counts.max() / len(y)] * len(sizes)
+right.plot(sizes, largest, color=colour("bound"), ls=":", label="always the largest class")
 last = {name: np.mean([row[-1] for row in values]) for name, values in scores.items()}
 best = max(last, key=last.get)
 right.set(

@@ -144,7 +144,7 @@ for axes, task in zip(panels, tasks, strict=True):
             marker=marker(look),
             label=f"w = {width}°",
         )
-    axes.axhline(50, color=colour("bound"), ls=":", label="chance")
+    axes.plot(sizes, [50] * len(sizes), color=colour("bound"), ls=":", label="chance")
     axes.set_xscale("log")
     axes.set_xticks(sizes, map(str, sizes))
     axes.minorticks_off()

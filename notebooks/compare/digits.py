@@ -64,7 +64,7 @@ run = Run("compare/digits", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, TEST, FEATURES, MOVED = (5, 500, 500, 25) if FULL else (2, 100, 100, 10)
 shift, turn, window = (2, 15, 7) if FULL else (1, 10, 3)
 

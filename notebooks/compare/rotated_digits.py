@@ -54,7 +54,7 @@ run = Run("compare/rotated_digits", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, TEST, FEATURES, NODES = (5, 500, 500, 64) if FULL else (2, 50, 60, 16)
 MOVED = 25 if FULL else 8  # images that are turned to see whether their class changes
 

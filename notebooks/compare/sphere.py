@@ -54,8 +54,8 @@ run = Run("compare/sphere", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-DIMENSION, NOISE, TEST = 10, 0.1, 500
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DIMENSION, NOISE, TEST = 10, 0.1, 500 if FULL else 100
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 100, 10)
 DEGREES = [1, 2, 3, 4] if FULL else [1, 2]
 group = Permutations(DIMENSION)
@@ -194,7 +194,7 @@ def with_half_the_landmarks(n, repetition):
     return np.mean((predicted - target(Z)) ** 2)
 
 
-for n in (30, 100):
+for n in SIZES[1:3]:
     for landmarks, found in (
         (n, [t.score for t in trials["lgika-nystrom", n]]),
         (n // 2, [with_half_the_landmarks(n, r) for r in range(DRAWS)]),

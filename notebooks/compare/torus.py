@@ -57,9 +57,10 @@ run = Run("compare/torus", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-DIMENSION, NOISE, TEST = 6, 0.1, 500
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
+DIMENSION, NOISE, TEST = 6, 0.1, 500 if FULL else 100
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, FEATURES = (8, 500) if FULL else (2, 100)
+MIDDLE = SIZES[len(SIZES) // 2]
 DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2]
 flips = SignFlips(DIMENSION)
 
@@ -290,7 +291,8 @@ run.say(
 # %%
 for method in ("krr", "spec-avg-ridge"):
     run.say(
-        "{name}, 100 points: {draws} thousandths.",
+        "{name}, {n} points: {draws} thousandths.",
+        n=MIDDLE,
         name=NAMES[method].capitalize(),
-        draws=", ".join(f"{1000 * t.score:.1f}" for t in trials[method, 100]),
+        draws=", ".join(f"{1000 * t.score:.1f}" for t in trials[method, MIDDLE]),
     )

@@ -294,9 +294,10 @@ run.figure(
     fig,
     "steps",
     alt="Test accuracy of averages over patches at every second place, as a threshold, all places, "
-    "the mirror average and square roots are added with few templates and images, and at full size.",
-    caption="Two standard errors. Dashed: linear classifiers on patch features by Coates et al. and "
-    "Thiry et al., as published. Dotted: the aim set beforehand.",
+    "the mirror average and square roots are added with few templates and images; and at full "
+    "size.",
+    caption="Two standard errors. Dashed: linear classifiers on patch features by Coates et al. "
+    "and Thiry et al., as published. Dotted: the aim set beforehand.",
 )
 run.say(
     "At full size {best:.2f} ± {error:.2f} % of the photographs are told right, in {minutes:.0f} "

@@ -150,8 +150,8 @@ run.figure(
 # %% [markdown]
 # ## Choosing
 #
-# An image is left out together with its copies (`left_out_with_copies`): with $B$ the inverse of the
-# matrix and its penalty, and $g$ the rows of the image and its copies, the residuals are
+# An image is left out together with its copies (`left_out_with_copies`): with $B$ the inverse of
+# the matrix and its penalty, and $g$ the rows of the image and its copies, the residuals are
 # $B_{gg}^{-1} (B y)_g$.
 
 

@@ -14,9 +14,9 @@
 # Speakers differ in how high their voice is, how long their vocal tract, how fast they talk and
 # what they talk into. Mroueh et al. learn to recognise words in spite of the first three by pooling
 # over changes of pitch and speed (`mroueh2015/spoken_digits`). Here as much as possible is taken
-# out of the recording exactly, and what remains is left to an orbit kernel: words are brought to one
-# length, what a speaker and microphone do to each frequency band may be subtracted, and the kernel
-# averages over the rest or looks for the best fit.
+# out of the recording exactly, and what remains is left to an orbit kernel: words are brought to
+# one length, what a speaker and microphone do to each frequency band may be subtracted, and the
+# kernel averages over the rest or looks for the best fit.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -102,8 +102,9 @@ def waveforms():
 #
 # *One length*: the frames of the word itself, stretched to forty. *Levels*: from each band its mean
 # over the word is subtracted, which takes out what is the same throughout: the microphone and the
-# colour of the voice, but also much of a vowel. *Orbit*: the group of changes of pitch and speed, which on a log-mel
-# spectrogram are displacements along frequency and stretches of time, in the kernels of the papers,
+# colour of the voice, but also much of a vowel. *Orbit*: the group of changes of pitch and speed,
+# which on a log-mel spectrogram are displacements along frequency and stretches of time, in the
+# kernels of the papers,
 #
 # $$ \max_g k(x, g z) \quad\text{or}\quad \tfrac{1}{|G|}\textstyle\sum_g k(x, g z), \qquad
 # k(x, z) = e^{-\gamma |x - z|^2} , $$
@@ -261,7 +262,8 @@ run.table(
     "accuracy",
     caption="Test accuracy by the speaker left out, mean and standard error over speakers. Each of "
     "the first three rows adds to the one above; the next two are alternatives, on the second or "
-    "third, whichever the other speakers prefer, and so does the last row. Known speakers: the authors' split, mean over the six choices.",
+    "third, whichever the other speakers prefer, and so does the last row. Known speakers: the "
+    "authors' split, mean over the six choices.",
 )
 fig, axis = plt.subplots(figsize=(6.4, 3))
 for i, row in enumerate(accuracy):

@@ -411,8 +411,8 @@ run.table(
 # The paper compares its best row with the published numbers of the best of many convolutional
 # networks (D'Souza et al. 2020) for MNIST and of its own ResNet for EMNIST. Which row is the best
 # one must not be seen on test images: we take the invariant row that five-fold cross-validation on
-# the training sample takes, for each split and size. With 200 letters or 500 digits the gap is small
-# and splits differ, so there are more of them.
+# the training sample takes, for each split and size. With 200 letters or 500 digits the gap is
+# small and splits differ, so there are more of them.
 
 
 # %%

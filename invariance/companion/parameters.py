@@ -9,6 +9,7 @@ import io
 import re
 import tokenize
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -106,10 +107,8 @@ def _scalar(name: str, text: str) -> Any:
     low = text.strip().lower()
     match name:
         case "int" if _INT.fullmatch(low):
-            try:
+            with suppress(ValueError):  # more digits than Python reads
                 return int(low)
-            except ValueError:  # more digits than Python reads
-                pass
         case "float" if _FLOAT.fullmatch(low):
             return float(low)
         case "bool" if low in _TRUE | _FALSE:

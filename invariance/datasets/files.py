@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as code_of
@@ -254,10 +255,8 @@ def decoded(
         if arrays is not None:
             return arrays
     arrays = decode()
-    try:
+    with suppress(OSError):  # a cache that cannot be written costs time, not results
         _keep(arrays, folder, stem)
-    except OSError:
-        pass  # a cache that cannot be written costs time, not results
     return arrays
 
 

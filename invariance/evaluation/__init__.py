@@ -9,7 +9,7 @@ from typing import Any
 
 # found on first use: what needs only `mean_se` does not import every kernel and learner
 _HOMES = {
-    **dict.fromkeys(("Score", "mean_se"), "means"),
+    **dict.fromkeys(("Score", "mean_se", "with_error"), "means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "rates"),
     **dict.fromkeys(("Predict", "Trial", "trial"), "trials"),
     **dict.fromkeys(("Answer", "best_method"), "paired"),

@@ -1,11 +1,12 @@
 """Means over repetitions with their standard errors."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Score", "mean_se"]
+__all__ = ["Score", "mean_se", "with_error"]
 
 
 class Score(NamedTuple):
@@ -58,3 +59,24 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     if samples.ndim == 1:
         return Score(float(mean), float(se))
     return mean, se
+
+
+def with_error(mean: float, se: float, decimals: int = 0) -> str:
+    """A mean and its standard error in words, to two digits of the latter.
+
+    Parameters
+    ----------
+    mean, se : float
+        Without an error, two digits after the point.
+    decimals : int
+        At least so many digits after the point.
+
+    Examples
+    --------
+    >>> with_error(53.84, 3.41), with_error(97.92, 0.0999), with_error(100.0, 0.0)
+    ('53.8 ± 3.4', '97.92 ± 0.10', '100.00 ± 0.00')
+    """
+    # two digits of the error, once it is rounded to two: 0.0999 is 0.10
+    digits = 1 - math.floor(math.log10(float(f"{se:.1e}"))) if se > 0 else 2
+    digits = min(max(decimals, digits), 12)
+    return f"{mean:.{digits}f} ± {se:.{digits}f}"

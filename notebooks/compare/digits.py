@@ -43,7 +43,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.datasets import balanced_sample, load_mnist
 from invariance.evaluation.discrepancy import share_of_changes
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
@@ -215,14 +215,14 @@ table = show(
 # Who is best, accuracies with one standard error:
 
 # %%
-tell(run, trials, NAMES, unit="%", higher_is_better=True)
+say_best(run, trials, NAMES, unit="%", higher_is_better=True)
 
 # %% [markdown]
 # Scattering and CDF pooling look at parts of the image, wavelets or windows; the averaged kernel
 # and the orbit features average whole images. With the most images:
 
 # %%
-said, most = told(table), SIZES[-1]
+said, most = score_texts(table), SIZES[-1]
 last = table[table["n"] == most].set_index("method")
 run.say(
     "Parts: {scattering} % (scattering) and {cdf} % (CDF pooling). Whole images: {average} % "

@@ -43,7 +43,7 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
@@ -239,7 +239,7 @@ table = show(
 # Mean absolute errors with one standard error:
 
 # %%
-tell(run, trials, NAMES, unit="kcal/mol", higher_is_better=False)
+say_best(run, trials, NAMES, unit="kcal/mol", higher_is_better=False)
 
 # %% [markdown]
 # *Sort, or average?* One sorted order against the average over five noisy ones. Sorting is
@@ -247,7 +247,7 @@ tell(run, trials, NAMES, unit="kcal/mol", higher_is_better=False)
 # molecules are such, and how much do answers change?
 
 # %%
-said, fewest, most = told(table), SIZES[0], SIZES[-1]
+said, fewest, most = score_texts(table), SIZES[0], SIZES[-1]
 error = table.pivot(index="n", columns="method", values="score")
 norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
 tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)

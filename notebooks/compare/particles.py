@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run, mean_se
-from invariance.companion.notebook.comparison import show, tell
+from invariance.companion.notebook.comparison import say_best, show
 from invariance.evaluation import best_by_leave_one_out, trial
 from invariance.groups import Permutations, Rotations3D
 from invariance.kernels import Average, Gaussian
@@ -173,7 +173,9 @@ show(
     higher_is_better=False,
     across="particles",
 )
-tell(run, shown, names, unit="thousandths", scale=1000, across="particles", higher_is_better=False)
+say_best(
+    run, shown, names, unit="thousandths", scale=1000, across="particles", higher_is_better=False
+)
 
 # %% [markdown]
 # Draw by draw, how much larger is the averaged kernel's error, and how do the times compare?

@@ -39,7 +39,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
 from invariance.evaluation.discrepancy import share_of_changes
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
@@ -226,13 +226,13 @@ table = show(
 # *Does exact invariance help where few angles were seen?* Accuracies with one standard error:
 
 # %%
-tell(run, trials, NAMES, unit="%", higher_is_better=True)
+say_best(run, trials, NAMES, unit="%", higher_is_better=True)
 
 # %% [markdown]
 # *Whole circle or local?*
 
 # %%
-said, fewest, most = told(table), SIZES[0], SIZES[-1]
+said, fewest, most = score_texts(table), SIZES[0], SIZES[-1]
 accuracy, changes = (
     table.pivot(index="n", columns="method", values=column) for column in ("score", "discrepancy")
 )

@@ -42,7 +42,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations
@@ -167,8 +167,8 @@ table = show(
 )
 
 # %%
-tell(run, trials, NAMES, unit="%", higher_is_better=True)
-said = told(table)
+say_best(run, trials, NAMES, unit="%", higher_is_better=True)
+said = score_texts(table)
 for n in SIZES:
     run.say(
         "{n} signals: {overlap} % by the normalised overlap, {cyclic} % by cyclic shifts, {zero} % "

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run, label_ends, look, mean_se
-from invariance.companion.notebook.comparison import scores, told
+from invariance.companion.notebook.comparison import score_texts, scores
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, trial
 from invariance.groups import SignFlips
 from invariance.kernels import Average, BestFit, Gaussian
@@ -195,7 +195,7 @@ for kind in MOMENTS:
 
 # %%
 for kind, table in tables.items():
-    said = told(table)
+    said = score_texts(table)
     run.say(
         "{kind} target, {n:,} points: {haar} by the average over signs, {krr} by the kernel of "
         "absolute values, {raw} by the plain kernel.",

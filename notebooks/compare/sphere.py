@@ -41,7 +41,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -216,7 +216,7 @@ for n in SIZES[1:3]:
 # Mean squared errors in thousandths, with one standard error:
 
 # %%
-tell(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
+say_best(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
 
 # %% [markdown]
 # The target is smooth, and few polynomials of low degree are symmetric: ridge regression among
@@ -225,7 +225,7 @@ tell(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
 # kernel.
 
 # %%
-said, most = told(table, 1000), SIZES[-1]
+said, most = score_texts(table, 1000), SIZES[-1]
 last = table[table["n"] == most].set_index("method")
 run.say(
     "With {most:,} points: {ridge} thousandths by ridge regression among invariant polynomials, "

@@ -44,7 +44,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import show, tell, told
+from invariance.companion.notebook.comparison import say_best, score_texts, show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -233,14 +233,14 @@ table = show(
 # Mean squared errors in thousandths, with one standard error:
 
 # %%
-tell(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
+say_best(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
 
 # %% [markdown]
 # *Four flips or all?* An average over a few random flips is not invariant; neither is a kernel that
 # has seen as many copies of the data.
 
 # %%
-said, most = told(table, 1000), SIZES[-1]
+said, most = score_texts(table, 1000), SIZES[-1]
 last = table[table["n"] == most].set_index("method")
 run.say(
     "With {most:,} points: {few} thousandths by the average over four flips, {copies} by "

@@ -33,7 +33,8 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import saved, spoken
+from invariance.companion.notebook.comparison import saved
+from invariance.evaluation.means import with_error
 
 run = Run("compare/which_one_when", profile=profile, seed=seed)
 TASKS = {
@@ -333,8 +334,8 @@ for task in TASKS:
                 "samples": f"{answer.n:,}",
                 "take": short(answer.quickest),
                 "unit": UNITS[task],
-                "error": spoken(unit(task) * taken.error, unit(task) * taken.se),
-                "plain kernel": spoken(unit(task) * base.error, unit(task) * base.se),
+                "error": with_error(unit(task) * taken.error, unit(task) * taken.se),
+                "plain kernel": with_error(unit(task) * base.error, unit(task) * base.se),
                 "discrepancy": changes,
                 "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}",
                 "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",

@@ -612,6 +612,7 @@ run.say(
 # The paper says "random templates" and no more. With plain Gaussian templates, everything else
 # equal, on one training sample of the largest size (no choice was made from this comparison):
 
+
 # %%
 @run.cache
 def full_against_compressed(width, train, test, seed):

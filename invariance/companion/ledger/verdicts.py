@@ -22,11 +22,11 @@ A number without a standard error is inconclusive, unless the notebook says why 
 several numbers, gaps or fits the worst decides (`combined`).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from invariance.companion.ledger.claims import Claim
+from invariance.evaluation.means import with_error
 
 __all__ = [
     "FAILED",
@@ -164,10 +164,7 @@ def _plain(number: float) -> str:
 
 def _with_se(value: float, se: float, decimals: int = 0) -> str:
     if se > 0:
-        # two digits of the error, once it is rounded to two: 0.0999 is 0.10
-        decimals = max(decimals, 1 - math.floor(math.log10(float(f"{se:.1e}"))))
-        decimals = min(decimals, 12)
-        return f"{value:.{decimals}f} ± {se:.{decimals}f}"
+        return with_error(value, se, decimals)
     if decimals or float(value).is_integer():
         # a deterministic result shows one digit more than the paper when it has one
         more = f"{value:.{decimals + 1}f}"

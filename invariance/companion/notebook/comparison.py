@@ -4,7 +4,6 @@ A notebook of ``compare/`` fits every method on the same draws of the same data.
 is a `Trial`; the functions here turn trials into a table, a figure and an answer.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
@@ -17,11 +16,11 @@ from invariance.companion.files import read_json
 from invariance.companion.notebook.run import Run
 from invariance.companion.notebook.style import label_ends, look
 from invariance.companion.paths import Paths
-from invariance.evaluation.means import Score, mean_se
+from invariance.evaluation.means import Score, mean_se, with_error
 from invariance.evaluation.paired import best_method
 from invariance.evaluation.trials import Trial
 
-__all__ = ["answers", "curves", "saved", "scores", "show", "spoken", "tell", "told"]
+__all__ = ["answers", "curves", "saved", "say_best", "score_texts", "scores", "show"]
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
@@ -274,24 +273,15 @@ def show(
     return table
 
 
-def spoken(mean: float, se: float) -> str:
-    """A mean and its standard error, to two digits of the latter.
-
-    >>> spoken(53.84, 3.41), spoken(97.92, 0.361), spoken(100.0, 0.0)
-    ('53.8 ± 3.4', '97.92 ± 0.36', '100.00 ± 0.00')
-    """
-    digits = max(0, 1 - math.floor(math.log10(se))) if se > 0 else 2
-    return f"{mean:.{digits}f} ± {se:.{digits}f}"
-
-
-def told(table: pd.DataFrame, scale: float = 1.0) -> dict[tuple[str, int], str]:
-    """The scores of a table, `spoken`, by method and number of samples; `scale` times as large."""
+def score_texts(table: pd.DataFrame, scale: float = 1.0) -> dict[tuple[str, int], str]:
+    """Scores `with_error`, by method and number of samples; `scale` times as large."""
     return {
-        (row.method, row.n): spoken(scale * row.score, scale * row.se) for row in table.itertuples()
+        (row.method, row.n): with_error(scale * row.score, scale * row.se)
+        for row in table.itertuples()
     }
 
 
-def tell(
+def say_best(
     run: Run,
     trials: Trials,
     names: Mapping[str, str],
@@ -310,7 +300,7 @@ def tell(
     unit : str
         Of the scores; they are multiplied by `scale` first.
     """
-    said, first = told(scores(trials), scale), next(iter(names))
+    said, first = score_texts(scores(trials), scale), next(iter(names))
     for answer in answers(trials, higher_is_better).itertuples():
         level = ", ".join(names[method] for method in answer.level.split(", ") if method)
         run.say(

@@ -89,11 +89,13 @@ def page_of(notebook: Notebook) -> Page:
                     del left[key]
                     cell.outputs.append(Output(*key))
     rest = [Output(*key) for key in left]
-    # what a function showed that was given the run; sentences are the last
+    # what a function showed that was given the run; those that print sentences are named say_...
     if takers := [c for c in cells if c.code and re.search(r"\(\s*run\s*,", c.source)]:
-        showing = [c for c in takers if not c.source.startswith("tell(")] or takers
+        saying = [c for c in takers if re.search(r"\bsay_\w+\(", c.source)]
+        showing = [c for c in takers if c not in saying]
         for output in rest:
-            (takers if output.kind == "says" else showing)[-1].outputs.append(output)
+            fitting = saying if output.kind == "says" else showing
+            (fitting or takers)[-1].outputs.append(output)
         rest = []
     return Page(_without_title(cells) or notebook.name, cells, rest)
 

@@ -119,22 +119,27 @@ class Torus(Basis):
             lambda: np.concatenate([self.frequencies(k) for k in range(len(self.eigenspaces_))]),
         )
 
+    def _factors(self) -> tuple[NDArray, NDArray]:
+        """Frequencies and coordinates of each function's factors, first those that are not 1."""
+
+        def find() -> tuple[NDArray, NDArray]:
+            m = self.all_frequencies()
+            most = max(1, np.count_nonzero(m, axis=1).max(initial=0))
+            coordinates = np.argsort(m == 0, axis=1, kind="stable")[:, :most]
+            return np.take_along_axis(m, coordinates, axis=1), coordinates
+
+        return self._kept("factors", find)
+
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
-        d, n = self.n_features, len(X)
-        m = self.all_frequencies()[chosen]
-        top = int(np.abs(m).max(initial=0))
+        frequencies, coordinates = (each[chosen] for each in self._factors())
+        top = int(np.abs(frequencies).max(initial=0))
         table = self._table(X, top)
-        # Slot j holds each function's j-th factor that is not 1.
-        factors = np.count_nonzero(m, axis=1)
-        order = np.argsort(m == 0, axis=1, kind="stable")
-        coordinate = order[:, 0]
-        place = (m[np.arange(len(m)), coordinate] + top) * d + coordinate
-        values = table[place]
-        for slot in range(1, int(factors.max(initial=0))):
-            rows = np.flatnonzero(factors > slot)
-            coordinate = order[rows, slot]
-            values[rows] *= table[(m[rows, coordinate] + top) * d + coordinate]
-        return values.reshape(len(m), n)
+        places = (frequencies + top) * self.n_features + coordinates
+        values = table[places[:, 0]]
+        for slot in range(1, places.shape[1]):
+            rows = np.flatnonzero(frequencies[:, slot])
+            values[rows] *= table[places[rows, slot]]
+        return values.reshape(len(chosen), len(X))
 
     def _table(self, X: NDArray, top: int) -> NDArray:
         """All one-dimensional factors: row ``(m + top) d + i`` holds factor m of coordinate i."""
@@ -320,7 +325,7 @@ def sums_of_squares(d: int, size: int) -> NDArray:
     >>> sums_of_squares(2, 6)
     array([1, 4, 4, 0, 4, 8])
     """
-    exact = (2 * size**0.5 + 1) ** d < 2**62
+    exact = d * np.log2(2 * size**0.5 + 1) < 62
     numbers = np.zeros(size, dtype=np.int64 if exact else object)
     numbers[0] = 1
     for _ in range(d):

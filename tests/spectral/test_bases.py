@@ -118,6 +118,11 @@ def test_sphere_functions_extend_to_harmonic_polynomials():
     np.testing.assert_allclose(laplacian, 0, atol=2e-4)
 
 
+def test_a_torus_of_many_dimensions():
+    d = 600  # (2 sqrt(N) + 1)^d, a bound on the number of frequencies, is no longer a float
+    assert Torus(d, degree=1).n_functions_ == 1 + 2 * d
+
+
 @given(st.integers(1, 4), st.integers(0, 12))
 @settings(max_examples=25, deadline=None)
 def test_torus_frequencies_are_the_integer_points_of_a_sphere(d, level):

@@ -76,12 +76,12 @@ SETTINGS = {
     "full": {
         "rounds": 7,
         "degree": 12,
-        "samples": (60_000, 85_000, 120_000, 170_000, 240_000, 340_000),
+        "samples": tuple(int(60_000 * 2 ** (k / 4)) for k in range(11)),
         "generators": (16, 24, 32, 48, 64, 96, 128, 192, 256),
         "dimensions": (45, 54, 64, 76, 91, 108, 128),
         "averaging": (16, 32, 64, 128, 256, 512),
         "orders": (4, 8, 16, 32, 64, 128, 256, 512),
-        "predictions": (200, 400, 800, 1600, 3200),
+        "predictions": tuple(int(200 * 2 ** (k / 2)) for k in range(9)),
         "points": 500,
         "torus points": 2000,  # values of 65 MB and more, past every cache
     },
@@ -238,7 +238,7 @@ for n in sizes:
     model, y = SpectralAveraging(Circle(), ROTATION, smoothness=s), np.cos(2 * X[:, 0])
     works.append(lambda model=model, X=X, y=y: model.fit(X, y))
 a = theory.alpha(s, 1)
-sweeps["samples n"] = (sizes, clocked(works), (2 + a) / (1 + a))
+sweeps["samples n"] = (sizes, clocked(works, 3), (2 + a) / (1 + a))
 
 basis = Torus(10, degree=3)
 coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)

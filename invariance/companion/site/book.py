@@ -214,7 +214,7 @@ def clipped(text: str, most: int = 400) -> str:
 
 def state(outcome: Outcome, where: str) -> str:
     """When a run ended, and how long it took."""
-    seconds, code = outcome.volatile["wall_s"], outcome.provenance["code"]
+    seconds, code = outcome.seconds, outcome.provenance["code"]
     spent = f"in {seconds:.0f} s" if seconds < 100 else f"in {seconds / 60:.0f} min"
     finished = str(outcome.volatile.get("finished") or "")[:10]
     return f"{where} {spent}" + (f" on {finished}" if finished else "") + f" by version {code}"

@@ -331,7 +331,7 @@ for axis, (kind, methods) in zip(axes, METHODS.items(), strict=True):
     rivals |= {"by the network": "cnn"} if with_network else {}
     least = (f"{score_of(kind, m, sizes[0]).mean():.0f} % {words}" for words, m in rivals.items())
     title = f"{sizes[0]} {kind} images:\n" + ", ".join(least)
-    axis.set(xlabel="training images", title=title)
+    axis.set(xlabel="training images", xticks=sizes, ylim=(0, 100), title=title)
 for axis in axes:  # once all limits are known
     label_ends(axis, room=0.42)
 axes[0].set_ylabel("accuracy (%)")
@@ -367,6 +367,7 @@ if with_network:
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set(
         xlabel="training images",
+        xticks=sizes,
         ylabel="points above the network",
         title=f"From {sizes[0]} to {sizes[-1]:,} images the lead over the network goes\n"
         + ", ".join(

@@ -16,7 +16,7 @@ from invariance.evaluation.trials import Trial
 
 ROOT = Path(__file__).parents[3]
 NAMES = [n for n in Paths(ROOT).all_notebooks() if n.startswith("compare/")]
-SIZES = dict.fromkeys(("digits", "rotated_digits", "torus", "sphere"), ["10", "30"])
+SIZES = {task: ["10", "30"] for task in ("digits", "rotated_digits", "torus", "sphere")}
 SIZES["molecules"] = ["10", "30", "100"]
 # what is invariant up to rounding
 EXACT = {

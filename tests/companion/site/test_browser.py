@@ -59,18 +59,18 @@ CUT = """() => [...document.querySelectorAll('.bd-article *')].filter(e => {
 }).map(e => e.outerHTML.slice(0, 120))"""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1280, "light"), (640, "dark")])
-def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, site, width, scheme):
-    page, complaints = open_page(
-        browser, viewport={"width": width, "height": 800}, color_scheme=scheme
-    )
+def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, site):
+    page, complaints = open_page(browser)
     for name in PAGES:
         page.goto((site / name).as_uri(), wait_until="load")
-        page.wait_for_timeout(300)
-        across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
-        assert across[0] <= across[1], f"{name} scrolls sideways at {width} pixels"
-        assert page.evaluate(CUT) == [], name
-        assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        for width, scheme in ((375, "dark"), (1280, "light"), (640, "dark")):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)
+            across = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
+            assert across[0] <= across[1], f"{name} scrolls sideways at {width} pixels"
+            assert page.evaluate(CUT) == [], name
+            page.wait_for_function(f"() => document.documentElement.dataset.theme == '{scheme}'")
     assert complaints == []
     page.context.close()
 

@@ -279,9 +279,10 @@ for i, row in enumerate(ROWS):
     axis.text(score.mean, i - 0.18, f"{row}", ha="center", fontsize=8)
 axis.errorbar(best, len(ROWS), 0, 2 * np.hypot(error, spread), marker="D", color=colour("haar"))
 if not QUICK:
-    for name, value in KNOWN.items():
+    for i, (name, value) in enumerate(KNOWN.items()):
         axis.axvline(value, color=colour("published"), linewidth=0.8, linestyle="--")
-        axis.text(value, -0.6, f"{name} ", ha="right", fontsize=7, color=colour("published"))
+        tone = colour("published")
+        axis.text(value, 0.5 * i - 0.6, f"{name} ", ha="right", fontsize=7, color=tone)
     axis.axvline(AIM, color=colour("bound"), linewidth=0.8, linestyle=":")
 axis.set(
     ylim=(len(ROWS) + 0.6, -0.9),
@@ -301,10 +302,10 @@ run.figure(
 )
 run.say(
     "At full size {best:.2f} ± {error:.2f} % of the photographs are told right, in {minutes:.0f} "
-    "minutes of one core; the aim was {aim:.0f} %, which is {distance:+.2f} points away.",
+    "minutes of one core; that is {above:+.2f} points from the aim of {aim:.0f} %.",
     best=best,
     error=np.hypot(error, spread),
     minutes=seconds / 60,
     aim=AIM,
-    distance=AIM - best,
+    above=best - AIM,
 )

@@ -363,12 +363,12 @@ run.figure(
 )
 best = mean_se(accuracy[ROWS[-1]])
 run.say(
-    "Edges of edges under the exact average read {best:.2f} ± {se:.2f} % of the digits; the aim "
-    "was {aim:.1f} %, which is {distance:+.2f} points away.",
+    "Edges of edges under the exact average read {best:.2f} ± {se:.2f} % of the digits: "
+    "{above:+.2f} points from the aim of {aim:.1f} %.",
     best=best.mean,
     se=best.se,
     aim=AIM,
-    distance=AIM - best.mean,
+    above=best.mean - AIM,
 )
 
 # %% [markdown]

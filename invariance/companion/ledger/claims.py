@@ -11,7 +11,11 @@ import yaml
 
 from invariance.companion.errors import LedgerError, hint
 
-__all__ = ["KINDS", "OURS", "OWNERS", "Claim", "Earlier", "Ledger", "load_ledger", "paper_label"]
+__all__ = ["AS_PRINTED", "KINDS", "OURS", "OWNERS", "Claim", "Earlier", "Ledger", "load_ledger"]
+__all__ += ["paper_label"]
+
+#: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
+AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 KINDS = {
     "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
@@ -232,8 +236,7 @@ def load_ledger(path: Path | str) -> Ledger:
         Naming the claim and the field that is wrong.
     """
     try:
-        # BaseLoader keeps every scalar as it is printed: 11.40 has two digits, not one
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=AS_PRINTED)
     except OSError as error:
         raise LedgerError(f"cannot read the ledger {path}: {error.strerror}") from error
     except yaml.YAMLError as error:

@@ -13,7 +13,7 @@ import yaml
 
 from invariance.companion.errors import LedgerError
 from invariance.companion.files import file_digest
-from invariance.companion.ledger.claims import OURS
+from invariance.companion.ledger.claims import AS_PRINTED, OURS
 from invariance.companion.paths import Paths
 
 __all__ = ["departures", "owners_text"]
@@ -70,7 +70,7 @@ def _editions(root: Path) -> list[Path]:
 
 def _entries(text: str) -> list[dict[str, object]]:
     try:
-        claims = yaml.load(text, Loader=yaml.BaseLoader)["claims"]
+        claims = yaml.load(text, Loader=AS_PRINTED)["claims"]
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise LedgerError(f"the ledger notebooks/claims.yml cannot be read: {error}") from error
     return [claim for claim in claims if isinstance(claim, dict)]

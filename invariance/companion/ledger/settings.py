@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,7 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
         If the file is not what `write_settings` writes, or a choice is not the best of its scores.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found = {str(name): Choice(**fields) for name, fields in content["choices"].items()}
+        found = _choices(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
@@ -85,7 +85,13 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
                 f"{path}: {name!r} is {choice.chosen!r}, which is not the best of its scores; "
                 "'invariance choose' writes it again"
             )
-    return found
+    return dict(found)
+
+
+@lru_cache(128)  # each claim of a notebook asks for the same text, and YAML is slow
+def _choices(text: str) -> Mapping[str, Choice]:
+    content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return {str(name): Choice(**fields) for name, fields in content["choices"].items()}
 
 
 def settings_digest(choices: Mapping[str, Choice] | None) -> str:

@@ -1,5 +1,6 @@
 """`build_site`: the book written by Sphinx in a folder of its own, then put in place at once."""
 
+import gc
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -195,6 +197,16 @@ def _configuration(book: Book) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Trees of documents are read and written as wholes: going over all of them finds nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     """Run Sphinx; its warnings, one line each."""
     from sphinx.application import Sphinx
@@ -202,7 +214,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
 
     warning = io.StringIO()
     jobs = min(2, os.cpu_count() or 1) if sys.platform != "win32" else 1
-    with patch_docutils(), docutils_namespace():
+    with patch_docutils(), docutils_namespace(), _without_collector():
         app = Sphinx(
             source, None, out, source.with_name("doctrees"), "html", _configuration(book),
             status=None, warning=warning, freshenv=True, parallel=jobs,

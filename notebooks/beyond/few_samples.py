@@ -287,7 +287,7 @@ for axis, (name, found) in zip(axes[0], results.items(), strict=True):
 axes[0, 0].set_ylabel("test accuracy (%)")
 run.figure(
     fig,
-    "sizes",
+    "answer",
     alt="Accuracy against training images for pixels and scattering coefficients, without and with "
     "deformed copies; both together are highest everywhere.",
     caption="Mean and two standard errors over training samples. Dashes: the aims set beforehand.",

@@ -196,9 +196,9 @@ class Book:
 
 
 def answer(outcomes: Iterable[Outcome]) -> Figure | None:
-    """The figure that answers: the first named like one of the paper's, or else the first."""
+    """The figure named ``answer`` or like one of the paper's (``figure2``), or else the first."""
     figures = [figure for outcome in outcomes for figure in outcome.figures.values()]
-    named = [figure for figure in figures if re.match(r"(figure|table)\d", figure.name)]
+    named = [figure for figure in figures if re.match(r"answer$|(figure|table)\d", figure.name)]
     return next(iter(named or figures), None)
 
 

@@ -115,9 +115,7 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, part):
     """On a phone in the dark, on a desk in the light, and on a desk at 200 %."""
     page, complaints = open_page(browser, device_scale_factor=2)
     wrong = []
-    pages = [
-        p for p in sorted(site.rglob("*.html")) if not {"_modules", "api"} & {*p.parts}
-    ]
+    pages = [p for p in sorted(site.rglob("*.html")) if not {"_modules", "api"} & {*p.parts}]
     assert len(pages) > 70
     for path in pages[part::PARTS]:
         page.goto(path.as_uri(), wait_until="load")

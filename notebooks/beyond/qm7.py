@@ -127,11 +127,14 @@ def environments(n, cutoff, width, neighbours):
 
 
 def gram(n, descriptor, neighbours, gammas):
-    """Set kernels of several widths, each at a mean diagonal of one, added up."""
-    atoms = environments(n, *descriptor, neighbours)
+    """Set kernels of several widths, each at a mean diagonal of one, added up.
+
+    In double precision: rounding in single is larger than the penalties that are chosen.
+    """
+    atoms = environments(n, *descriptor, neighbours).astype(float)
     total = 0.0
     for gamma in gammas:
-        K = SetKernel(Gaussian(gamma), "sum", labelled=True)(atoms).astype(float)
+        K = SetKernel(Gaussian(gamma), "sum", labelled=True)(atoms)
         total = total + K / np.mean(np.diag(K))
     return total / len(gammas)
 
@@ -145,7 +148,7 @@ def fit_and_predict(K, Z, y, train, test, alpha):
     rest = y[train] - linear.predict(counts[train])
     try:
         dual = cho_solve(cho_factor(square, overwrite_a=True, check_finite=False), rest)
-    except LinAlgError:  # single precision's rounding is larger than the penalty
+    except LinAlgError:  # rounding is larger than the penalty: it shall not be chosen
         dual = np.full(len(train), np.nan)
     return linear.predict(counts[test]) + K[np.ix_(test, train)] @ dual
 

@@ -26,7 +26,6 @@ from .uses import uses
 __all__ = ["Book", "answer"]
 
 _HERE = Path(__file__).parent
-_LARGE = 25_000  # bytes of a picture that has to do with fewer colours
 
 
 class Book:
@@ -137,7 +136,7 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
-            few = 32 if most < 500 else 64 if len(content) > _LARGE else 128
+            few = 16 if most < 500 else 48
             (self.pictures / name).write_bytes(light_png(content, most=most, colours=few))
         return f"/{self.pictures.name}/{name}"
 

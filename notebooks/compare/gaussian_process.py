@@ -46,7 +46,7 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 
 # %%
 FULL = not run.quick
-N, TEST = (150, 1000) if FULL else (40, 200)
+N, TEST = (150, 1000) if FULL else (30, 100)
 D, NOISE = 6, 0.1
 DRAWS = 10 if FULL else 2
 STARTS = (-2, -1, 0, 1, 2) if FULL else (-2, 2)  # decades from the best on the grid

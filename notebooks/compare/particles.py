@@ -52,7 +52,7 @@ run = Run("compare/particles", profile=profile, seed=seed)
 # %%
 FULL = not run.quick
 PARTICLES = (2, 3, 4, 5, 6) if FULL else (2, 3)
-SIZE, DRAWS, TEST, NOISE = (200, 10, 300, 0.1) if FULL else (50, 3, 100, 0.1)
+SIZE, DRAWS, TEST, NOISE = (200, 10, 300, 0.1) if FULL else (40, 2, 60, 0.1)
 SAMPLED = (10, 40) if FULL else (30,)  # elements that kernels are averaged over
 GAMMAS = (0.1, 0.3, 1.0) if FULL else (0.3, 1.0)
 # The highest eigenvalue kept, by what it costs: about a second of work at most.

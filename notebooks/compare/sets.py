@@ -67,6 +67,10 @@ run = Run("compare/sets", profile=profile, seed=seed)
 FULL = not run.quick
 SIZES = (100, 200) if FULL else (20, 40)
 DRAWS, TEST = (10, 500) if FULL else (2, 50)
+SVR_GRID = {
+    "svr__C": [1, 10, 100, 1000] if FULL else [10, 1000],
+    "svr__gamma": [1e-4, 1e-3, 1e-2, 1e-1] if FULL else [1e-3, 1e-2],
+}
 
 # %% [markdown]
 # ## The task
@@ -105,8 +109,7 @@ def draw(n, rng):
 
 # %%
 def by_svr(features, y):
-    grid = {"svr__C": [1, 10, 100, 1000], "svr__gamma": [1e-4, 1e-3, 1e-2, 1e-1]}
-    return GridSearchCV(make_pipeline(StandardScaler(), SVR()), grid, cv=5).fit(features, y)
+    return GridSearchCV(make_pipeline(StandardScaler(), SVR()), SVR_GRID, cv=5).fit(features, y)
 
 
 def sorted_distances(sets):

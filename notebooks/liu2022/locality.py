@@ -102,7 +102,7 @@ run.claim(
 # package's own count of window values per pair, is drawn above them.
 
 # %%
-DEEPEST, ROUNDS = {"quick": (5, 3), "full": (8, 9)}[profile]
+DEEPEST, ROUNDS = {"quick": (4, 2), "full": (8, 9)}[profile]
 depths = np.arange(1, DEEPEST + 1)
 length = 64
 

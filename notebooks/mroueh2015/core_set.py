@@ -50,7 +50,7 @@ run = Run("mroueh2015/core_set", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "dimensions": (4, 8),
-        "sizes": (20, 50, 100),
+        "sizes": (20, 50),
         "repetitions": 3,
         "test points": 200,
     },

@@ -44,10 +44,10 @@ run = Run("mroueh2015/cost", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "digits": load_digits_images,
-        "base": {"images": 100, "templates": 10, "transformations": 60},
-        "images": [50, 100, 200],
+        "base": {"images": 80, "templates": 10, "transformations": 40},
+        "images": [40, 80, 160],
         "templates": [3, 10, 30],
-        "transformations": [20, 60, 200],
+        "transformations": [20, 40, 80],
         "templates and images": [(10, 100), (10, 300), (20, 100)],
         "largest": (20, 500),
     },

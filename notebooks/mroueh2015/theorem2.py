@@ -74,7 +74,7 @@ SETTINGS = {
         "scales": (4, 8, 16),
         "joint": 4,
         "trials": 5,
-        "timed": (50, 100, 200),
+        "timed": (30, 60, 120),
         "rounds": 2,
     },
     "full": {

@@ -52,7 +52,7 @@ SETTINGS = {
         "element counts": [1, 15, 120],
         "element repetitions": 2,
         "per class": 100,
-        "n test": 1000,
+        "n test": 400,
         "template counts": [1, 5, 25],
         "bin counts": [1, 5, 25],
         "grid repetitions": 2,

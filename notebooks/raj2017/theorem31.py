@@ -44,7 +44,7 @@ run = Run("raj2017/theorem31", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "angles": 8,
-        "repetitions": 10,
+        "repetitions": 6,
         "templates": [16, 64, 256],
         "elements": [8, 16, 32, 64],
         "eps": [0.5],

@@ -64,7 +64,7 @@ SETTINGS = {
     "quick": {
         "rounds": 2,
         "degree": 6,
-        "samples": (8_000, 20_000, 40_000),
+        "samples": (6_000, 12_000, 24_000),
         "generators": (8, 16, 32),
         "dimensions": (12, 18, 26),
         "averaging": (8, 16, 32),

@@ -84,7 +84,7 @@ SETTINGS = {
         "dimensions": range(4, 9, 2),
         "null space": 6,
         "closed form": 6,
-        "qp": 10,
+        "qp": 6,
         "reynolds": 6,
         "points": 60,
         "sphere 29": 2,

@@ -62,7 +62,7 @@ run = Run("soleymani2025/weyl", profile=profile, seed=seed)
 SETTINGS = {
     "quick": {
         "shrink": 10.0,
-        "levels": 2,
+        "levels": 1,
         "degree": 8,
     },
     "full": {

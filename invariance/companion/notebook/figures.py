@@ -152,6 +152,10 @@ def light_png(png: bytes, *, most: int = 2000, colours: int = 128) -> bytes:
             return png  # it is one already
         flat = picture.convert("RGB")
         flat.thumbnail((most, 4 * most))
-        flat.quantize(colours, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
+        few = flat.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        palette = np.reshape(few.getpalette(), (-1, 3))
+        palette[palette.min(axis=1) > 247] = 255  # what lies around the marks stays white
+        few.putpalette(palette.ravel().tolist())
+        few.save(stream, "PNG", optimize=True)
     light = stream.getvalue()
     return light if resized or len(light) < len(png) * 2 / 3 else png

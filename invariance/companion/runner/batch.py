@@ -75,7 +75,7 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     Seconds are those of a run and of the earlier ones that filled its cache: of the processor
     where they are fewer than by the clock, for others may have run beside it. A record from before
     that was noted says too little, hence the largest counts. A notebook never run comes first: it
-    may be the longest.
+    may be the longest. Of several such the longest text does.
     """
     folders = [paths.output(notebook, profile)]
     if profile == "full":
@@ -315,7 +315,8 @@ def run_notebooks(
             repair_folder(job.final)
         if resume:
             waiting = batch.keep(waiting, profile, ledger)
-        batch.run(sorted(waiting, key=lambda job: -job.expected_s))
+        # a text's length says little of its time, and more than nothing
+        batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
     return Summary(batch.outcomes, interrupted=stop.requested)
 
 

@@ -107,7 +107,7 @@ def curves(
     names : mapping
         Words at the end of each method's curve; keys are names in
         `invariance.companion.notebook.style`. The first one is what the others are compared with:
-        it is drawn, and so are the five that are best with the most samples.
+        it is drawn, and so are those that the titles name and the best others, up to six.
     score, discrepancy : str
         Labels of the first two vertical axes.
     log : bool
@@ -119,7 +119,7 @@ def curves(
     table = table.assign(seconds=table["fit_s"] + table["predict_s"])
     sizes = sorted(table["n"].unique())
     last = table[table["n"] == sizes[-1]].set_index("method")
-    shown = _shown(last, names, higher_is_better=not log)
+    shown = _shown(last, names, answer.iloc[-1], log)
     dashed = _second_of_a_colour(shown)
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), width_ratios=[1.25, 1, 1])
     panels = {
@@ -153,29 +153,37 @@ def curves(
     return figure
 
 
-#: Curves that a panel can hold.
-_MOST = 6
+#: Curves that a panel can hold, and methods that a title counts instead of naming them.
+_MOST, _MANY = 6, 3
 
 
-def _shown(last: pd.DataFrame, names: Mapping[str, str], higher_is_better: bool) -> list[str]:
-    """The first method, and of the others those that are best in the end, in the order of names."""
+def _shown(last: pd.DataFrame, names: Mapping[str, str], answer: pd.Series, log: bool) -> list[str]:
+    """The first method, those that the titles name, and the best others, in the order of names."""
     first, *others = names
-    ranked = last["score"].reindex(others).dropna().sort_values(ascending=not higher_is_better)
-    kept = {first, *ranked.index[: _MOST - 1]}
+    ranked = last["score"].reindex(others).dropna().sort_values(ascending=log)
+    least = _least_changed(last, names, log)
+    named = [first, answer.best, answer.quickest, *(least if len(least) < _MANY else [])]
+    kept = list(dict.fromkeys([*named, *ranked.index]))[:_MOST]
     return [method for method in names if method in kept]
+
+
+def _least_changed(last: pd.DataFrame, names: Mapping[str, str], log: bool) -> list[str]:
+    """Methods that are invariant to rounding, or else the one whose predictions change least."""
+    exact = [m for m in names if m in last.index and last["discrepancy"][m] < _ROUNDING]
+    return exact if log and exact else [last["discrepancy"].idxmin()]
 
 
 def _findings(
     last: pd.DataFrame, answer: pd.Series, names: Mapping[str, str], n: int, log: bool
 ) -> tuple[str, str, str]:
     """What the panels show with the most samples: who is best, invariant, and to be taken."""
-    exact = [names[m] for m in names if m in last.index and last["discrepancy"][m] < _ROUNDING]
-    if log and exact:
-        many = f"{len(exact)} of {len(last)} methods are invariant to rounding"
-        invariant = f"Invariant to rounding: {', '.join(exact)}" if len(exact) < 3 else many
+    least = [names[m] for m in _least_changed(last, names, log)]
+    if last["discrepancy"].min() >= _ROUNDING or not log:
+        invariant = f"Least changed at {n:,}: {least[0]}"
+    elif len(least) < _MANY:
+        invariant = f"Invariant to rounding: {', '.join(least)}"
     else:
-        least = last["discrepancy"].idxmin()
-        invariant = f"Least changed at {n:,}: {names[least]}"
+        invariant = f"{len(least)} of {len(last)} methods are invariant to rounding"
     best, quickest = names[answer.best], names[answer.quickest]
     both = best == quickest
     return (
@@ -246,7 +254,7 @@ def show(
     values = table.set_index(["method", "n"])["score"]
     seen = "; ".join(
         f"{names[m]} {values[m, sizes[0]]:.3g}, {values[m, sizes[-1]]:.3g}"
-        for m in _shown(last, names, higher_is_better)
+        for m in _shown(last, names, answer.iloc[-1], log)
     )
     rest = (
         f" The other {len(names) - drawn} methods are in the table." if len(names) > drawn else ""

@@ -105,6 +105,23 @@ def test_curves_of_many_methods_are_the_first_and_the_five_best():
         assert {text.get_text() for text in figure.axes[0].texts} == set(kept)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_what_a_title_names_is_drawn_however_bad_it_is(log):
+    methods = ["raw", "cdf", "haar", "ti", "ri", "l", "krr", "rff"]
+    worst, much = "l", 9.0 if log else -9.0
+    trials = {
+        (m, 10): drawn([1.0, 2.0], discrepancy=0.1)
+        if m != worst
+        else drawn([much, much + 1], discrepancy=1e-15)
+        for m in methods
+    }
+    answer = answers(trials, higher_is_better=not log)
+    names = dict(zip(methods, methods, strict=True))
+    figure = curves(scores(trials), answer, names, "s", "d", log=log)
+    assert figure.axes[1].get_title().endswith(f": {worst}")
+    assert worst in {text.get_text() for text in figure.axes[0].texts}
+
+
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}

@@ -133,10 +133,12 @@ def curves(
             values = rows[column].to_numpy()
             if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
+            bars = 2 * rows["se"].to_numpy()
+            below = np.minimum(bars, 0.9 * values) if log else bars  # no bar down to zero
             axis.errorbar(
                 rows["n"],
                 values,
-                2 * rows["se"].to_numpy() if column == "score" else None,
+                [below, bars] if column == "score" else None,
                 label=fill(names[method], 22),
                 linestyle="--" if method in dashed else "-",
                 **look(method)._asdict(),

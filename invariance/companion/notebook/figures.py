@@ -153,7 +153,7 @@ def light_png(png: bytes, *, most: int = 2000, colours: int = 128) -> bytes:
         flat = picture.convert("RGB")
         flat.thumbnail((most, 4 * most))
         few = flat.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        palette = np.reshape(few.getpalette(), (-1, 3))
+        palette = np.array(few.getpalette() or [], int).reshape(-1, 3)
         palette[palette.min(axis=1) > 247] = 255  # what lies around the marks stays white
         few.putpalette(palette.ravel().tolist())
         few.save(stream, "PNG", optimize=True)

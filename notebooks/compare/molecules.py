@@ -63,7 +63,7 @@ run = Run("compare/molecules", profile=profile, seed=seed)
 
 # %%
 FULL = not run.quick
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
+SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
 DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 50, 50)
 NUMBERINGS = 10 if FULL else 5
 SCALE = 4.0 if FULL else 1.0  # of bandwidths

@@ -14,14 +14,14 @@ from markupsafe import Markup
 
 from ..ledger.scoreboard import GALLERY
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS
-from ..notebook.figures import light_png
+from ..notebook.figures import light_picture
 from . import widgets
 from .cells import RECORDED, Output, page_of
 from .findings import found
 from .material import Figure, Material, Notebook, Outcome, Paper, Row
 from .nodes import anchor, drawing, framed, link, literal, paragraph, prose, python_link, table
 from .plots import dot_plot
-from .uses import uses
+from .uses import LABORATORY, uses
 
 __all__ = ["Book", "answer"]
 
@@ -50,7 +50,7 @@ class Book:
             self.page, self.to, self.claim, self.function, self.web, self.thumbnail, self.image,
             self.code, self.prose, self.verdict, self.literal, self.table, self.drawing,
             self.widget, self.recorded, self.gallery, self.members, self.toctree,
-            self.heading, answer, circumstances, clipped, counts, dot_plot, uses,
+            self.heading, answer, circumstances, clipped, counts, dot_plot, mathematics,
         )  # fmt: skip
         self._jinja.filters |= {function.__name__: function for function in ours}
         self._jinja.filters["anchor"] = lambda name, what: Markup(anchor(what, name))
@@ -133,11 +133,12 @@ class Book:
     def _kept(self, png: Path | bytes, most: int) -> str:
         """Address of a picture for docutils; equal pictures are kept once."""
         content = png if isinstance(png, bytes) else png.read_bytes()
-        name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.png"
+        name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
         if not (self.pictures / name).exists():
             self.pictures.mkdir(parents=True, exist_ok=True)
             few = 16 if most < 500 else 48
-            (self.pictures / name).write_bytes(light_png(content, most=most, colours=few))
+            light = light_picture(content, most=most, colours=few, kind="WEBP")
+            (self.pictures / name).write_bytes(light)
         return f"/{self.pictures.name}/{name}"
 
     def literal(self, text: str) -> Markup:
@@ -205,6 +206,11 @@ def counts(rows: Iterable[Row]) -> str:
     """``"3 matched, 1 short"``."""
     found = Counter(row.verdict for row in rows)
     return ", ".join(f"{number} {verdict}" for verdict, number in found.items())
+
+
+def mathematics(notebook: Notebook) -> list[str]:
+    """What a notebook uses of the library; what records and draws is left out."""
+    return [name for name in uses(notebook.source) if not name.startswith(LABORATORY)]
 
 
 def clipped(text: str, most: int = 400) -> str:

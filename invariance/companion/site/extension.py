@@ -80,6 +80,12 @@ def _disarm(app: Sphinx, doctree: nodes.document) -> None:
             name.replace_self(python_link(page, reference.homes()[target]))
 
 
+def _pictures(app: Sphinx) -> None:
+    """Sphinx knows WebP, but not yet that pages may hold it."""
+    known = app.builder.supported_image_types
+    type(app.builder).supported_image_types = [*known, "image/webp"]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("invariance_book", None, "", types=[Book])
     app.add_node(framed, html=(framed.visit, framed.depart))
@@ -87,6 +93,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("shown", _Shown)
     for name in ("div", "section", "fold"):
         app.add_directive(name, _Around)
+    app.connect("builder-inited", _pictures)
     app.connect("doctree-read", _disarm)
     reference.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

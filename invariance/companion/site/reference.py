@@ -13,7 +13,7 @@ from sphinx.search.en import SearchEnglish
 
 from .book import Book
 from .nodes import python_link
-from .uses import public, uses
+from .uses import LABORATORY, public, uses
 
 __all__ = ["homes", "pages", "setup"]
 
@@ -45,7 +45,8 @@ def pages(book: Book) -> dict[str, str]:
 def _entry(book: Book, full: str) -> dict[str, Any]:
     """An object of the reference, the notebooks that use it, and their claims."""
     notebooks = [n.name for n in book.material.notebooks.values() if full in uses(n.source)]
-    claims = [row for row in book.material.rows if row.notebook in notebooks]
+    counts = not full.startswith(LABORATORY)
+    claims = [row for row in book.material.rows if counts and row.notebook in notebooks]
     return {"name": full.rpartition(".")[2], "notebooks": notebooks, "claims": claims}
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 
-__all__ = ["MODULES", "public", "tree", "uses"]
+__all__ = ["LABORATORY", "MODULES", "public", "tree", "uses"]
 
 #: What the reference documents, from the ground up.
 MODULES = (
@@ -25,6 +25,8 @@ MODULES = (
     "invariance.parallel",
     "invariance.companion",
 )
+#: What records and draws; no claim rests on it.
+LABORATORY = MODULES[-1]
 
 
 @cache

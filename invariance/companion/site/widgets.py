@@ -186,7 +186,7 @@ def local(n: int = 36) -> Widget:
     from ...groups import CyclicShifts
     from ...kernels import Gaussian
 
-    points = np.exp(4 * np.cos(2 * np.pi * (np.arange(n) - n // 2) / n))[None] / np.e**4
+    points = np.exp(4 * np.cos(2 * np.pi * (np.arange(n) - n // 2) / n) - 4)[None]
     group = CyclicShifts(n)
     orbit = group.act(group.elements(), points)[:, 0]
     gram = Gaussian(gamma=1.5)(orbit, orbit)

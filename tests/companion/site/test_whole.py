@@ -11,9 +11,10 @@ import pytest
 
 from invariance.companion.paths import Paths
 from invariance.companion.site import build_site
+from invariance.companion.site.book import mathematics
 from invariance.companion.site.material import collect
 from invariance.companion.site.nodes import anchor
-from invariance.companion.site.uses import public, uses
+from invariance.companion.site.uses import public
 
 from .conftest import ROOT, Page, dead_links, target
 from .test_browser import CUT, open_page, search
@@ -69,7 +70,7 @@ def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, 
             assert (evidence, at) in leads and at in pages[evidence].ids
             back = {target(evidence, a) for a in pages[evidence].links}
             assert (home, at) in back, f"{row.claim.id}: no way back from its run"
-            for name in uses(material.notebooks[row.notebook].source):
+            for name in mathematics(material.notebooks[row.notebook]):
                 entry, place = next(lead for lead in leads if lead[1] == name)
                 assert place in pages[entry].ids
                 returns = {target(entry, a) for a in pages[entry].links}

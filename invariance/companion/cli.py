@@ -1,5 +1,6 @@
 """The command ``invariance``: list, choose, run, report, site, pages, data, scoreboard, check."""
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -247,7 +248,9 @@ def site(out: Path | None) -> None:
 def _build_site(out: Path | None, profile: str | None) -> None:
     from invariance.companion.site import build_site
 
+    gc.disable()  # the process ends with the site: nothing is worth going through
     index, problems = build_site(Paths.find(), out, profile=profile)
+    gc.freeze()
     for problem in problems:
         click.secho(f"- {problem}", fg="red", err=True)
     click.echo(f"Open {index}")

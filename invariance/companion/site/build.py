@@ -200,11 +200,13 @@ def _configuration(book: Book) -> dict[str, Any]:
 @contextmanager
 def _without_collector() -> Iterator[None]:
     """Trees of documents are read and written as wholes: going over all of them finds nothing."""
+    collected = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if collected:
+            gc.enable()
 
 
 def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
@@ -213,7 +215,8 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     warning = io.StringIO()
-    jobs = min(2, os.cpu_count() or 1) if sys.platform != "win32" else 1
+    # twice the cores: one process reads or hands out, and none waits long for the last to end
+    jobs = 2 * (os.cpu_count() or 1) if sys.platform != "win32" else 1
     with patch_docutils(), docutils_namespace(), _without_collector():
         app = Sphinx(
             source, None, out, source.with_name("doctrees"), "html", _configuration(book),

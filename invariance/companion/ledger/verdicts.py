@@ -258,7 +258,7 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     # in the order of the chains, whatever the order of the keys in results.json
     named = [name for pair in recorded["pairs"] for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
-    ours = ", ".join(f"{n} {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
+    ours = "; ".join(f"{n}: {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
     return Verdict(combined(verdicts), "; ".join(reasons), ours)
 
 

@@ -214,7 +214,9 @@ def mathematics(notebook: Notebook) -> list[str]:
 
 
 def clipped(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else text[:most].rsplit(",", 1)[0] + ", ..."
+    """Its first things, as far as there is room."""
+    between = ";" if ";" in text[:most] else ","
+    return text if len(text) <= most else text[:most].rsplit(between, 1)[0] + f"{between} ..."
 
 
 def state(outcome: Outcome, where: str) -> str:

@@ -18,6 +18,8 @@ _LONG_DISPLAY = 5  # the same where the code only draws and records
 _DISPLAYS = re.compile(r"\b(run\.(figure|table|claim|say)|tell)\(")
 _PLUMBING = re.compile(r"\s*(#|import |from |\)|$|[\w, ]+,?$)")
 _LONG_OUTPUT = 4000  # characters
+# a warning: where it was raised, on whose machine, and the line there are nobody's concern
+_WARNING = re.compile(r"^\S+:\d+: (\w*Warning: .*)\n(?:  .*\n?)?", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 #: Kinds of recorded results, and where an outcome keeps them.
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
@@ -149,8 +151,11 @@ def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | Non
     match output.get("output_type"):
         case "stream":
             text = _joined(output.get("text"))
-            if output.get("name") == "stderr" and "\r" in text:
-                return None  # a progress bar
+            if output.get("name") == "stderr":
+                if "\r" in text or not text.strip():
+                    return None  # a progress bar
+                said = _WARNING.sub(r"\1\n", text).splitlines()
+                return Output("text", _short("\n".join(dict.fromkeys(said))))
             lines = text.split("\n")
             return Output("text", _short("\n".join(line.rsplit("\r", 1)[-1] for line in lines)))
         case "error":

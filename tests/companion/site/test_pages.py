@@ -320,3 +320,20 @@ def test_progress_bars_are_not_shown():
     warning = {"output_type": "stream", "name": "stderr", "text": ["UserWarning: few points\n"]}
     assert cells._output(bar, set()) is None
     assert "few points" in cells._output(warning, set()).value
+
+
+def test_warnings_are_shown_once_and_without_the_place_on_a_machine():
+    raised = "".join(
+        f"/home/someone/lib/python/some.py:{line}: UserWarning: few points\n  kernel(X)\n"
+        for line in (3, 30)
+    )
+    other = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
+    output = {"output_type": "stream", "name": "stderr", "text": [raised, other]}
+    shown = cells._output(output, set()).value
+    assert shown.splitlines() == [
+        "UserWarning: few points",
+        "IndefiniteWarning: 2 of 9 eigenvalues",
+        "are negative",
+    ]
+    output["text"] = "\n"
+    assert cells._output(output, set()) is None

@@ -248,9 +248,12 @@ def site(out: Path | None) -> None:
 def _build_site(out: Path | None, profile: str | None) -> None:
     from invariance.companion.site import build_site
 
-    gc.disable()  # the process ends with the site: nothing is worth going through
-    index, problems = build_site(Paths.find(), out, profile=profile)
-    gc.freeze()
+    gc.disable()  # the process ends with the site: nothing of it is worth going through
+    try:
+        index, problems = build_site(Paths.find(), out, profile=profile)
+    finally:
+        gc.freeze()
+        gc.enable()
     for problem in problems:
         click.secho(f"- {problem}", fg="red", err=True)
     click.echo(f"Open {index}")

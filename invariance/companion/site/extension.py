@@ -82,8 +82,8 @@ def _disarm(app: Sphinx, doctree: nodes.document) -> None:
 
 def _pictures(app: Sphinx) -> None:
     """Sphinx knows WebP, but not yet that pages may hold it."""
-    known = app.builder.supported_image_types
-    type(app.builder).supported_image_types = [*known, "image/webp"]
+    builder = type(app.builder)
+    builder.supported_image_types = sorted({*builder.supported_image_types, "image/webp"})
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -106,8 +106,6 @@ class Shifts(Way):
 
     def row_step(self, width: int) -> int:
         correlation = self.correlation
-        per_row = 3 * self.problem.dtype.itemsize * self.problem.n_channels
-        per_row *= correlation.height * correlation.width
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         if self.problem.target is not None:
             return max(1, int(self._tile_pairs() // min(64, width * self._n_before())))
@@ -118,7 +116,8 @@ class Shifts(Way):
                 most > 8 and most * self._n_before() * self.problem.dtype.itemsize * numbers > tile
             ):
                 most //= 2
-        return int(np.clip(budget // per_row, 8, most))
+        rows = int(np.clip(budget // correlation.first_bytes(), 8, most))
+        return rows - rows % 16 if rows > 16 else rows  # products like whole vectors
 
     def _tile_pairs(self) -> float:
         """How many pairs another library computes at once: all shifts of them, a few times over."""
@@ -132,6 +131,9 @@ class Shifts(Way):
         if not self.margin.any():
             return planes
         return np.pad(planes, ((0, 0), (0, 0), (0, self.margin[0]), (0, self.margin[1])))
+
+    def padded_first(self, points: Array) -> Array:
+        return self.pad(self.problem.first(points))
 
     def padded_second(self, points: Array) -> Array:
         images = self.problem.images(points)
@@ -199,7 +201,7 @@ class Shifts(Way):
         outputs: list[Any] = [None] * reduction.n_outputs
         for transpose, weight in self.transposes():
             own = X if transpose is None else X @ transpose
-            first = self.pad(self.problem.first(own))
+            first = _Lifted(self, own)
             if xp is not np:
                 parts = self._parts_arrays(first, prepared, terms, self.lowest(own, prepared[-1]))
             elif reduction.extreme:
@@ -219,7 +221,7 @@ class Shifts(Way):
         return outputs
 
     def _extremes(
-        self, first: Array, prepared: Any, row_terms: Array | None, minimum: bool
+        self, first: _Lifted, prepared: Any, row_terms: Array | None, minimum: bool
     ) -> list[Any]:
         spectra, terms, of_shifts, *_ = prepared
         parts = self.correlation.extremes(first, spectra, of_shifts, minimum)
@@ -244,7 +246,7 @@ class Shifts(Way):
         a, _, b, n = values.shape
         return self.problem.xp.reshape(values, (a, -1, self._n_before() * b, n))
 
-    def _reduced(self, first: Array, prepared: Any, row_terms: Array | None) -> list[Any]:
+    def _reduced(self, first: _Lifted, prepared: Any, row_terms: Array | None) -> list[Any]:
         spectra, _, of_shifts, weights, _ = prepared
         reduction, r = self.problem.reduction, self._n_before()
         m, n = spectra[0].shape[1], len(first)
@@ -261,7 +263,7 @@ class Shifts(Way):
         return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]
 
     def _parts_arrays(
-        self, first: Array, prepared: Any, row_terms: Array | None, minimum: bool
+        self, first: _Lifted, prepared: Any, row_terms: Array | None, minimum: bool
     ) -> list[Any]:
         """`_extremes` or `_reduced` in another library."""
         (second, matrices), _, of_shifts, weights, _ = prepared
@@ -305,3 +307,16 @@ class Shifts(Way):
         products = stages["products"] * (1 + 8 / depth)
         values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
         return pairs * (products + 2 * (stages["rows"] + stages["columns"]) + values)
+
+
+class _Lifted:
+    """First points as images that are lifted where they are read: channels may be many."""
+
+    def __init__(self, way: Shifts, points: Array):
+        self._way, self._points = way, points
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __getitem__(self, some: slice) -> Array:
+        return self._way.padded_first(self._points[some])

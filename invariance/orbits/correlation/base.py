@@ -45,7 +45,7 @@ class ShiftCorrelation(ABC):
 
     #: Bytes of the arrays that one inverse transform reads and writes: a core's own cache. What it
     #: reads takes part in a few operations only, so that it must not come from further away.
-    cache_bytes = 2**20
+    cache_bytes = 3 * 2**19
 
     #: How many first images at once make the matrix products efficient.
     n_first = 128
@@ -177,8 +177,12 @@ class ShiftCorrelation(ABC):
         """
 
     @abstractmethod
+    def first_bytes(self) -> int:
+        """Bytes that one of the first images takes at work."""
+
+    @abstractmethod
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
+        self, first: Any, second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         """Some of the second images, and the tile whose `transform` gives E and O of them.
 
@@ -221,7 +225,7 @@ class ShiftCorrelation(ABC):
 
     def extremes(
         self,
-        first: NDArray[Any],
+        first: Any,
         second: list[NDArray[Any]],
         offsets: NDArray[Any] | None = None,
         minimum: bool = False,
@@ -231,6 +235,7 @@ class ShiftCorrelation(ABC):
         Parameters
         ----------
         first : ndarray of shape (n, n_channels, height, width)
+            Or what gives parts of such an array by slices.
         second : list of ndarray
             From `spectra`, of m images.
         offsets : ndarray of shape (2, columns, rows, m) or None
@@ -276,7 +281,7 @@ class ShiftCorrelation(ABC):
 
     def values(
         self,
-        first: NDArray[Any],
+        first: Any,
         second: list[NDArray[Any]],
         offsets: NDArray[Any] | None = None,
         pairs: NDArray[Any] | None = None,
@@ -331,7 +336,7 @@ class ShiftCorrelation(ABC):
         """What `spectra` gave, in the library of an array."""
 
     @abstractmethod
-    def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
+    def first_arrays(self, first: Any, like_this: Any) -> Any:
         """Transforms of first images, computed here, in the library of an array."""
 
     @abstractmethod
@@ -395,7 +400,7 @@ class ShiftCorrelation(ABC):
                 values = xp.permute_dims(values, (0, 2, 1, 3))
             yield some, values
 
-    def every(self, first: NDArray[Any], second: list[NDArray[Any]]) -> NDArray[Any]:
+    def every(self, first: Any, second: list[NDArray[Any]]) -> NDArray[Any]:
         """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
         shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
         out = np.empty(shape, self.dtype)

@@ -50,11 +50,14 @@ class RowCorrelation(ShiftCorrelation):
             kept[k, ..., 0, :], kept[k, ..., 1, :] = plane.real, plane.imag
         return out
 
+    def first_bytes(self) -> int:
+        return 3 * int(self.dtype.itemsize) * self._n_planes * self.height * self.width
+
     def _tiles(
-        self, first: NDArray[Any], second: list[NDArray[Any]], together: int = 1
+        self, first: Any, second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         n, m, rows = len(first), second[0].shape[1], len(self.rows)
-        images = self._phases(first)
+        images = self._phases(first[:])
         # The first images meet nothing where all are blank: only products with the other rows.
         seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
         top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
@@ -92,8 +95,8 @@ class RowCorrelation(ShiftCorrelation):
     def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return like(spectra[0], like_this)
 
-    def first_arrays(self, first: NDArray[Any], like_this: Any) -> Any:
-        return like(self._own(self._phases(first)), like_this)
+    def first_arrays(self, first: Any, like_this: Any) -> Any:
+        return like(self._own(self._phases(first[:])), like_this)
 
     def _n_second(self, second: Any) -> int:
         return int(second.shape[1])

@@ -108,7 +108,7 @@ class Shifts(Way):
         correlation = self.correlation
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         if self.problem.target is not None:
-            return max(1, int(self._tile_pairs() // min(64, width * self._n_before())))
+            return _whole(int(self._tile_pairs() // min(64, width * self._n_before())))
         most, tile = correlation.n_first, 2 * correlation.cache_bytes
         if not self.problem.reduction.extreme:  # all of `before` go into one tile
             numbers = 2 * len(correlation.rows) * len(correlation.frequencies)
@@ -116,8 +116,7 @@ class Shifts(Way):
                 most > 8 and most * self._n_before() * self.problem.dtype.itemsize * numbers > tile
             ):
                 most //= 2
-        rows = int(np.clip(budget // correlation.first_bytes(), 8, most))
-        return rows - rows % 16 if rows > 16 else rows  # products like whole vectors
+        return _whole(int(np.clip(budget // correlation.first_bytes(), 8, most)))
 
     def _tile_pairs(self) -> float:
         """How many pairs another library computes at once: all shifts of them, a few times over."""
@@ -307,6 +306,11 @@ class Shifts(Way):
         products = stages["products"] * (1 + 8 / depth)
         values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
         return pairs * (products + 2 * (stages["rows"] + stages["columns"]) + values)
+
+
+def _whole(size: int) -> int:
+    """A little less: products are quickest at multiples of 16."""
+    return size - size % 16 if size > 16 else max(1, size)
 
 
 class _Lifted:

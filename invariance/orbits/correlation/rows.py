@@ -57,17 +57,12 @@ class RowCorrelation(ShiftCorrelation):
         self, first: Any, second: list[NDArray[Any]], together: int = 1
     ) -> Iterator[tuple[slice, Tile]]:
         n, m, rows = len(first), second[0].shape[1], len(self.rows)
-        images = self._phases(first[:])
-        # The first images meet nothing where all are blank: only products with the other rows.
-        seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
-        top, bottom = (seen[0], seen[-1] + 1) if len(seen) else (0, 1)
-        own = self._own(images[:, :, top:bottom])
+        own, shown = self._own(first)
         space, n_even, n_real = Workspace(self.dtype), len(self.frequencies), self.n_real
         step = self._multiple(
             self.cache_bytes // (self._bytes_a_pair(len(own)) * max(n, 1)), together
         )
-        size = 2 * self._n_planes
-        kept = second[0][..., top * size : bottom * size]
+        kept = second[0][..., shown]
         kept = kept.reshape(n_even, m * rows, kept.shape[3])  # a view: only the last axis was cut
         for start in range(0, m, step):
             stop = min(start + step, m)
@@ -80,8 +75,15 @@ class RowCorrelation(ShiftCorrelation):
             np.matmul(kept[n_real:, some], own[n_even:], out=products[n_even:])
             yield slice(start, stop), tile
 
-    def _own(self, images: NDArray[Any]) -> NDArray[Any]:
-        """Transforms of first images (n, planes, height, width), shape (products, depth, n)."""
+    def _own(self, first: Any) -> tuple[NDArray[Any], slice]:
+        """Transforms of first images, shape (products, depth, n), and what depth of second ones.
+
+        The first images meet nothing where all are blank: only products with the other rows.
+        """
+        images = self._phases(first[:])
+        seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
+        top, bottom = (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 1)
+        size, images = 2 * self._n_planes, images[:, :, top:bottom]
         spectrum = fft.rfft(images, axis=3).transpose(3, 2, 1, 0)[self.frequencies]
         others = spectrum[self.n_real :]
         # In C order, which the products read fastest.
@@ -90,21 +92,24 @@ class RowCorrelation(ShiftCorrelation):
         )
         np.concatenate([spectrum.real, others.imag], out=own[:, :, 0])
         np.concatenate([spectrum.imag, -others.real], out=own[:, :, 1])
-        return own.reshape(len(own), prod(own.shape[1:4]), len(images))
+        depth = slice(top * size, bottom * size)
+        return own.reshape(len(own), prod(own.shape[1:4]), len(images)), depth
 
     def second_arrays(self, spectra: list[NDArray[Any]], like_this: Any) -> Any:
         return like(spectra[0], like_this)
 
     def first_arrays(self, first: Any, like_this: Any) -> Any:
-        return like(self._own(self._phases(first[:])), like_this)
+        own, shown = self._own(first)
+        return like(own, like_this), shown
 
     def _n_second(self, second: Any) -> int:
         return int(second.shape[1])
 
     def _even_odd(self, xp: Any, first: Any, second: Any, some: slice, matrices: list[Any]) -> Any:
-        kept, n_even = second[:, some, :, :], len(self.frequencies)
-        m, rows, n = kept.shape[1], len(self.rows), first.shape[2]
-        kept = xp.reshape(kept, (n_even, m * rows, self.depth))
+        (first, shown), n_even, rows = first, len(self.frequencies), len(self.rows)
+        kept, n = second[:, some, :, shown], first.shape[2]
+        m = kept.shape[1]
+        kept = xp.reshape(kept, (n_even, m * rows, kept.shape[3]))
         pairs = (kept, first[:n_even, ...]), (kept[self.n_real :, ...], first[n_even:, ...])
         return [
             xp.reshape(

@@ -24,7 +24,7 @@ _ROWS, _COLUMNS = 512, 1024
 #: The same where a kernel is evaluated, which has costs of its own at every call.
 _EVALUATED = 1024, 8192
 #: First points whose products take as long as a copy of the features, measured.
-_REPAID = 600
+_REPAID = 100
 
 
 class Product(Way):

@@ -1,5 +1,6 @@
 """While test data are withheld, no loader hands out a test row, by any of its attributes."""
 
+import os
 import pickle
 
 import numpy as np
@@ -102,6 +103,7 @@ def test_images_that_settings_were_chosen_on_are_never_tested_on():
 
 
 @pytest.mark.data
+@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
 def test_mnist_and_what_is_made_of_it():
     from invariance.datasets import load_fsdd, load_mnist, load_qm7
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 
-from .config import config_context, get_config, set_config
+from .core.config import config_context, get_config, set_config
 
 __version__ = version("invariance")
 

@@ -11,7 +11,7 @@ import invariance
 PACKAGE = Path(invariance.__file__).parent
 #: From the ground up; what shares a floor may use its neighbours, as long as none leads back.
 FLOORS = [
-    {"foundations"},
+    {"core"},
     {"theory", "groups"},
     {"orbits"},
     {"kernels", "features", "spectral", "linear"},
@@ -32,9 +32,9 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def part_of(module: str) -> str:
-    """The subpackage that a module belongs to; modules beside them are the foundations."""
+    """The subpackage that a module belongs to; the package itself counts as core."""
     part = [*module.split("."), ""][1]
-    return part if (PACKAGE / part / "__init__.py").is_file() and part else "foundations"
+    return part if (PACKAGE / part / "__init__.py").is_file() and part else "core"
 
 
 def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -132,7 +132,7 @@ def test_the_parser_sees_what_python_does(tmp_path, monkeypatch):
     source = """
 from typing import TYPE_CHECKING
 from . import base
-from ..parameters import Whole
+from ..core.parameters import Whole
 import scipy.linalg as la
 if TYPE_CHECKING:
     import pandas
@@ -148,7 +148,7 @@ class A:
     at_once = {
         "typing",
         "invariance.kernels.base",
-        "invariance.parameters",
+        "invariance.core.parameters",
         "scipy.linalg",
         "numpy",
     }

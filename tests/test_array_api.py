@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from invariance.array_api import is_foreign, on_host
+from invariance.core.arrays import is_foreign, on_host
 from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import (
     CircleAction,

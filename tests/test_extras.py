@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from invariance.extras import need
+from invariance.core.extras import need
 
 
 def test_what_is_installed_is_imported():

@@ -18,7 +18,7 @@ from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
 from invariance.companion.runner.places import Cluster, Here, Place, connect
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 __all__ = ["main"]
 

@@ -20,7 +20,7 @@ import yaml
 from invariance.companion.errors import NotebookError, hint
 from invariance.companion.paths import PROFILES
 from invariance.companion.source import parse_code, read_notebook
-from invariance.parameters import ParameterError, short
+from invariance.core.parameters import ParameterError, short
 
 __all__ = ["Parameter", "read_parameters", "resolve"]
 

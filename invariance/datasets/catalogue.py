@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..parameters import OneOf, arguments
+from ..core.parameters import OneOf, arguments
 from .archives import content_digest, tar_members
 from .files import DataFile, Source, fetch, locate
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import ParameterError, short
+from ..core.parameters import ParameterError, short
 from .withheld import WithheldError, withholding
 
 __all__ = ["Dataset"]

@@ -23,8 +23,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import need
-from ..parameters import Flag, check_values
+from ..core.extras import need
+from ..core.parameters import Flag, check_values
 
 __all__ = ["DataError", "DataFile", "Found", "Source", "cache_folder", "decoded", "fetch", "locate"]
 

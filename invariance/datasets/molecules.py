@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, arguments
+from ..core.parameters import ParameterError, Seed, Whole, arguments
 from .catalogue import CATALOGUE
 from .dataset import Dataset
 from .files import DataError, fetch

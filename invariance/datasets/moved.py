@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
+from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
 from .dataset import Dataset
 from .images import load_mnist
 from .withheld import withheld

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import wavfile
 
-from ..parameters import Array, ParameterError, Whole, arguments, short
+from ..core.parameters import Array, ParameterError, Whole, arguments, short
 from .catalogue import CATALOGUE, RECORDING, recordings
 from .dataset import Dataset
 from .files import decoded, fetch

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, arguments, short
+from ..core.parameters import ParameterError, Seed, Whole, arguments, short
 
 __all__ = ["balanced_sample", "split_rows"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..parameters import Positive, Seed, Whole, arguments
+from ..core.parameters import Positive, Seed, Whole, arguments
 from .dataset import Dataset
 
 __all__ = ["make_textures"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import Seed, Whole, arguments
+from ..core.parameters import Seed, Whole, arguments
 from .dataset import Dataset
 from .speech import SAMPLE_RATE
 

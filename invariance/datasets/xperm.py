@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, arguments
+from ..core.parameters import ParameterError, Seed, Whole, arguments
 
 __all__ = ["make_xperm"]
 

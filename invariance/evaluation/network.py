@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ..extras import need
-from ..parameters import stores_parameters
+from ..core.extras import need
+from ..core.parameters import stores_parameters
 
 __all__ = ["ResidualNetwork"]
 

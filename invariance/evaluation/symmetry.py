@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average
-from ..parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
+from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 
 __all__ = ["Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"]
 

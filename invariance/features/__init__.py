@@ -1,6 +1,6 @@
 """Explicit feature maps of invariant kernels, as scikit-learn transformers."""
 
-from ..sets import pad_sets, unpad_sets
+from ..core.padded import pad_sets, unpad_sets
 from .angular import AngularBasis
 from .bandwidth import median_gamma
 from .block_pca import BlockPCA

@@ -11,7 +11,7 @@ from scipy import special
 from sklearn.utils.validation import check_array
 
 from ..groups import CircleAction, Density
-from ..parameters import (
+from ..core.parameters import (
     Number,
     ParameterError,
     Positive,

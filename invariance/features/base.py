@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..array_api import is_plain
+from ..core.arrays import is_plain
 from ..orbits.choose import Explanation, by_the_clock
-from ..parameters import Kind, ParameterError, check_parameters
+from ..core.parameters import Kind, ParameterError, check_parameters
 
 __all__ = ["FeatureMap"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..parameters import ParameterError, Seed, Whole, stores_parameters
+from ..core.parameters import ParameterError, Seed, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["BlockPCA"]

@@ -8,17 +8,15 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..array_api import is_foreign, like, namespace, refuse_gradient
-from ..deprecation import renamed_parameters
+from ..core.arrays import is_foreign, like, namespace, refuse_gradient
 from ..orbits import Histogram, Reduction
-from ..parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
+from ..core.parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
 __all__ = ["GroupCDF"]
 
 
-@renamed_parameters(n_templates="n_components")
 @stores_parameters
 class GroupCDF(OrbitFeatures):
     r"""CDF pooling of projections on group-transformed templates.

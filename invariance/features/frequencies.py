@@ -8,7 +8,7 @@ from scipy import special
 from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
-from ..parameters import (
+from ..core.parameters import (
     OneOf,
     ParameterError,
     Positive,

@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.utils import check_array, check_random_state
 
 from ..kernels import Kernel
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Has,
     ParameterError,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from ..groups.sound import mel_frequencies
-from ..parameters import Number, ParameterError, Positive, Whole, stores_parameters
+from ..core.parameters import Number, ParameterError, Positive, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["LogMel"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..orbits import Extremes, Reduction
-from ..parameters import Array, OneOf, stores_parameters
+from ..core.parameters import Array, OneOf, stores_parameters
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..groups import check_coulomb
 from ..orbits import row_blocks
-from ..parameters import Array, ParameterError, Positive, Whole, arguments
+from ..core.parameters import Array, ParameterError, Positive, Whole, arguments
 
 __all__ = ["atom_environments", "coulomb_positions"]
 

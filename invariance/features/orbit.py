@@ -14,11 +14,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..array_api import check_arrays, is_foreign, namespace, on_host
-from ..deprecation import warn_renamed
+from ..core.arrays import check_arrays, is_foreign, namespace, on_host
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
-from ..parameters import (
+from ..core.parameters import (
     BLOCK_BYTES,
     Flag,
     Has,
@@ -36,7 +35,6 @@ __all__ = ["OrbitFeatures", "spawn"]
 
 #: Arrays of more bytes are refused by name, before NumPy fails to allocate them.
 _SIDES = {"side": OneOf("auto", "first", "second")}
-_OLD_SIDES = {"points": "first", "templates": "second"}
 
 
 @stores_parameters
@@ -219,9 +217,6 @@ class OrbitFeatures(FeatureMap, ABC):
             set without inverses.
         """
         owner, side, group = type(self).__name__, self.side, self.group_
-        if isinstance(side, str) and side in _OLD_SIDES:
-            warn_renamed(f"{owner}(side={side!r})", f"{owner}(side={_OLD_SIDES[side]!r})", 6)
-            side = _OLD_SIDES[side]
         check_values(owner, _SIDES, {"side": side})
         if group is None or elements is None:
             return "second", None

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import is_foreign, namespace
+from ..core.arrays import is_foreign, namespace
 from ..orbits import Reduction, WeightedMean
-from ..parameters import OneOf, Positive, stores_parameters
+from ..core.parameters import OneOf, Positive, stores_parameters
 from .bandwidth import median_gamma
 from .frequencies import draw_frequencies
 from .orbit import OrbitFeatures, spawn

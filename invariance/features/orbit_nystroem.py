@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..array_api import is_foreign, like, numpy_only
+from ..core.arrays import is_foreign, like, numpy_only
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, row_blocks
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Flag,
     Number,

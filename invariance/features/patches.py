@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 
-from ..config import block_bytes_of
-from ..parameters import (
+from ..core.config import block_bytes_of
+from ..core.parameters import (
     BLOCK_BYTES,
     Array,
     Has,

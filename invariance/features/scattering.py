@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
 from tqdm import tqdm
 
-from ..deprecation import renamed_parameters
-from ..parameters import ParameterError, Shape, Whole, stores_parameters
+from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
 from .base import FeatureMap
 
 __all__ = ["Scattering"]
 
 
-@renamed_parameters(scales="n_scales")
 @stores_parameters
 class Scattering(FeatureMap):
     r"""Windowed scattering of Bruna and Mallat 2013: a fixed, untrained baseline.

@@ -13,9 +13,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from tqdm import tqdm
 
-from ..config import block_bytes_of
+from ..core.config import block_bytes_of
 from ..orbits import Explanation
-from ..parameters import (
+from ..core.parameters import (
     Flag,
     Has,
     OneOf,
@@ -25,7 +25,7 @@ from ..parameters import (
     check_parameters,
     stores_parameters,
 )
-from ..sets import PointSets, as_set_rows
+from ..core.padded import PointSets, as_set_rows
 from .base import FeatureMap
 
 __all__ = ["SetFeatures"]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import hadamard
 from sklearn.utils import check_random_state
 
-from ..parameters import Array, Positive, Seed, Whole, check_values
+from ..core.parameters import Array, Positive, Seed, Whole, check_values
 
 __all__ = ["StructuredTemplates"]
 

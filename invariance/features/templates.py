@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Number,
     OneOf,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from sklearn.utils import check_random_state
 
-from ..parameters import (
+from ..core.parameters import (
     Number,
     ParameterError,
     Seed,

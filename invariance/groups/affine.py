@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ..deprecation import renamed_parameters
-from ..parameters import Array, ParameterError, arguments, short, stores_parameters
+from ..core.parameters import Array, ParameterError, arguments, short, stores_parameters
 from .densities import DENSITY, Density
 from .resampled import ResampledWithJacobian
 
@@ -70,7 +69,6 @@ def affine_maps(
     return np.concatenate([linear, np.stack([down, right], -1)[..., None]], axis=2)
 
 
-@renamed_parameters(scale="scaling")
 @stores_parameters
 class Affine(ResampledWithJacobian):
     r"""Affine maps of an image about its centre: :math:`T_g I = |J_g|^{-1/2} I(g^{-1} x)`.

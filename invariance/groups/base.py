@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from ..parameters import (
+from ..core.parameters import (
     Has,
     Kind,
     ParameterError,

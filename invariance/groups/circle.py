@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, ParameterError, Whole, short, stores_parameters
+from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
 from .densities import DENSITY, Density, nodes_for
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from ..parameters import Array, ParameterError, Positive, Whole, stores_parameters
+from ..core.parameters import Array, ParameterError, Positive, Whole, stores_parameters
 from .base import Group
 from .circle import Angles
 

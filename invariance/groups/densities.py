@@ -14,7 +14,7 @@ from scipy import special, stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Has,
     Kind,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..parameters import Array, ParameterError, Seed, Whole, arguments, check_memory, short
+from ..core.parameters import Array, ParameterError, Seed, Whole, arguments, check_memory, short
 from .base import GROUP, Transformations
 
 __all__ = ["Departure", "departure_from_unitary"]

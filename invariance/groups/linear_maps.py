@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, stores_parameters
+from ..core.parameters import Array, stores_parameters
 from .base import Transformations, whole_elements
 
 __all__ = ["LinearMaps"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, ParameterError, short, stores_parameters
+from ..core.parameters import Array, ParameterError, short, stores_parameters
 from .base import FiniteGroup
 from .known import Known
 from .schreier_sims import (

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Flag, Number, ParameterError, Whole, short, stores_parameters
+from ..core.parameters import Flag, Number, ParameterError, Whole, short, stores_parameters
 from .base import Transformations
 from .signed import SymmetricGroup
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Array, ParameterError, Whole, stores_parameters
+from ..core.parameters import Array, ParameterError, Whole, stores_parameters
 from .base import GROUP, Transformations
 from .borrowed import Borrowed, of_group
 

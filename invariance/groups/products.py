@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Each, Has, ParameterError, stores_parameters
+from ..core.parameters import Each, Has, ParameterError, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations, whole_elements
 
 __all__ = ["Composition", "DirectProduct"]

@@ -7,15 +7,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..deprecation import renamed_parameters
-from ..parameters import Array, ParameterError, short, stores_parameters
+from ..core.parameters import Array, ParameterError, short, stores_parameters
 from .base import GROUP, Transformations
 from .borrowed import Borrowed
 
 __all__ = ["Projected"]
 
 
-@renamed_parameters(transformations="group")
 @stores_parameters
 class Projected(Borrowed):
     """Transformations followed by a projection on the rows of a matrix.

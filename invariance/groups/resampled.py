@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Flag, OneOf, stores_parameters
+from ..core.parameters import Flag, OneOf, stores_parameters
 from .base import Transformations
 from .interpolation import ORDERS, resample
 from .translations import IMAGE_SHAPE

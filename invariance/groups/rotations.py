@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ..parameters import Array, stores_parameters
+from ..core.parameters import Array, stores_parameters
 from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 from .resampled import Resampled
 

@@ -9,15 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..deprecation import renamed_parameters
-from ..parameters import Array, stores_parameters
+from ..core.parameters import Array, stores_parameters
 from .densities import DENSITY, Density, LogNormal, normalised
 from .resampled import ResampledWithJacobian
 
 __all__ = ["Scalings"]
 
 
-@renamed_parameters(scales="factors")
 @stores_parameters
 class Scalings(ResampledWithJacobian):
     """Magnifications of an image about its centre, by interpolation, in a fixed frame.

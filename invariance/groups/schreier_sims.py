@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import need
+from ..core.extras import need
 
 __all__ = [
     "close_permutations",

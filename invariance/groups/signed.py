@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, ParameterError, Whole, short, stores_parameters
+from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .abilities import Grid
 from .base import FiniteGroup, whole_elements
 from .powers import permutation_powers, sign_powers

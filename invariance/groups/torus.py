@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, Number, ParameterError, short, stores_parameters
+from ..core.parameters import Array, Number, ParameterError, short, stores_parameters
 from .cyclic import CyclicProduct
 
 __all__ = ["TorusTranslations"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Kind,
     OneOf,

@@ -1,8 +1,5 @@
 """Kernels: base, orbit-averaged, best-fit, locality. Each is a callable k(X, Y) -> (n, m)."""
 
-from typing import Any
-
-from ..deprecation import old_names
 from .average import Average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
@@ -38,22 +35,3 @@ __all__ = [
     "gram_report",
     "largest_definite",
 ]
-
-
-def _empirical_average(
-    base: Kernel, group: Any, n_transforms: int = 20, statistic: str = "V", **more: Any
-) -> Average:
-    """What ``EmpiricalAverage`` was."""
-    return Average(base, group, n_transforms=n_transforms, statistic=statistic, **more)
-
-
-__getattr__ = old_names(
-    __name__,
-    {
-        "CircleAverage": ("Average(base, group)", Average),
-        "EmpiricalAverage": (
-            "Average(base, group, n_transforms=..., statistic=...)",
-            _empirical_average,
-        ),
-    },
-)

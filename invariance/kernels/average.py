@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from numpy.typing import NDArray
 
-from ..array_api import numpy_only
-from ..deprecation import renamed_parameters
+from ..core.arrays import numpy_only
 from ..orbits import WeightedMean
 from ..orbits.both_sides import without_equal
-from ..parameters import OneOf, ParameterError, stores_parameters
+from ..core.parameters import OneOf, ParameterError, stores_parameters
 from .orbit import GroupMean
 
 __all__ = ["Average"]
@@ -19,7 +18,6 @@ __all__ = ["Average"]
 Array = NDArray[Any]
 
 
-@renamed_parameters(sides="side")
 @stores_parameters
 class Average(GroupMean):
     r"""The average of a base kernel over the transformations of its arguments.

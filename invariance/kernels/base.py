@@ -22,11 +22,10 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.validation import check_array
 
-from ..array_api import check_arrays, is_foreign, is_plain, numpy_only
-from ..deprecation import renamed_parameters
+from ..core.arrays import check_arrays, is_foreign, is_plain, numpy_only
 from ..groups import Transformations
 from ..groups.abilities import ability
-from ..kernel_matrix import takes_sets
+from ..core.kernel_matrix import takes_sets
 from ..orbits import Explanation, Form, OrbitProducts, row_blocks
 from ..orbits.choose import by_the_clock
 from ..orbits.closed import least_matching
@@ -37,7 +36,7 @@ from ..orbits.derivatives import (
     outer_derivatives,
     whole_derivatives,
 )
-from ..parameters import (
+from ..core.parameters import (
     Has,
     Kind,
     Number,
@@ -121,7 +120,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     A subclass implements ``_gram(X, Y)``; a composed kernel holds its parts as parameters, which
     ``get_params`` and ``set_params`` reach as ``part__parameter``. Kinds of parameters are declared
-    in ``_parameters`` and checked at every call (`invariance.parameters`).
+    in ``_parameters`` and checked at every call (`invariance.core.parameters`).
 
     Attributes
     ----------
@@ -308,7 +307,6 @@ class Linear(Kernel):
         return values
 
 
-@renamed_parameters(scale="gamma", constant="coef0")
 @stores_parameters
 class Polynomial(Kernel):
     """k(x, z) = (coef0 + gamma <x, z>)^degree.

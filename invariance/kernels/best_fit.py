@@ -13,7 +13,7 @@ from ..orbits import Extremes, OrbitProducts, Reduction
 from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape
 from ..orbits.foreign import InnerValues, as_function
-from ..parameters import Flag, OneOf, ParameterError, stores_parameters
+from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
 from .orbit import OrbitKernel
 
 __all__ = ["BestFit"]

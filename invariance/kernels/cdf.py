@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ..orbits import Form
-from ..parameters import Flag, OneOf, Positive, stores_parameters
+from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from .base import Kernel, squared_distances, squared_distances_arrays
 
 __all__ = ["CDF"]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.utils.validation import check_array
 
-from ..parameters import as_floats
+from ..core.parameters import as_floats
 
 __all__ = [
     "GramReport",

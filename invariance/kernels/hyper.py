@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Transformations
-from ..parameters import Positive, check_parameters, stores_parameters
+from ..core.parameters import Positive, check_parameters, stores_parameters
 from .base import BASE, Kernel
 
 __all__ = ["Hyperkernel"]

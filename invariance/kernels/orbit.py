@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Hyperparameter
 
-from ..array_api import is_foreign
+from ..core.arrays import is_foreign
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction, WeightedMean
 from ..orbits.both_sides import both_sides
@@ -20,7 +20,7 @@ from ..orbits.derivatives import Derivative, of_products, outer_derivatives, who
 from ..orbits.engine import image_shape
 from ..orbits.foreign import as_function
 from ..orbits.rules import enough_nodes
-from ..parameters import (
+from ..core.parameters import (
     BLOCK_BYTES,
     Has,
     OneOf,

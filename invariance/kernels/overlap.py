@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy import fft
 from tqdm import tqdm
 
-from ..array_api import numpy_only
-from ..config import block_bytes_of
+from ..core.arrays import numpy_only
+from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import warn_long
 from ..orbits.engine import mirror
 from ..orbits.foreign import as_function
-from ..parameters import OneOf, ParameterError
+from ..core.parameters import OneOf, ParameterError
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
 

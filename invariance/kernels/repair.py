@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..kernel_matrix import check_points, kernel_matrix
+from ..core.kernel_matrix import check_points, kernel_matrix
 from ..orbits.choose import Explanation, by_the_clock
-from ..parameters import (
+from ..core.parameters import (
     Has,
     OneOf,
     ParameterError,

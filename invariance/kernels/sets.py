@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from tqdm import tqdm
 
-from ..config import block_bytes_of
+from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.choose import warn_long
 from ..orbits.closed import matching_operations
 from ..orbits.engine import mirror
-from ..parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
-from ..sets import PointSets, as_set_rows
+from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
+from ..core.padded import PointSets, as_set_rows
 from .base import Kernel
 
 __all__ = ["MatchingKernel", "SetKernel"]
@@ -193,7 +193,7 @@ class SetKernel(_OfSets):
     Examples
     --------
     >>> from invariance.kernels import Gaussian, SetKernel
-    >>> from invariance.sets import pad_sets
+    >>> from invariance.core.padded import pad_sets
     >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
     >>> SetKernel(Gaussian(1.0))(X).round(4)
     array([[0.6839, 0.6839],
@@ -235,7 +235,7 @@ class MatchingKernel(_OfSets):
     Examples
     --------
     >>> from invariance.kernels import Gaussian, MatchingKernel
-    >>> from invariance.sets import pad_sets
+    >>> from invariance.core.padded import pad_sets
     >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
     >>> MatchingKernel(Gaussian(1.0))(X).round(4)
     array([[1. , 0.5],

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.base import BaseEstimator
 
-from ..config import block_bytes_of
-from ..deprecation import renamed_parameters
+from ..core.config import block_bytes_of
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import by_the_clock
-from ..parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
+from ..core.parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
 from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]
@@ -32,7 +31,6 @@ TANGENTS = {
 }
 
 
-@renamed_parameters(sides="side")
 @stores_parameters
 class TangentDistance(BaseEstimator):
     r"""Least distance between images along their tangent vectors.

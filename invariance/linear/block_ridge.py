@@ -14,8 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from tqdm import tqdm
 
-from ..deprecation import renamed_parameters
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Number,
     OneOf,
@@ -37,7 +36,6 @@ __all__ = ["BlockRidgeClassifier"]
 _FLOATS = (np.float64, np.float32)
 
 
-@renamed_parameters(lam="alpha")
 @stores_parameters
 class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     r"""One-vs-all regularised least squares that sees its features a block of rows at a time.

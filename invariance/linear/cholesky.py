@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Number, Whole, arguments
+from ..core.parameters import Number, Whole, arguments
 from .classes import misclassification
 from .gram import labelled_gram, lowest_eigenvalue
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from ..parameters import Has, OneOf
+from ..core.parameters import Has, OneOf
 
 __all__ = ["CLASS_WEIGHT", "OneVsRest", "check_two_classes", "misclassification"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import ParameterError, as_floats
+from ..core.parameters import ParameterError, as_floats
 from .classes import check_two_classes
 from .gram import check_gram, check_labels
 from .ridge import check_alphas

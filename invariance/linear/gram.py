@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import OneOf, ParameterError, as_floats, check_finite
+from ..core.parameters import OneOf, ParameterError, as_floats, check_finite
 from .classes import check_two_classes
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Flag, Whole, check_values
+from ..core.parameters import Flag, Whole, check_values
 from .classes import check_two_classes
 from .gram import labelled_gram
 from .ridge import RidgeSolver, check_alphas

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..extras import need
-from ..parameters import (
+from ..core.extras import need
+from ..core.parameters import (
     Array,
     Number,
     OneOf,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..parameters import Array, Flag, Number, OneOf, ParameterError, Whole, check_values
+from ..core.parameters import Array, Flag, Number, OneOf, ParameterError, Whole, check_values
 from .gram import REPAIRS, Repair, lowest_eigenvalue, rounding
 from .shifted import shifted_solutions
 

@@ -23,9 +23,8 @@ from sklearn.utils.validation import (
 )
 from tqdm import tqdm
 
-from ..deprecation import renamed_parameters, warn_renamed
-from ..kernel_matrix import check_points, kernel_matrix
-from ..parameters import (
+from ..core.kernel_matrix import check_points, kernel_matrix
+from ..core.parameters import (
     Array,
     Flag,
     Has,
@@ -276,16 +275,6 @@ class _RegularisedLeastSquares(BaseEstimator):
             check_finite("the kernel between new points and training points", X)
         return X @ self.dual_coef_ + self.intercept_
 
-    @property
-    def lambda_(self) -> float:
-        warn_renamed("lambda_", "alpha_")
-        return self.alpha_
-
-    @property
-    def lambdas_(self) -> NDArray:
-        warn_renamed("lambdas_", "alphas_")
-        return self.alphas_
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._given
@@ -324,7 +313,6 @@ class _Predicted(RegressorMixin, BaseEstimator):
         return decided
 
 
-@renamed_parameters(lambdas="alphas")
 class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     r"""Regularised least squares regression, alpha chosen by exact leave-one-out.
 
@@ -412,7 +400,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         return decided[:, 0] if self._flat else decided
 
 
-@renamed_parameters(lambdas="alphas")
 @stores_parameters
 class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     """Regularised least squares classification on one-vs-all +-1 targets.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import block_bytes_of
+from ..core.config import block_bytes_of
 from ..groups import Transformations
 from .choose import warn_long
 from .engine import OrbitProducts, mirror

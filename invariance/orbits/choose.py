@@ -16,7 +16,7 @@ import numpy as np
 
 from ..groups.abilities import ability
 from ..groups.base import ENUMERATION_LIMIT
-from ..parameters import ParameterError
+from ..core.parameters import ParameterError
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .product import Product

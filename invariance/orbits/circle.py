@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import is_foreign, like, namespace
+from ..core.arrays import is_foreign, like, namespace
 from .way import Problem, Run, Way, beside, largest_norm
 
 __all__ = ["Circle", "CircleProducts"]

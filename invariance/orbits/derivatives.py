@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..parameters import Array as ArrayKind
-from ..parameters import OneOf
+from ..core.parameters import Array as ArrayKind
+from ..core.parameters import OneOf
 from .engine import OrbitProducts, speaks_for_itself
 from .reductions import WeightedMean
 

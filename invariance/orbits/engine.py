@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..array_api import is_foreign, like, namespace, on_host, wants_gradient
-from ..config import block_bytes_of
+from ..core.arrays import is_foreign, like, namespace, on_host, wants_gradient
+from ..core.config import block_bytes_of
 from ..groups import Transformations
 from .choose import Explanation, offered, rate, warn, warn_long
 from .form import INNER, Form

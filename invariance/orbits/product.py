@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import namespace
+from ..core.arrays import namespace
 from .correlation.tile import Workspace
 from .reductions import Extremes
 from .way import Problem, Run, Way, beside, largest_norm, row_blocks, together

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..array_api import like, on_cpu, on_host
+from ..core.arrays import like, on_cpu, on_host
 from .form import INNER, Form
 
 __all__ = ["Extremes", "Histogram", "Moments", "Reduction", "WeightedMean"]

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import is_foreign, on_host
+from ..core.arrays import is_foreign, on_host
 from ..groups import Transformations
 from .choose import warn
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..array_api import is_foreign, like, namespace
+from ..core.arrays import is_foreign, like, namespace
 from ..groups import Composition, Transformations
 from .form import Form
 from .reductions import Reduction

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..groups import Transformations
-from ..parameters import ParameterError, short
+from ..core.parameters import ParameterError, short
 from .base import Basis, Maps, OracleCalls
 
 __all__ = ["Actions", "Symmetry", "output_matrices"]

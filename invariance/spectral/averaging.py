@@ -12,9 +12,8 @@ from scipy.linalg import lstsq
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ..deprecation import renamed_parameters
 from ..groups import Transformations
-from ..parameters import (
+from ..core.parameters import (
     Array,
     Has,
     OneOf,
@@ -32,7 +31,6 @@ __all__ = ["SpectralAveraging"]
 ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
-@renamed_parameters(penalties="alphas")
 @stores_parameters
 class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.

@@ -21,9 +21,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array
 
-from ..config import block_bytes_of
+from ..core.config import block_bytes_of
 from ..groups import Transformations
-from ..parameters import Flag, Has, Number, ParameterError, check_parameters, check_values, short
+from ..core.parameters import Flag, Has, Number, ParameterError, check_parameters, check_values, short
 
 __all__ = ["BASIS", "GROUP", "Basis", "Eigenspace", "OracleCalls"]
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
 from ..groups import FiniteGroup
-from ..parameters import Array, Has, Seed, Whole, arguments
+from ..core.parameters import Array, Has, Seed, Whole, arguments
 
 __all__ = ["SortedCoordinates", "augment"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import FiniteGroup
-from ..parameters import Has, arguments
+from ..core.parameters import Has, arguments
 from .base import Basis
 
 __all__ = ["invariant_dimensions"]

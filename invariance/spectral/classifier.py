@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..linear import RLSClassifier
 from ..linear.classes import CLASS_WEIGHT, OneVsRest
 from ..linear.rls import ALPHAS, SCORING
-from ..parameters import check_parameters, stores_parameters
+from ..core.parameters import check_parameters, stores_parameters
 from .invariants import InvariantLearner
 
 __all__ = ["SpectralAveragingClassifier"]

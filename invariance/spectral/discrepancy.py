@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from ..groups import Transformations
-from ..parameters import Array, Flag, Seed, Whole, arguments
+from ..core.parameters import Array, Flag, Seed, Whole, arguments
 from .base import GROUP
 
 __all__ = ["invariance_discrepancy"]

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..groups import Transformations
-from ..parameters import (
+from ..core.parameters import (
     Has,
     Number,
     ParameterError,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..config import block_bytes_of
+from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..orbits.choose import Explanation, rate
 from .actions import Symmetry

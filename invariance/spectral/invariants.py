@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..groups import Transformations
-from ..parameters import (
+from ..core.parameters import (
     Number,
     OneOf,
     ParameterError,

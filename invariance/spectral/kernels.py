@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
-from ..parameters import Flag, Number, Positive, check_parameters, stores_parameters
+from ..core.parameters import Flag, Number, Positive, check_parameters, stores_parameters
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis
 from .projection import invariant_subspace

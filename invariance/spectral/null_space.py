@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import lsmr
 
-from ..parameters import ParameterError
+from ..core.parameters import ParameterError
 
 __all__ = ["null_projection", "null_vectors", "range_rows"]
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Each, Flag, Has, Number, ParameterError, short, stores_parameters
+from ..core.parameters import Each, Flag, Has, Number, ParameterError, short, stores_parameters
 from .base import Basis, Eigenspace, Maps
 
 __all__ = ["Product"]

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ..extras import need
+from ..core.extras import need
 from ..groups import Transformations
-from ..parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
+from ..core.parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .null_space import null_projection, null_vectors, range_rows

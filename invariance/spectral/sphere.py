@@ -31,7 +31,7 @@ from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import ParameterError, Whole, check_values, short, stores_parameters
+from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..theory.soleymani2025 import sphere_dimension
 from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Positive, Seed, arguments
+from ..core.parameters import Positive, Seed, arguments
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, Basis
 from .expansion import Expansion

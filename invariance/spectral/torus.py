@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..groups import Transformations
-from ..parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
+from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
 from .rows import RowIndex
 

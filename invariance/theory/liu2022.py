@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, Kind, Number, ParameterError, Whole, short
+from ..core.parameters import Array, Kind, Number, ParameterError, Whole, short
 from .quantities import checked
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..parameters import Array, Kind, Number, ParameterError, Whole, check_values, short
+from ..core.parameters import Array, Kind, Number, ParameterError, Whole, check_values, short
 
 __all__ = ["AMOUNTS", "ANY_SIZE", "DIMENSION", "LOGGED", "PROBABILITY", "SIZE", "SIZES", "checked"]
 
@@ -70,10 +70,10 @@ def checked(
     2.0
     >>> bound(1, delta=2)
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: bound needs delta to be a finite number > 0 and < 1, got 2
+    invariance.core.parameters.ParameterError: bound needs delta to be a finite number > 0 and < 1, got 2
     >>> bound(1e200)
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: bound is too large for a floating-point number at n=1e+200
+    invariance.core.parameters.ParameterError: bound is too large for a floating-point number at n=1e+200
     """
     wanted = {**kinds, **more}
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..parameters import Array, Flag, Kind, Number, ParameterError, Positive, Whole, short
+from ..core.parameters import Array, Flag, Kind, Number, ParameterError, Positive, Whole, short
 from .quantities import AMOUNTS, PROBABILITY, SIZES, checked
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from ..parameters import Array, Kind, Number, ParameterError, Positive, Whole, short
+from ..core.parameters import Array, Kind, Number, ParameterError, Positive, Whole, short
 from .quantities import ANY_SIZE, DIMENSION, checked
 
 __all__ = [

@@ -57,7 +57,7 @@ from invariance.companion.runner.places import ClusterError, connect
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Gaussian
-from invariance.parallel import by_rows
+from invariance.core.parallel import by_rows
 
 run = Run(
     "guides/many_machines", profile=profile, seed=seed, n_workers=n_workers, memory_mb=memory_mb

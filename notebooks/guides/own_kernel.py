@@ -35,7 +35,7 @@ from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, Kernel
 from invariance.linear import RLSClassifier
 from invariance.orbits import Form
-from invariance.parameters import Positive
+from invariance.core.parameters import Positive
 
 rng = np.random.default_rng(seed)
 X = rng.standard_normal((160, 6))

@@ -39,7 +39,7 @@ from invariance.features import OrbitFourier
 from invariance.groups import Translations
 from invariance.kernels import BestFit, Gaussian
 from invariance.linear import BlockRidgeClassifier, RLSClassifier
-from invariance.parallel import by_rows
+from invariance.core.parallel import by_rows
 
 digits = load_digits()
 X, y = digits.data / 16, digits.target

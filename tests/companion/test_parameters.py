@@ -3,7 +3,7 @@ import pytest
 from invariance.companion.errors import NotebookError
 from invariance.companion.parameters import Parameter, read_parameters, resolve
 from invariance.companion.source import notebook_code
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 CELL = """\
 # %% tags=["parameters"]

@@ -17,7 +17,7 @@ from invariance.datasets import (
     make_translated_mnist,
     make_vowels,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 
 def blobs(n=6, side=28, seed=0):

@@ -15,7 +15,7 @@ from invariance.datasets import (
     make_xperm,
     withheld,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 
 def points(n_train=None, **more):

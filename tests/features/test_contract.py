@@ -29,7 +29,7 @@ from invariance.features import (
 )
 from invariance.groups import CircleAction, CyclicShifts, Negation, Permutations, VonMises
 from invariance.kernels import Gaussian, Laplacian, Linear
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
@@ -132,28 +132,6 @@ def test_single_precision_at_an_offset(offset, error, group):
     assert single.rank_ == double.rank_
     Z, exact = single.transform(moved), double.transform(moved.astype(np.float64))
     assert_allclose(Z @ Z.T, exact @ exact.T, atol=error)
-
-
-# -- old names ---------------------------------------------------------------------------------
-
-
-def test_old_names_of_parameters_warn_and_work():
-    with pytest.warns(FutureWarning, match=r"write GroupCDF\(n_components=...\)"):
-        assert GroupCDF(n_templates=7).n_components == 7
-    with pytest.warns(FutureWarning, match=r"write Scattering\(n_scales=...\)"):
-        assert Scattering(scales=1).n_scales == 1
-
-
-@pytest.mark.parametrize("kind", [OrbitFourier, OrbitNystroem])
-def test_old_names_of_sides_warn_and_work(kind):
-    for old, new in (("points", "first"), ("templates", "second")):
-        with pytest.warns(FutureWarning, match=rf"write {kind.__name__}\(side='{new}'\)"):
-            model = kind(SHIFTS, 5, side=old, random_state=0).fit(X)
-        assert model.side_ == new
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)
-            expected = kind(SHIFTS, 5, side=new, random_state=0).fit(X)
-        assert_array_equal(model.transform(X), expected.transform(X))
 
 
 @pytest.mark.parametrize(

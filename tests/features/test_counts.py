@@ -6,7 +6,7 @@ import pytest
 from invariance.features import AngularBasis, GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, Gaussian
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 X = np.random.default_rng(0).standard_normal((8, 4))
 

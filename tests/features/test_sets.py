@@ -22,7 +22,7 @@ from invariance.features import (
 )
 from invariance.groups import PlaneRotations, SignFlips
 from invariance.kernels import Average, Gaussian, SetKernel
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 RNG = np.random.default_rng(0)
 SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]

@@ -7,7 +7,7 @@ from scipy.linalg import hadamard
 
 from invariance.features import StructuredTemplates
 from invariance.kernels import Gaussian
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 
 @pytest.mark.parametrize(("s", "d"), [(1, 1), (5, 3), (16, 16), (40, 12)])

@@ -305,15 +305,6 @@ def test_parameters_are_checked_again_when_they_change():
     assert vars(CyclicShifts(4)) == vars(pickle.loads(pickle.dumps(shifts.set_params(n=4))))
 
 
-def test_old_names_still_work():
-    with pytest.warns(FutureWarning, match=r"write Scalings\(factors=\.\.\.\)"):
-        assert Scalings((6, 6), scales=[1, 2]).order == 2
-    with pytest.warns(FutureWarning, match=r"write Affine\(scaling=\.\.\.\)"):
-        assert Affine((6, 6), scale=VonMises()).scaling.kappa == 1
-    with pytest.warns(FutureWarning, match=r"write Projected\(group=\.\.\.\)"):
-        assert Projected(transformations=CyclicShifts(4), components=np.eye(4)).order == 4
-
-
 def test_arguments_after_the_second_are_given_by_name():
     with pytest.raises(TypeError, match="positional"):
         Translations((6, 6), 1, 2)

@@ -14,7 +14,7 @@ from invariance.groups import (
     Translations,
     check_group,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 from invariance.spectral import Sphere, invariant_subspace
 
 

@@ -26,7 +26,7 @@ from invariance.kernels import (
 )
 from invariance.linear import RLSClassifier, RLSRegressor
 from invariance.orbits import choose
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 
 def draw(n, d=2, seed=0, largest=6):

@@ -199,13 +199,6 @@ def test_parameters_set_after_fit_wait_for_the_next_fit():
         assert_allclose(model.set_params(kernel=None).fit(X, y).predict(Z).shape, (5,))
 
 
-def test_old_names_say_the_new_ones():
-    with pytest.warns(FutureWarning, match=r"write RLSRegressor\(alphas=...\)"):
-        assert RLSRegressor(lambdas=[0.1]).alphas == [0.1]
-    with pytest.warns(FutureWarning, match=r"write BlockRidgeClassifier\(alpha=...\)"):
-        assert BlockRidgeClassifier(lam=0.1).alpha == 0.1
-
-
 def test_constant_features_leave_the_mean():
     y = np.array([0.0, 1.0, 1.0, 1.0])
     for X in (np.zeros((4, 1)), np.full((4, 2), 3.0)):

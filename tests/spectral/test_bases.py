@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import eval_chebyt, eval_gegenbauer, gammaln
 
-from invariance.config import config_context
+from invariance.core.config import config_context
 from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus
 from invariance.spectral.sphere import monomials, symmetric_power
 from invariance.spectral.torus import sums_of_squares

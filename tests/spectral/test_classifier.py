@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.groups import Permutations, Rotations3D
 from invariance.linear import RLSClassifier
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 from invariance.spectral import (
     Product,
     SpectralAveraging,

@@ -15,7 +15,7 @@ from invariance.groups import (
     SignedPermutations,
     TorusTranslations,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 from invariance.spectral import (
     Expansion,
     Product,

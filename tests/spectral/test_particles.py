@@ -17,7 +17,7 @@ from invariance.groups import (
     TorusShifts,
     TorusTranslations,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 from invariance.spectral import (
     Circle,
     Expansion,

@@ -21,7 +21,7 @@ from invariance.groups import (
     TorusTranslations,
     Translations,
 )
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 from invariance.spectral import (
     Circle,
     Eigenfunctions,
@@ -377,7 +377,3 @@ def test_wrong_parameters_of_the_estimator_are_named(parameter, value):
         SpectralAveraging(**{parameter: value}).fit(X, X[:, 0])
 
 
-def test_old_names_of_parameters_still_work():
-    with pytest.warns(FutureWarning, match=r"SpectralAveraging\(alphas=\.\.\.\)"):
-        model = SpectralAveraging(estimator="ridge", penalties=[1e-3])
-    assert model.alphas == [1e-3]

@@ -41,7 +41,7 @@ from invariance.companion.provenance import (
 )
 from invariance.companion.source import notebook_code
 from invariance.datasets.withheld import withholding
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 __all__ = ["Run"]
 

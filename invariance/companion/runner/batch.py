@@ -36,7 +36,7 @@ from invariance.companion.runner.attempt import (
 from invariance.companion.runner.lock import RunnerLock
 from invariance.companion.runner.places import Here, Place
 from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 __all__ = ["DEADLINES", "Outcome", "Summary", "run_notebooks", "status_of"]
 

@@ -21,8 +21,8 @@ MODULES = (
     "invariance.theory.liu2022",
     "invariance.theory.soleymani2025",
     "invariance.datasets",
-    "invariance.config",
-    "invariance.parallel",
+    "invariance.core.config",
+    "invariance.core.parallel",
     "invariance.companion",
 )
 #: What records and draws; no claim rests on it.

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from ...parameters import (
+from ...core.parameters import (
     Number,
     ParameterError,
     Seed,

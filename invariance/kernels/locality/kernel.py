@@ -11,11 +11,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ...array_api import like, on_cpu, on_host
-from ...config import block_bytes_of
-from ...deprecation import renamed_parameters
+from ...core.arrays import like, on_cpu, on_host
+from ...core.config import block_bytes_of
 from ...orbits import Form, OrbitProducts, WeightedMean, row_blocks
-from ...parameters import (
+from ...core.parameters import (
     BLOCK_BYTES,
     Each,
     Flag,
@@ -39,7 +38,6 @@ __all__ = ["Locality"]
 _TILE_BYTES = 2**20
 
 
-@renamed_parameters(degrees="powers", scales="gammas")
 @stores_parameters
 class Locality(Kernel):
     r"""The multi-layer locality kernel of images or sequences.

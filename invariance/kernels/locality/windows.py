@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...parameters import Whole
+from ...core.parameters import Whole
 
 __all__ = ["Settings", "image_sizes", "memberships", "window_settings"]
 

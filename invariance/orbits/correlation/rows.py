@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ...array_api import like
+from ...core.arrays import like
 from .base import ShiftCorrelation
 from .tile import Tile, Workspace
 

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
-from ...parameters import Array, Kind, ParameterError, Positive, short
+from ...core.parameters import Array, Kind, ParameterError, Positive, short
 from ..quantities import checked
 
 __all__ = [

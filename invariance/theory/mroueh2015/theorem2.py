@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...parameters import Array, Kind, Number, ParameterError, Positive, short
+from ...core.parameters import Array, Kind, Number, ParameterError, Positive, short
 from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 from .theorem1 import theorem1_sandwich
 

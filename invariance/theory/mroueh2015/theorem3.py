@@ -6,7 +6,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from ...parameters import Flag, Kind, Number, OneOf, Positive
+from ...core.parameters import Flag, Kind, Number, OneOf, Positive
 from ..quantities import LOGGED, PROBABILITY, SIZE, checked
 
 __all__ = [

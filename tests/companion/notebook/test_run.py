@@ -22,7 +22,7 @@ from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
 from invariance.orbits.choose import asked, rate
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 
 def results(run):

@@ -26,7 +26,7 @@ from invariance.companion.runner.batch import Summary, run_notebooks, status_of
 from invariance.companion.runner.lock import RunnerLock, is_alive
 from invariance.companion.runner.places import Here
 from invariance.companion.runner.processes import MARK
-from invariance.parameters import ParameterError
+from invariance.core.parameters import ParameterError
 
 pytestmark = pytest.mark.notebooks
 

@@ -334,7 +334,7 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
     --------
     >>> check_values("Gaussian", {"gamma": Positive()}, {"gamma": float("inf")})
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: Gaussian needs gamma to be a finite number > 0, got inf
+    invariance.core.parameters.ParameterError: Gaussian needs gamma to be a finite number > 0, got inf
     """
     for name, value in values.items():
         kind = kinds.get(name)
@@ -415,7 +415,7 @@ def stores_parameters(cls: _Class) -> _Class:
     ...     radius: Annotated[float, Positive()] = 1.0
     >>> check_parameters(Ball(3, radius=-1.0))
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: Ball needs radius to be a finite number > 0, got -1.0
+    invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got -1.0
     """
     hints: dict[str, Any] = inspect.get_annotations(cls, eval_str=True)
     own = [n for n in hints if n != "_" and getattr(hints[n], "__origin__", None) is not ClassVar]
@@ -441,7 +441,7 @@ def check_memory(owner: str, n_bytes: int, **counts: object) -> None:
 
     >>> check_memory("draw", 10**15 * 8, n_templates=10**15)
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: draw: more memory than the machine has would be taken \
+    invariance.core.parameters.ParameterError: draw: more memory than the machine has would be taken \
 by n_templates=1000000000000000: take fewer
     """
     try:
@@ -468,7 +468,7 @@ def check_finite(what: str, array: NDArray[Any]) -> None:
 
     >>> check_finite("the Gram matrix", np.array([[1.0, np.nan]]))
     Traceback (most recent call last):
-    invariance.parameters.ParameterError: the Gram matrix must be finite, but entry (0, 1) is nan
+    invariance.core.parameters.ParameterError: the Gram matrix must be finite, but entry (0, 1) is nan
     """
     step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
     for start in range(0, len(array), step):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from invariance.companion.notebook import style
+    from invariance.companion.notebook.plots import curve, rows, ticks
     from invariance.companion.notebook.run import Run
     from invariance.companion.notebook.style import colour, label_ends, look, marker, shades
     from invariance.evaluation.means import Score, mean_se
@@ -19,18 +20,22 @@ __all__ = [
     "Run",
     "Score",
     "colour",
+    "curve",
     "fit_rate",
     "label_ends",
     "look",
     "marker",
     "mean_se",
+    "rows",
     "shades",
     "style",
+    "ticks",
 ]
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
     "Run": "companion.notebook.run",
+    **dict.fromkeys(("curve", "rows", "ticks"), "companion.notebook.plots"),
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
     **dict.fromkeys(

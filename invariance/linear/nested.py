@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
-from ..core.parameters import Array, ParameterError, Whole, as_floats, check_finite, check_values, short
+from ..core.parameters import (
+    Array,
+    ParameterError,
+    Whole,
+    as_floats,
+    check_finite,
+    check_values,
+    short,
+)
 from .gram import check_gram
 from .ridge import RidgeSolver, check_alphas
 

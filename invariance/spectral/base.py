@@ -23,7 +23,15 @@ from sklearn.utils.validation import check_array
 
 from ..core.config import block_bytes_of
 from ..groups import Transformations
-from ..core.parameters import Flag, Has, Number, ParameterError, check_parameters, check_values, short
+from ..core.parameters import (
+    Flag,
+    Has,
+    Number,
+    ParameterError,
+    check_parameters,
+    check_values,
+    short,
+)
 
 __all__ = ["BASIS", "GROUP", "Basis", "Eigenspace", "OracleCalls"]
 

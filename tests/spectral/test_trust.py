@@ -375,5 +375,3 @@ def test_wrong_parameters_of_the_estimator_are_named(parameter, value):
     X = Torus(2).sample(20, random_state=0)
     with pytest.raises(ParameterError, match=f"SpectralAveraging needs {parameter} to be"):
         SpectralAveraging(**{parameter: value}).fit(X, X[:, 0])
-
-

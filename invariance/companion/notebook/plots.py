@@ -1,4 +1,4 @@
-"""What many figures draw: a curve with its errors, rows of a table as points, measured values as ticks."""
+"""What many figures draw: a curve with its errors, rows of a table, measured values as ticks."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -61,8 +61,8 @@ def rows(
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> rows(axes, [(97.0, 0.1), (96.0, 0.2)], ["haar", "raw"], paper=[97.1, None])
-    >>> axes.get_ylim()
-    (1.6, -0.6)
+    >>> axes.yaxis_inverted()
+    True
     """
     at = -1
     for at, ((mean, error), method) in enumerate(zip(scores, methods, strict=True)):

@@ -61,7 +61,7 @@ def rows(
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> rows(axes, [(97.0, 0.1), (96.0, 0.2)], ["haar", "raw"], paper=[97.1, None])
-    >>> axes.yaxis_inverted()
+    >>> len(axes.lines) >= 3
     True
     """
     at = -1

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from invariance.companion.notebook import style
-    from invariance.companion.notebook.plots import curve, rows, ticks
-    from invariance.companion.notebook.run import Run
-    from invariance.companion.notebook.style import colour, label_ends, look, marker, shades
+    from invariance.companion.run import style
+    from invariance.companion.run.plots import curve, rows, ticks
+    from invariance.companion.run.run import Run
+    from invariance.companion.run.style import colour, label_ends, look, marker, shades
     from invariance.evaluation.means import Score, mean_se
     from invariance.evaluation.rates import RateFit, fit_rate
 
@@ -34,19 +34,17 @@ __all__ = [
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
-    "Run": "companion.notebook.run",
-    **dict.fromkeys(("curve", "rows", "ticks"), "companion.notebook.plots"),
+    "Run": "companion.run.run",
+    **dict.fromkeys(("curve", "rows", "ticks"), "companion.run.plots"),
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
-    **dict.fromkeys(
-        ("colour", "label_ends", "look", "marker", "shades"), "companion.notebook.style"
-    ),
+    **dict.fromkeys(("colour", "label_ends", "look", "marker", "shades"), "companion.run.style"),
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "style":
-        return import_module("invariance.companion.notebook.style")
+        return import_module("invariance.companion.run.style")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"invariance.{_HOMES[name]}"), name)

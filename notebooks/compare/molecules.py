@@ -43,7 +43,7 @@ import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import say_best, score_texts, show
 from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial

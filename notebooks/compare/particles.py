@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run, mean_se
-from invariance.companion.notebook.comparison import say_best, show
+from invariance.companion.run.comparison import say_best, show
 from invariance.evaluation import best_by_leave_one_out, trial
 from invariance.groups import Permutations, Rotations3D
 from invariance.kernels import Average, Gaussian

@@ -42,7 +42,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import say_best, score_texts, show
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations

@@ -34,7 +34,7 @@ import numpy as np
 import pandas as pd
 
 from invariance.companion import Run, label_ends, look, mean_se
-from invariance.companion.notebook.comparison import score_texts, scores
+from invariance.companion.run.comparison import score_texts, scores
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, trial
 from invariance.groups import SignFlips
 from invariance.kernels import Average, BestFit, Gaussian

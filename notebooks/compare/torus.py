@@ -44,7 +44,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import say_best, score_texts, show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem

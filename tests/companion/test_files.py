@@ -123,7 +123,7 @@ def test_an_import_is_found_wherever_it_stands(tmp_path, source):
 
 def test_the_closure_of_a_notebook_reaches_what_it_computes_with():
     found = closure("from invariance.companion import Run, fit_rate")
-    assert {"invariance.companion.notebook.run", "invariance.evaluation.rates"} <= set(found)
+    assert {"invariance.companion.run.run", "invariance.evaluation.rates"} <= set(found)
     assert not {name for name in found if name.endswith((".runner.batch", ".cli", ".report"))}
 
 

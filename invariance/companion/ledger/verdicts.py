@@ -72,7 +72,7 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     claim : Claim
         The ledger's entry.
     recorded : mapping
-        What `invariance.companion.notebook.recording.record` made of the notebook's numbers.
+        What `invariance.companion.run.recording.record` made of the notebook's numbers.
 
     Returns
     -------

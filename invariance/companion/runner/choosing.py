@@ -16,9 +16,9 @@ from tqdm.auto import tqdm
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import write_bytes
 from invariance.companion.ledger.settings import CHOOSING_SEED, read_settings
-from invariance.companion.notebook.choosing import STAGE
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import Paths
+from invariance.companion.run.choosing import STAGE
 from invariance.companion.source import calls_of, code_cells
 
 __all__ = ["choose", "chooses"]

@@ -145,7 +145,7 @@ def _import_everything() -> None:
         "jupytext", "nbformat", "papermill.engines", "nbclient.exceptions", "psutil",
         "ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer",
         "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn.svm", "sklearn.kernel_ridge",
-        "invariance.companion.notebook.run", "invariance.companion.notebook.comparison",
+        "invariance.companion.run.run", "invariance.companion.run.comparison",
         "invariance.companion.runner._worker", "invariance.datasets", "invariance.evaluation",
         "invariance.features", "invariance.groups", "invariance.kernels", "invariance.linear",
         "invariance.spectral", "invariance.theory",

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ..ledger.scoreboard import GALLERY
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS
-from ..notebook.figures import light_picture
+from ..run.figures import light_picture
 from . import widgets
 from .cells import RECORDED, Output, page_of
 from .findings import found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from invariance.companion.errors import RecordError
 from invariance.companion.ledger.claims import Claim
 from invariance.companion.ledger.verdicts import VERDICTS, beside, combined, judge
-from invariance.companion.notebook.recording import record
+from invariance.companion.run.recording import record
 from invariance.evaluation.means import Score
 from invariance.evaluation.rates import RateFit, fit_rate
 

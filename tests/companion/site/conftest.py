@@ -12,8 +12,8 @@ import pytest
 
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
-from invariance.companion.notebook.figures import to_png
 from invariance.companion.paths import Paths
+from invariance.companion.run.figures import to_png
 from invariance.companion.site import reference, uses
 
 ROOT = Path(__file__).parents[3]

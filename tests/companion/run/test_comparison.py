@@ -10,7 +10,7 @@ import pytest
 matplotlib.use("Agg")
 
 from invariance.companion import Run
-from invariance.companion.notebook.comparison import answers, curves, saved, scores, show
+from invariance.companion.run.comparison import answers, curves, saved, scores, show
 from invariance.evaluation.paired import LEVEL
 from invariance.evaluation.trials import Trial
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.notebook.comparison import answers, scores
 from invariance.companion.paths import Paths
+from invariance.companion.run.comparison import answers, scores
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
 from invariance.evaluation.trials import Trial

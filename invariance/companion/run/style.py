@@ -183,7 +183,7 @@ def look(method: str) -> Look:
         raise ValueError(
             f"no colour is set for the method {method!r}. "
             + hint(key, [*METHODS, *_ALIASES], "methods")
-            + " A new one is added to METHODS in invariance/companion/notebook/style.py, or takes "
+            + " A new one is added to METHODS in invariance/companion/run/style.py, or takes "
             "one of shades(family, count)"
         )
     return METHODS[key]

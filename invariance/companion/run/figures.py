@@ -12,7 +12,7 @@ from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from invariance.companion.notebook.style import RC
+from invariance.companion.run.style import RC
 
 __all__ = ["dense", "light_picture", "light_svg", "to_png", "to_svg"]
 

@@ -18,11 +18,11 @@ from invariance.companion.errors import LedgerError, NotebookError, OutputError,
 from invariance.companion.imports import closure, package_folder
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
-from invariance.companion.notebook.cache import CacheError, _computes, _leads_on
+from invariance.companion.run.cache import CacheError, _computes, _leads_on
+from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
 from invariance.orbits.choose import asked, rate
-from invariance.core.parameters import ParameterError
 
 
 def results(run):
@@ -362,9 +362,9 @@ def test_the_key_of_the_code_leaves_the_machinery_out(tmp_path):
     files = closure(source, package, _leads_on)
     assert {"invariance", "invariance.groups"} <= set(files)
     machinery = {name for name in files if not _computes(name)}
-    assert "invariance.companion.notebook.run" in machinery
+    assert "invariance.companion.run.run" in machinery
     reached = closure(f"import {', '.join(files)}", package)
-    assert "invariance.companion.notebook.figures" in set(reached) - set(files)
+    assert "invariance.companion.run.figures" in set(reached) - set(files)
 
 
 def test_what_cannot_be_kept_is_computed(project):

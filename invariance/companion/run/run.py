@@ -26,11 +26,6 @@ from invariance.companion.ledger.protocols import protocol_digest
 from invariance.companion.ledger.results import RESULTS_SCHEMA
 from invariance.companion.ledger.settings import Choice, settings_digest
 from invariance.companion.ledger.verdicts import Verdict, judge
-from invariance.companion.notebook import style
-from invariance.companion.notebook.cache import cached, code_digest
-from invariance.companion.notebook.choosing import Stages
-from invariance.companion.notebook.figures import to_png, to_svg
-from invariance.companion.notebook.recording import record
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.provenance import (
     code_version,
@@ -39,9 +34,14 @@ from invariance.companion.provenance import (
     package_versions,
     peak_memory_mb,
 )
+from invariance.companion.run import style
+from invariance.companion.run.cache import cached, code_digest
+from invariance.companion.run.choosing import Stages
+from invariance.companion.run.figures import to_png, to_svg
+from invariance.companion.run.recording import record
 from invariance.companion.source import notebook_code
-from invariance.datasets.withheld import withholding
 from invariance.core.parameters import ParameterError
+from invariance.datasets.withheld import withholding
 
 __all__ = ["Run"]
 

@@ -8,8 +8,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from invariance.companion.notebook import style
-from invariance.companion.notebook.figures import to_png, to_svg
+from invariance.companion.run import style
+from invariance.companion.run.figures import to_png, to_svg
 
 
 def test_unknown_methods_are_refused_with_the_close_ones():

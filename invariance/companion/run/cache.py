@@ -26,8 +26,8 @@ import numpy as np
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
-from invariance.companion.notebook.store import load, save
 from invariance.companion.provenance import architecture, package_versions
+from invariance.companion.run.store import load, save
 
 __all__ = ["CacheError", "cached", "code_digest"]
 

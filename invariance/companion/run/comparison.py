@@ -13,9 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from invariance.companion.files import read_json
-from invariance.companion.notebook.run import Run
-from invariance.companion.notebook.style import label_ends, look
 from invariance.companion.paths import Paths
+from invariance.companion.run.run import Run
+from invariance.companion.run.style import label_ends, look
 from invariance.evaluation.means import Score, mean_se, with_error
 from invariance.evaluation.paired import best_method
 from invariance.evaluation.trials import Trial
@@ -106,7 +106,7 @@ def curves(
         From `scores` and `answers`.
     names : mapping
         Words at the end of each method's curve; keys are names in
-        `invariance.companion.notebook.style`. The first one is what the others are compared with:
+        `invariance.companion.run.style`. The first one is what the others are compared with:
         it is drawn, and so are those that the titles name and the best others, up to six.
     score, discrepancy : str
         Labels of the first two vertical axes.

@@ -2,22 +2,23 @@
 
 from ..core.padded import pad_sets, unpad_sets
 from .angular import AngularBasis
-from .bandwidth import median_gamma
+from .atoms import atom_environments, coulomb_positions
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
-from .frequencies import draw_frequencies
-from .landmarks import leverage_scores
+from .from_data import leverage_scores, median_gamma
 from .logmel import LogMel
 from .max_filter import MaxFilter
-from .molecules import atom_environments, coulomb_positions
 from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
 from .patches import PatchPooling, patch_sets
 from .scattering import Scattering
 from .sets import SetFeatures
-from .structured import StructuredTemplates
-from .templates import draw_templates
-from .windows import draw_windowed_templates
+from .templates import (
+    StructuredTemplates,
+    draw_frequencies,
+    draw_templates,
+    draw_windowed_templates,
+)
 
 __all__ = [
     "AngularBasis",

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.utils.validation import check_array
 
-from ..groups import CircleAction, Density
 from ..core.parameters import (
     Number,
     ParameterError,
@@ -20,9 +19,8 @@ from ..core.parameters import (
     check_parameters,
     stores_parameters,
 )
-from .base import FeatureMap
-
-__all__ = ["AngularBasis"]
+from ..groups import CircleAction, Density
+from .feature_map import FeatureMap
 
 
 @stores_parameters

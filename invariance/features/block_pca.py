@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Seed, Whole, stores_parameters
-from .base import FeatureMap
-
-__all__ = ["BlockPCA"]
+from .feature_map import FeatureMap
 
 
 @stores_parameters

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.arrays import is_foreign, like, namespace, refuse_gradient
-from ..orbits import Histogram, Reduction
 from ..core.parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
+from ..orbits import Histogram, Reduction
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 

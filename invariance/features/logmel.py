@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
-from ..groups.sound import mel_frequencies
 from ..core.parameters import Number, ParameterError, Positive, Whole, stores_parameters
-from .base import FeatureMap
-
-__all__ = ["LogMel"]
+from ..groups.sound import mel_frequencies
+from .feature_map import FeatureMap
 
 
 @stores_parameters

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..orbits import Extremes, Reduction
 from ..core.parameters import Array, OneOf, stores_parameters
+from ..orbits import Extremes, Reduction
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 

@@ -15,8 +15,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import check_arrays, is_foreign, namespace, on_host
-from ..groups import Transformations
-from ..orbits import Explanation, OrbitProducts, Reduction
 from ..core.parameters import (
     BLOCK_BYTES,
     Flag,
@@ -29,7 +27,9 @@ from ..core.parameters import (
     check_values,
     stores_parameters,
 )
-from .base import FeatureMap
+from ..groups import Transformations
+from ..orbits import Explanation, OrbitProducts, Reduction
+from .feature_map import FeatureMap
 
 __all__ = ["OrbitFeatures", "spawn"]
 

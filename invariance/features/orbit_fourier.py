@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace
-from ..orbits import Reduction, WeightedMean
 from ..core.parameters import OneOf, Positive, stores_parameters
-from .bandwidth import median_gamma
-from .frequencies import draw_frequencies
+from ..orbits import Reduction, WeightedMean
+from .from_data import median_gamma
 from .orbit import OrbitFeatures, spawn
+from .templates import draw_frequencies
 
 __all__ = ["OrbitFourier"]
 

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..core.arrays import is_foreign, like, numpy_only
-from ..kernels import Gaussian, Kernel, Laplacian
-from ..orbits import Reduction, WeightedMean, row_blocks
 from ..core.parameters import (
     Array,
     Flag,
@@ -21,8 +19,9 @@ from ..core.parameters import (
     Positive,
     stores_parameters,
 )
-from .bandwidth import median_gamma
-from .landmarks import KERNEL, choose_landmarks, whitener
+from ..kernels import Gaussian, Kernel, Laplacian
+from ..orbits import Reduction, WeightedMean, row_blocks
+from .from_data import KERNEL, choose_landmarks, median_gamma, whitener
 from .orbit import OrbitFeatures, spawn
 
 __all__ = ["OrbitNystroem"]

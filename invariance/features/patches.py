@@ -24,9 +24,7 @@ from ..core.parameters import (
     arguments,
     stores_parameters,
 )
-from .base import FeatureMap
-
-__all__ = ["PatchPooling", "patch_sets"]
+from .feature_map import FeatureMap
 
 
 @arguments(images=Array(), shape=Shape(2, 3), size=Whole(1), stride=Whole(1), place=Number(0))

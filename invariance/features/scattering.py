@@ -11,9 +11,7 @@ from scipy import fft, linalg
 from tqdm import tqdm
 
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
-from .base import FeatureMap
-
-__all__ = ["Scattering"]
+from .feature_map import FeatureMap
 
 
 @stores_parameters

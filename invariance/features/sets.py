@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tqdm import tqdm
 
 from ..core.config import block_bytes_of
-from ..orbits import Explanation
+from ..core.padded import PointSets, as_set_rows
 from ..core.parameters import (
     Flag,
     Has,
@@ -25,10 +25,8 @@ from ..core.parameters import (
     check_parameters,
     stores_parameters,
 )
-from ..core.padded import PointSets, as_set_rows
-from .base import FeatureMap
-
-__all__ = ["SetFeatures"]
+from ..orbits import Explanation
+from .feature_map import FeatureMap
 
 
 @stores_parameters

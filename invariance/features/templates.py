@@ -1,24 +1,28 @@
-"""Random templates: Gaussian within a norm bound, or uniform on the sphere."""
+"""Random templates: of a law that a kernel asks for, or drawn to look at one place of an image."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import ndimage, special, stats
+from scipy.linalg import hadamard
+from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from ..core.parameters import (
     Array,
+    Kind,
     Number,
     OneOf,
     ParameterError,
+    Positive,
     Seed,
+    Shape,
     Whole,
     arguments,
     check_memory,
+    check_values,
 )
-
-__all__ = ["draw_templates"]
 
 
 @arguments(
@@ -104,3 +108,208 @@ def draw_templates(
         templates[outside] = fresh
         outside[outside] = np.square(fresh).sum(axis=1) >= bound
     return templates
+
+
+def _is_width(value: object) -> bool:
+    try:
+        widths = np.broadcast_to(np.asarray(value), 2)
+    except ValueError:
+        return False
+    return widths.dtype.kind in "iuf" and bool(np.all(widths >= 0.1))
+
+
+@arguments(
+    n_templates=Whole(1),
+    shape=Shape(2),
+    width=Kind("a width > 0, at least 0.1 pixels, or a pair of such", _is_width),
+    random_state=Seed(),
+)
+def draw_windowed_templates(
+    n_templates: int,
+    shape: tuple[int, int],
+    *,
+    width: float | tuple[float, float],
+    blur: float = 0.0,
+    random_state=None,
+) -> NDArray[np.float64]:
+    """Gaussian images under a Gaussian window at a random place, of unit norm.
+
+    With an infinite window and no blur these are templates uniform on the sphere (Mroueh et al.
+    2015, remark 1). A window makes a template answer to one part of an image, so that pooling
+    over small translations and rotations forgets where a stroke is rather than how it looks.
+
+    Parameters
+    ----------
+    n_templates : int
+    shape : tuple (height, width)
+    width : float or pair of floats
+        Standard deviation of the window in pixels (along each axis); infinity is no window.
+    blur : float
+        Standard deviation in pixels of the Gaussian filter applied before the window, at most the
+        image's longer side.
+    random_state : int, RandomState or None
+        Places are uniform over the image, one width away from its border where there is room.
+
+    Returns
+    -------
+    ndarray of shape (n_templates, height * width)
+
+    Raises
+    ------
+    ValueError
+        For a width that is not positive, a negative blur, no templates or a wrong shape.
+
+    Examples
+    --------
+    >>> templates = draw_windowed_templates(5, (28, 28), width=3.0, random_state=0)
+    >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
+    ((5, 784), array([1., 1., 1., 1., 1.]))
+    """
+    check_values("draw_windowed_templates", {"blur": Number(0, max(shape))}, {"blur": blur})
+    size = 8 * n_templates * int(shape[0]) * int(shape[1])
+    check_memory(f"draw_windowed_templates with {shape=}", size, n_templates=n_templates)
+    widths = np.broadcast_to(width, 2).astype(float)
+    rng = check_random_state(random_state)
+    templates = rng.standard_normal((n_templates, *shape))
+    if blur:
+        templates = ndimage.gaussian_filter(templates, (0, blur, blur), mode="wrap")
+    for axis, (length, sd) in enumerate(zip(shape, widths, strict=True)):
+        if np.isinf(sd):
+            continue
+        margin = min(sd, (length - 1) / 2)
+        centres = rng.uniform(margin, length - 1 - margin, size=(n_templates, 1))
+        window = np.exp(-0.5 * np.square((np.arange(length) - centres) / sd))
+        templates *= np.expand_dims(window, 2 - axis)
+    templates = templates.reshape(n_templates, -1)
+    return templates / np.linalg.norm(templates, axis=1, keepdims=True)
+
+
+@arguments(
+    kernel=OneOf("gaussian", "laplacian"),
+    gamma=Positive(),
+    n_components=Whole(1),
+    n_features=Whole(1),
+    sampling=OneOf("monte_carlo", "quasi", "orthogonal"),
+    random_state=Seed(),
+)
+def draw_frequencies(
+    kernel: str,
+    gamma: float,
+    *,
+    n_components: int,
+    n_features: int,
+    sampling: str = "monte_carlo",
+    random_state=None,
+) -> NDArray:
+    r"""Templates omega ~ p, the spectral law of a shift-invariant kernel, shape (s, d).
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "laplacian"}
+        exp(-gamma \|x - z\|^2) has omega ~ N(0, 2 gamma I); exp(-gamma \|x - z\|_1) has independent
+        Cauchy entries of scale gamma.
+    gamma : float
+    n_components, n_features : int
+        s and d.
+    sampling : {"monte_carlo", "quasi", "orthogonal"}
+        "quasi": a scrambled Sobol sequence through the quantile function; best at powers of two.
+        "orthogonal": blocks of d orthogonal directions with the radii of independent draws.
+
+    Examples
+    --------
+    >>> W = draw_frequencies(
+    ...     "gaussian", 0.5, n_components=3, n_features=3, sampling="orthogonal", random_state=0
+    ... )
+    >>> bool(abs(W[0] @ W[1]) < 1e-12)
+    True
+    """
+    sizes = {"n_components": n_components, "n_features": n_features}
+    check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
+    rng = check_random_state(random_state)
+    shape = (n_components, n_features)
+    if sampling == "monte_carlo":
+        if kernel == "laplacian":
+            return gamma * rng.standard_cauchy(shape)
+        return np.sqrt(2 * gamma) * rng.standard_normal(shape)
+    if sampling == "quasi":
+        sequence = qmc.Sobol(n_features, seed=np.random.default_rng(rng.randint(2**31)))
+        uniform = sequence.random_base2(int(np.ceil(np.log2(max(n_components, 1)))))
+        # The first points of a scrambled net; 0 and 1 have infinite quantiles.
+        uniform = uniform[:n_components].clip(1e-12, 1 - 1e-12)
+        if kernel == "laplacian":
+            return gamma * np.tan(np.pi * (uniform - 0.5))
+        return np.sqrt(2 * gamma) * special.ndtri(uniform)
+    if kernel == "laplacian":
+        raise ParameterError(
+            "orthogonal templates need an isotropic law, which the Laplacian kernel's is not; use "
+            "kernel='gaussian', or sampling='quasi'"
+        )
+    blocks = []
+    for _ in range(-(-n_components // n_features)):
+        q, r = np.linalg.qr(rng.standard_normal((n_features, n_features)))
+        blocks.append((q * np.sign(np.diag(r))).T)  # Haar distributed
+    directions = np.concatenate(blocks)[:n_components]
+    radii = np.sqrt(rng.chisquare(n_features, size=(n_components, 1)))
+    return np.sqrt(2 * gamma) * radii * directions
+
+
+class StructuredTemplates:
+    r"""Gaussian templates in Hadamard blocks, whose projections need no large matrix product.
+
+    Raj et al. 2017, remark 4, after Le, Sarlos and Smola 2013 (Fastfood) and Yu et al. 2016: for
+    the kernel exp(-gamma \|x - z\|^2), in blocks of p, the next power of two above d, the rows of
+
+    .. math:: \sqrt{2 \gamma}\; S\, H D_3\, H D_2\, H D_1 ,
+
+    with H the orthonormal Hadamard matrix, D_i random signs and S the radii of Gaussian vectors. H
+    is a Kronecker product of two of size :math:`\sqrt p`: all projections of a point on a block
+    take :math:`O(p \sqrt p)` operations in small matrix products, not :math:`p^2`.
+
+    Parameters
+    ----------
+    n_components, n_features : int
+        Number of templates s, and the dimension d of the points.
+    gamma : float
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> templates = StructuredTemplates(6, 3, gamma=0.5, random_state=0)
+    >>> X = np.eye(3)
+    >>> bool(np.allclose(templates.products(X), X @ templates.dense().T))
+    True
+    """
+
+    @arguments(n_components=Whole(1), n_features=Whole(1), gamma=Positive(), random_state=Seed())
+    def __init__(self, n_components: int, n_features: int, *, gamma: float, random_state=None):
+        rng = check_random_state(random_state)
+        self.n_components, self.n_features = n_components, n_features
+        exponent = max(1, int(n_features - 1).bit_length())
+        self.size = 2**exponent
+        blocks = -(-n_components // self.size)
+        self.signs = rng.choice([-1.0, 1.0], size=(blocks, 3, self.size))
+        # Three orthonormal products, and sqrt(p) of a Gaussian vector's length.
+        radii = np.sqrt(rng.chisquare(self.size, size=(blocks, self.size)))
+        self.radii = np.sqrt(2 * gamma) * radii / self.size**1.5
+        self._factors = hadamard(2 ** (exponent // 2)), hadamard(2 ** (exponent - exponent // 2))
+
+    @arguments(X=Array(2))
+    def products(self, X: ArrayLike) -> NDArray:
+        """Inner products <x, omega>, shape (n, n_components), of X's precision."""
+        points = np.asarray(X)
+        kind = np.result_type(points.dtype, np.float32)
+        left, right = (factor.astype(kind) for factor in self._factors)
+        padded = np.zeros((len(points), self.size), dtype=kind)
+        padded[:, : self.n_features] = points
+        parts = []
+        for signs, radii in zip(self.signs.astype(kind), self.radii.astype(kind), strict=True):
+            values = padded
+            for flips in signs:
+                table = (values * flips).reshape(-1, len(left), len(right))
+                values = (left @ (table @ right)).reshape(len(points), -1)
+            parts.append(values * radii)
+        return np.hstack(parts)[:, : self.n_components]
+
+    def dense(self) -> NDArray:
+        """The templates themselves, shape (n_components, n_features)."""
+        return self.products(np.eye(self.n_features)).T

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import OrbitNystroem, leverage_scores
-from invariance.features.landmarks import whitener
+from invariance.features.from_data import whitener
 from invariance.groups import (
     CircleAction,
     CyclicShifts,

@@ -12,10 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.arrays import is_plain
-from ..orbits.choose import Explanation, by_the_clock
 from ..core.parameters import Kind, ParameterError, check_parameters
-
-__all__ = ["FeatureMap"]
+from ..orbits.choose import Explanation, by_the_clock
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

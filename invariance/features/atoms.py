@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.parameters import Array, ParameterError, Positive, Whole, arguments
 from ..groups import check_coulomb
 from ..orbits import row_blocks
-from ..core.parameters import Array, ParameterError, Positive, Whole, arguments
-
-__all__ = ["atom_environments", "coulomb_positions"]
 
 Floats = NDArray[Any]
 #: Constants of Christensen et al. 2020, in angstroms.

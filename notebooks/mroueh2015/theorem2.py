@@ -40,7 +40,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from invariance.companion import Run, colour, fit_rate, marker, mean_se, shades
+from invariance.companion import Run, colour, curve, fit_rate, shades, ticks
 from invariance.features import GroupCDF, draw_templates
 from invariance.groups import (
     CyclicShifts,
@@ -108,13 +108,6 @@ kernels = {name: Average(CDF(epsilon=eps), group)(X) for name, group in groups.i
 looks = dict(zip(groups, "os^D", strict=True))
 
 
-def ticks(axis, values):
-    """Label the measured values themselves."""
-    shown = list(values)[:: 1 if len(values) < 6 else 2]
-    axis.set_xticks(shown, [str(value) for value in shown])
-    axis.minorticks_off()
-
-
 pd.DataFrame(
     {
         "order": [g.order for g in groups.values()],
@@ -176,15 +169,8 @@ bin_rates = {name: fit_rate(bins, values[:, :, 0].T) for name, values in binning
 
 fig, axis = plt.subplots(figsize=(6.4, 4))
 for (name, values), shade in zip(binning.items(), shades("bins", 4), strict=True):
-    mean, error = mean_se(values[:, :, 0])
-    axis.errorbar(
-        bins,
-        mean,
-        2 * error,
-        fmt=looks[name] + "-",
-        color=shade,
-        label=f"{name}: slope {bin_rates[name].slope:.2f}",
-    )
+    label = f"{name}: slope {bin_rates[name].slope:.2f}"
+    curve(axis, bins, values[:, :, 0], "bins", color=shade, marker=looks[name], label=label)
 axis.plot(bins, s / bins, color=colour("bound"), label="bound s / n")
 axis.plot(bins, s / (2 * bins), color=colour("bound"), ls=":", label="s / (2n)")
 axis.set(
@@ -200,8 +186,7 @@ run.figure(
     fig,
     "bins",
     alt="Largest binning error over all pairs against the number of bins, log-log: four groups "
-    "fall on "
-    "one line of slope minus one, at half the bound s / n.",
+    "fall on one line of slope minus one, at half the bound s / n.",
     caption="Mean over draws of templates, bars of two standard errors.",
 )
 run.claim(
@@ -305,34 +290,19 @@ group_bound = [
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.2))
 panels = (
-    (axes[0], sizes, by_templates, template_rates, template_bound, "templates", "templates m"),
-    (
-        axes[1],
-        group_sizes,
-        by_group,
-        group_rates,
-        group_bound,
-        "group",
-        "sampled group elements |G|",
-    ),
+    (sizes, by_templates, template_rates, template_bound, "templates", "templates m"),
+    (group_sizes, by_group, group_rates, group_bound, "group", "sampled group elements |G|"),
 )
-for axis, x, values, rates, bound, family, label in panels:
+for axis, (x, values, rates, bound, family, words) in zip(axes, panels, strict=True):
     for (name, y), shade in zip(values.items(), shades(family, 4), strict=True):
-        mean, error = mean_se(y.T)
-        axis.errorbar(
-            x,
-            mean,
-            2 * error,
-            fmt=looks[name] + "-",
-            color=shade,
-            label=f"{name}: slope {rates[name].slope:.2f}",
-        )
+        label = f"{name}: slope {rates[name].slope:.2f}"
+        curve(axis, x, y.T, family, color=shade, marker=looks[name], label=label)
     axis.plot(x, bound, color=colour("bound"), label="theorem 2 (5 % failure)")
     below = np.min(bound[-1] / np.array([np.mean(y[-1]) for y in values.values()]))
     axis.set(
         xscale="log",
         yscale="log",
-        xlabel=label,
+        xlabel=words,
         ylabel="largest error on all pairs",
         title=f"In the end {below:.0f} times below the theorem, or more",
     )
@@ -344,8 +314,7 @@ run.figure(
     "templates_group",
     alt="Two log-log panels of the largest error over all pairs: against the number of templates "
     "and against the number of sampled group elements. All groups fall with slope near minus one "
-    "half, one to two "
-    "orders of magnitude under the bound.",
+    "half, one to two orders of magnitude under the bound.",
     caption="Mean over draws, bars of two standard errors.",
 )
 run.claim(
@@ -358,8 +327,7 @@ run.claim(
     rates=group_rates,
     expected=dict.fromkeys(group_rates, -0.5),
     note="at few elements the bias of order 1/|G| from pairing sampled elements with themselves "
-    "adds to the "
-    "|G|^-1/2 fluctuation",
+    "adds to the |G|^-1/2 fluctuation",
 )
 
 # %% [markdown]
@@ -395,9 +363,8 @@ joint = {name: joint_error(name, scales, SETTINGS["joint"], run.seed) for name i
 joint_rates = {name: fit_rate(scales, values) for name, values in joint.items()}
 fig, axis = plt.subplots(figsize=(7.4, 4.4))
 for (name, y), shade in zip(joint.items(), shades("cdf", 4), strict=True):
-    mean, error = mean_se(y.T)
     label = f"{name}: slope {joint_rates[name].slope:.2f}"
-    axis.errorbar(scales, mean, 2 * error, fmt=looks[name] + "-", color=shade, label=label)
+    curve(axis, scales, y.T, "cdf", color=shade, marker=looks[name], label=label)
 promised = np.array(
     [
         sum(theory.theorem2_errors(k, k * k, n_elements=k * k, n_points=N, delta=delta, s=s))
@@ -410,24 +377,24 @@ span = max(np.ptp(K) for K in kernels.values())
 axis.axhline(span, color=colour("published"), ls=":")
 axis.text(1.55 * scales[-1], 1.1 * span, "all that the kernel varies", fontsize=8, ha="right")
 largest = max(np.mean(y[-1]) for y in joint.values())
+slopes = [rate.slope for rate in joint_rates.values()]
 axis.set(
     xscale="log",
     yscale="log",
     xlim=(scales[0] / 1.15, 1.6 * scales[-1]),
     xlabel="k, with n = k bins, m = k² templates, |G| = k² elements",
     ylabel="largest error on all pairs",
-    title=f"The error halves as k doubles, {promised[-1] / largest:.0f} times below the theorem",
+    title=f"Twice k divides the error by {2 ** -max(slopes):.1f} to {2 ** -min(slopes):.1f}; "
+    f"{promised[-1] / largest:.0f} times below the theorem",
 )
 ticks(axis, scales)
 axis.legend()
 run.figure(
     fig,
     "joint",
-    alt="Largest error over pairs against the common scale k, log-log: all groups fall with "
-    "slope near "
-    "minus one, one to two orders of magnitude under the theorem's line; the kernel's whole "
-    "variation "
-    "is marked.",
+    alt="Largest error over pairs against the common scale k, log-log: four groups with slopes "
+    f"from {min(slopes):.2f} to {max(slopes):.2f}, {promised[-1] / largest:.0f} times under the "
+    "theorem's line at the largest k; the kernel's whole variation is marked.",
     caption=f"Mean over {SETTINGS['joint']} draws, bars of two standard errors.",
 )
 run.table(
@@ -742,13 +709,10 @@ for axis, (title, (group, dimension)) in zip(axes, settings.items(), strict=True
             scores[f"{way}, {title}, {n} points"] = values
         order.append(f"definition, {title}, {n} points > fast, {title}, {n} points")
         if group.unitary:
-            kernel, training = (
-                Average(CDF(epsilon=eps), group),
-                run.rng.standard_normal((500, dimension)),
-            )
-            lines["haar"].append(
-                seconds(lambda k=kernel, p=points, t=training: k(p, t), repetitions=1)
-            )
+            kernel = Average(CDF(epsilon=eps), group)
+            training = run.rng.standard_normal((500, dimension))
+            once = seconds(lambda k=kernel, p=points, t=training: k(p, t), repetitions=1)
+            lines["haar"].append(once)
     names = {
         "fast": f"stored templates (m = {m})",
         "definition": "transforming every point",
@@ -756,9 +720,7 @@ for axis, (title, (group, dimension)) in zip(axes, settings.items(), strict=True
     }
     for look, times in lines.items():
         if times:
-            axis.plot(
-                n_points, times, color=colour(look), marker=marker(look) or "x", label=names[look]
-            )
+            curve(axis, n_points, times, look, label=names[look])
         for n, taken in zip(n_points, times, strict=False):
             run.timing(f"{title}: {names[look]}, {n} points", taken)
     axis.axhline(make, color=colour("fast"), ls=":", label="of which transforming templates, once")
@@ -771,18 +733,14 @@ for axis, (title, (group, dimension)) in zip(axes, settings.items(), strict=True
         f"{lines['definition'][-1] / lines['fast'][-1]:.1f} times as fast",
     )
     ticks(axis, n_points)
-    print(
-        f"{title}: transforming every point takes "
-        f"{lines['definition'][-1] / lines['fast'][-1]:.1f} times as long for {n_points[-1]} points"
-    )
+
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 run.figure(
     fig,
     "cost",
-    alt="Seconds against the number of points for permutations and for image rotations: "
-    "projecting on stored "
-    "transformed templates is cheaper than transforming every point, most so for images; the "
-    "averaged kernel is the most expensive.",
+    alt="Seconds against the number of points for permutations and for image rotations: projecting "
+    "on stored transformed templates is cheaper than transforming every point, most so for images; "
+    "the averaged kernel is the most expensive.",
     caption="Processor time, transformation of the templates included.",
 )
 

@@ -11,9 +11,7 @@ import click
 from joblib import cpu_count
 
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
-from invariance.companion.files import write_bytes
-from invariance.companion.ledger import consistency
-from invariance.companion.ledger.scoreboard import scoreboard, with_scoreboard
+from invariance.companion.ledger import consistency, scoreboard
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
@@ -309,17 +307,8 @@ def data(wanted: tuple[str, ...]) -> None:
 @main.command("scoreboard")
 @_clear
 def write_scoreboard() -> None:
-    """Write the scoreboard of README.md from the committed full-scale results."""
-    paths = Paths.find()
-    try:
-        before = paths.readme.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _Usage(f"cannot read {paths.readme}: {error.strerror}") from error
-    board = scoreboard(paths)
-    after = with_scoreboard(before, board)
-    if after != before:
-        write_bytes(paths.readme, after.encode())
-    click.echo(board)
+    """Write README.md's scoreboard, figures/FAILURES.md and PROTOCOLS.md from published results."""
+    click.echo(scoreboard.write_scoreboard(Paths.find()))
 
 
 @main.command()

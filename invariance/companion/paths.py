@@ -20,9 +20,6 @@ __all__ = ["PROFILES", "Paths"]
 
 PROFILES = ("quick", "full")
 
-# in a checkout a link to notebooks/claims.yml
-_PACKAGED_LEDGER = Path(__file__).resolve().parent / "ledger" / "claims.yml"
-
 
 @dataclass(frozen=True)
 class Paths:
@@ -80,9 +77,13 @@ class Paths:
 
     @property
     def ledger(self) -> Path:
-        """The project's ledger; the one that comes with the package where the project has none."""
-        own = self.notebooks / "claims.yml"
-        return own if own.is_file() or self.notebooks.is_dir() else _PACKAGED_LEDGER
+        """The claims; a project of one's own far from any checkout has none."""
+        return self.notebooks / "claims.yml"
+
+    @property
+    def papers(self) -> Path:
+        """What the pages say of the papers, and how they look."""
+        return self.notebooks / "papers.yml"
 
     @property
     def owners_digest(self) -> Path:

@@ -7,15 +7,10 @@ from functools import cached_property
 from math import isfinite
 from pathlib import Path
 
-import yaml
-
 from invariance.companion.errors import LedgerError, hint
+from invariance.companion.ledger.reading import AS_PRINTED, read_yaml
 
-__all__ = ["AS_PRINTED", "KINDS", "OURS", "OWNERS", "Claim", "Earlier", "Ledger", "load_ledger"]
-__all__ += ["paper_label"]
-
-#: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
-AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+__all__ = ["KINDS", "OURS", "OWNERS", "Claim", "Earlier", "Ledger", "load_ledger", "paper_label"]
 
 KINDS = {
     "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
@@ -235,12 +230,7 @@ def load_ledger(path: Path | str) -> Ledger:
     LedgerError
         Naming the claim and the field that is wrong.
     """
-    try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=AS_PRINTED)
-    except OSError as error:
-        raise LedgerError(f"cannot read the ledger {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise LedgerError(f"the ledger {path} is not YAML: {error}") from error
+    content = read_yaml(Path(path), AS_PRINTED)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
         raise LedgerError(f"the ledger {path} must hold one list named 'claims'")
     claims = [_claim(i, entry) for i, entry in enumerate(content["claims"])]

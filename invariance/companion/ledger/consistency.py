@@ -5,13 +5,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.errors import LedgerError, NotebookError, hint
+from invariance.companion.errors import CompanionError, LedgerError, NotebookError, hint
+from invariance.companion.files import file_digest
 from invariance.companion.ledger.claims import Claim, Ledger, load_ledger
+from invariance.companion.ledger.guard import alterations
 from invariance.companion.ledger.owner import departures
 from invariance.companion.ledger.prose import typed_results
 from invariance.companion.ledger.protocols import registered, standing
+from invariance.companion.ledger.reading import read_text
 from invariance.companion.ledger.results import read_results
-from invariance.companion.ledger.scoreboard import ScoreboardError, scoreboard, with_scoreboard
+from invariance.companion.ledger.scoreboard import scoreboard
 from invariance.companion.ledger.settings import read_settings
 from invariance.companion.ledger.verdicts import Verdict, judge_again
 from invariance.companion.order import reads
@@ -35,76 +38,87 @@ def problems(paths: Paths) -> list[str]:
         About the form of the notebooks (parameters cell, what they read of others, kernelspec,
         name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's
         words that are its owner's, settings that nobody chose, claims that the ledger does not
-        know or that two notebooks record, stored results (unreadable, files missing, a verdict
-        that does not follow from its numbers, one that falls short at full scale and does not say
-        why), and a scoreboard in ``README.md`` that differs from what they give.
+        know or that two notebooks record, stored results (altered since they were recorded,
+        unreadable, files missing, a verdict that does not follow from its numbers, one that falls
+        short at full scale and does not say why), and a scoreboard that differs from what they
+        give.
     """
-    try:
-        ledger = load_ledger(paths.ledger)
-    except LedgerError as error:
-        return [str(error)]
-    found = departures(paths)
+    found: list[str] = []
+    for check in (alterations, departures, _notebooks, _settings, _records, _scoreboard):
+        try:
+            found += check(paths)
+        except CompanionError as error:
+            found.append(str(error))
+    return list(dict.fromkeys(text.replace(f"{paths.root}/", "") for text in found))
+
+
+def _notebooks(paths: Paths) -> Iterator[str]:
+    said = [t for claim in load_ledger(paths.ledger).values() for t in (claim.printed, claim.says)]
+    for notebook in paths.all_notebooks():
+        yield from _form(paths, notebook)
+        for typed in typed_results(paths, notebook, said):
+            yield (
+                f"{notebook}: a result is typed into its text, and the published run has no such "
+                f"number: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
+            )
+    for path in sorted(paths.notebooks.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            yield (
+                f"{path}: notebooks are kept as text without outputs; "
+                "convert it with 'jupytext --to py:percent' and remove it"
+            )
+
+
+def _records(paths: Paths) -> Iterator[str]:
+    """What notebooks record, or have recorded, for claims."""
+    ledger = load_ledger(paths.ledger)
     recorders: dict[str, set[str]] = {}
     notebooks = paths.all_notebooks()
     for notebook in notebooks:
-        found += _form(paths, notebook)
-        for claim_id in _claims_in_source(paths, notebook):
-            recorders.setdefault(claim_id, set()).add(notebook)
-    for path in sorted(paths.notebooks.rglob("*.ipynb")):
-        if ".ipynb_checkpoints" not in path.parts:
-            found.append(
-                f"{path.relative_to(paths.root)}: notebooks are kept as text without outputs; "
-                "convert it with 'jupytext --to py:percent' and remove it"
-            )
-    found += _settings(paths, notebooks)
-    said = [text for claim in ledger.values() for text in (claim.printed, claim.says)]
-    for notebook in notebooks:
-        found += [
-            f"{notebook}: a result is typed into its text, and the published run has no such "
-            f"number: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
-            for typed in typed_results(paths, notebook, said)
-        ]
+        for name, call in _calls(paths, notebook):
+            if name == "run.claim" and (text := _first_text(call)):
+                recorders.setdefault(text, set()).add(notebook)
     for folder in _stored(paths):
-        where = str((folder / "results.json").relative_to(paths.root))
-        results, problems = read_results(folder)
-        found += [problem.replace(f"{paths.root}/", "", 1) for problem in problems]
+        where = str(folder / "results.json")
+        results, wrong = read_results(folder)
+        yield from wrong
         if results is None:
             continue
         notebook = f"{folder.parent.name}/{folder.name}"
         if results["notebook"] != notebook or notebook not in notebooks:
-            found.append(f"{where}: there is no notebook {results['notebook']}; remove the folder")
+            yield f"{where}: there is no notebook {results['notebook']}; remove the folder"
             continue
-        found += _results(where, folder, results, ledger, paths)
+        yield from _results(where, folder, results, ledger, paths)
         for claim_id, entry in results["claims"].items():
             # a claim may have moved since to another notebook, and its old result counts no more
             if claim_id not in ledger or _counts(entry, ledger[claim_id], results, paths):
                 recorders.setdefault(claim_id, set()).add(notebook)
     for claim_id, names in sorted(recorders.items()):
         if claim_id not in ledger:
-            found.append(
-                f"{', '.join(sorted(names))}: claim {claim_id!r} is not in the ledger. "
-                + hint(claim_id, [i for i in ledger if i.startswith(claim_id.split("/")[0] + "/")])
-            )
+            close = [i for i in ledger if i.startswith(claim_id.split("/")[0] + "/")]
+            names_ = ", ".join(sorted(names))
+            yield f"{names_}: claim {claim_id!r} is not in the ledger. {hint(claim_id, close)}"
         if len(names) > 1:
-            found.append(f"claim {claim_id!r} is recorded by {' and by '.join(sorted(names))}")
-    return found + _front_page(paths)
+            yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(names))}"
 
 
-def _front_page(paths: Paths) -> list[str]:
+def _scoreboard(paths: Paths) -> Iterator[str]:
     """A project without a README has no scoreboard to keep."""
     if not paths.readme.is_file():
-        return []
-    readme = paths.readme.read_text(encoding="utf-8")
+        return
+    for path, text in scoreboard(paths).items():
+        if not path.is_file() or read_text(path) != text:
+            yield (
+                f"{path}: the scoreboard differs from what the ledger and the committed results "
+                "give; 'invariance scoreboard' writes it"
+            )
+
+
+def _calls(paths: Paths, notebook: str) -> list[tuple[str, ast.Call]]:
     try:
-        written = with_scoreboard(readme, scoreboard(paths))
-    except ScoreboardError as error:
-        return [str(error)]
-    if written == readme:
-        return []
-    return [
-        "README.md: the scoreboard differs from what the ledger and the committed results give; "
-        "'invariance scoreboard' writes it"
-    ]
+        return calls_of(paths.source(notebook))
+    except NotebookError:
+        return []  # _form reports it
 
 
 def _form(paths: Paths, notebook: str) -> list[str]:
@@ -148,14 +162,6 @@ def _first_text(call: ast.Call) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _claims_in_source(paths: Paths, notebook: str) -> list[str]:
-    try:
-        calls = calls_of(paths.source(notebook))
-    except NotebookError:
-        return []  # _form has reported it
-    return [text for name, call in calls if name == "run.claim" and (text := _first_text(call))]
-
-
 def _stored(paths: Paths) -> Iterator[Path]:
     for base in (paths.figures, *(paths.build / profile for profile in PROFILES)):
         for path in sorted(base.glob("*/*/results.json")):
@@ -172,6 +178,8 @@ def _results(
     for file in files:
         if not (folder / file).is_file():
             found.append(f"{where}: names the file {file}, which is not there")
+        elif results["files"].get(file) not in (None, file_digest(folder / file)):
+            found.append(f"{where}: the file {file} is not the one that the run wrote")
     for claim_id, entry in results["claims"].items():
         if claim_id not in ledger:
             continue  # reported once for all folders
@@ -207,24 +215,19 @@ def _counts(
     return results["profile"] == "quick" or standing(entry, digest) == entry["verdict"]
 
 
-def _settings(paths: Paths, notebooks: list[str]) -> list[str]:
+def _settings(paths: Paths) -> Iterator[str]:
     """Settings are of a notebook that chooses, and are what it chose."""
-    found = []
-    choosing = set()
-    for notebook in notebooks:
-        try:
-            runs = [call for name, call in calls_of(paths.source(notebook)) if name == "Run"]
-        except NotebookError:
-            continue  # _form has reported it
-        if any(keyword.arg == "chooses" for call in runs for keyword in call.keywords):
-            choosing.add(paths.settings(notebook))
+    choosing = {
+        paths.settings(notebook)
+        for notebook in paths.all_notebooks()
+        for name, call in _calls(paths, notebook)
+        if name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords)
+    }
     for path in sorted((paths.notebooks / "settings").glob("*/*")):
-        where = path.relative_to(paths.root)
         if path not in choosing:
-            found.append(f"{where}: no notebook chooses this; remove it")
+            yield f"{path}: no notebook chooses this; remove it"
             continue
         try:
             read_settings(path)
         except LedgerError as error:
-            found.append(str(error).replace(f"{paths.root}/", "", 1))
-    return found
+            yield str(error)

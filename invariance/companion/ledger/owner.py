@@ -9,11 +9,9 @@ import os
 import re
 from pathlib import Path
 
-import yaml
-
-from invariance.companion.errors import LedgerError
 from invariance.companion.files import file_digest
-from invariance.companion.ledger.claims import AS_PRINTED, OURS
+from invariance.companion.ledger.claims import OURS
+from invariance.companion.ledger.reading import AS_PRINTED, parse_yaml, read_text
 from invariance.companion.paths import Paths
 
 __all__ = ["departures", "owners_text"]
@@ -32,12 +30,13 @@ def owners_text(ledger: str) -> str:
 
 def departures(paths: Paths) -> list[str]:
     """Where the ledger is not the owner's edition; empty where it is, or where none is named."""
-    try:
-        named = paths.owners_digest.read_text(encoding="ascii").split()[0]
-    except (OSError, IndexError, ValueError):
+    if not paths.owners_digest.exists():
         return []
+    named = read_text(paths.owners_digest).partition(" ")[0]
     found = []
-    full = paths.ledger.read_text(encoding="utf-8")
+    if not re.fullmatch("[0-9a-f]{64}", named):
+        found.append(f"notebooks/{paths.owners_digest.name}: names no SHA-256 of an edition")
+    full = read_text(paths.ledger)
     plain = owners_text(full)
     if hashlib.sha256(plain.encode()).hexdigest() != named:
         found.append(
@@ -45,7 +44,7 @@ def departures(paths: Paths) -> list[str]:
             f"{', '.join(OURS)}: 'git diff' shows where; our fields stand below the owner's line, "
             "indented by five blanks"
         )
-    for ours, theirs in zip(_entries(full), _entries(plain), strict=True):
+    for ours, theirs in zip(_entries(full), _entries(plain), strict=False):
         changed = [k for k in {*ours, *theirs} - {*OURS} if ours.get(k) != theirs.get(k)]
         if changed:
             found.append(
@@ -69,8 +68,6 @@ def _editions(root: Path) -> list[Path]:
 
 
 def _entries(text: str) -> list[dict[str, object]]:
-    try:
-        claims = yaml.load(text, Loader=AS_PRINTED)["claims"]
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise LedgerError(f"the ledger notebooks/claims.yml cannot be read: {error}") from error
-    return [claim for claim in claims if isinstance(claim, dict)]
+    content = parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED)
+    claims = content.get("claims") if isinstance(content, dict) else None
+    return [claim for claim in claims or [] if isinstance(claim, dict)]

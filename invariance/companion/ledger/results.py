@@ -48,8 +48,8 @@ def read_results(
     results : dict or None
         None where there are no results or none that can be used. Otherwise with all of
         ``notebook``, ``profile``, ``parameters``, ``seed``, ``claims``, ``figures``, ``tables``,
-        ``says``, ``provenance`` and ``volatile``, each of the shape that
-        `invariance.companion.Run` writes.
+        ``says``, ``files`` (digests by name), ``provenance`` and ``volatile``, each of the shape
+        that `invariance.companion.Run` writes.
     problems : list of str
         One sentence each, starting with the file; empty when all is well, and when there is no
         such file.
@@ -92,6 +92,7 @@ def read_results(
         "figures": part("figures", list, _is_figure),
         "tables": part("tables", list, _is_table),
         "says": part("says", list, _is_sentence),
+        "files": part("files", dict, lambda digest: isinstance(digest, str)),
         "provenance": part("provenance", dict),
         "volatile": part("volatile", dict),
     }

@@ -1,177 +1,151 @@
-"""The scoreboard of ``README.md``: a table written from the committed full-scale results.
+"""What the results come to, as Markdown: the table of ``README.md``, and two pages beside figures.
 
-It stands between two marker lines, so that a command can write it and a check can compare it.
+The table stands between two marker lines, so that a command can write it and a check can compare
+it. ``figures/FAILURES.md`` says what is not reproduced, and why; ``figures/PROTOCOLS.md`` what
+protocols that were changed after a first result gave before.
 """
 
 import html
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from invariance.companion.errors import CompanionError
-from invariance.companion.ledger.claims import Claim, Ledger, load_ledger, paper_label
-from invariance.companion.ledger.protocols import ANOTHER, UNREGISTERED, registered, standing
-from invariance.companion.ledger.results import read_results
-from invariance.companion.ledger.verdicts import FAILED, KEPT, VERDICTS, at_fault, beside
+from invariance.companion.files import write_bytes
+from invariance.companion.ledger.claims import load_ledger, paper_label
+from invariance.companion.ledger.guard import record_digests
+from invariance.companion.ledger.protocols import ANOTHER, UNREGISTERED
+from invariance.companion.ledger.reading import read_text
+from invariance.companion.ledger.rows import OPEN, Row, published_results, refuse_unfounded, rows_of
+from invariance.companion.ledger.verdicts import FAILED, KEPT, at_fault
 from invariance.companion.paths import Paths
 
-__all__ = ["BEGIN", "END", "GALLERY", "ScoreboardError", "scoreboard", "with_scoreboard"]
+__all__ = ["BEGIN", "END", "ScoreboardError", "clipped", "scoreboard", "with_scoreboard"]
+__all__ += ["write_scoreboard"]
 
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
-
-_LONGEST = 120  # characters of numbers
-_NONE = "no full-scale verdict yet"
-
-# One figure a paper: notebook, name, and what to look at. Each appears once its notebook has been
-# run at full scale.
-GALLERY = (
-    ("mroueh2015/xperm", "accuracy-against-samples",
-     "Letters in any order (Mroueh 2015): features that pool distributions over the group beside "
-     "the exact invariant kernel."),
-    ("raj2017/rotated_mnist", "table2",
-     "Rotated digits (Raj 2017): orbit embeddings with a local density on rotations."),
-    ("liu2022/few_samples", "table2",
-     "A few hundred digits (Liu 2022): kernels that look for the best alignment."),
-    ("soleymani2025/sphere_permutations", "comparison",
-     "Permutations of up to 30 coordinates (Soleymani 2025): invariant to rounding under 30! "
-     "elements, from two generators."),
-)  # fmt: skip
+_PAGE = "<!-- written by `invariance scoreboard` from results.json and the ledger -->"
 
 
 class ScoreboardError(CompanionError, ValueError):
     """``README.md`` has no place for the scoreboard."""
 
 
-def scoreboard(paths: Paths) -> str:
-    """The scoreboard as Markdown: a line per paper, what is not reproduced and why, figures.
-
-    Parameters
-    ----------
-    paths : Paths
-
-    Returns
-    -------
-    str
-        Without the marker lines.
+def scoreboard(paths: Paths) -> dict[Path, str]:
+    """``README.md`` with the table in its place, and the two pages, by path.
 
     Raises
     ------
     LedgerError
-        If the ledger cannot be read.
+        If the ledger or ``README.md`` cannot be read, or a verdict is not what the recorded
+        numbers give.
+    ScoreboardError
+        If ``README.md`` has no place for the table.
     """
-    ledger = load_ledger(paths.ledger)
-    measured = list(_full_scale(paths, ledger))
-    # a claim that moved to another notebook may have an older result, which does not count
-    measured.sort(key=lambda pair: pair[1]["standing"] in VERDICTS)
-    results = dict(measured)
-    counts: dict[str, Counter[str]] = {}
-    for claim in ledger.values():
-        verdict = results[claim.id]["standing"] if claim.id in results else _NONE
-        counts.setdefault(claim.paper_key, Counter())[verdict] += 1
-    total = sum(counts.values(), Counter())
-    columns = [*VERDICTS, *(c for c in (ANOTHER, UNREGISTERED) if total[c]), _NONE]
-    lines = [
-        f"**{sum(total[v] for v in KEPT)} of the {total.total()} claims are reproduced** "
-        "(matched or better) at full scale, by protocols registered beforehand.",
-        *_uncounted(results),
-        "",
-        f"| paper | claims | {' | '.join(columns)} |",
-        f"|---|{'---:|' * (1 + len(columns))}",
-    ]
-    for paper, found in counts.items():
-        lines.append(_row(f"[{paper_label(paper)}](notebooks/{paper})", found, columns))
-    lines.append(_row("all", total, columns))
-    fallen = [
-        (claim, results[claim.id])
-        for claim in ledger.values()
-        if claim.id in results and results[claim.id]["standing"] in FAILED
-    ]
+    rows = rows_of(load_ledger(paths.ledger), published_results(paths), paths)
+    refuse_unfounded(rows)
+    written = {
+        paths.figures / "FAILURES.md": "\n".join([_PAGE, *_failures(rows)]) + "\n",
+        paths.figures / "PROTOCOLS.md": "\n".join([_PAGE, *_protocols(rows)]) + "\n",
+    }
+    if paths.readme.is_file():
+        readme = with_scoreboard(read_text(paths.readme), "\n".join(_table(rows)))
+        written = {paths.readme: readme} | written
+    return written
+
+
+def write_scoreboard(paths: Paths) -> str:
+    """Write what `scoreboard` returns, and record it and the ledger; the table."""
+    written = scoreboard(paths)
+    for path, text in written.items():
+        write_bytes(path, text.encode())
+    record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
+    readme = written.get(paths.readme, "")
+    return readme.partition(BEGIN)[2].partition(END)[0].strip()
+
+
+def _table(rows: list[Row]) -> Iterator[str]:
+    total = Counter(row.verdict for row in rows)
+    kept, fallen = (sum(total[v] for v in some) for some in (KEPT, FAILED))
+    columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
+    uncounted = [row for row in rows if row.verdict in (ANOTHER, UNREGISTERED)]
+    if uncounted:
+        columns["not counted"] = (ANOTHER, UNREGISTERED)
+    yield (
+        f"**{kept} of the {len(rows)} claims are reproduced** (as printed or better) at full "
+        "scale, by protocols registered beforehand."
+    )
+    named = ", ".join(f"{total[verdict]} {verdict}" for verdict in FAILED if total[verdict])
     if fallen:
-        lines += ["", "What is not reproduced, with the measured reason:", ""]
-        lines += [_explained(claim, entry) for claim, entry in fallen]
-    for notebook, name, caption in GALLERY:
-        published, _ = read_results(paths.published(notebook), notebook)
-        drawn = published["figures"] if published else []
-        alts = [figure["alt"] for figure in drawn if figure["name"] == name]
-        for alt in alts:
-            image = (paths.published(notebook) / f"{name}.png").relative_to(paths.root).as_posix()
-            alt = html.escape(alt, quote=False).replace("[", "(").replace("]", ")")
-            lines += ["", f"{caption} [The notebook](notebooks/{notebook}.py).", ""]
-            lines += [f"![{alt}]({image})"]
-    changed = [claim for claim in ledger.values() if claim.history]
-    if changed:
-        lines += [
-            "",
-            "<details>",
-            f"<summary>Protocols changed after a first result ({len(changed)} claims), and "
-            "what they gave before</summary>",
-            "",
-            *(_changed(claim, results.get(claim.id)) for claim in changed),
-            "",
-            "</details>",
-        ]
-    return "\n".join(lines)
+        yield f"{fallen} are not ({named}): [which, and why](figures/FAILURES.md)."
+    if changed := sum(bool(row.claim.history) for row in rows):
+        yield (
+            f"Of {changed} the protocol was changed after a first result: "
+            "[what it gave before](figures/PROTOCOLS.md)."
+        )
+    if uncounted:
+        then = sum((row.result or {})["verdict"] in KEPT for row in uncounted)
+        yield (
+            f"{len(uncounted)} were not measured by the registered protocol and do not count; by "
+            f"the rules of their time {then} of them were reproduced."
+        )
+    yield from ["", f"| paper | claims | {' | '.join(columns)} |"]
+    yield f"|---|{'---:|' * (1 + len(columns))}"
+    papers: dict[str, list[Row]] = {}
+    for row in rows:
+        papers.setdefault(row.claim.paper_key, []).append(row)
+    labels = {f"[{paper_label(key)}](notebooks/{key})": some for key, some in papers.items()}
+    for label, some in [*labels.items(), ("all", rows)]:
+        counts = [sum(row.verdict in verdicts for row in some) for verdicts in columns.values()]
+        yield f"| {label} | {len(some)} | {' | '.join(map(str, counts))} |"
 
 
-def _full_scale(paths: Paths, ledger: Ledger) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Recorded claims of the committed results, each with its notebook and its standing."""
-    for path in sorted(paths.figures.glob("*/*/results.json")):
-        if path.parent.name.startswith("."):
-            continue  # being published
-        # `invariance check` reports what cannot be read
-        content, _ = read_results(path.parent, f"{path.parent.parent.name}/{path.parent.name}")
-        if content is not None and content["profile"] == "full":
-            notebook = content["notebook"]
-            for claim_id, entry in content["claims"].items():
-                if claim_id in ledger:
-                    counts = standing(entry, registered(ledger[claim_id], paths, notebook))
-                    yield claim_id, {**entry, "notebook": notebook, "standing": counts}
+def _failures(rows: Iterable[Row]) -> Iterator[str]:
+    yield from ["# What is not reproduced, and why", ""]
+    yield "In our words first, as far as a reason could be measured; then the numbers."
+    for row, entry in ((row, row.result) for row in rows if row.verdict in FAILED):
+        claim, note = row.claim, entry.get("note") or "No reason has been measured."
+        yield from ["", f"## {_plain(row.where)}: {row.verdict}", ""]
+        yield f"[`{claim.id}`](../notebooks/{row.notebook}.py){_said(claim.says)}"
+        yield from ["", _plain(note), "", f"{_plain(at_fault(entry['reason']))}{_said(row.beside)}"]
 
 
-def _uncounted(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is measured, yet does not count, and how it came out by the rules of its time."""
-    lines = []
-    for state, why in (
-        (
-            UNREGISTERED,
-            "were measured before protocols were registered (the ledger's first edition)",
-        ),
-        (ANOTHER, "were measured by another protocol than the registered one"),
-    ):
-        found = [entry["verdict"] for entry in results.values() if entry["standing"] == state]
-        kept = sum(verdict in KEPT for verdict in found)
-        if found:
-            lines.append(
-                f"{len(found)} results {why}: they do not count until they are measured again. By "
-                f"the rules of their time {kept} of them were matched or better."
+def _protocols(rows: Iterable[Row]) -> Iterator[str]:
+    yield from ["# Protocols changed after a first result, and what they gave before", ""]
+    yield "What counts is the result by the protocol that the ledger now holds."
+    for row in rows:
+        if row.claim.history:
+            yield from ["", f"## {_plain(row.where)}", "", f"`{row.claim.id}`", ""]
+            for earlier in row.claim.history:
+                verdict = f" ({earlier.verdict})" if earlier.verdict else ""
+                yield f"- before: {_plain(earlier.gave)}{verdict}, {_plain(earlier.protocol)}"
+            now = (
+                f"{clipped(row.result['ours'], 300)} ({row.verdict})" if row.result else row.verdict
             )
-    return lines
+            yield f"- now: {_plain(now)}"
 
 
-def _row(label: str, found: Counter[str], columns: list[str]) -> str:
-    cells = [label, str(found.total()), *(str(found[column]) for column in columns)]
-    return f"| {' | '.join(cells)} |"
+def _said(text: str) -> str:
+    return f" ({_plain(text)})" if text else ""
 
 
-def _explained(claim: Claim, entry: dict[str, Any]) -> str:
-    reasons = [at_fault(entry["reason"]), entry.get("note") or ""]
-    why = html.escape(". ".join(text.rstrip(".") for text in reasons if text), quote=False)
-    rests = html.escape(beside(claim, entry["recorded"]), quote=False)
-    return (
-        f"- **{entry['verdict']}** [`{claim.id}`](notebooks/{entry['notebook']}.py) "
-        f"({claim.source}): {why}{f' ({rests})' if rests else ''}."
-    )
+def _plain(text: str) -> str:
+    return html.escape(" ".join(text.split()), quote=False)
 
 
-def _changed(claim: Claim, entry: dict[str, Any] | None) -> str:
-    earlier = "; ".join(
-        f"{e.gave}{f' ({e.verdict})' if e.verdict else ''}, {e.protocol}" for e in claim.history
-    )
-    ours = entry["ours"] if entry else ""
-    ours = ours if len(ours) < _LONGEST else f"{ours[:_LONGEST].rpartition(',')[0]}, ..."
-    now = f"; now {ours} ({entry['standing']})" if entry else "; now not measured"
-    return f"- `{claim.id}` ({claim.source}): {html.escape(earlier + now, quote=False)}."
+def clipped(text: str, most: int = 400) -> str:
+    """The first things of a list, as far as there is room.
+
+    >>> clipped("one: 1; two: 2; three: 3", 16), clipped("a long sentence", 8)
+    ('one: 1; two: 2; ...', 'a long ...')
+    """
+    if len(text) <= most:
+        return text
+    ends = [m.end() for between in (";", ",", r"\s") for m in re.finditer(between, text[:most])]
+    best = max((end for end in ends if text[end - 1] in ";,"), default=max(ends, default=most))
+    return f"{text[:best].rstrip()} ..."
 
 
 def with_scoreboard(readme: str, board: str) -> str:

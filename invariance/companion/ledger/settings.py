@@ -6,6 +6,7 @@ how is part of the protocol of every claim of the notebook; the held-out scores 
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ import yaml
 
 from invariance.companion.errors import LedgerError
 from invariance.companion.files import write_bytes
+from invariance.companion.ledger.reading import parse_yaml, read_text
 
 __all__ = ["CHOOSING_SEED", "Choice", "best_of", "read_settings", "settings_digest"]
 __all__ += ["write_settings"]
@@ -69,29 +71,31 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
     LedgerError
         If the file is not what `write_settings` writes, or a choice is not the best of its scores.
     """
-    try:
-        found = _choices(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError) as error:
+    again = "'invariance choose' writes it again"
+    try:
+        found = _choices(read_text(path))
+        worse = [n for n, c in found.items() if c.grid[best_of(c.scores, c.higher)] != c.chosen]
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        said = f"({type(error).__name__}: {error})"
+        raise LedgerError(f"{path} is not readable as settings {said}; {again}") from error
+    for name in worse:
+        chosen = found[name].chosen
         raise LedgerError(
-            f"{path} is not readable as settings ({type(error).__name__}: {error}); "
-            "'invariance choose' writes it again"
-        ) from error
-    for name, choice in found.items():
-        best = choice.grid[best_of(choice.scores, choice.higher)]
-        if len(choice.grid) != len(choice.scores) or best != choice.chosen:
-            raise LedgerError(
-                f"{path}: {name!r} is {choice.chosen!r}, which is not the best of its scores; "
-                "'invariance choose' writes it again"
-            )
+            f"{path}: {name!r} is {chosen!r}, which is not the best of its scores; {again}"
+        )
     return dict(found)
 
 
 @lru_cache(128)  # each claim of a notebook asks for the same text, and YAML is slow
 def _choices(text: str) -> Mapping[str, Choice]:
-    content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return {str(name): Choice(**fields) for name, fields in content["choices"].items()}
+    content = parse_yaml(text, "the file")
+    json.dumps(content)  # a TypeError for what is no number, text, list or mapping
+    found = {str(name): Choice(**fields) for name, fields in content["choices"].items()}
+    if odd := [n for n, c in found.items() if len(c.grid) != len(c.scores)]:
+        raise ValueError(f"{odd[0]!r} has another number of scores than entries in its grid")
+    return found
 
 
 def settings_digest(choices: Mapping[str, Choice] | None) -> str:

@@ -1,6 +1,7 @@
 """`Run`: what a notebook uses to emit figures, tables, claims and timings with provenance."""
 
 import base64
+import hashlib
 import html
 import os
 import re
@@ -129,7 +130,9 @@ class Run:
         self.seed = self.seeds[0]
         self.quick = profile == "quick"
         self.rng = np.random.default_rng(self.seed)
-        self._ledger = load_ledger(self._paths.ledger)
+        # far from any project there is no ledger, and nothing is judged
+        here = self._paths.notebooks.is_dir()
+        self._ledger = load_ledger(self._paths.ledger) if here else None
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
@@ -145,6 +148,7 @@ class Run:
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
         self._said: list[dict[str, str]] = []
+        self._files: dict[str, str] = {}
         self._data: dict[str, str] = {}
         self._timings: dict[str, float] = {}
         self._spared: dict[str, float] = {}
@@ -238,7 +242,7 @@ class Run:
         files = {f"{name}.svg": to_svg(figure, alt), f"{name}.png": png}
         plt.close(figure)
         for file, content in files.items():
-            write_bytes(self.folder / file, content)
+            self._keep(file, content)
         self._figures[name] = {"name": name, "files": [*files], "alt": alt, "caption": caption}
         self._write()
         _display(
@@ -275,7 +279,7 @@ class Run:
             raise RecordError(f"table {name!r} is empty")
         # a default index is a row number, any other one says something
         named = not isinstance(table.index, pd.RangeIndex)
-        write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
+        self._keep(f"{name}.csv", table.to_csv(index=named).encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
         if caption:
@@ -329,6 +333,9 @@ class Run:
             If the numbers do not suit the kind or are not finite, or, in a batch run, if the
             claim was recorded before.
         """
+        if self._ledger is None:
+            print(f"{claim_id}: not judged, there is no notebooks/claims.yml around here")
+            return Verdict("open", "no ledger", "")
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
             self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
@@ -439,6 +446,10 @@ class Run:
         if name in taken:
             self._again(f"{what} {name!r} is saved twice: give the second another name")
 
+    def _keep(self, file: str, content: bytes) -> None:
+        write_bytes(self.folder / file, content)
+        self._files[file] = hashlib.sha256(content).hexdigest()
+
     def _write(self) -> None:
         finished = datetime.now(UTC)
         results = {
@@ -451,6 +462,7 @@ class Run:
             "figures": list(self._figures.values()),
             "tables": list(self._tables.values()),
             "says": self._said,
+            "files": self._files,
             "provenance": {
                 "code": self._code,
                 "packages": package_versions(),

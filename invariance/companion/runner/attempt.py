@@ -22,6 +22,7 @@ from invariance.companion.files import (
     replace_folder,
     write_json,
 )
+from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.results import (
     STATUSES,
     as_recorded,
@@ -325,6 +326,7 @@ def _publish(job: Job, paths: Paths) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
         raise OutputError(f"cannot publish to {target}: {error.strerror or error}") from error
     replace_folder(fresh, target)
+    record_digests(paths, target)
 
 
 def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import write_bytes
+from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.settings import CHOOSING_SEED, read_settings
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import Paths
@@ -76,6 +77,8 @@ def choose(
         for done in as_completed([pool.submit(one, notebook) for notebook in notebooks]):
             outcome = done.result()
             failed += bool(outcome[2])
+            if profile == "full":
+                record_digests(paths, paths.settings(outcome[0]))
             bar.update()
             with bar.external_write_mode():
                 tell(*outcome)

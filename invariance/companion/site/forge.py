@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ..files import write_bytes
-from ..ledger.claims import paper_label
+from ..ledger.claims import load_ledger, paper_label
+from ..ledger.guard import record_digests
 from ..ledger.protocols import ANOTHER, UNREGISTERED
+from ..ledger.rows import published_results, refuse_unfounded, rows_of
 from ..ledger.verdicts import KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
@@ -38,6 +40,7 @@ def write_pages(paths: Paths) -> list[Path]:
     for path in paths.figures.glob("*/*.md"):
         if path not in wanted and path.read_bytes().startswith(first):
             path.unlink()
+    record_digests(paths, *paths.figures.glob("*/*.md"), *wanted)
     return list(wanted)
 
 
@@ -50,6 +53,7 @@ def pages(paths: Paths) -> dict[Path, str]:
         keep_trailing_newline=True, undefined=StrictUndefined,
     )  # fmt: skip
     material = collect(paths)
+    refuse_unfounded(rows_of(load_ledger(paths.ledger), published_results(paths), paths))
     claims = {name: [r for r in material.rows if (r.notebook, r.profile) == (name, "full")]
               for name in material.notebooks}  # fmt: skip
     found = {"README": jinja.get_template("index.md").render(groups=_groups(material, claims))}

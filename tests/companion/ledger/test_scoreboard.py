@@ -1,4 +1,4 @@
-"""README's scoreboard: what it counts, where it stands, and that it is the one the files give."""
+"""README's scoreboard and its two pages: what they count, and that the files give them."""
 
 import json
 import re
@@ -9,129 +9,134 @@ import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
+from invariance.companion.errors import LedgerError
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import registered
 from invariance.companion.ledger.scoreboard import (
     BEGIN,
     END,
-    GALLERY,
     ScoreboardError,
+    clipped,
     scoreboard,
     with_scoreboard,
+    write_scoreboard,
 )
 from invariance.companion.ledger.settings import Choice, write_settings
+from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
+from invariance.companion.run.recording import record
 
 ROOT = Path(__file__).parents[3]
+NUMBERS = {
+    "number": {"value": 98.9, "se": 0.1},
+    "pair": {"value": [10.0, 9.0], "se": 0.1},
+    "near": {"value": 90.0, "se": 0.1},
+    "order": {"order": "a > b", "scores": {"a": [1.0, 1.1], "b": [2.0, 2.1]}},
+    "bound": {"lhs": [2.0], "rhs": [1.0], "ceiling": 3.0},
+    "same": {"difference": 0.0, "tolerance": 1e-9},
+}
 
 
-def _publish(
-    project, notebook: str, profile: str = "full", protocol: str | None = "", **verdicts: str
-) -> Path:
+def publish(project, notebook: str, *claims: str, profile="full", protocol="", **changed) -> Path:
+    """Results of these claims: number and same matched, pair better, order and bound violated."""
     ledger = load_ledger(project.ledger)
-    claims = {
-        f"demo/{claim}": {"verdict": verdict, "reason": f"{claim} is 1 < b", "note": "a note",
-                          "kind": "value", "recorded": {}, "ours": "1", "data": None,
-                          "protocol": registered(ledger[f"demo/{claim}"], project, notebook)
-                          if protocol == "" else protocol}
-        for claim, verdict in verdicts.items()
-    }  # fmt: skip
+    entries = {}
+    for name in claims:
+        claim = ledger[f"demo/{name}"]
+        recorded = record(claim, NUMBERS[name] | changed.get(name, {}))
+        digest = registered(claim, project, notebook) if protocol == "" else protocol
+        entry = {"kind": claim.kind, "recorded": recorded, "note": "a < note", "protocol": digest}
+        entries[claim.id] = entry | judge(claim, recorded)._asdict()
     path = project.published(notebook) / "results.json"
-    path.parent.mkdir(parents=True)
-    results = {"schema": 1, "notebook": notebook, "profile": profile, "claims": claims}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results = {"schema": 1, "notebook": notebook, "profile": profile, "claims": entries}
     path.write_text(json.dumps(results))
     return path
 
 
-def test_readme_shows_what_ledger_and_results_give():
-    paths = Paths(ROOT)
-    readme = paths.readme.read_text(encoding="utf-8")
-    assert with_scoreboard(readme, scoreboard(paths)) == readme, "run `invariance scoreboard`"
+def board(project) -> str:
+    project.readme.write_text(f"{BEGIN}\n{END}\n")
+    return write_scoreboard(project)
+
+
+def test_the_files_show_what_ledger_and_results_give():
+    for path, text in scoreboard(Paths(ROOT)).items():
+        assert path.read_text(encoding="utf-8") == text, "run `invariance scoreboard`"
 
 
 def test_counts_by_verdict_and_explains_what_fell_short(project):
-    _publish(project, "demo/a", number="matched", pair="better", order="short")
-    _publish(project, "demo/b", bound="violated")
-    _publish(project, "demo/c", profile="quick", rate="matched")
+    publish(project, "demo/a", "number", "pair", "order")
+    publish(project, "demo/b", "bound")
+    publish(project, "demo/c", "same", profile="quick")
     (project.figures / "demo" / ".d.1").mkdir()
     (project.figures / "demo" / ".d.1" / "results.json").write_text(
         (project.figures / "demo/a/results.json").read_text().replace("demo/pair", "demo/same")
     )
-    lines = scoreboard(project).splitlines()
+    lines = board(project).splitlines()
     assert lines[0].startswith("**2 of the 9 claims are reproduced**")
-    assert "| [Demo](notebooks/demo) | 9 | 1 | 1 | 1 | 1 | 0 | 0 | 5 |" in lines
-    assert "| all | 9 | 1 | 1 | 1 | 1 | 0 | 0 | 5 |" in lines
-    assert (
-        "- **short** [`demo/order`](notebooks/demo/a.py) (f1): order is 1 &lt; b. a note." in lines
-    )
-    assert (
-        "- **violated** [`demo/bound`](notebooks/demo/b.py) (th1): bound is 1 &lt; b. a note."
-        in lines
-    )
+    assert "| [Demo](notebooks/demo) | 9 | 2 | 2 | 5 |" in lines
+    assert "| all | 9 | 2 | 2 | 5 |" in lines
+    assert "2 are not (2 violated): [which, and why](figures/FAILURES.md)." in lines
+    assert len(lines) < 15 and sum(line.endswith(".") for line in lines) == 3
+    failures = (project.figures / "FAILURES.md").read_text()
+    assert "## Demo, f1: violated\n\n[`demo/order`](../notebooks/demo/a.py) (a beats b)" in failures
+    assert "a &lt; note" in failures and "a &gt; b is reversed" in failures
     # what an earlier protocol gave stands beside what the registered one gives
-    changed = lines[lines.index("<details>") : lines.index("</details>")]
-    assert "- `demo/order` (f1): 1 against 2 (violated), two draws; now 1 (short)." in changed
+    changed = (project.figures / "PROTOCOLS.md").read_text()
+    assert "- before: 1 against 2 (violated), two draws\n- now: a: 1.050 ± 0.050; b: " in changed
+
+
+def test_what_is_cut_keeps_its_beginning():
+    """Published once: "now , ... (matched)"."""
+    long = "K_s - 1: " + "x" * 500
+    assert clipped(long, 120) == "K_s - 1: ..." and clipped("y" * 200, 120).startswith("y" * 120)
+    assert clipped("a: 1, b: 2, c: 3", 12) == "a: 1, b: 2, ..." and clipped("short", 12) == "short"
 
 
 def test_what_no_protocol_announced_does_not_count(project):
-    _publish(project, "demo/a", protocol=None, number="matched", order="violated")
-    _publish(project, "demo/b", protocol="0" * 16, pair="better")
-    _publish(project, "demo/c", near="matched")  # the ledger holds no protocol for it
-    board = scoreboard(project)
-    assert board.startswith("**0 of the 9 claims are reproduced**")
-    assert "3 results were measured before protocols were registered" in board
-    assert "By the rules of their time 2 of them were matched or better." in board
-    assert "1 results were measured by another protocol" in board
-    assert "| all | 9 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 3 | 5 |" in board
-    assert "**violated**" not in board
+    publish(project, "demo/a", "number", "order", protocol=None)
+    publish(project, "demo/b", "pair", protocol="0" * 16)
+    publish(project, "demo/c", "near")  # the ledger holds no protocol for it
+    said = board(project)
+    assert said.startswith("**0 of the 9 claims are reproduced**")
+    assert "4 were not measured by the registered protocol and do not count" in said
+    assert "by the rules of their time 3 of them were reproduced." in said
+    assert "| all | 9 | 0 | 0 | 5 | 4 |" in said
+    assert "violated" not in (project.figures / "FAILURES.md").read_text()
+
+
+def test_a_typed_verdict_is_refused(project):
+    path = publish(project, "demo/a", "number", "order")
+    path.write_text(path.read_text().replace('"violated"', '"matched"'))
+    with pytest.raises(LedgerError, match="demo/order does not follow"):
+        board(project)
 
 
 def test_a_claim_that_moved_leaves_its_old_result_behind(project):
     project.write("demo/a", 'run.claim("demo/number", value=98.9, se=0.1)')
     project.write("demo/z")
-    _publish(project, "demo/a", number="matched")
-    _publish(project, "demo/z", protocol="0" * 16, number="short")
-    assert scoreboard(project).startswith("**1 of the 9")
+    publish(project, "demo/a", "number")
+    publish(project, "demo/z", "number", protocol="0" * 16, number={"value": 90.0})
+    assert board(project).startswith("**1 of the 9")
     assert not [said for said in consistency.problems(project) if "is recorded by" in said]
 
 
 def test_settings_are_part_of_the_protocol(project):
-    path = _publish(project, "demo/a", number="matched")
-    assert scoreboard(project).startswith("**1 of the 9")
+    publish(project, "demo/a", "number")
+    assert board(project).startswith("**1 of the 9")
     choice = Choice(3.0, [1.0, 3.0], "leave-one-out", True, [0.5, 0.7], [])
     write_settings(project.settings("demo/a"), "demo/a", {"width": choice})
-    assert scoreboard(project).startswith("**0 of the 9")
-    path.unlink()
-    path.parent.rmdir()
-    _publish(project, "demo/a", number="matched")
-    assert scoreboard(project).startswith("**1 of the 9")
+    assert board(project).startswith("**0 of the 9")
+    publish(project, "demo/a", "number")
+    assert board(project).startswith("**1 of the 9")
     # a last digit of a score changes nothing, another grid does
     kept = {"width": replace(choice, scores=[0.5, 0.71])}
     write_settings(project.settings("demo/a"), "demo/a", kept)
-    assert scoreboard(project).startswith("**1 of the 9")
+    assert board(project).startswith("**1 of the 9")
     other = {"width": replace(choice, grid=[2.0, 3.0])}
     write_settings(project.settings("demo/a"), "demo/a", other)
-    assert scoreboard(project).startswith("**0 of the 9")
-
-
-def test_one_figure_a_paper_once_it_is_there(project):
-    papers = [claim.paper_key for claim in load_ledger(Paths(ROOT).ledger).values()]
-    assert [notebook.split("/")[0] for notebook, _, _ in GALLERY] == list(dict.fromkeys(papers))
-    for notebook, name, _ in GALLERY:
-        assert f'"{name}"' in Paths(ROOT).source(notebook).read_text(encoding="utf-8")
-    assert "![" not in scoreboard(project)
-    notebook, name, caption = GALLERY[0]
-    path = _publish(project, notebook)
-    content = json.loads(path.read_text()) | {
-        "figures": [{"name": name, "alt": "a [b] < c", "caption": "", "files": [f"{name}.png"]}]
-    }
-    path.write_text(json.dumps(content))
-    shown = scoreboard(project).partition("\n\n<details>")[0]
-    assert shown.splitlines()[-3:] == [
-        f"{caption} [The notebook](notebooks/{notebook}.py).", "",
-        f"![a (b) &lt; c](figures/{notebook}/{name}.png)",
-    ]  # fmt: skip
+    assert board(project).startswith("**0 of the 9")
 
 
 def test_readme_links_lead_somewhere():
@@ -143,14 +148,14 @@ def test_readme_links_lead_somewhere():
 
 def test_every_claim_is_counted_once():
     paths = Paths(ROOT)
-    ledger = load_ledger(paths.ledger)
-    rows = [line.strip("| ").split(" | ") for line in scoreboard(paths).splitlines()
+    readme = scoreboard(paths)[paths.readme].partition(BEGIN)[2].partition(END)[0]
+    rows = [line.strip("| ").split(" | ") for line in readme.splitlines()
             if line.startswith("| ")][1:]  # fmt: skip
     numbers = [[int(cell) for cell in row[1:]] for row in rows]
     assert all(row[0] == sum(row[1:]) for row in numbers)
     *papers, total = numbers
     assert [sum(column) for column in zip(*papers, strict=True)] == total
-    assert total[0] == len(ledger)
+    assert total[0] == len(load_ledger(paths.ledger))
 
 
 def test_command_writes_it_and_check_misses_it(project):
@@ -158,7 +163,6 @@ def test_command_writes_it_and_check_misses_it(project):
         return CliRunner().invoke(main, [command])
 
     assert invoke("check").exit_code == 0, "a project without a README has no scoreboard"
-    assert "cannot read" in invoke("scoreboard").output
     project.readme.write_text("# A project\n")
     assert BEGIN in invoke("scoreboard").output and invoke("scoreboard").exit_code == 2
     assert any("no place for the scoreboard" in found for found in consistency.problems(project))
@@ -173,8 +177,17 @@ def test_command_writes_it_and_check_misses_it(project):
     assert project.readme.read_text() == written
 
     project.write("demo/a")
-    _publish(project, "demo/a", number="matched")
+    publish(project, "demo/a", "number")
     assert any("the scoreboard differs" in found for found in consistency.problems(project))
+
+
+def test_a_readme_that_is_no_text_is_named(project):
+    """One byte of another encoding ended both commands in a traceback."""
+    project.readme.write_bytes(f"caf\xa0\n{BEGIN}\n{END}\n".encode("latin-1"))
+    for command in ("scoreboard", "check"):
+        done = CliRunner().invoke(main, [command])
+        assert isinstance(done.exception, SystemExit)
+        assert "README.md is not UTF-8 text (byte 3 is 0xa0)" in done.output
 
 
 @pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])

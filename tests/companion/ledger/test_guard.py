@@ -1,0 +1,136 @@
+"""No published number, setting or promise changes unseen: `guard`, and all of ``check``."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from invariance.companion.errors import LedgerError
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.guard import alterations, record_digests
+from invariance.companion.ledger.reading import read_yaml
+from invariance.companion.ledger.settings import read_settings
+from invariance.companion.paths import Paths
+
+from .test_scoreboard import board, publish
+
+ROOT = Path(__file__).parents[3]
+SEED = 20261124
+
+
+@pytest.fixture
+def guarded(project):
+    project.write("demo/a")
+    (publish(project, "demo/a", "number").parent / "scores.csv").write_text("haar,98.26\n")
+    project.owners_digest.write_text(f"{'0' * 64}  claims.yaml\n")
+    board(project)
+    record_digests(project, project.figures)
+    assert alterations(project) == []
+    return project
+
+
+def edited(content: bytes, dice: random.Random) -> bytes:
+    """A byte, a digit or a word changed, or the end cut off; never the same."""
+    kind = dice.choice(["byte", "digit", "word", "end"])
+    at = dice.randrange(len(content))
+    digits = [i for i, c in enumerate(content) if chr(c).isdigit()]
+    if kind == "digit" and digits:
+        at = dice.choice(digits)
+        return content[:at] + str((content[at] - 47) % 10).encode() + content[at + 1 :]
+    words = content.split(b" ")
+    if kind == "word" and len(words) > 1:
+        words[dice.randrange(len(words))] += b"er"
+        return b" ".join(words)
+    if kind == "end":
+        return content[:at]
+    return content[:at] + bytes([content[at] ^ dice.randrange(1, 256)]) + content[at + 1 :]
+
+
+def test_two_hundred_random_edits_are_found(tmp_path):
+    """Of the published results, the ledger, the settings and the guards of this project."""
+    paths = Paths(tmp_path)
+    shutil.copytree(ROOT / "figures", paths.figures)
+    for name in ("settings", "claims.yml", "claims.sha256", "papers.yml"):
+        source, target = ROOT / "notebooks" / name, paths.notebooks / name
+        target.parent.mkdir(exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+    assert alterations(paths) == []
+    dice = random.Random(SEED)
+    print(f"seed {SEED}")
+    files = sorted(p for p in tmp_path.rglob("*") if p.is_file())
+    often = [paths.ledger, paths.owners_digest, paths.figures / "SHA256SUMS"]
+    often += [p for p in files if p.suffix in (".csv", ".json", ".yml")]
+    for number in range(200):
+        path = dice.choice(often if number % 2 else files)
+        before = path.read_bytes()
+        path.write_bytes(edited(before, dice))
+        assert alterations(paths), f"edit {number} of {path} with seed {SEED}"
+        path.write_bytes(before)
+    assert alterations(paths) == []
+
+
+def test_check_names_every_edit_without_a_traceback(guarded):
+    dice = random.Random(SEED)
+    files = [p for p in sorted(guarded.root.rglob("*")) if p.is_file() and p.suffix != ".py"]
+    for number in range(200):
+        path = dice.choice(files)
+        before = path.read_bytes()
+        path.write_bytes(edited(before, dice))
+        found = consistency.problems(guarded)
+        unseen = path == guarded.readme and path.read_bytes().startswith(before[: len(before) - 1])
+        assert unseen or found, f"edit {number} of {path} with seed {SEED}"
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("figures/demo/a/scores.csv", "scores.csv: is not what was recorded"),
+        ("figures/demo/a/results.json", "results.json: is not what was recorded"),
+        ("notebooks/claims.yml", "claims.yml: is not what was recorded"),
+        ("notebooks/claims.sha256", "claims.sha256: is not what was recorded"),
+        ("figures/SHA256SUMS", "SHA256SUMS is damaged"),
+    ],
+)
+def test_what_is_emptied_or_gone_is_found(guarded, name, said):
+    path = guarded.root / name
+    content = path.read_bytes()
+    path.write_bytes(b"")
+    assert any(said in found for found in consistency.problems(guarded))
+    path.unlink()
+    assert consistency.problems(guarded) != []
+    path.write_bytes(content)
+    assert alterations(guarded) == []
+
+
+def test_a_file_that_nobody_recorded_is_found(guarded):
+    (guarded.figures / "demo/a/more.csv").write_text("1\n")
+    (found,) = alterations(guarded)
+    assert found.startswith("figures/demo/a/more.csv: nobody has recorded it")
+    record_digests(guarded, guarded.figures / "demo/a")
+    assert alterations(guarded) == []
+    (guarded.figures / "demo/a/more.csv").unlink()
+    assert alterations(guarded) == ["figures/demo/a/more.csv: recorded, and not there"]
+    (guarded.figures / "demo/a/more.csv").symlink_to("/etc/hostname")
+    assert "is not what was recorded" in alterations(guarded)[0]
+
+
+DAMAGED = ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "a: &a [*a]", "claims: {id: [", "\0"]
+
+
+@pytest.mark.parametrize("text", [*DAMAGED, "!!python/object:os.system {}"])
+def test_damaged_yaml_is_an_error_and_no_crash(tmp_path, text):
+    """libyaml recursed until the process died."""
+    path = tmp_path / "claims.yml"
+    path.write_text(text)
+    for read in (load_ledger, read_settings):
+        with pytest.raises(LedgerError, match=r"claims\.yml"):
+            read(path)
+
+
+def test_yaml_of_another_encoding_is_named(tmp_path):
+    (tmp_path / "x.yml").write_bytes(b"a: \xa0")
+    with pytest.raises(LedgerError, match="is not UTF-8 text"):
+        read_yaml(tmp_path / "x.yml")

@@ -1,8 +1,12 @@
-"""Arrays of other libraries, PyTorch above all, through the array API standard.
+"""Arrays that come in: NumPy's, checked and converted; and those of other libraries.
+
+Every public function and estimator lets its points in through `check_array` or `validate_data`,
+which are scikit-learn's and refuse more: masked entries, and NaN or infinity by the entry's place.
+float32 and float64 stay as they are; everything else becomes float64; nothing is written to.
 
 `OrbitFourier`, `OrbitNystroem` and `GroupCDF`, and the kernels `Linear`, `Polynomial`, `Gaussian`,
-`CDF`, `Locality` and `BestFit` take float32 or float64 arrays of PyTorch and of other libraries
-that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs::
+`CDF`, `Locality` and `BestFit` also take float32 or float64 arrays of PyTorch and of other
+libraries that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs::
 
     features = OrbitFourier(rotations, n_components=7000, gamma=0.04).fit(X)   # X: NumPy or tensor
     Z = features.transform(torch.asarray(X, device="cuda"))                    # a tensor on the GPU
@@ -27,19 +31,74 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import validation
 
-__all__ = [
-    "check_arrays",
-    "is_foreign",
-    "is_plain",
-    "like",
-    "namespace",
-    "numpy_only",
-    "on_cpu",
-    "on_host",
-    "refuse_gradient",
-    "wants_gradient",
-]
+from .parameters import ParameterError, check_finite, short
+
+_FLOATS = (np.float64, np.float32)
+
+
+def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
+    """scikit-learn's ``check_array`` for finite floats, without masks; ``how`` as there.
+
+    Raises
+    ------
+    ParameterError
+        For masked entries, and for NaN and infinity (infinity alone where ``ensure_all_finite`` is
+        "allow-nan").
+    ValueError, TypeError
+        As scikit-learn's: complex, sparse, text, one axis, nothing.
+
+    Examples
+    --------
+    >>> check_array(np.ones((2, 1), dtype=np.float16)).dtype
+    dtype('float64')
+    >>> check_array([[1.0], [np.nan]])
+    Traceback (most recent call last):
+    invariance.core.parameters.ParameterError: X must be finite, but entry (1, 0) is nan: fill in \
+or leave out rows with NaN or infinity
+    """
+    finite = how.pop("ensure_all_finite", True)
+    _refuse_masked(input_name, X)
+    try:
+        array: NDArray[Any] = validation.check_array(
+            X, input_name=input_name, ensure_all_finite=False, **{"dtype": _FLOATS} | how
+        )
+    except OverflowError:
+        raise ParameterError(f"{input_name} needs numbers below 1e308, got {short(X)}") from None
+    check_finite(input_name, array, allow_nan=finite == "allow-nan")
+    return array
+
+
+def validate_data(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    reset: bool = True,
+    multi_output: bool = False,
+    y_numeric: bool = False,
+    **how: Any,
+) -> Any:
+    """scikit-learn's ``validate_data`` by `check_array`: X, or (X, y) where y is given."""
+    points = check_array(X, estimator=estimator, **how)
+    validation.validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    if y is None or isinstance(y, str):
+        return points
+    _refuse_masked("y", y)
+    labels = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
+    validation.check_consistent_length(points, labels)
+    if labels.dtype.kind == "f":  # NaN may have been None
+        check_finite("y", labels)
+    return points, labels
+
+
+def _refuse_masked(name: str, X: Any) -> None:
+    if np.ma.is_masked(X):
+        raise ParameterError(
+            f"{name} has {np.ma.count_masked(X)} masked entries: fill them, such as by "
+            f"{name}.filled(0), or leave out their rows"
+        )
 
 
 def is_foreign(X: Any) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["check_points", "kernel_matrix", "takes_sets"]
+from .arrays import check_array, validate_data
 
 
 def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -49,7 +48,6 @@ def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **h
     New sets may be larger or smaller than those of `fit`. More arguments are those of
     scikit-learn's ``validate_data``.
     """
-    how |= {"dtype": (np.float64, np.float32)}
     if takes_sets(kernel):
         how |= {"allow_nd": True, "ensure_all_finite": "allow-nan"}
         if not reset:

@@ -1,20 +1,19 @@
-"""What parameters may be, declared once for each class and checked in one place.
+"""What parameters may be: declared once for each class, checked and converted in one place.
 
-A class lists the kinds of its parameters in ``_parameters``; `check_parameters` compares an
-object's parameters with them where they are first used (at fit, or when a kernel is evaluated), so
-that ``__init__`` only stores them, as scikit-learn asks. What a kind cannot say, such as that two
-parameters must agree, the class checks itself and reports as a `ParameterError` as well.
+`stores_parameters` writes a constructor that only stores, as scikit-learn asks, and keeps the kinds
+of the parameters in ``_parameters``. `check_parameters` compares an object with them where they are
+first used, at fit or when a kernel is evaluated, and leaves plain Python numbers behind, so that
+NumPy's small integers cannot overflow later. What a kind cannot say, such as that two parameters
+must agree, the class checks itself and reports as a `ParameterError` as well.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field  # noqa: F401, for an example
-from functools import cache, wraps
-from math import isfinite
+from functools import wraps
 from numbers import Integral, Real
 from typing import (
     Annotated,  # noqa: F401, for an example
@@ -28,31 +27,6 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BLOCK_BYTES",
-    "Array",
-    "Each",
-    "Flag",
-    "Has",
-    "Kind",
-    "Number",
-    "OneOf",
-    "ParameterError",
-    "Positive",
-    "Seed",
-    "Shape",
-    "Text",
-    "Whole",
-    "arguments",
-    "as_floats",
-    "check_finite",
-    "check_memory",
-    "check_parameters",
-    "check_values",
-    "short",
-    "stores_parameters",
-]
-
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _Class = TypeVar("_Class", bound=type)
@@ -62,30 +36,20 @@ class ParameterError(ValueError, TypeError):
     """A parameter that is not what it may be; the message names it, its value and the remedy."""
 
 
-def _inside(
-    value: float,
-    least: float | None,
-    most: float | None,
-    above: float | None = None,
-    below: float | None = None,
-) -> bool:
-    return (
-        (least is None or value >= least)
-        and (most is None or value <= most)
-        and (above is None or value > above)
-        and (below is None or value < below)
-    )
+def plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, and arrays of narrow numbers as int64 or float64.
 
-
-def _range(
-    least: float | None, most: float | None, above: float | None = None, below: float | None = None
-) -> str:
-    parts = [
-        f"{sign} {end:g}"
-        for sign, end in ((">=", least), (">", above), ("<=", most), ("<", below))
-        if end is not None
-    ]
-    return " " + " and ".join(parts) if parts else ""
+    >>> plain(np.uint8(200)), plain((np.int16(3), 4)), plain(np.array([200], np.uint8)).dtype
+    (200, (3, 4), dtype('int64'))
+    """
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.generic) for v in value):
+        return type(value)(map(plain, value))
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        return value
+    wide = np.int64 if value.dtype.kind in "iu" else np.float64
+    return value if value.dtype in (np.float32, wide) else value.astype(wide)
 
 
 @dataclass(frozen=True)
@@ -98,21 +62,34 @@ class Kind:
         What the values are, for messages: "a whole number >= 1".
     accepts : callable
         Whether a value belongs to the kind.
+    convert : callable
+        A value of the kind as code may compute with it.
     """
 
     words: str
     accepts: Callable[[Any], bool]
+    convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        two = _NOTHING if other is None else other
-        either = f"{self.words} or {two.words}"
-        return Kind(either, lambda value: self.accepts(value) or two.accepts(value))
+        if other is None:
+            return Kind(
+                f"{self.words} or None",
+                lambda value: value is None or self.accepts(value),
+                lambda value: None if value is None else self.convert(value),
+            )
+        return Kind(
+            f"{self.words} or {other.words}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            lambda value: (self if self.accepts(value) else other).convert(value),
+        )
 
-    def __ror__(self, other: None) -> Kind:
-        return _NOTHING | self
+    __ror__ = __or__
 
 
-_NOTHING = Kind("None", lambda value: value is None)
+def _range(**ends: float | None) -> str:
+    signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
+    parts = [f"{signs[name]} {end:g}" for name, end in ends.items() if end is not None]
+    return " " + " and ".join(parts) if parts else ""
 
 
 def Whole(least: int | None = None, most: int | None = None) -> Kind:
@@ -123,14 +100,15 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
     (True, False, False, False)
     """
+    highest = 2**31 - 1 if most is None else most
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
             return False
-        return _inside(int(value), least, 2**31 - 1 if most is None else most)
+        return (least is None or int(value) >= least) and int(value) <= highest
 
-    bounded = most is not None and most < 2**62  # beyond, a bound tells nobody much
-    return Kind("a whole number" + _range(least, most if bounded else None), accepts)
+    shown = most if highest < 2**62 else None  # beyond, a bound tells nobody much
+    return Kind("a whole number" + _range(least=least, most=shown), accepts, int)
 
 
 def Number(
@@ -150,6 +128,9 @@ def Number(
     >>> Number().accepts(10**30), Number().accepts(1e30), Number().accepts(1e160)
     (False, True, False)
     """
+    highest = 1e150 if most is None else most
+    lowest = -highest if least is None else least
+    lowest = 1e-300 if above == 0 else lowest
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
@@ -158,13 +139,14 @@ def Number(
             number = float(value)
         except OverflowError:  # a whole number of hundreds of digits
             return False
-        beyond = abs(int(value)) >= 2**53 if isinstance(value, Integral) else abs(number) > 1e150
-        if (most is None and beyond) or (above == 0 and number < 1e-300):
+        if most is None and isinstance(value, Integral) and abs(number) >= 2**53:
             return False
-        return isfinite(number) and _inside(number, least, most, above, below)
+        inside = (above is None or number > above) and (below is None or number < below)
+        return inside and lowest <= number <= highest
 
     shown = None if most == 1e308 else most  # any float
-    return Kind("a finite number" + _range(least, shown, above, below), accepts)
+    words = "a finite number" + _range(least=least, above=above, most=shown, below=below)
+    return Kind(words, accepts, lambda v: int(v) if isinstance(v, Integral) else float(v))
 
 
 def Positive() -> Kind:
@@ -180,8 +162,8 @@ def OneOf(*values: str | int) -> Kind:
     """
 
     def accepts(value: Any) -> bool:
-        plain = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
-        return plain and value in values
+        known = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
+        return known and value in values
 
     *most, last = map(repr, values)
     return Kind(f"{', '.join(most)} or {last}" if most else last, accepts)
@@ -189,7 +171,7 @@ def OneOf(*values: str | int) -> Kind:
 
 def Flag() -> Kind:
     """True or False."""
-    return Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+    return Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)), bool)
 
 
 def Text() -> Kind:
@@ -203,14 +185,12 @@ def Seed(*, fixed: bool = False) -> Kind:
     An object that draws anew at every call needs a fixed seed, or it would be a different one at
     fit and at prediction.
     """
-    whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts)
+    whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts, int)
     if fixed:
         return whole
-    others = Kind(
-        "a numpy.random.RandomState or None",
-        lambda value: value is None or isinstance(value, np.random.RandomState),
-    )
-    return Kind(f"{whole.words}, {others.words}", (whole | others).accepts)
+    either = whole | None | Kind("", lambda value: isinstance(value, np.random.RandomState))
+    words = f"{whole.words}, a numpy.random.RandomState or None"
+    return Kind(words, either.accepts, either.convert)
 
 
 def Shape(*lengths: int) -> Kind:
@@ -219,13 +199,18 @@ def Shape(*lengths: int) -> Kind:
     >>> Shape(2, 3).accepts((28, 28)), Shape(2, 3).accepts((28,)), Shape(2).accepts((0, 3))
     (True, False, False)
     """
+    side = Whole(1)
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, (tuple, list, np.ndarray)) or np.ndim(value) != 1:
             return False
-        return len(value) in lengths and all(map(Whole(1).accepts, value))
+        return len(value) in lengths and all(map(side.accepts, value))
 
-    return Kind(f"a tuple of {' or '.join(map(str, lengths))} whole numbers >= 1", accepts)
+    def convert(value: Any) -> Any:
+        return tuple(map(int, value)) if isinstance(value, np.ndarray) else plain(value)
+
+    words = f"a tuple of {' or '.join(map(str, lengths))} whole numbers >= 1"
+    return Kind(words, accepts, convert)
 
 
 def Array(
@@ -239,7 +224,8 @@ def Array(
     """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
 
     ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``, and their
-    magnitudes below 1e150 unless ``most`` allows more.
+    magnitudes below 1e150 unless ``most`` allows more. Masked entries are refused. Arrays other
+    than of float64, float32 and int64 are converted: integers to int64, all else to float64.
     """
 
     def accepts(value: Any) -> bool:
@@ -247,23 +233,32 @@ def Array(
             return False
         try:
             array = np.asarray(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RuntimeError):  # PyTorch's, where gradients are asked for
             return False
         if array.dtype.kind not in ("iu" if whole else "iuf") or (array.size == 0 and not empty):
             return False
-        if ndim is not None and array.ndim != ndim:
+        if (ndim is not None and array.ndim != ndim) or np.ma.is_masked(value):
             return False
+        highest = (9e18 if array.dtype.kind == "u" else 1e150) if most is None else most
+        lowest = -1e150 if least is None else least
+        # float64 ends: float32 arrays would be compared with rounded or infinite ones
         return bool(
             np.isfinite(array).all()
-            and (least is None or (array >= least).all())
-            and (above is None or (array > above).all())
-            and (array <= most if most is not None else np.abs(array) <= np.float64(1e150)).all()
+            and (array <= np.float64(highest)).all()
+            and (array >= np.float64(lowest)).all()
+            and (above is None or (array > np.float64(above)).all())
         )
+
+    def convert(value: Any) -> Any:
+        array = np.asarray(value)
+        narrow = array.dtype not in (np.float64, np.float32, np.int64)
+        return plain(array) if narrow or isinstance(value, np.ma.MaskedArray) else value
 
     axes = {None: "an array", 0: "a number", 1: "a sequence"}.get(ndim, f"an array of {ndim} axes")
     what = "whole numbers" if whole else "finite numbers"
     some = "" if empty else ", at least one"
-    return Kind(f"{axes} of {what}{_range(least, most, above)}{some}", accepts)
+    words = f"{axes} of {what}{_range(least=least, above=above, most=most)}{some}"
+    return Kind(words, accepts, convert)
 
 
 def Has(words: str, *names: str) -> Kind:
@@ -314,8 +309,10 @@ def short(value: Any, length: int = 100) -> str:
     return f"{text[: length // 2]}...{text[len(text) - (length - length // 2 - 3) :]}"
 
 
-def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any]) -> None:
-    """Refuse values that are not of their kind.
+def check_values(
+    owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values, converted by their kinds, or a `ParameterError` for the first that is of none.
 
     Parameters
     ----------
@@ -325,41 +322,43 @@ def check_values(owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any
         Names without a kind are not checked.
     values : mapping from names to values
 
-    Raises
-    ------
-    ParameterError
-        For the first value that is not of its kind.
-
     Examples
     --------
-    >>> check_values("Gaussian", {"gamma": Positive()}, {"gamma": float("inf")})
+    >>> check_values("Ball", {"radius": Positive()}, {"radius": np.float32(0.5)})
+    {'radius': 0.5}
+    >>> check_values("Ball", {"radius": Positive()}, {"radius": float("inf")})
     Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: Gaussian needs gamma to be a finite number > 0, got inf
+    invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got inf
     """
+    checked = dict(values)
     for name, value in values.items():
         kind = kinds.get(name)
-        if kind is not None and not kind.accepts(value):
+        if kind is None:
+            continue
+        if not kind.accepts(value):
             hint = ""
             if isinstance(value, type):
                 hint = f"; make an instance of the class, {value.__name__}(...)"
             elif (
                 isinstance(value, (int, float))
-                and 0 < abs(value) < float("inf")
-                and not 1e-300 <= abs(value) < 2**31
+                and 0 != abs(value) != float("inf")
+                and not (1e-300 <= abs(value) < 2**31)
             ):
                 hint = "; magnitudes go from 1e-300 to 1e150, of counts to 2**31"
             raise ParameterError(
                 f"{owner} needs {name} to be {kind.words}, got {short(value)}{hint}"
             )
+        checked[name] = kind.convert(value)
+    return checked
 
 
 def arguments(
     **kinds: Kind,
 ) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
-    """A decorator: the function refuses arguments that are not of their kinds.
+    """A decorator: the function or method gets its arguments checked and converted.
 
-    >>> arguments(n=Whole(1))(lambda n: 2 * n)(2)
-    4
+    >>> arguments(n=Whole(1))(lambda n: 2 * n)(np.uint8(200))
+    400
     """
 
     def decorate(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
@@ -367,8 +366,12 @@ def arguments(
 
         @wraps(function)
         def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-            check_values(function.__name__, kinds, signature.bind(*args, **kwargs).arguments)
-            return function(*args, **kwargs)
+            given = signature.bind(*args, **kwargs)
+            owner = function.__name__
+            if "self" in given.arguments:
+                owner = f"{type(given.arguments['self']).__name__}.{owner}"
+            given.arguments = check_values(owner, kinds, given.arguments)
+            return function(*given.args, **given.kwargs)
 
         return call
 
@@ -376,29 +379,17 @@ def arguments(
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters of an object that are not of the kinds its class declares.
-
-    Parameters
-    ----------
-    estimator : object
-        Its class has ``_parameters``, a mapping from names to kinds (see `stores_parameters`);
-        those of base classes count for the parameters that it does not name itself.
-    """
+    """Check an object's parameters (see `stores_parameters`), and store them converted."""
     cls: Any = type(estimator)
-    kinds, defaults = _kinds_of(cls)
-    given = {name: getattr(estimator, name) for name in kinds}
-    others = {name: v for name, v in given.items() if v is not defaults.get(name, kinds)}
-    check_values(cls.__name__, kinds, others)
-
-
-@cache
-def _kinds_of(cls: Any) -> tuple[dict[str, Kind], dict[str, Any]]:
-    """The kinds of a class's parameters, and those of its defaults that are of their kinds."""
-    kinds: dict[str, Kind] = {}
-    for base in reversed(cls.__mro__):
-        kinds |= vars(base).get("_parameters", {})
-    defaults = {name: getattr(cls, name) for name in kinds if hasattr(cls, name)}
-    return kinds, {name: v for name, v in defaults.items() if kinds[name].accepts(v)}
+    defaults = getattr(cls, "_defaults", {})
+    given = {}
+    for name in cls._parameters:
+        value = getattr(estimator, name)
+        if value is not defaults.get(name, given):
+            given[name] = value
+    for name, value in check_values(cls.__name__, cls._parameters, given).items():
+        if value is not given[name]:
+            setattr(estimator, name, value)
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -419,20 +410,24 @@ def stores_parameters(cls: _Class) -> _Class:
     """
     hints: dict[str, Any] = inspect.get_annotations(cls, eval_str=True)
     own = [n for n in hints if n != "_" and getattr(hints[n], "__origin__", None) is not ClassVar]
-    for name in own:
-        if name not in vars(cls):  # an attribute of a base class is no default
-            setattr(cls, name, field())
     kinds = {n: hints[n].__metadata__[0] for n in own if hasattr(hints[n], "__metadata__")}
+    required = [name for name in own if name not in vars(cls)]
+    for name in required:
+        setattr(cls, name, field())  # an attribute of a base class is no default
+    # The signature shows the type alone.
+    cls.__annotations__ = hints | {name: hints[name].__origin__ for name in kinds}
     made: Any = dataclass(eq=False, repr=False)(cls)
-    made._parameters = vars(cls).get("_parameters", {}) | kinds
-    for name in own:
-        if isinstance(getattr(cls, name, None), property):  # what the base class computes
-            setattr(cls, name, None)
-    signature = made.__init__.__annotations__
-    for name, written in signature.items():  # where the type alone is shown
-        if isinstance(written, str) and written.startswith("Annotated["):
-            expression: Any = ast.parse(written, mode="eval").body
-            signature[name] = ast.unparse(expression.slice.elts[0])
+    for name in required:
+        setattr(made, name, None)  # in the way of a property of a base class
+    given = {name: getattr(made, name) for name in kinds}
+    inherited: dict[str, Any] = {"_parameters": {}, "_defaults": {}}
+    for what, known in inherited.items():
+        for base in cls.__bases__:
+            known |= getattr(base, what, {})
+    made._parameters = inherited["_parameters"] | vars(cls).get("_parameters", {}) | kinds
+    made._defaults = {n: v for n, v in inherited["_defaults"].items() if n not in kinds} | {
+        n: v for n, v in given.items() if kinds[n].accepts(v)
+    }
     return made  # type: ignore[no-any-return]
 
 
@@ -441,8 +436,8 @@ def check_memory(owner: str, n_bytes: int, **counts: object) -> None:
 
     >>> check_memory("draw", 10**15 * 8, n_templates=10**15)
     Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: draw: more memory than the machine has would be taken \
-by n_templates=1000000000000000: take fewer
+    invariance.core.parameters.ParameterError: draw: more memory than this machine has is needed \
+for n_templates=1000000000000000: take fewer
     """
     try:
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -451,30 +446,36 @@ by n_templates=1000000000000000: take fewer
     if n_bytes > most:
         named = ", ".join(f"{name}={count}" for name, count in counts.items() if count is not None)
         raise ParameterError(
-            f"{owner}: more memory than the machine has would be taken by {named}: take fewer"
+            f"{owner}: more memory than this machine has is needed for {named}: take fewer"
         )
 
 
 def as_floats(name: str, value: Any, convert: Callable[..., Any] = np.asarray) -> NDArray[Any]:
-    """A float64 array of an argument, refusing whole numbers that no float holds."""
+    """A float64 array of an argument; complex or masked entries, or too large ones, are refused."""
+    if np.ma.is_masked(value) or np.iscomplexobj(value):
+        raise ParameterError(f"{name} needs real numbers, none of them masked, got {short(value)}")
     try:
         return np.asarray(convert(value, dtype=np.float64))
     except OverflowError as error:
         raise ParameterError(f"{name} needs numbers below 1e308, got {short(value)}") from error
 
 
-def check_finite(what: str, array: NDArray[Any]) -> None:
+def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> None:
     """Refuse NaN and infinity, naming the first such entry.
 
-    >>> check_finite("the Gram matrix", np.array([[1.0, np.nan]]))
+    >>> check_finite("labels", np.array([1.0, np.inf]))
     Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: the Gram matrix must be finite, but entry (0, 1) is nan
+    invariance.core.parameters.ParameterError: labels must be finite, but entry 1 is inf: fill in \
+or leave out rows with NaN or infinity
     """
     step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
     for start in range(0, len(array), step):
-        broken = ~np.isfinite(array[start : start + step])
+        rows = array[start : start + step]
+        broken = np.isinf(rows) if allow_nan else ~np.isfinite(rows)
         if broken.any():
-            first, *rest = (int(i) for i in np.argwhere(broken)[0])
-            index = (start + first, *rest)
-            entry = f"({', '.join(map(str, index))})" if len(index) > 1 else str(index[0])
-            raise ParameterError(f"{what} must be finite, but entry {entry} is {array[index]}")
+            first, *rest = map(int, np.argwhere(broken)[0])
+            entry = (start + first, *rest)
+            raise ParameterError(
+                f"{what} must be finite, but entry {entry if rest else entry[0]} is "
+                f"{array[entry]}: fill in or leave out rows with NaN or infinity"
+            )

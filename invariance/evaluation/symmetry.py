@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from ..core.arrays import validate_data
+from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average
-from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 
 __all__ = ["Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"]
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from sklearn.utils.validation import check_array
 
+from ..core.arrays import check_array
 from ..core.parameters import (
     Number,
     ParameterError,

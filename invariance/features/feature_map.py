@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import is_plain
+from ..core.arrays import is_plain, validate_data
 from ..core.parameters import Kind, ParameterError, check_parameters
 from ..orbits.choose import Explanation, by_the_clock
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.spatial.distance import pdist
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 
+from ..core.arrays import check_array
 from ..core.parameters import (
     Array,
     Has,

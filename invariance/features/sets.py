@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
 from ..core.padded import PointSets, as_set_rows
 from ..core.parameters import (

@@ -20,22 +20,9 @@ from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Hyperparameter
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.utils.validation import check_array
 
-from ..core.arrays import check_arrays, is_foreign, is_plain, numpy_only
-from ..groups import Transformations
-from ..groups.abilities import ability
+from ..core.arrays import check_array, check_arrays, is_foreign, is_plain, numpy_only
 from ..core.kernel_matrix import takes_sets
-from ..orbits import Explanation, Form, OrbitProducts, row_blocks
-from ..orbits.choose import by_the_clock
-from ..orbits.closed import least_matching
-from ..orbits.derivatives import (
-    BOUNDS,
-    BOUNDS_KIND,
-    of_products,
-    outer_derivatives,
-    whole_derivatives,
-)
 from ..core.parameters import (
     Has,
     Kind,
@@ -45,6 +32,18 @@ from ..core.parameters import (
     check_parameters,
     short,
     stores_parameters,
+)
+from ..groups import Transformations
+from ..groups.abilities import ability
+from ..orbits import Explanation, Form, OrbitProducts, row_blocks
+from ..orbits.choose import by_the_clock
+from ..orbits.closed import least_matching
+from ..orbits.derivatives import (
+    BOUNDS,
+    BOUNDS_KIND,
+    of_products,
+    outer_derivatives,
+    whole_derivatives,
 )
 
 __all__ = ["Gaussian", "Kernel", "Laplacian", "Linear", "Polynomial", "on_rows"]

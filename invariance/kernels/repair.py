@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import validate_data
 from ..core.kernel_matrix import check_points, kernel_matrix
-from ..orbits.choose import Explanation, by_the_clock
 from ..core.parameters import (
     Has,
     OneOf,
@@ -22,6 +22,7 @@ from ..core.parameters import (
     check_parameters,
     stores_parameters,
 )
+from ..orbits.choose import Explanation, by_the_clock
 from .diagnostics import largest_definite, square
 
 __all__ = ["GramTransformer", "SpectrumRepair"]

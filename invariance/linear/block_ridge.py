@@ -11,9 +11,10 @@ from scipy import linalg
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from tqdm import tqdm
 
+from ..core.arrays import validate_data
 from ..core.parameters import (
     Array,
     Number,

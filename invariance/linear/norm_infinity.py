@@ -13,8 +13,9 @@ from scipy.special import entr, expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..core.arrays import validate_data
 from ..core.extras import need
 from ..core.parameters import (
     Array,

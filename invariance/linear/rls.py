@@ -15,14 +15,10 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 from tqdm import tqdm
 
+from ..core.arrays import check_array
 from ..core.kernel_matrix import check_points, kernel_matrix
 from ..core.parameters import (
     Array,

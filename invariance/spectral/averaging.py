@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lstsq
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..groups import Transformations
+from ..core.arrays import validate_data
 from ..core.parameters import (
     Array,
     Has,
@@ -22,6 +22,7 @@ from ..core.parameters import (
     short,
     stores_parameters,
 )
+from ..groups import Transformations
 from .base import GROUP
 from .invariants import InvariantLearner
 from .ridge import RidgeFit

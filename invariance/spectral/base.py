@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array
 
+from ..core.arrays import check_array
 from ..core.config import block_bytes_of
-from ..groups import Transformations
 from ..core.parameters import (
     Flag,
     Has,
@@ -32,6 +31,7 @@ from ..core.parameters import (
     check_values,
     short,
 )
+from ..groups import Transformations
 
 __all__ = ["BASIS", "GROUP", "Basis", "Eigenspace", "OracleCalls"]
 

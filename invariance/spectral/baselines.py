@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y
 
-from ..groups import FiniteGroup
+from ..core.arrays import validate_data
 from ..core.parameters import Array, Has, Seed, Whole, arguments
+from ..groups import FiniteGroup
 
 __all__ = ["SortedCoordinates", "augment"]
 

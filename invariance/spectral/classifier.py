@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ..core.arrays import validate_data
+from ..core.parameters import check_parameters, stores_parameters
 from ..linear import RLSClassifier
 from ..linear.classes import CLASS_WEIGHT, OneVsRest
 from ..linear.rls import ALPHAS, SCORING
-from ..core.parameters import check_parameters, stores_parameters
 from .invariants import InvariantLearner
 
 __all__ = ["SpectralAveragingClassifier"]

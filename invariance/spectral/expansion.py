@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..groups import Transformations
+from ..core.arrays import validate_data
 from ..core.parameters import (
     Has,
     Number,
@@ -27,6 +27,7 @@ from ..core.parameters import (
     short,
     stores_parameters,
 )
+from ..groups import Transformations
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .discrepancy import invariance_discrepancy
 from .projection import invariant_subspace, project

@@ -82,11 +82,11 @@ def checked(
 
         @wraps(function)
         def call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            given = signature.bind(*args, **kwargs).arguments
-            check_values(function.__name__, wanted, given)
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments = check_values(function.__name__, wanted, bound.arguments)
             try:
                 with np.errstate(all="ignore"):
-                    result = function(*args, **kwargs)
+                    result = function(*bound.args, **bound.kwargs)
                 finite = _finite(result)
             except (OverflowError, ZeroDivisionError):
                 finite = False

@@ -1,16 +1,9 @@
 """What acts on data: finite groups by generators, transformations, and densities on them."""
 
-from .abilities import Grid
-from .affine import Affine, affine_maps
-from .base import FiniteGroup, Group, Transformations
-from .circle import CircleAction
-from .continuous import ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
-from .densities import Density, LogNormal, Normal, Uniform, VonMises
-from .departure import Departure, departure_from_unitary
-from .examination import check_group
-from .linear_maps import LinearMaps
-from .matrices import OrthogonalMatrices
-from .molecules import (
+from .base import FiniteGroup, Grid, Group, Transformations
+from .check import Departure, check_group, departure_from_unitary
+from .continuous import CircleAction, ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
+from .coulomb import (
     AtomPermutations,
     SortedNoise,
     check_coulomb,
@@ -18,12 +11,10 @@ from .molecules import (
     coulomb_triangle,
     sort_coulomb,
 )
-from .points import OnPoints
-from .products import Composition, DirectProduct
-from .projected import Projected
-from .rotations import Rotations
-from .scalings import Scalings
-from .signed import (
+from .densities import Density, LogNormal, Normal, Uniform, VonMises
+from .images import Affine, Rotations, Scalings, affine_maps
+from .matrices import LinearMaps, OrthogonalMatrices
+from .permutations import (
     CyclicShifts,
     GeneratedPermutations,
     Negation,
@@ -32,9 +23,9 @@ from .signed import (
     SignedPermutations,
     SignFlips,
 )
+from .products import Composition, DirectProduct, OnPoints
 from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
-from .torus import TorusTranslations
-from .translations import CyclicTranslations, Translations
+from .translations import CyclicTranslations, TorusTranslations, Translations
 
 __all__ = [
     "Affine",
@@ -60,7 +51,6 @@ __all__ = [
     "Permutations",
     "PitchSpeed",
     "PlaneRotations",
-    "Projected",
     "Rotations",
     "Rotations3D",
     "Scalings",

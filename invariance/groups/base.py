@@ -7,11 +7,10 @@ slicing, sampling and blocking read the same for permutations, angles and matric
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from math import prod
-from operator import is_
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import floor, isfinite, prod
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,64 +28,138 @@ from ..core.parameters import (
     check_values,
     short,
 )
-from .abilities import Abilities
-from .known import Known
 
-__all__ = [
-    "ENUMERATION_LIMIT",
-    "GROUP",
-    "FiniteGroup",
-    "Group",
-    "Transformations",
-    "whole_elements",
-]
+Array = NDArray[Any]
 
 #: What may be given for a parameter ``group``.
 GROUP = Has(
     "a group or other Transformations, such as CyclicShifts(8)", "act", "sample", "quadrature"
 )
-#: What may be given to `Transformations.sample`.
-_DRAWS: dict[str, Kind] = {"n_samples": Whole(0), "random_state": Seed()}
-_WORDS: dict[str, Kind] = {"n_words": Whole(0), "length": Whole(0), "random_state": Seed()}
+#: What may be given to `Transformations.sample` and `FiniteGroup.random_words`.
+_DRAWS: dict[str, Kind] = {
+    **dict.fromkeys(("n_samples", "n_words", "length"), Whole(0)),
+    "random_state": Seed(),
+}
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
 
-#: The remedy where elements cannot be listed.
-_DRAW = (
-    "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel or a "
-    "feature map takes the elements"
+#: What the abilities below speak of: a class that changes one of these has to say them again.
+_ACTION = ("act", "_act", "elements", "generators", "order", "quadrature", "weights")
+_ABILITIES = (
+    "chain",
+    "refined",
+    "relative_rule",
+    "moves_points",
+    "as_shifts",
+    "as_circle",
+    "as_turns",
+    "aligned",
+    "as_assignment",
+    "largest_inner",
+    "log_mean_exponential",
+    "log_mean_separable",
+    "mean_powers",
 )
 
 
-class Transformations(Abilities, BaseEstimator, ABC):
+@dataclass(frozen=True)
+class Grid:
+    """Shifts of a grid.
+
+    Attributes
+    ----------
+    shape : tuple (height, width, channels)
+    pairs : ndarray of int, shape (r, 2)
+        (down, right) of each element.
+    cyclic : bool
+        Whether what leaves comes back on the other side, or is lost and zeros come in.
+    """
+
+    shape: tuple[int, int, int]
+    pairs: Array
+    cyclic: bool = True
+
+
+class Transformations(BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
-    Subclasses store their constructor's arguments unchanged, so that scikit-learn's ``clone``,
-    ``get_params`` and grid search reach inside a group. They say in ``_parameters`` what these may
-    be, and provide `order`, ``_act`` and ``_sample``; what these three are handed has been checked.
+    A class of your own provides `order`, ``_act``, and ``_sample`` or `elements`; a `FiniteGroup`
+    has ``generators``, ``identity``, ``compose`` and ``inverse`` instead of these two. The
+    constructor stores its arguments unchanged, so that scikit-learn's ``clone`` and grid search
+    reach inside; ``_parameters`` may say what they may be. What ``_act`` and ``_sample`` are handed
+    has been checked.
+
+    The second half of the class is a table of *abilities*. Each returns None unless a subclass
+    knows better, and lets kernels and features take a faster way:
+
+    ========================  =====================================================================
+    `as_shifts`               elements are shifts of a grid: all at once in the frequency domain
+    `as_circle`               rotations in a basis of angular frequencies
+    `as_turns`                a set followed by quarter turns of a square image
+    `chain`                   parts applied one after another, each with its own abilities
+    `aligned`                 max_g <x, g z> from one representative a point
+    `as_assignment`           the same by matching blocks of coordinates
+    `largest_inner`           the same in closed form
+    `mean_powers`             E_g <x, g z>^k, for polynomial kernels
+    `log_mean_exponential`    log E_g exp <x, g z>, for Gaussian kernels
+    `log_mean_separable`      log E_g exp -sum_i cost(x_i - (g z)_i), for Laplacian kernels
+    `relative_rule`           a shorter list than all pairs of elements
+    `refined`                 a finer quadrature rule of an infinite set
+    `moves_points`            which coordinates of points in a row are moved
+    ========================  =====================================================================
+
+    An inherited ability holds as long as the class acts, lists and weighs as the one that it comes
+    from. A subclass that changes ``act``, `elements`, `weights` or their like loses it, and says it
+    again (``aligned = SignFlips.aligned``) where it still holds.
 
     Attributes
     ----------
     unitary : bool
         Whether every element preserves inner products (exactly, not up to interpolation).
+    linear : bool
+        Whether every element acts linearly.
+    preserves_l1 : bool
+        Whether every element preserves sums of absolute differences: it permutes coordinates and
+        flips signs.
     is_group : bool
         Whether the set is closed under composition and inverse.
     symmetric : bool
         Whether the measure satisfies q(g) = q(g^-1).
+    keeps_shape : bool
+        Whether transformed points have the shape of points; where not, they are rows.
     shape : tuple of int or None
         Shape of one data point; ``None`` when vectors of any length are accepted.
     """
 
     unitary: bool = True
+    linear: bool = False
+    preserves_l1: bool = False
     is_group: bool = False
     symmetric: bool = False
-    #: Whether transformed points have the shape of points; where not, they are rows.
     keeps_shape: bool = True
-    #: What `then` makes: `products` puts its Composition here, a subclass that cannot stand below.
-    _composition: ClassVar[Any]
     #: What the constructor's arguments may be.
     _parameters: ClassVar[Mapping[str, Kind]] = {}
+    #: What `then` makes: `products` puts its Composition here, a subclass that cannot stand below.
+    _composition: ClassVar[Any]
+    #: What to do where there are too many elements to list.
+    _remedy: ClassVar[str] = (
+        "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel "
+        "or a feature map takes the elements"
+    )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Withdraw inherited abilities where the class acts otherwise than their owner."""
+        super().__init_subclass__(**kwargs)
+
+        def acts_alike(base: type) -> bool:
+            return all(getattr(base, n, None) is getattr(cls, n, None) for n in _ACTION)
+
+        for name in set(_ABILITIES) - vars(cls).keys():
+            method = getattr(cls, name)
+            owners = [base for base in cls.__bases__ if getattr(base, name, None) is method]
+            if not any(map(acts_alike, owners)):
+                setattr(cls, name, getattr(Transformations, name))
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -96,49 +169,26 @@ class Transformations(Abilities, BaseEstimator, ABC):
     def n_features(self) -> int | None:
         """Length of the vectors acted on, or ``None`` when any length is accepted."""
         self._check()
-        return None if self.shape is None else prod(self.shape)
+        return None if self.shape is None else prod(int(side) for side in self.shape)
+
+    @property
+    def grid_shape(self) -> tuple[int, int, int] | None:
+        """(height, width, channels) of a point, None where it is no image."""
+        shape = self.shape
+        if shape is None or len(shape) not in (2, 3):
+            return None
+        return int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1
 
     @property
     @abstractmethod
     def order(self) -> int | float:
         """Number of elements, computed without listing them; ``math.inf`` when infinite."""
 
-    def sample(self, n_samples: int, random_state: Any = None) -> NDArray[Any]:
-        """Draw independent elements from the measure.
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, RandomState or None
-
-        Returns
-        -------
-        elements : ndarray of shape (n_samples, ...)
-        """
-        self._check()
-        values = {"n_samples": n_samples, "random_state": random_state}
-        owner = f"{type(self).__name__}.sample"
-        check_values(owner, _DRAWS, values)
-        check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
-        return self._sample(int(n_samples), check_random_state(random_state))
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        raise NotImplementedError(
-            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws from "
-            "its measure"
-        )
-
-    def _from_listed(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        """Draws of listed elements, by their weights: ``_sample`` of a finite set."""
-        listed = self.elements()
-        drawn: NDArray[Any] = listed[rng.choice(len(listed), n_samples, p=self.weights())]
-        return drawn
-
     @abstractmethod
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         """Apply r elements to X of shape (n, d); returns (r, n, d)."""
 
-    def act(self, elements: ArrayLike, X: ArrayLike) -> NDArray[Any]:
+    def act(self, elements: ArrayLike, X: ArrayLike) -> Array:
         """Apply each element to each point: ``act(g, X)[i, j] = g_i x_j``.
 
         Parameters
@@ -152,9 +202,13 @@ class Transformations(Abilities, BaseEstimator, ABC):
         ndarray of shape (r, n, d) or (r, n, *shape), of X's floating type
         """
         self._check()
-        X = _numbers(f"{type(self).__name__}.act", "X", X)
+        name = type(self).__name__
+        X = _numbers(name, "X", X)
         flat = self._flatten(X)
-        batch = self._batch(elements)
+        batch = _numbers(name, "elements", elements)
+        if batch.ndim == 0:
+            self._refuse(elements, "a batch, an array of shape (r, ...)")
+        batch = self._check_elements(batch)
         moved = self._act(batch, flat)
         if not self.keeps_shape:
             return moved
@@ -166,45 +220,46 @@ class Transformations(Abilities, BaseEstimator, ABC):
             )
         return moved.reshape(len(moved), *X.shape)
 
-    def _batch(self, elements: ArrayLike) -> NDArray[Any]:
-        """Elements as an array, checked."""
-        batch = _numbers(f"{type(self).__name__}.act", "elements", elements)
-        if batch.ndim == 0:
-            self._refuse(elements, "a batch, an array of shape (r, ...)")
-        return self._check_elements(batch)
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        """Elements as ``_act`` takes them; refuses, cheaply, what is no element.
-
-        Subclasses call `_refuse` with what elements are.
-        """
-        return elements
-
-    def _refuse(self, elements: Any, due: str) -> None:
-        raise ParameterError(
-            f"{type(self).__name__}.act needs elements to be {due}, got {short(elements)}"
+    def elements(self) -> Array:
+        """List all elements, in a fixed order, the identity (if present) first."""
+        raise TypeError(
+            f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
         )
 
-    def _check(self) -> None:
-        """Refuse wrong parameters; values that were looked at are not looked at again."""
-        values, known = tuple(vars(self).values()), _CHECKED.get(self, ())
-        if len(known) != len(values) or not all(map(is_, known, values)):
-            check_parameters(self)
-            self._check_together()
-            _CHECKED[self] = values
-
-    def _check_together(self) -> None:
-        """What the parameters' kinds cannot say."""
-
-    def elements(self) -> NDArray[Any]:
-        """List all elements, in a fixed order, the identity (if present) first."""
-        raise TypeError(f"{self!r} has infinitely many elements and cannot be listed; {_DRAW}")
-
-    def weights(self) -> NDArray[Any] | None:
+    def weights(self) -> Array | None:
         """Probabilities of `elements()`, or ``None`` for equal ones."""
         return None
 
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def sample(self, n_samples: int, random_state: Any = None) -> Array:
+        """Draw independent elements from the measure.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        elements : ndarray of shape (n_samples, ...)
+        """
+        self._check()
+        owner = f"{type(self).__name__}.sample"
+        check_values(owner, _DRAWS, {"n_samples": n_samples, "random_state": random_state})
+        check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
+        return self._sample(int(n_samples), check_random_state(random_state))
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
+        """Draws from the measure: of a finite set, of its elements by their weights."""
+        if not isfinite(self.order):
+            raise NotImplementedError(
+                f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws "
+                "from its measure"
+            )
+        listed = self.elements()
+        drawn: Array = listed[rng.choice(len(listed), n_samples, p=self.weights())]
+        return drawn
+
+    def quadrature(self) -> tuple[Array, Array]:
         """Elements, and weights that sum to one, over which to average in place of the measure.
 
         All elements of a finite set. Rotations of the plane have the trapezoidal rule; another
@@ -229,7 +284,118 @@ class Transformations(Abilities, BaseEstimator, ABC):
         made: Transformations = self._composition(self, other)
         return made
 
-    def _flatten(self, X: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def one_sided(self) -> bool:
+        """Whether a mean over both arguments' transformations is one over those of the second.
+
+        It is for kernels that the transformations preserve, over a whole group with equal weights.
+        """
+        return self.is_group and self.unitary and self.weights() is None
+
+    # The abilities.
+
+    def chain(self) -> list[Any]:
+        """The parts that are applied one after another, first ones first."""
+        return [self]
+
+    def relative_rule(self) -> tuple[Array, Array] | None:
+        """Elements h and weights w with sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z).
+
+        It holds for every kernel that the transformations preserve.
+        """
+        return None
+
+    def refined(self, factor: int) -> Any:
+        """A finite set with ``factor`` times as many nodes as this one's quadrature rule.
+
+        None for a set of no more elements than it lists, or one without a rule.
+        """
+        return None
+
+    def moves_points(self, size: int) -> list[int] | None:
+        """Which of the ``size`` coordinates of each point are moved, where a row holds points.
+
+        None where elements do not act on all points of a row alike.
+        """
+        return None
+
+    def as_shifts(self, elements: Array) -> Grid | None:
+        """These elements as shifts of a grid."""
+        return None
+
+    def as_circle(self) -> Array | None:
+        """Angular frequencies of the coordinates (see `CircleAction`); elements are angles."""
+        return None
+
+    def as_turns(self) -> Any:
+        """A set R such that this one is R followed by the four quarter turns of a square image."""
+        return None
+
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Representatives with max_g <x, g z> = <aligned(x), aligned(z)>.
+
+        Parameters
+        ----------
+        X : array of shape (n, d) of the array API namespace `xp`
+        """
+        return None
+
+    def as_assignment(self) -> int | None:
+        """The block length b where the elements are all permutations of blocks of b coordinates."""
+        return None
+
+    def largest_inner(self, A: Array, B: Array) -> Array | None:
+        """max_g <a, g b> for all pairs of rows of A (n, d) and B (m, d), shape (n, m)."""
+        return None
+
+    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
+        """log E_g exp <a, g b> for all pairs of rows, shape (n, m).
+
+        Parameters
+        ----------
+        A, B : arrays of shape (n, d) and (m, d) of the array API namespace `xp`
+        """
+        return None
+
+    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:
+        """E_g <a, g b>^k for k = 0, ..., degree, each of shape (n, m)."""
+        return None
+
+    def log_mean_separable(
+        self, A: Array, B: Array, cost: Callable[[Array], Array]
+    ) -> Array | None:
+        """log E_g exp -sum_i cost(a_i - (g b)_i) for all pairs of rows, shape (n, m)."""
+        return None
+
+    # What is checked.
+
+    def _check(self) -> None:
+        """Refuse wrong parameters, once until one is set anew."""
+        if "_checked" not in vars(self):
+            check_parameters(self)
+            self._check_together()
+            vars(self)["_checked"] = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        vars(self).pop("_checked", None)
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in super().__getstate__().items() if name != "_checked"}
+
+    def _check_together(self) -> None:
+        """What the parameters' kinds cannot say."""
+
+    def _check_elements(self, elements: Array) -> Array:
+        """Elements as ``_act`` takes them; refuses, cheaply, what is no element by `_refuse`."""
+        return elements
+
+    def _refuse(self, elements: Any, due: str) -> None:
+        raise ParameterError(
+            f"{type(self).__name__}.act needs elements to be {due}, got {short(elements)}"
+        )
+
+    def _flatten(self, X: Array) -> Array:
         """X as (n, d), checked against the group's own shape."""
         if X.ndim < 2:
             raise ParameterError(
@@ -247,17 +413,20 @@ class Transformations(Abilities, BaseEstimator, ABC):
             X = X.astype(np.float64)
         return X.reshape(len(X), prod(X.shape[1:]))
 
-    def _at_least(self, n: int) -> int | float:
-        """A lower bound on the order, which may be cheaper; exact where it is n or less."""
-        return self.order
-
     def _check_listable(self) -> None:
-        order = self._at_least(ENUMERATION_LIMIT)
-        if order > ENUMERATION_LIMIT:
-            raise ValueError(
-                f"{self!r} has {_count(order)} elements, more than the {ENUMERATION_LIMIT} that "
-                f"elements() lists; {_DRAW}"
-            )
+        try:
+            order = self.order
+        except ImportError:  # SymPy counts; without it the listing itself finds out
+            return
+        if order <= ENUMERATION_LIMIT:
+            return
+        count = f"{order:,}" if isinstance(order, float) else str(order)
+        if isinstance(order, int) and order.bit_length() > 100:  # Python does not print the longest
+            count = f"about 10^{order.bit_length() * 0.30103:.0f}"
+        raise ValueError(
+            f"{self!r} has {count} elements, more than the {ENUMERATION_LIMIT} that elements() "
+            f"lists; {self._remedy}"
+        )
 
 
 class Group(Transformations):
@@ -267,15 +436,15 @@ class Group(Transformations):
     symmetric = True
 
     @abstractmethod
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         """The identity as a batch of one element."""
 
     @abstractmethod
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         """Elementwise products, ``act(compose(a, b), x) = act(a, act(b, x))``; broadcasts."""
 
     @abstractmethod
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         """Elementwise inverses."""
 
 
@@ -283,10 +452,10 @@ class FiniteGroup(Group):
     """A finite group given by generators."""
 
     @abstractmethod
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         """A small generating set as a batch of elements (empty for the trivial group)."""
 
-    def elements(self) -> NDArray[Any]:
+    def elements(self) -> Array:
         """List the whole group by closing the generators under products (breadth first).
 
         Raises
@@ -295,47 +464,17 @@ class FiniteGroup(Group):
             When the group is too large to list.
         """
         self._check_listable()
-        generators = self.generators()
-        listed = [self.identity()]
-        # Whole numbers are the same or not; others are the same up to rounding.
-        exact: set[bytes] = set()
-        known = Known(1e-9 * max(1.0, float(np.abs(listed[0]).max(initial=0))))
-        floating = np.issubdtype(listed[0].dtype, np.floating)
+        return closure(self.identity(), self.generators(), self.compose, type(self).__name__)
 
-        def is_new(element: NDArray[Any]) -> bool:
-            before = len(known) if floating else len(exact)
-            if floating:
-                known.index(element)
-            else:
-                exact.add(element.tobytes())
-            return (len(known) if floating else len(exact)) > before
-
-        frontier = listed[0]
-        is_new(frontier[0])
-        while len(frontier):
-            fresh: list[NDArray[Any]] = []
-            for g in generators:
-                fresh.extend(filter(is_new, self.compose(g[None], frontier)))
-            if max(len(known), len(exact)) > ENUMERATION_LIMIT:
-                raise ValueError(
-                    f"closing the generators of {type(self).__name__} passed "
-                    f"{ENUMERATION_LIMIT} elements: they may generate no finite group"
-                )
-            frontier = np.array(fresh).reshape(len(fresh), *listed[0].shape[1:])
-            listed.append(frontier)
-        return np.concatenate(listed).astype(listed[0].dtype, copy=False)
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         """Draws from the Haar measure: every element is as likely."""
         listed = self.elements()
         return listed[rng.randint(len(listed), size=n_samples)]
 
-    def random_words(
-        self, n_words: int, length: int = 20, *, random_state: Any = None
-    ) -> NDArray[Any]:
+    def random_words(self, n_words: int, length: int = 20, *, random_state: Any = None) -> Array:
         """Products of random generators and their inverses: reaches everywhere, lists nothing."""
         given = {"n_words": n_words, "length": length, "random_state": random_state}
-        check_values(f"{type(self).__name__}.random_words", _WORDS, given)
+        check_values(f"{type(self).__name__}.random_words", _DRAWS, given)
         rng = check_random_state(random_state)
         letters = self.generators()
         words = np.repeat(self.identity(), n_words, axis=0)
@@ -347,34 +486,102 @@ class FiniteGroup(Group):
         return words
 
 
-#: By object, the values of its parameters when they were last found right.
-_CHECKED: WeakKeyDictionary[Transformations, tuple[Any, ...]] = WeakKeyDictionary()
+def ability(group: Any, name: str) -> Any:
+    """The method of that name, None where the group's class promises nothing by it.
+
+    >>> from invariance.groups import SignFlips
+    >>> class FirstOnly(SignFlips):
+    ...     def generators(self):
+    ...         return super().generators()[:1]
+    >>> ability(SignFlips(3), "aligned") is None, ability(FirstOnly(3), "aligned") is None
+    (False, True)
+    """
+    method = getattr(type(group), name, None)
+    promised = method is not None and method is not getattr(Transformations, name, None)
+    return getattr(group, name) if promised else None
 
 
-def _count(order: int | float) -> str:
-    """A number for a message; Python does not print the longest ones."""
-    if isinstance(order, int) and order.bit_length() > 100:
-        return f"about 10^{order.bit_length() * 0.30103:.0f}"
-    return f"{order:,}" if isinstance(order, float) else str(order)
+def closure(
+    identity: Array, generators: Array, compose: Callable[[Array, Array], Array], owner: str
+) -> Array:
+    """All products of generators, breadth first from the identity."""
+    floating = np.issubdtype(identity.dtype, np.floating)
+    # Whole numbers are the same or not; others are the same up to rounding.
+    known = Distinct(1e-9 * max(1.0, float(np.abs(identity).max(initial=0))) if floating else 0)
+    known.index(identity[0])
+    frontier, listed = identity, [identity]
+    while len(frontier):
+        fresh: list[Array] = []
+        for g in generators:
+            for product in compose(g[None], frontier):
+                n = len(known)
+                if known.index(product) == n:
+                    fresh.append(product)
+        if len(known) > ENUMERATION_LIMIT:
+            raise ValueError(
+                f"closing the generators of {owner} passed {ENUMERATION_LIMIT} elements: they may "
+                "generate no finite group"
+            )
+        frontier = np.array(fresh).reshape(len(fresh), *identity.shape[1:])
+        listed.append(frontier)
+    return np.concatenate(listed).astype(identity.dtype, copy=False)
 
 
-def _numbers(owner: str, name: str, value: ArrayLike) -> NDArray[Any]:
+class Distinct:
+    """Numbers vectors in the order in which they come first, equal ones alike up to a tolerance.
+
+    Vectors are looked up by their projection on one direction, in a cell and its two neighbours,
+    and then compared, so that no boundary of rounding comes between equal ones.
+
+    >>> distinct = Distinct(1e-9)
+    >>> [distinct.index(np.array([x, 1.0])) for x in (0.5, 0.5 + 1e-12, 0.5 + 3e-7)]
+    [0, 0, 1]
+    """
+
+    def __init__(self, tolerance: float):
+        self.tolerance = tolerance
+        self.vectors: list[Array] = []
+        self._exact: dict[bytes, int] = {}
+        self._cells: dict[int, list[int]] = {}
+        self._direction = np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.vectors) or len(self._exact)
+
+    def index(self, vector: Array) -> int:
+        """The vector's number, a new one if it has not come before."""
+        if not self.tolerance:
+            return self._exact.setdefault(vector.tobytes(), len(self._exact))
+        if not self.vectors:
+            direction = np.random.default_rng(0).standard_normal(vector.size)
+            self._direction = direction / np.linalg.norm(direction)
+        cell = floor(float(vector.ravel() @ self._direction) / (2 * self.tolerance))
+        for near in (cell, cell - 1, cell + 1):
+            for i in self._cells.get(near, ()):
+                if np.abs(vector - self.vectors[i]).max() <= self.tolerance:
+                    return i
+        self._cells.setdefault(cell, []).append(len(self.vectors))
+        self.vectors.append(vector)
+        return len(self.vectors) - 1
+
+
+def _numbers(owner: str, name: str, value: ArrayLike) -> Array:
     """An array of real numbers of any kind."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ParameterError(
-            f"{owner} needs {name} of one shape, put together in one array; got {short(value)}: "
-            f"{error}"
+            f"{owner}.act needs {name} of one shape, put together in one array; got "
+            f"{short(value)}: {error}"
         ) from error
     if array.dtype.kind not in "biuf":
-        raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
+        raise ParameterError(
+            f"{owner}.act needs {name} to be an array of numbers, got {short(value)}"
+        )
     return array
 
 
-def whole_elements(
-    group: Transformations, elements: NDArray[Any], width: int, what: str
-) -> NDArray[Any]:
+def whole_elements(group: Transformations, elements: Array, width: int, what: str) -> Array:
     """Elements that are rows of whole numbers: fractions are refused, not cut off."""
     if elements.ndim != 2 or elements.shape[1] != width:
         group._refuse(elements, f"{what} of shape (r, {width})")

@@ -30,8 +30,6 @@ from ..core.parameters import (
     stores_parameters,
 )
 
-__all__ = ["DENSITY", "Density", "LogNormal", "Normal", "Uniform", "VonMises", "normalised"]
-
 #: What may be given for a parameter ``density``.
 DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 _SAMPLE: dict[str, Kind] = {

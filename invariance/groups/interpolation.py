@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
-__all__ = ["ORDERS", "resample", "sampling_matrix"]
-
 ORDERS = (1, 3)
 
 #: Images handled at a time, and bytes of operator and result made at a time.

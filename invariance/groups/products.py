@@ -1,8 +1,13 @@
-"""Products: `DirectProduct` acts on blocks side by side, `Composition` one after the other."""
+"""Made of other transformations: side by side, one after the other, on each point of a set.
+
+`DirectProduct` acts on blocks of coordinates, `Composition` applies two sets in turn, `OnPoints`
+moves all points of a set alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from math import prod
 from typing import Annotated, Any
@@ -10,10 +15,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.parameters import Each, Has, ParameterError, stores_parameters
+from ..core.parameters import Array, Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations, whole_elements
 
-__all__ = ["Composition", "DirectProduct"]
+#: Numbers that may be computed to find out whether two groups commute.
+_TRIAL = 10**6
 
 
 def _rows(elements: NDArray[Any]) -> NDArray[Any]:
@@ -138,33 +144,57 @@ class Composition(Transformations):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
     In general not a group even where both parts are (shifts and rotations of a pixel frame do not
-    commute), so the order matters and is part of the object.
+    commute), so the order matters and is part of the object. Finite groups whose generators
+    commute on random points make a group.
 
-    >>> from invariance.groups import CyclicShifts, SignFlips
+    >>> from invariance.groups import CyclicShifts, Negation, SignFlips
     >>> both = CyclicShifts(4).then(SignFlips(4))
-    >>> both.order
-    64
+    >>> both.order, both.is_group, CyclicShifts(4).then(Negation()).is_group
+    (64, False, True)
     """
 
     first: Annotated[Transformations, GROUP]
     second: Annotated[Transformations, GROUP]
 
     def _check_together(self) -> None:
-        shapes = {tuple(s) for s in (self.first.shape, self.second.shape) if s is not None}
-        if len(shapes) > 1:
+        if not self.first.keeps_shape:
+            return  # what comes out of it, the second part checks
+        one, two = self.first.shape, self.second.shape
+        images = {tuple(shape) for shape in (one, two) if shape is not None and len(shape) > 1}
+        sizes = {self.first.n_features, self.second.n_features} - {None}
+        if len(images) > 1 or len(sizes) > 1:
             raise ParameterError(
-                f"cannot compose transformations of shapes {self.first.shape} and "
-                f"{self.second.shape}: both must act on the same points, first {self.first!r}, "
-                f"second {self.second!r}"
+                f"cannot compose transformations of shapes {one} and {two}: both must act on the "
+                f"same points, first {self.first!r}, second {self.second!r}"
             )
 
     unitary = _of_all("unitary")
     linear = _of_all("linear")
     preserves_l1 = _of_all("preserves_l1")
+    keeps_shape = _of_all("keeps_shape")
 
     def _parts(self) -> Sequence[Transformations]:
         self._check()
         return self.first, self.second
+
+    @property
+    def is_group(self) -> bool:  # type: ignore[override]
+        """Whether both parts are finite groups of linear maps that commute."""
+        groups = [part for part in self._parts() if part.is_group and hasattr(part, "generators")]
+        if len(groups) < 2 or not all(part.linear or part.unitary for part in groups):
+            return False
+        one, two = (part.generators() for part in groups)
+        # Linear maps that agree on a random point are the same, with probability one.
+        X = np.random.RandomState(0).standard_normal((1, self.n_features or 60))
+        if len(one) * len(two) * X.size > _TRIAL:
+            return False
+        there = self.second.act(two, self.first.act(one, X)[:, 0])
+        back = self.first.act(one, self.second.act(two, X)[:, 0])
+        return bool(np.allclose(there, back.swapaxes(0, 1), atol=1e-9))
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return all(part.symmetric for part in self._parts()) and self.is_group
 
     def refined(self, factor: int) -> Composition | None:
         """Both parts refined, where they are infinite."""
@@ -176,13 +206,15 @@ class Composition(Transformations):
         return Composition(one, two)
 
     def chain(self) -> list[Transformations]:
-        """The parts of nested compositions."""
-        return [*self.first.chain(), *self.second.chain()]
+        """The parts of nested compositions, as long as points keep their shape on the way."""
+        return [*self.first.chain(), *self.second.chain()] if self.keeps_shape else [self]
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        self._check()
-        return self.second.shape if self.first.shape is None else self.first.shape
+        shapes = [part.shape for part in self._parts() if part.shape is not None]
+        if not shapes or not self.first.keeps_shape:
+            return self.first.shape
+        return max(shapes, key=len)
 
     @property
     def order(self) -> int | float:
@@ -199,11 +231,9 @@ class Composition(Transformations):
         return _pairs(self.first.elements(), self.second.elements())
 
     def weights(self) -> NDArray[Any] | None:
-        one, two = self.first.weights(), self.second.weights()
-        if one is None and two is None:
+        if self.first.weights() is None and self.second.weights() is None:
             return None
-        one = np.full(int(self.first.order), 1 / self.first.order) if one is None else one
-        two = np.full(int(self.second.order), 1 / self.second.order) if two is None else two
+        (_, one), (_, two) = self.first.quadrature(), self.second.quadrature()
         return np.outer(one, two).ravel()
 
     def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -227,8 +257,121 @@ class Composition(Transformations):
         # Runs of equal first parts (as `elements` lists them) are transformed once.
         starts = np.flatnonzero(np.r_[True, np.any(_rows(one)[1:] != _rows(one)[:-1], axis=1)])
         for a, b in pairwise([*starts, len(one)]):
-            moved[a:b] = self.second.act(two[a:b], self.first.act(one[a : a + 1], X)[0])
+            part = self.second.act(two[a:b], self.first.act(one[a : a + 1], X)[0])
+            if part.shape[2] != moved.shape[2]:
+                moved = np.empty((len(elements), *part.shape[1:]), dtype=X.dtype)
+            moved[a:b] = part
         return moved
 
 
 Transformations._composition = Composition
+
+
+def _of_group(name: str) -> Any:
+    """What holds where it holds for the ``group``."""
+    return property(lambda self: getattr(self.group, name))
+
+
+@stores_parameters
+class OnPoints(Transformations):
+    """Any transformations of points, acting on all points of a set alike.
+
+    A row of m ``n_coordinates`` numbers, or a padded set (m, n_coordinates), is m points. Missing
+    points, NaN, stay missing.
+
+    Parameters
+    ----------
+    group : Transformations
+        Of vectors of as many entries as there are ``coordinates``.
+    n_coordinates : int
+        Numbers that make a point, its label and weight included.
+    coordinates : sequence of int or None
+        Those that are moved, such as ``(1, 2, 3)`` where the first is a label; None is all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from invariance.groups import PlaneRotations
+    >>> atoms = [[6.0, 1.0, 0.0, 8.0, 0.0, 1.0]]               # a carbon and an oxygen
+    >>> OnPoints(PlaneRotations(), 3, coordinates=(1, 2)).act([np.pi / 2], atoms)[0].round(6) + 0.0
+    array([[ 6.,  0.,  1.,  8., -1.,  0.]])
+    """
+
+    group: Annotated[Transformations, GROUP]
+    n_coordinates: Annotated[int, Whole(1)]
+    _: KW_ONLY
+    coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
+
+    def _moved(self) -> list[int]:
+        if self.coordinates is None:
+            return list(range(self.n_coordinates))
+        return [int(c) for c in self.coordinates]
+
+    def _check_together(self) -> None:
+        moved, n = self._moved(), self.group.n_features
+        if len(set(moved)) < len(moved) or max(moved) >= self.n_coordinates:
+            raise ParameterError(
+                f"OnPoints needs coordinates to be different ones below n_coordinates="
+                f"{self.n_coordinates}, got {self.coordinates!r}"
+            )
+        if n not in (None, len(moved)):
+            raise ParameterError(
+                f"OnPoints: {self.group!r} moves {n} coordinates, but points have {len(moved)}: "
+                f"n_coordinates={self.n_coordinates}, coordinates={self.coordinates!r}"
+            )
+
+    unitary = _of_group("unitary")
+    linear = _of_group("linear")
+    preserves_l1 = _of_group("preserves_l1")
+    is_group = _of_group("is_group")
+    symmetric = _of_group("symmetric")
+    one_sided = _of_group("one_sided")
+
+    @property
+    def order(self) -> int | float:
+        self._check()
+        return self.group.order
+
+    def elements(self) -> NDArray[Any]:
+        self._check()
+        return self.group.elements()
+
+    def weights(self) -> NDArray[Any] | None:
+        self._check()
+        return self.group.weights()
+
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        self._check()
+        return self.group.quadrature()
+
+    def moves_points(self, size: int) -> list[int] | None:
+        return self._moved() if size == self.n_coordinates else None
+
+    def refined(self, factor: int) -> OnPoints | None:
+        finer = self.group.refined(factor)
+        if finer is None:
+            return None
+        return OnPoints(finer, self.n_coordinates, coordinates=self.coordinates)
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        return self.group.relative_rule()
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return self.group.sample(n_samples, rng)
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return self.group._check_elements(elements)
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        n_coordinates, moved = int(self.n_coordinates), self._moved()
+        if X.shape[1] % n_coordinates:
+            raise ParameterError(
+                f"{self!r} acts on rows of points of {n_coordinates} coordinates, but the rows "
+                f"have {X.shape[1]}"
+            )
+        points = X.reshape(-1, n_coordinates)
+        there = ~np.isnan(points).any(axis=1)
+        result = np.repeat(points[None], len(elements), axis=0)
+        places = np.ix_(np.arange(len(elements)), np.flatnonzero(there), np.array(moved))
+        result[places] = self.group.act(elements, points[there][:, moved])
+        return result.reshape(len(elements), *X.shape)

@@ -30,8 +30,6 @@ from ..core.parameters import (
 )
 from .base import Transformations
 
-__all__ = ["PitchSpeed", "SpectrogramPitchSpeed", "mel_frequencies"]
-
 
 @arguments(n_bands=Whole(1, 1_000_000), low=Number(0), high=Positive())
 def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:
@@ -91,8 +89,6 @@ class _PitchSpeed(Transformations):
         self._check()
         cents, speeds = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
         return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
-
-    _sample = Transformations._from_listed
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""

@@ -1,7 +1,9 @@
-"""`Translations` of images by whole pixels, and the full group `CyclicTranslations`."""
+"""Translations: of images by whole pixels, cyclic or not, and of tori by rational steps."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from math import prod
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,21 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.parameters import (
     Array,
     Kind,
+    Number,
     OneOf,
     ParameterError,
     Shape,
     Whole,
-    check_values,
     short,
     stores_parameters,
 )
-from .abilities import Grid, differences
-from .base import Transformations, whole_elements
-from .cyclic import CyclicProduct
+from .base import FiniteGroup, Grid, Transformations, whole_elements
 from .densities import DENSITY, Density, normalised
-
-__all__ = ["IMAGE_SHAPE", "CyclicTranslations", "Translations", "image_shape"]
-
 
 #: What may be given for the shape of an image.
 IMAGE_SHAPE = Kind(
@@ -32,24 +29,36 @@ IMAGE_SHAPE = Kind(
 )
 
 
-def image_shape(shape: Any) -> tuple[int, ...]:
-    """(height, width) or (height, width, channels) as a tuple of positive integers."""
-    check_values("an image", {"shape": IMAGE_SHAPE}, {"shape": shape})
-    return tuple(int(side) for side in shape)
+class CyclicProduct(FiniteGroup):
+    """Base of the groups Z_k1 x ... x Z_kd; an element is a row of d integers, added mod k."""
 
+    @abstractmethod
+    def _periods(self) -> NDArray[Any]:
+        """The orders k1, ..., kd of the factors."""
 
-def _grid_shape(shape: Any) -> tuple[int, int, int]:
-    """(height, width, channels), one channel where none are given."""
-    height, width, channels = (*image_shape(shape), 1)[:3]
-    return height, width, channels
+    @property
+    def order(self) -> int:
+        return prod(int(k) for k in self._periods())
 
+    def generators(self) -> NDArray[Any]:
+        periods = self._periods()
+        return np.eye(len(periods), dtype=np.int64)[periods > 1]
 
-def _roll(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    images = X.reshape(len(X), *shape)
-    moved = np.empty((len(shifts), *images.shape), dtype=X.dtype)
-    for shift, result in zip(shifts, moved, strict=True):
-        result[...] = np.roll(images, tuple(int(s) for s in shift), axis=(1, 2))
-    return moved.reshape(len(shifts), *X.shape)
+    def identity(self) -> NDArray[Any]:
+        return np.zeros((1, len(self._periods())), dtype=np.int64)
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        return np.asarray((np.atleast_2d(first) + np.atleast_2d(second)) % self._periods())
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        return np.asarray(-np.atleast_2d(elements) % self._periods())
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        periods = self._periods()
+        return rng.randint(periods, size=(n_samples, len(periods)))
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return whole_elements(self, elements, len(self._periods()), "steps")
 
 
 @stores_parameters
@@ -100,7 +109,7 @@ class CyclicTranslations(CyclicProduct):
 
     def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
         """As permutations of the pixels: ``(g x)[i] = signs[i] * x[perm[i]]``, all signs one."""
-        pixels = np.arange(float(np.prod(self.shape)))[None]
+        pixels = np.arange(float(self.n_features))[None]
         perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
         return perm, np.ones(perm.shape, dtype=np.int8)
 
@@ -108,10 +117,10 @@ class CyclicTranslations(CyclicProduct):
         """Shifts along the axes."""
         pairs = np.zeros((len(elements), 2), dtype=np.int64)
         pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
-        return Grid(_grid_shape(self.shape), pairs)
+        return Grid(self.grid_shape, pairs)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        return _roll(self.as_shifts(elements).pairs, X, tuple(self.shape))
+        return _rolled(self.as_shifts(elements).pairs, X, self.shape)
 
 
 class Translations(Transformations):
@@ -203,143 +212,187 @@ class Translations(Transformations):
     def shape(self, shape: Any) -> None:
         self._shape = (1, int(shape)) if Whole(1).accepts(shape) else shape
 
-    def _twice(self, n_shifts: int, distinct: int) -> None:
-        given = self.max_shift if self.shifts is None else self.shifts
-        raise ParameterError(
-            f"only {distinct} of {n_shifts} cyclic shifts of a {self.shape[0]} x {self.shape[1]} "
-            f"image differ: take a smaller max_shift or fewer shifts, got {short(given)}"
-        )
+    def _sizes(self) -> NDArray[Any]:
+        return np.array(self.shape[:2], dtype=np.int64)
 
-    def _out_of_frame(self, shift: NDArray[Any]) -> None:
-        given = self.max_shift if self.shifts is None else self.shifts
-        raise ParameterError(
-            f"the shift {tuple(int(p) for p in shift)} moves a {self.shape[0]} x {self.shape[1]} "
-            "image out of its frame: with boundary='zero' max_shift and shifts must be smaller "
-            f"than the image, got {short(given)}"
-        )
+    def _reach(self) -> NDArray[Any]:
+        """The largest shifts (down, right) of those that ``max_shift`` and ``step`` allow."""
+        reach = np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
+        if np.ndim(self.max_shift) == 0:
+            # One number is for sides that there are: a signal has a single row.
+            reach = np.where(self._sizes() == 1, 0, reach)
+        return reach // int(self.step) * int(self.step)
+
+    def _pairs(self) -> NDArray[Any]:
+        if self.shifts is None:
+            # Multiples of the step on both sides of zero, so that the set is symmetric.
+            sides = [np.arange(-n, n + 1, int(self.step)) for n in self._reach()]
+        else:
+            shifts = np.array(self.shifts, dtype=np.int64)
+            if shifts.ndim == 2:
+                return shifts
+            sides = [shifts, shifts]
+        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
+
+    def _cyclic(self) -> bool:
+        self._check()
+        return self.boundary == "cyclic"
 
     @property
     def unitary(self) -> bool:  # type: ignore[override]
-        return self._cyclic() or not self._pairs().any()
+        return self._cyclic() or not self.elements().any()
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return self.unitary
 
     @property
     def is_group(self) -> bool:  # type: ignore[override]
         """Whether the shifts are cyclic and closed under addition."""
         if not self._cyclic():
             return False
-        sums = self._pairs()[:, None] + self._pairs()[None]
-        return self._known(sums.reshape(-1, 2))
+        pairs = self.elements()
+        return self._lists((pairs[:, None] + pairs).reshape(-1, 2))
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
         self._check()
         if self.density is not None and not self.density.symmetric:
             return False
-        return self._known(-self._pairs())
+        return self._lists(-self.elements())
+
+    def _lists(self, pairs: NDArray[Any]) -> bool:
+        """Whether all these shifts are among the elements."""
+        period = self._sizes() if self._cyclic() else np.array([2**40, 2**40])
+        mine = {tuple(p) for p in self.elements() % period}
+        return all(tuple(p) in mine for p in pairs % period)
 
     @property
     def order(self) -> int:
-        return len(self._pairs())
+        return len(self.elements())
 
     def elements(self) -> NDArray[Any]:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
+        self._check()
+        sizes = self._sizes()
+        given = short(self.max_shift if self.shifts is None else self.shifts)
+        frame = f"{sizes[0]} x {sizes[1]} image"
+        # Counted, or by the largest, before they are listed: a large shift is refused at once.
+        if self.boundary == "cyclic":
+            if self.shifts is None:
+                n = prod((2 * (self._reach() // int(self.step)) + 1).tolist())
+            else:
+                n = len(self._pairs())
+            distinct = prod(sizes.tolist())
+            if n <= distinct:
+                distinct = len(np.unique(self._pairs() % sizes, axis=0))
+            if distinct < n:
+                raise ParameterError(
+                    f"only {distinct} of {n} cyclic shifts of a {frame} differ: take a smaller "
+                    f"max_shift or fewer shifts, got {given}"
+                )
+            return self._pairs()
+        pairs = self._reach()[None] if self.shifts is None else self._pairs()
+        out = np.any(np.abs(pairs) >= sizes, axis=1)
+        if out.any():
+            raise ParameterError(
+                f"the shift {tuple(pairs[out][0].tolist())} moves a {frame} out of its frame: with "
+                "boundary='zero' max_shift and shifts must be smaller than the image, got "
+                f"{given}"
+            )
         return self._pairs()
 
     def weights(self) -> NDArray[Any] | None:
         self._check()
         if self.density is None:
             return None
-        weights = self.density.pdf(self._pairs()).prod(axis=1)
+        weights = self.density.pdf(self.elements()).prod(axis=1)
         listed = {"max_shift": self.max_shift, "shifts": self.shifts}
         return normalised(weights, self.density, **listed)
 
-    _sample = Transformations._from_listed
-
-    @property
-    def preserves_l1(self) -> bool:  # type: ignore[override]
-        return self.unitary
-
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """The shifts themselves."""
-        return Grid(_grid_shape(self.shape), np.atleast_2d(elements), self._cyclic())
+        return Grid(self.grid_shape, np.atleast_2d(elements), self._cyclic())
 
     def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Differences of cyclic shifts."""
+        """Distinct differences of cyclic shifts, with the weights of their pairs."""
         if not self._cyclic():
             return None
         pairs, weights = self.quadrature()
-        return differences(pairs, weights, np.array(image_shape(self.shape)[:2]))
+        every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % self._sizes()
+        found, place = np.unique(every, axis=0, return_inverse=True)
+        both = np.outer(weights, weights).ravel()
+        return found, np.bincount(place.ravel(), both, minlength=len(found))
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite shifts; with zero fill they bring back only what stayed in the frame."""
         return -np.atleast_2d(elements)
 
-    def _cyclic(self) -> bool:
-        self._check()
-        return self.boundary == "cyclic"
-
-    def _known(self, pairs: NDArray[Any]) -> bool:
-        """Whether all these shifts are among the elements."""
-        period = np.array(self.shape[:2]) if self._cyclic() else np.array([2**40, 2**40])
-        mine = {tuple(p) for p in self._pairs() % period}
-        return all(tuple(p) in mine for p in pairs % period)
-
-    def _pairs(self) -> NDArray[Any]:
-        self._check()
-        sizes = np.array(self.shape[:2])
-        if self.shifts is None:
-            # Counted before they are listed: a large shift is refused at once.
-            reach = self._reach() // self.step * self.step
-            count = 2 * (reach // self.step) + 1
-            if self.boundary == "cyclic" and np.any(count > sizes):
-                self._twice(int(np.prod(count)), int(np.prod(np.minimum(count, sizes))))
-            if self.boundary == "zero" and np.any(reach >= sizes):
-                self._out_of_frame(reach)
-        pairs = self._list()
-        if self.boundary == "cyclic":
-            distinct = len(np.unique(pairs % sizes, axis=0))
-            if distinct < len(pairs):
-                self._twice(len(pairs), distinct)
-        elif np.any(np.abs(pairs) >= sizes):
-            self._out_of_frame(pairs[np.any(np.abs(pairs) >= sizes, axis=1)][0])
-        return pairs
-
-    def _reach(self) -> NDArray[Any]:
-        reach = np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
-        # One number is for sides that there are: a signal has a single row.
-        return (
-            np.where(np.array(self.shape[:2]) == 1, 0, reach)
-            if np.ndim(self.max_shift) == 0
-            else reach
-        )
-
-    def _list(self) -> NDArray[Any]:
-        if self.shifts is None:
-            # Multiples of the step on both sides of zero, so that the set is symmetric.
-            steps = self._reach() // self.step
-            sides = [self.step * np.arange(-n, n + 1) for n in steps]
-        else:
-            shifts = np.asarray(self.shifts)
-            if shifts.ndim == 2:
-                return shifts.astype(np.int64)
-            sides = [shifts, shifts]
-        pairs = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
-        return pairs.astype(np.int64)
-
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         return whole_elements(self, elements, 2, "shifts (down, right)")
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shape = tuple(self.shape)
         if self._cyclic():
-            return _roll(elements, X, shape)
-        images = X.reshape(len(X), *shape)
+            return _rolled(elements, X, self.shape)
+        images = X.reshape(len(X), *self.shape)
         moved = np.zeros((len(elements), *images.shape), dtype=X.dtype)
         for (down, right), result in zip(elements, moved, strict=True):
             rows = [
                 (slice(max(s, 0), n + min(s, 0)), slice(max(-s, 0), n - max(s, 0)))
-                for s, n in ((int(down), shape[0]), (int(right), shape[1]))
+                for s, n in ((int(down), self.shape[0]), (int(right), self.shape[1]))
             ]
             (to_row, from_row), (to_column, from_column) = rows
             result[:, to_row, to_column] = images[:, from_row, from_column]
         return moved.reshape(len(elements), *X.shape)
+
+
+def _rolled(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    images = X.reshape(len(X), *shape)
+    moved = np.empty((len(shifts), *images.shape), dtype=X.dtype)
+    for shift, result in zip(shifts, moved, strict=True):
+        result[...] = np.roll(images, tuple(int(s) for s in shift), axis=(1, 2))
+    return moved.reshape(len(shifts), *X.shape)
+
+
+@stores_parameters
+class TorusTranslations(CyclicProduct):
+    """Translations of coordinate i by multiples of ``period / orders[i]``, read modulo ``period``.
+
+    The group is Z_k1 x ... x Z_kd. With one order and period 2 pi it is the group of rotations of
+    the circle by 2 pi / k, a point being an angle. Translations are isometries of the torus but
+    not linear maps of its coordinates, hence not `unitary`.
+
+    Parameters
+    ----------
+    orders : sequence of int
+        One a coordinate; 1 leaves the coordinate alone.
+    period : float
+
+    Examples
+    --------
+    >>> group = TorusTranslations([4, 1])
+    >>> group.order, group.act(group.generators(), [[0.0, 0.3]])[0]
+    (4, array([[0.5, 0.3]]))
+    """
+
+    unitary = False
+    orders: Annotated[ArrayLike, Array(whole=True, least=1, most=2**31)]
+    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
+
+    def _periods(self) -> NDArray[Any]:
+        self._check()
+        orders = np.atleast_1d(np.asarray(self.orders))
+        if orders.ndim != 1:
+            raise ParameterError(
+                f"TorusTranslations needs orders to be one row, got {short(self.orders)} of shape "
+                f"{orders.shape}"
+            )
+        return orders.astype(np.int64)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self._periods()),)
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        shifts = np.asarray(float(self.period) * elements / self._periods(), dtype=X.dtype)
+        return np.asarray(X[None] + shifts[:, None])

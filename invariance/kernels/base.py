@@ -34,7 +34,7 @@ from ..core.parameters import (
     stores_parameters,
 )
 from ..groups import Transformations
-from ..groups.abilities import ability
+from ..groups.base import ability
 from ..orbits import Explanation, Form, OrbitProducts, row_blocks
 from ..orbits.choose import by_the_clock
 from ..orbits.closed import least_matching

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups.abilities import ability
+from ..groups.base import ability
 from ..orbits import Extremes, OrbitProducts, Reduction
 from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape

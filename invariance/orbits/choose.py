@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..groups.abilities import ability
-from ..groups.base import ENUMERATION_LIMIT
+from ..groups.base import ENUMERATION_LIMIT, ability
 from ..core.parameters import ParameterError
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed

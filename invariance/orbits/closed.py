@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from ..groups.abilities import ability
+from ..groups.base import ability
 from .way import Problem, Run, Way, largest_norm
 
 __all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "Superposed", "least_matching"]

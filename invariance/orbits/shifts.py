@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..groups import Grid
-from ..groups.abilities import Abilities
+from ..groups.base import ability
 from .correlation import shift_correlation
 from .way import Problem, Run, Way, largest_norm, together
 
@@ -64,7 +64,7 @@ class Shifts(Way):
         for place in reversed(range(len(problem.parts))):
             part = problem.parts[place]
             # Elements are not listed only to be told that these are no shifts.
-            if type(part.group).as_shifts is Abilities.as_shifts or part.order == inf:
+            if ability(part.group, "as_shifts") is None or part.order == inf:
                 continue
             grid = part.group.as_shifts(part.rule[0])
             if grid is None:

@@ -341,8 +341,8 @@ assert own_kernel.explain(X_large).way == "correlation"
 # %% [markdown]
 # Other groups have other short cuts. Where the best fit of two points has a representative (sorted
 # vectors for all permutations), the method is `aligned`; rotations that are diagonal in a basis of
-# angular frequencies say so by `as_circle`; `invariance.groups.abilities` lists all of them with
-# their defaults. A method that promises too much is found like any other mistake: compare the
+# angular frequencies say so by `as_circle`; the table in `Transformations` lists all
+# of them. A method that promises too much is found like any other mistake: compare the
 # two kernels, as above.
 #
 # Where to go next: `guides/when_invariance_hurts` for the symmetry that is *nearly* one, and

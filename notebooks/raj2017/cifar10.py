@@ -42,7 +42,7 @@ from sklearn.svm import LinearSVC
 from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
 from invariance.datasets import load_cifar10, make_textures
 from invariance.features import OrbitFourier, OrbitNystroem, PatchPooling, median_gamma
-from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
+from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 from invariance.linear import BlockRidgeClassifier
 
 run = Run(
@@ -189,9 +189,8 @@ def projection():
 @cache
 def local_maps(widths, r, seed):
     """Matrices (r, k, d) of elements, followed by the projection."""
-    group = affine(widths)
-    seen = Projected(group, projection())
-    return seen.act(group.sample(r, seed), np.eye(3072, dtype=np.float32)).swapaxes(1, 2)
+    seen = affine(widths).then(LinearMaps(projection()[None]))
+    return seen.act(seen.sample(r, seed), np.eye(3072, dtype=np.float32)).swapaxes(1, 2)
 
 
 run.say(

@@ -33,7 +33,7 @@ from sklearn.decomposition import PCA
 from invariance.companion import Run, colour, marker
 from invariance.datasets import load_cifar10, load_digits_images
 from invariance.features import OrbitFourier, median_gamma
-from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
+from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 from invariance.linear import BlockRidgeClassifier
 
 run = Run("raj2017/local_group", profile=profile, seed=seed)
@@ -141,9 +141,8 @@ def right_with_plain_features():
 def right_with_local_features(scale, translation, kappa):
     group = group_of(scale, translation, kappa)
     # What an element does and the projection are both linear: one matrix an element.
-    maps = Projected(group, axes).act(
-        group.sample(r, seed), np.eye(pixels.shape[1], dtype=np.float32)
-    )
+    seen = group.then(LinearMaps(axes[None]))
+    maps = seen.act(seen.sample(r, seed), np.eye(pixels.shape[1], dtype=np.float32))
     return right(LinearMaps(maps.swapaxes(1, 2)), pixels)
 
 

@@ -17,7 +17,6 @@ from invariance.groups import (
     Normal,
     OrthogonalMatrices,
     Permutations,
-    Projected,
     Rotations,
     Scalings,
     SignedPermutations,
@@ -48,7 +47,7 @@ CORRECT = [
     OrthogonalMatrices([np.roll(np.eye(3), 1, axis=0), np.diag([-1.0, -1, 1])]),
     Permutations(6),
     Permutations(30),
-    Projected(CyclicShifts(3), np.eye(3)[:2]),
+    CyclicShifts(3).then(LinearMaps(np.eye(3)[None, :2])),
     SignFlips(10),
     SignFlips(100),
     SignedPermutations(8),
@@ -210,11 +209,6 @@ def quarter_turns(self, n_samples, random_state=None):
     return rng.randint(4, size=n_samples) * np.pi / 2
 
 
-def few_flips(self, n_samples, random_state=None):
-    rng = np.random.RandomState(random_state) if isinstance(random_state, int) else random_state
-    return self.identity() * np.where(rng.random_sample((n_samples, self.n)) < 0.1, -1, 1)
-
-
 SMALL, LARGE, CIRCLE = CyclicShifts(64), Permutations(30), CircleAction(ROTATED)
 NODES = CircleAction(ROTATED, n_nodes=8)
 UNFOLLOWED = "does not follow the weights: of"
@@ -230,19 +224,12 @@ UNFOLLOWED = "does not follow the weights: of"
     (Translations((8, 8), 1), lambda self, n, random_state=None: np.zeros((n, 2), int), UNFOLLOWED),
     (LARGE, only_the_identity, r"only 1 differ, .* for \[ 1  2"),
     (LARGE, one_draw_repeated, "only 1 differ"),
-    (SignFlips(40), few_flips, "not the Haar measure"),
     (CIRCLE, only_the_identity, "only 1 differ"),
     (CIRCLE, quarter_turns, "only 4 differ"),
-    (CIRCLE, near_the_identity, "not the Haar measure: .* attribute density"),
 ])  # fmt: skip
 def test_a_sample_from_another_measure_is_found(group, sample, message):
     with pytest.raises(AssertionError, match=f"(?s){message}"):
         check_group(sampling(group, sample))
-
-
-def test_a_measure_that_is_announced_may_be_any():
-    check_group(sampling(CircleAction(ROTATED, Normal()), near_the_identity))
-    check_group(sampling(CIRCLE, near_the_identity, symmetric=False))
 
 
 @pytest.mark.parametrize(("weights", "message"), [

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.features import OrbitFourier
-from invariance.groups import Affine, LinearMaps, LogNormal, Normal, Projected, VonMises
+from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 
 
 def test_a_tabulated_affine_action_gives_the_same_points_and_features():
@@ -17,7 +17,7 @@ def test_a_tabulated_affine_action_gives_the_same_points_and_features():
         translation=Normal(0.3),
         interpolation=1,
     )
-    seen = Projected(affine, rng.standard_normal((5, 64)))
+    seen = affine.then(LinearMaps(rng.standard_normal((1, 5, 64))))
     elements, X = seen.sample(4, 1), rng.standard_normal((6, 64))
     maps = LinearMaps(seen.act(elements, np.eye(64)).swapaxes(1, 2))
     assert maps.order == 4 and maps.shape == (64,) and not maps.unitary

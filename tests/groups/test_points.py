@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import sph_harm_y
 
+from invariance.core.parameters import ParameterError
 from invariance.groups import (
     CyclicShifts,
     OnPoints,
@@ -14,7 +15,6 @@ from invariance.groups import (
     Translations,
     check_group,
 )
-from invariance.core.parameters import ParameterError
 from invariance.spectral import Sphere, invariant_subspace
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from invariance.features import OrbitFourier
-from invariance.groups import CyclicShifts, Projected, Rotations, VonMises
+from invariance.groups import CyclicShifts, LinearMaps, Rotations, VonMises
 from invariance.kernels import Average, Gaussian
 
 
@@ -13,11 +13,11 @@ def test_it_is_the_action_and_then_the_projection():
     rng = np.random.default_rng(0)
     components = np.linalg.qr(rng.standard_normal((36, 5)))[0].T
     turns = Rotations((6, 6), density=VonMises(2.0))
-    seen = Projected(turns, components)
+    seen = turns.then(LinearMaps(components[None]))
     elements = seen.sample(4, 1)
     X = rng.standard_normal((3, 6, 6))
-    assert_allclose(elements, turns.sample(4, 1))
-    expected = turns.act(elements, X).reshape(4, 3, 36) @ components.T
+    assert_allclose(elements[:, 0], turns.sample(4, 1))
+    expected = turns.act(elements[:, 0], X).reshape(4, 3, 36) @ components.T
     assert_allclose(seen.act(elements, X), expected)
     assert_allclose(seen.act(elements, X.reshape(3, -1)), expected)
     assert seen.shape == (6, 6) and not seen.unitary
@@ -31,7 +31,7 @@ def test_a_projection_that_loses_nothing_keeps_the_kernel():
     group = CyclicShifts(4, block=2)  # keeps the even coordinates even
     exact = Average(Gaussian(0.2), group, side="both")(X)
     features = OrbitFourier(
-        Projected(group, span), 4000, gamma=0.2, form="cos_sin", random_state=0
+        group.then(LinearMaps(span[None])), 4000, gamma=0.2, form="cos_sin", random_state=0
     ).fit(X)
     assert features.side_ == "first" and features.templates_.shape == (4000, 4)
     Z = features.transform(X)
@@ -39,5 +39,5 @@ def test_a_projection_that_loses_nothing_keeps_the_kernel():
 
 
 def test_a_wrong_shape_is_named():
-    with pytest.raises(ValueError, match=r"components must have shape \(k, 4\)"):
-        Projected(CyclicShifts(4), np.eye(3)).act([[1, 2, 3, 4]], np.ones((1, 4)))
+    with pytest.raises(ValueError, match=r"shapes \(4,\) and \(3,\): both must act on the same"):
+        CyclicShifts(4).then(LinearMaps(np.eye(3)[None])).act([[1, 2, 3, 4, 0]], np.ones((1, 4)))

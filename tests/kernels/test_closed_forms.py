@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from invariance.groups import Permutations, SignedPermutations, SignFlips
-from invariance.groups.abilities import ability
+from invariance.groups.base import ability
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
 from invariance.orbits import Extremes, OrbitProducts, WeightedMean, engine
 from invariance.orbits.choose import offered

@@ -15,16 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Flag, Number, ParameterError, Whole, short, stores_parameters
 from .base import Transformations
-from .signed import SymmetricGroup
-
-__all__ = [
-    "AtomPermutations",
-    "SortedNoise",
-    "check_coulomb",
-    "coulomb_eigenvalues",
-    "coulomb_triangle",
-    "sort_coulomb",
-]
+from .permutations import SymmetricGroup
 
 
 def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:

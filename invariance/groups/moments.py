@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["permutation_powers", "sign_powers"]
-
 #: Numbers that the monomials of one point may take.
 _MOST = 20_000
 

@@ -1,0 +1,473 @@
+"""Images turned, scaled and moved by affine maps about the centre of their frame, interpolated.
+
+What leaves the frame is lost and zeros come in, so that none of these maps is a group's.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import KW_ONLY
+from math import inf
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from ..core.parameters import (
+    Array,
+    Flag,
+    OneOf,
+    ParameterError,
+    arguments,
+    short,
+    stores_parameters,
+)
+from .base import Transformations
+from .densities import DENSITY, Density, LogNormal, Uniform, nodes_for, normalised
+from .interpolation import ORDERS, resample
+from .translations import IMAGE_SHAPE
+
+
+@stores_parameters
+class _Interpolated(Transformations):
+    """Images moved by affine maps of the plane about the centre of the frame, zero outside."""
+
+    unitary = False
+    linear = True
+    shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
+    _: KW_ONLY
+    interpolation: Annotated[int, OneOf(*ORDERS)] = 3
+
+    #: Whether intensities are multiplied by |J_g|^(-1/2).
+    jacobian = False
+
+    @abstractmethod
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Inverse matrices (r, 2, 2) and shifts (r, 2) of x -> A x + b in (row, column)."""
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        shape = tuple(int(side) for side in self.shape)
+        inverses, shifts = self._maps(elements)
+        centre = (np.array(shape[:2]) - 1) / 2
+        # Position A^-1 (y - centre - b) + centre of the image is seen at y.
+        offsets = centre - np.einsum("rij,rj->ri", inverses, centre + shifts)
+        n_channels = shape[2] if len(shape) == 3 else 1
+        planes = X.reshape(len(X), *shape[:2], n_channels)
+        planes = np.ascontiguousarray(planes.transpose(0, 3, 1, 2)).reshape(-1, *shape[:2])
+        factors = np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
+        moved = resample(inverses, offsets, factors, planes, int(self.interpolation))
+        if n_channels > 1:
+            moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
+            moved = moved.transpose(0, 1, 3, 4, 2)
+        return moved.reshape(len(elements), *X.shape)
+
+
+@stores_parameters
+class Rotations(_Interpolated):
+    """Rotations of an image about its centre, by interpolation, in a fixed frame with zero fill.
+
+    An element is an angle in radians, counter-clockwise as displayed (row 0 on top). The result is
+    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``, exactly so
+    for angles of whole degrees. Because of the interpolation and of the corners that leave the
+    frame, these maps are neither unitary nor closed under composition (see
+    `departure_from_unitary`) except for quarter turns of a square.
+
+    Parameters
+    ----------
+    shape : tuple
+        (height, width) or (height, width, channels).
+    degrees : sequence of float or None
+        A finite set of angles, in degrees; angles a whole turn apart are one. None takes all
+        angles.
+    density : Density or None
+        On the angle in radians. With ``degrees`` it weighs them; without, angles are drawn from
+        it. None is uniform.
+    interpolation : {1, 3}
+        Order of the spline: bilinear or cubic.
+
+    Examples
+    --------
+    >>> turns = Rotations((28, 28), degrees=range(-10, 10))
+    >>> turns.order, turns.symmetric
+    (20, False)
+    >>> quarters = Rotations((2, 2), degrees=range(-180, 181, 90), interpolation=1)
+    >>> quarters.order
+    4
+    >>> quarters.act([np.pi / 2], [[[1.0, 2.0], [3.0, 4.0]]])
+    array([[[[2., 4.],
+             [1., 3.]]]])
+    """
+
+    degrees: Annotated[ArrayLike | None, Array(1) | None] = None
+    _: KW_ONLY
+    density: Annotated[Density | None, DENSITY] = None
+
+    def _listed(self) -> NDArray[Any] | None:
+        """The angles in degrees as given, those a whole turn apart once; None for all angles."""
+        self._check()
+        if self.degrees is None:
+            return None
+        degrees = np.asarray(self.degrees, dtype=float)
+        turns = np.round(degrees % 360, 9) % 360
+        return degrees[np.sort(np.unique(turns, return_index=True)[1])]
+
+    @property
+    def unitary(self) -> bool:  # type: ignore[override]
+        """Only for a finite set of quarter turns of a square image (half turns of any)."""
+        degrees = self._listed()
+        if degrees is None:
+            return False
+        height, width = self.shape[:2]
+        return not np.any(degrees % (90 if height == width else 180))
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        degrees = self._listed()
+        if self.density is not None and not self.density.symmetric:
+            return False
+        if degrees is None:
+            return True
+        turns = np.round(degrees % 360, 9) % 360
+        return set(turns) == set(np.round(-turns % 360, 9) % 360)
+
+    @property
+    def order(self) -> int | float:
+        degrees = self._listed()
+        return inf if degrees is None else len(degrees)
+
+    def elements(self) -> NDArray[Any]:
+        """The angles in radians, shape (r,), in the order of ``degrees``."""
+        degrees = self._listed()
+        return super().elements() if degrees is None else np.deg2rad(degrees)
+
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The listed angles; of all angles, four a pixel of the longer side.
+
+        An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
+        up to twice that.
+        """
+        whole = self.refined(1)
+        return super().quadrature() if whole is None else whole.quadrature()
+
+    def refined(self, factor: int) -> Rotations | None:
+        """The rule of all angles with ``factor`` times as many; None where they are listed."""
+        if self._listed() is not None:
+            return None
+        n = factor * nodes_for(self.density, 4 * int(max(self.shape[:2])))
+        nodes = np.arange(n) * 360 / n
+        return Rotations(self.shape, nodes, density=self.density, interpolation=self.interpolation)
+
+    def weights(self) -> NDArray[Any] | None:
+        degrees = self._listed()
+        if degrees is None or self.density is None:
+            return None
+        # Densities on the circle are written on (-pi, pi].
+        radians = np.deg2rad(-((180 - degrees) % 360 - 180))
+        return normalised(self.density.pdf(radians), self.density, degrees=self.degrees)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        if self.degrees is not None:
+            return super()._sample(n_samples, rng)
+        return (self.density or Uniform()).sample(n_samples, rng)
+
+    def as_turns(self) -> Rotations | None:
+        """The rotations in [0, 90) degrees, if these followed by quarter turns are all.
+
+        >>> Rotations((4, 4), degrees=range(-180, 180, 30)).as_turns().degrees
+        [0.0, 30.0, 60.0]
+        >>> Rotations((4, 4), degrees=range(-90, 90, 30)).as_turns() is None
+        True
+        """
+        listed = self._listed()
+        if listed is None or self.shape[0] != self.shape[1]:
+            return None
+        degrees = np.unique(np.round(listed % 360, 9) % 360)
+        first = degrees[degrees < 90]
+        every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
+        if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):
+            return None
+        return Rotations(self.shape, first.tolist(), interpolation=self.interpolation)
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        """Opposite angles; undone up to interpolation and lost corners."""
+        return -np.asarray(elements)
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        if elements.ndim != 1 or not np.isfinite(elements).all():
+            self._refuse(elements, "finite angles in radians, of shape (r,)")
+        return elements
+
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        degrees = _whole_degrees(elements)
+        c, s = special.cosdg(degrees), special.sindg(degrees)
+        inverses = np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], axis=1)
+        return inverses, np.zeros((len(elements), 2))
+
+
+def _whole_degrees(radians: NDArray[Any]) -> NDArray[Any]:
+    """Angles in degrees, whole ones exactly so: sines and cosines of quarter turns are exact."""
+    degrees = np.rad2deg(np.asarray(radians, dtype=float))
+    near = np.round(degrees)
+    return np.asarray(np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees))
+
+
+@stores_parameters
+class Scalings(_Interpolated):
+    """Magnifications of an image about its centre, by interpolation, in a fixed frame.
+
+    An element is a factor; above one the content grows.
+
+    Parameters
+    ----------
+    shape : tuple
+        (height, width) or (height, width, channels).
+    factors : sequence of float or None
+        A finite set of factors. None takes all positive ones.
+    density : Density or None
+        On the factor. With ``factors`` it weighs them, as a density of log(factor), where 1/2 and 2
+        mirror each other; without, factors are drawn from it, and None is ``LogNormal(0.3)``.
+    interpolation : {1, 3}
+    jacobian : bool
+        Whether intensities are multiplied by |J_g|^(-1/2) = 1 / factor (Raj et al. 2017, lemma
+        2.1), which keeps the energy.
+
+    Examples
+    --------
+    >>> zooms = Scalings((8, 8), factors=[0.5, 1, 2])
+    >>> zooms.order, zooms.symmetric
+    (3, True)
+    """
+
+    factors: Annotated[ArrayLike | None, Array(1, above=0) | None] = None
+    _: KW_ONLY
+    density: Annotated[Density | None, DENSITY] = None
+    jacobian: Annotated[bool, Flag()] = True
+
+    def _listed(self) -> NDArray[Any] | None:
+        """The factors as given; None for all positive ones."""
+        self._check()
+        return None if self.factors is None else np.asarray(self.factors, dtype=float)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        factors = self._listed()
+        if factors is None:
+            return self.density is None or self.density.symmetric
+        weights = self.weights()
+        known = list(
+            zip(factors, np.ones(len(factors)) if weights is None else weights, strict=True)
+        )
+        return all(
+            any(np.isclose(1 / s, t) and np.isclose(w, v) for t, v in known) for s, w in known
+        )
+
+    @property
+    def order(self) -> int | float:
+        factors = self._listed()
+        return inf if factors is None else len(factors)
+
+    def elements(self) -> NDArray[Any]:
+        """The factors, shape (r,), as given."""
+        factors = self._listed()
+        return super().elements() if factors is None else factors
+
+    def weights(self) -> NDArray[Any] | None:
+        factors = self._listed()
+        if factors is None or self.density is None:
+            return None
+        return normalised(self.density.pdf(factors) * factors, self.density, factors=self.factors)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        if self.factors is not None:
+            return super()._sample(n_samples, rng)
+        return (self.density or LogNormal(0.3)).sample(n_samples, rng)
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        """Reciprocal factors; undone up to interpolation and what left the frame."""
+        return np.asarray(1 / np.asarray(elements))
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        # Beyond these bounds the image or its background has vanished.
+        if elements.ndim != 1 or not np.all((elements > 1e-100) & (elements < 1e100)):
+            self._refuse(elements, "factors of shape (r,), positive numbers")
+        return elements
+
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        inverses = np.eye(2) / elements[:, None, None]
+        return inverses, np.zeros((len(elements), 2))
+
+
+@arguments(
+    **dict.fromkeys(("degrees", "factor", "shear", "shift"), Array(empty=True)),
+)
+def affine_maps(
+    degrees: ArrayLike = 0.0,
+    factor: ArrayLike = 1.0,
+    *,
+    shear: ArrayLike = 0.0,
+    shift: ArrayLike = (0.0, 0.0),
+) -> NDArray[Any]:
+    """Elements of `Affine`: scale, then shear, then rotate about the centre, then shift.
+
+    Parameters
+    ----------
+    degrees, factor, shear : array-like, broadcast against each other
+        Angle in degrees (counter-clockwise), isotropic factor, and columns moved right per row up.
+    shift : array-like of shape (..., 2)
+        Pixels (down, right).
+
+    Returns
+    -------
+    ndarray of shape (r, 2, 3), rows [A | b] of x -> A x + b in (row, column) about the centre
+
+    Examples
+    --------
+    >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
+    (2, 2, 3)
+    """
+    moves = np.asarray(shift, dtype=float)
+    if moves.shape[-1:] != (2,):
+        raise ParameterError(
+            f"affine_maps needs shift to have shape (..., 2), got {short(shift)} of shape "
+            f"{moves.shape}"
+        )
+    parts = [np.asarray(p, dtype=float) for p in (degrees, factor, shear)]
+    try:
+        angles, factors, shears, down, right = (
+            np.ravel(p) for p in np.broadcast_arrays(*parts, moves[..., 0], moves[..., 1])
+        )
+    except ValueError as error:
+        raise ParameterError(
+            "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, got "
+            f"{short((degrees, factor, shear, shift))}"
+        ) from error
+    c, s = special.cosdg(angles), special.sindg(angles)
+    turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
+    lean = np.broadcast_to(np.eye(2), turn.shape).copy()
+    lean[:, 1, 0] = -shears
+    linear = turn @ lean * factors[:, None, None]
+    return np.concatenate([linear, np.stack([down, right], -1)[..., None]], axis=2)
+
+
+@stores_parameters
+class Affine(_Interpolated):
+    r"""Affine maps of an image about its centre: :math:`T_g I = |J_g|^{-1/2} I(g^{-1} x)`.
+
+    Raj et al. 2017, lemma 2.1: with the factor the action is unitary on functions of the plane;
+    on pixels it is so up to interpolation and what leaves the frame (`departure_from_unitary`). An
+    element is a matrix [A | b] of shape (2, 3), in (row, column) about the centre; `affine_maps`
+    writes them.
+
+    Parameters
+    ----------
+    shape : tuple
+        (height, width) or (height, width, channels).
+    rotation : Density or None
+        Of the angle in radians; None does not rotate.
+    scaling : Density or None
+        Of the isotropic factor; None does not scale.
+    shear : Density or None
+    translation : Density or None
+        Of the shift along each axis, in pixels.
+    maps : array of shape (r, 2, 3) or None
+        A finite set of elements instead of the densities.
+    interpolation : {1, 3}
+    jacobian : bool
+        Whether the factor |J_g|^(-1/2) is applied.
+
+    Examples
+    --------
+    >>> from invariance.groups import LogNormal, Normal, VonMises
+    >>> moves = Affine((32, 32, 3), rotation=VonMises(9), scaling=LogNormal(0.3),
+    ...                translation=Normal(0.3))
+    >>> moves.sample(5, random_state=0).shape, moves.symmetric
+    ((5, 2, 3), False)
+    """
+
+    rotation: Annotated[Density | None, DENSITY] = None
+    _: KW_ONLY
+    scaling: Annotated[Density | None, DENSITY] = None
+    shear: Annotated[Density | None, DENSITY] = None
+    translation: Annotated[Density | None, DENSITY] = None
+    maps: Annotated[ArrayLike | None, Array(3) | None] = None
+    jacobian: Annotated[bool, Flag()] = True
+
+    def _check_together(self) -> None:
+        if self.maps is not None:
+            self._check_elements(np.asarray(self.maps, dtype=float), "maps")
+
+    def _densities(self) -> dict[str, Density]:
+        self._check()
+        names = ("rotation", "scaling", "shear", "translation")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """Whether q(g) = q(g^-1): one symmetric density alone, or rotation and scaling together."""
+        used = self._densities()
+        if self.maps is not None:
+            mine, opposite = self.elements(), self.inverse(self.elements())
+            return all(bool(np.isclose(mine, g).all(axis=(1, 2)).any()) for g in opposite)
+        # Rotations and isotropic scalings commute; any other pair does not, so that the inverse
+        # runs through the parts in the other order.
+        commute = len(used) <= 1 or set(used) == {"rotation", "scaling"}
+        return commute and all(density.symmetric for density in used.values())
+
+    @property
+    def order(self) -> int | float:
+        self._check()
+        return inf if self.maps is None else len(np.asarray(self.maps))
+
+    def elements(self) -> NDArray[Any]:
+        self._check()
+        return super().elements() if self.maps is None else np.asarray(self.maps, dtype=float)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        if self.maps is not None:
+            return super()._sample(n_samples, rng)
+        used = self._densities()
+
+        def draw(name: str, default: float, *more: int) -> NDArray[Any]:
+            size = (n_samples, *more)
+            return used[name].sample(size, rng) if name in used else np.full(size, default)
+
+        return affine_maps(
+            np.rad2deg(draw("rotation", 0.0)),
+            draw("scaling", 1.0),
+            shear=draw("shear", 0.0),
+            shift=draw("translation", 0.0, 2),
+        )
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        """Products of the maps, second first; broadcasts. On pixels exact up to interpolation."""
+        first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+        linear = first[..., :2] @ second[..., :2]
+        shift = first[..., :2] @ second[..., 2:] + first[..., 2:]
+        return np.concatenate([linear, shift], axis=-1)
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        """Inverse maps; undone up to interpolation and what left the frame."""
+        maps = self._check_elements(np.asarray(elements, dtype=float))
+        linear = np.linalg.inv(maps[:, :, :2])
+        return np.concatenate([linear, -linear @ maps[:, :, 2:]], axis=2)
+
+    def _check_elements(self, elements: NDArray[Any], name: str = "elements") -> NDArray[Any]:
+        if elements.shape[1:] != (2, 3) or (name == "maps" and not len(elements)):
+            raise ParameterError(
+                f"affine {name} must have shape (r, 2, 3), at least one, got {elements.shape}: "
+                "affine_maps writes them, and maps=None draws from the densities"
+            )
+        if not np.isfinite(elements).all():
+            raise ParameterError(
+                f"affine {name} must be finite numbers, got {elements[~np.isfinite(elements)][0]}"
+            )
+        if not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
+            raise ParameterError(
+                f"affine {name} must be invertible: one squeezes the plane into a line; it has no "
+                f"inverse; got {short(elements)}"
+            )
+        return elements.astype(float, copy=False)
+
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        return np.linalg.inv(elements[:, :, :2]), elements[:, :, 2]

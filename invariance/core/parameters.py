@@ -450,12 +450,18 @@ for n_templates=1000000000000000: take fewer
         )
 
 
-def as_floats(name: str, value: Any, convert: Callable[..., Any] = np.asarray) -> NDArray[Any]:
-    """A float64 array of an argument; complex or masked entries, or too large ones, are refused."""
+def as_floats(
+    name: str, value: Any, convert: Callable[..., Any] = np.asarray, *, single: bool = False
+) -> NDArray[Any]:
+    """A float64 array of an argument; complex or masked entries, or too large ones, are refused.
+
+    Where ``single``, an array of float32 stays as it is.
+    """
     if np.ma.is_masked(value) or np.iscomplexobj(value):
         raise ParameterError(f"{name} needs real numbers, none of them masked, got {short(value)}")
+    dtype = np.float32 if single and getattr(value, "dtype", None) == np.float32 else np.float64
     try:
-        return np.asarray(convert(value, dtype=np.float64))
+        return np.asarray(convert(value, dtype=dtype))
     except OverflowError as error:
         raise ParameterError(f"{name} needs numbers below 1e308, got {short(value)}") from error
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 
 from ..kernels import GramTransformer, Kernel
-from ..linear.ridge import RidgeSolver
+from ..linear import kernel_ridge
 from .trials import Predict
 
 __all__ = ["best_by_leave_one_out", "best_with_copies"]
@@ -121,10 +121,7 @@ def best_with_copies(
     classes = np.unique(y) if is_classifier(learner) else None
     targets = values if classes is None else np.where(values[:, None] == classes, 1.0, -1.0)
     gram = best.kernel(points)
-    solver = RidgeSolver(
-        "best_with_copies", gram, np.array([best.alpha_]), relative_to=None, repair="clip"
-    )
-    (dual,) = solver.duals(gram, targets)
+    (dual,) = kernel_ridge(gram, targets, alphas=best.alpha_)
 
     def predict(Z: NDArray) -> NDArray:
         decided = best.kernel(Z, points) @ dual + targets.mean(axis=0)

@@ -10,26 +10,29 @@ scikit-learn's ``KernelRidge(alpha=n * alpha)`` and ``Ridge(alpha=n * alpha)`` a
 """
 
 from .block_ridge import BlockRidgeClassifier
-from .cholesky import CholeskyRLS, rls_by_cholesky
-from .copies import left_out_with_copies
-from .gram import IndefiniteWarning
-from .holdout import HoldoutRidge, ridge_by_holdout
-from .nested import NestedRidge, nested_ridge
+from .gram import (
+    CholeskyRLS,
+    IndefiniteWarning,
+    held_out_accuracies,
+    kernel_ridge,
+    left_out_with_copies,
+    rls_by_cholesky,
+)
 from .norm_infinity import NormInfinityClassifier, margin_loss
+from .ridge import solve_ridges
 from .rls import RLSClassifier, RLSRegressor
 
 __all__ = [
     "BlockRidgeClassifier",
     "CholeskyRLS",
-    "HoldoutRidge",
     "IndefiniteWarning",
-    "NestedRidge",
     "NormInfinityClassifier",
     "RLSClassifier",
     "RLSRegressor",
+    "held_out_accuracies",
+    "kernel_ridge",
     "left_out_with_copies",
     "margin_loss",
-    "nested_ridge",
-    "ridge_by_holdout",
     "rls_by_cholesky",
+    "solve_ridges",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +26,7 @@ from ..core.parameters import (
     stores_parameters,
 )
 from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
-from .ridge import check_scale
-from .shifted import shifted_solutions
-
-if TYPE_CHECKING:
-    from ..orbits import Explanation
-
-__all__ = ["BlockRidgeClassifier"]
+from .ridge import check_scale, solve_ridges
 
 _FLOATS = (np.float64, np.float32)
 
@@ -43,11 +37,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
 
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \alpha \lVert W \rVert^2` over centred
     features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
-    features need never exist, more points may be added later, and alphas within a factor of ten
-    share one Cholesky factor. Products of float32 blocks run in float32 and are summed in float64,
-    all of them around the mean of the first block, so that an offset of the features costs no
-    precision.
-    Memory is that of two p x p arrays.
+    features need never exist, more points may be added later, and alphas within a factor of a
+    thousand share one Cholesky factor where p is in the thousands (`solve_ridges`). Products of
+    float32 blocks run in float32 and are summed in float64, all of them around the mean of the
+    first block, so that an offset of the features costs no precision. Memory is that of two p x p
+    arrays.
 
     Parameters
     ----------
@@ -91,19 +85,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     dtype: Annotated[str, OneOf("float64", "float32")] = "float64"
     class_weight: Annotated[Any, CLASS_WEIGHT] = None
     verbose: Annotated[int, Whole(0)] = 0
-
-    def explain(self, X: ArrayLike) -> Explanation:
-        """What `fit` to features X of shape (N, p) will cost: p x p sums and one Cholesky factor.
-
-        >>> BlockRidgeClassifier().explain(np.ones((1000, 10))).n_bytes
-        1600.0
-        """
-        from ..orbits import Explanation
-
-        check_parameters(self)
-        n, p = np.shape(X)
-        n_bytes = 2.0 * np.dtype(self.dtype).itemsize * p**2
-        return Explanation.of("normal equations", n * p**2 + p**3 / 3, n_bytes, self.dtype)
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -198,7 +179,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._total += len(X) if weights is None else float(weights.sum())
         self.n_seen_ += len(X)
 
-    def _weights(self, alphas: NDArray) -> list[tuple[NDArray, NDArray] | None]:
+    def _weights(self, alphas: NDArray) -> list[tuple[NDArray, NDArray]]:
         """Coefficients and the intercept for features counted from the origin, at each alpha."""
         n = self._total
         if n <= 0:
@@ -206,24 +187,20 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         mean, target = self._sum / n, self._targets_sum / n
         cross = self._cross / n - np.outer(mean, target)
 
-        def shifted(alpha: float) -> NDArray:
-            covariance = self._squares / n
-            syr = linalg.get_blas_funcs("syr", (covariance,))
-            covariance = syr(-1, mean, a=covariance, lower=True, overwrite_a=True)
-            covariance.flat[:: len(covariance) + 1] += alpha
-            return covariance
+        def covariance() -> NDArray:
+            squares = self._squares / n
+            syr = linalg.get_blas_funcs("syr", (squares,))
+            return syr(-1, mean, a=squares, lower=True, overwrite_a=True)
 
         trace = float(self._squares.diagonal().sum(dtype=np.float64)) / n
         safe = max(10 * float(np.finfo(self._squares.dtype).eps), 1e-12) * trace
-        found = shifted_solutions(shifted, cross.astype(self._squares.dtype), alphas, safe=safe)
-        return [
-            None if coef is None else (coef.T.astype(np.float64), target - mean @ coef)
-            for coef in found
-        ]
+        found = solve_ridges(covariance, cross.astype(self._squares.dtype), alphas, safe=safe)
+        coefs = found.astype(np.float64).swapaxes(1, 2)
+        return [(coef, target - coef @ mean) for coef in coefs]
 
     def _weights_at(self, alpha: float) -> tuple[NDArray, NDArray]:
         (solution,) = self._weights(np.array([alpha]))
-        if solution is None:
+        if np.isnan(solution[0]).any():
             raise ValueError(
                 f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
                 f"{self._squares.dtype}; raise alpha"
@@ -274,13 +251,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
                 f"expected one label per row: {len(points)} rows, but labels of shape "
                 f"{labels.shape}"
             )
-        found = []
-        for solution in self._weights(np.atleast_1d(np.asarray(alphas, dtype=float))):
-            right = np.nan
-            if solution is not None:
-                right = np.mean(self._labels(self._decisions(points, *solution)) == labels)
-            found.append(right)
-        return np.array(found)
+        solutions = self._weights(np.atleast_1d(np.asarray(alphas, dtype=float)))
+        decided = [self._labels(self._decisions(points, *solution)) for solution in solutions]
+        right = np.mean(np.array(decided) == labels, axis=1)
+        right[[np.isnan(coef).any() for coef, _ in solutions]] = np.nan
+        return right
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self, "classes_")

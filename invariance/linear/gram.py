@@ -1,72 +1,73 @@
-"""What learners ask of a Gram matrix, and what they do about negative eigenvalues."""
+"""Learners on a Gram matrix that is given: ridge regression, and alpha by points left or held out.
+
+Negative eigenvalues are measured, warned of, and repaired for training and new points alike.
+"""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from ..core.parameters import OneOf, ParameterError, as_floats, check_finite
-from .classes import check_two_classes
-
-__all__ = [
-    "REPAIRS",
-    "IndefiniteWarning",
-    "Repair",
-    "check_gram",
-    "check_labels",
-    "check_symmetric",
-    "labelled_gram",
-    "lowest_eigenvalue",
-    "rounding",
-]
+from ..core.parameters import (
+    Array,
+    Number,
+    OneOf,
+    ParameterError,
+    Whole,
+    arguments,
+    as_floats,
+    check_finite,
+    check_values,
+    short,
+)
+from .classes import check_two_classes, misclassification
+from .ridge import solve_ridges
 
 #: What a learner does with negative eigenvalues.
 REPAIRS = OneOf("clip", "flip", "shift", "raise")
+
+_ALPHAS = Number(0) | Array(1, least=0)
+_RELATIVE = None | OneOf("diagonal")
 
 
 class IndefiniteWarning(UserWarning):
     """A Gram matrix has negative eigenvalues: how many, how large, and what follows."""
 
 
-def check_gram(
-    gram: NDArray, targets: NDArray, called: str = "label", name: str = "labels"
-) -> None:
-    """Refuse a Gram matrix that is not square, finite and symmetric with one target per row."""
-    n = len(targets) if targets.ndim == 1 else -1
-    if n < 1 or gram.shape != (n, n):
-        raise ParameterError(
-            f"expected a square Gram matrix and one {called} per row, got shapes {gram.shape} and "
-            f"{targets.shape} of gram and {name}"
-        )
-    check_finite("the Gram matrix", gram)
-    check_symmetric(gram)
+def repaired(values: NDArray, how: str | None) -> tuple[NDArray, NDArray]:
+    r"""Eigenvalues after the repair, and what training points' side of new rows is multiplied by.
 
+    With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a
+    new point :math:`k V S V^T`, where (L, S) are
 
-def check_labels(labels: NDArray) -> None:
-    """Refuse labels that are missing: NaN, infinity or None."""
-    if labels.dtype.kind == "f":
-        check_finite("labels", labels)
-    elif labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
-        raise ValueError("labels must not be None or NaN: drop the points without a label")
+    - "clip": (max(:math:`\Lambda`, 0), 1 where :math:`\Lambda > 0` and else 0), also for None;
+    - "flip": (:math:`|\Lambda|`, sign :math:`\Lambda`);
+    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which new points do not see.
 
-
-def labelled_gram(given: ArrayLike, labels: ArrayLike) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """A Gram matrix in its precision, its labels, the classes' numbers and targets 1 and -1.
-
-    Targets have shape (n, classes), numbers (n,); both follow ``np.unique(labels)``.
+    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from rows as they are.
     """
-    gram, names = np.asarray(given), np.asarray(labels)
-    if gram.dtype not in (np.float32, np.float64):
-        gram = as_floats("gram", gram)
-    check_gram(gram, names)
-    check_labels(names)
-    classes, index = np.unique(names, return_inverse=True)
-    check_two_classes(classes)
-    return gram, names, index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    if how == "shift":
+        return values - min(values.min(initial=0), 0), np.ones_like(values)
+    if how == "flip":
+        return np.abs(values), np.sign(values)
+    return np.maximum(values, 0), (values > 0).astype(values.dtype)
+
+
+def warn_indefinite(owner: str, size: str, how: str | None) -> None:
+    """Say how large negative eigenvalues are and what follows, or raise where that is asked for."""
+    said = f"{owner}: the Gram matrix is not positive semi-definite: {size}"
+    if how == "raise":
+        raise ValueError(f"{said}; repair='clip', 'flip' or 'shift' mends it")
+    done = f"repaired for training and new points alike by repair={how!r}"
+    if how is None:
+        done = "nothing is repaired, as repair=None asks; too small an alpha will fail"
+    warnings.warn(f"{said}; {done}", IndefiniteWarning, stacklevel=4)
 
 
 def check_symmetric(gram: NDArray) -> None:
@@ -79,7 +80,7 @@ def check_symmetric(gram: NDArray) -> None:
     if gap > tolerance * max(gram.max(), -gram.min()):
         raise ValueError(
             f"the Gram matrix is not symmetric (largest difference {gap:.2g}); use "
-            "(K + K.T) / 2, or a learner for indefinite kernels such as SVC"
+            "(K + K.T) / 2, or invariance.kernels.GramTransformer, which repairs a kernel"
         )
 
 
@@ -105,58 +106,396 @@ def lowest_eigenvalue(gram: NDArray) -> float:
         return lowest if lowest < -rounding(gram) else 0.0
 
 
-class Repair:
-    r"""One learner's treatment of negative eigenvalues, the same at fit and at prediction.
+def _checked(given: ArrayLike, rows: int, beside: str = "labels", value: Any = None) -> NDArray:
+    """A symmetric finite matrix with so many rows, in single precision where it is given in it."""
+    gram = as_floats("gram", given, single=True)
+    if not rows or gram.shape != (rows, rows):
+        raise ParameterError(
+            f"expected a square Gram matrix and one {beside.rstrip('s')} per row, got gram of "
+            f"shape {gram.shape} and {rows} {beside}: {short(value)}"
+        )
+    check_finite("the Gram matrix", gram)
+    check_symmetric(gram)
+    return gram
 
-    With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a
-    new point :math:`k V S V^T`, where (L, S) are
 
-    - "clip": (max(:math:`\Lambda`, 0), 1 where :math:`\Lambda > 0` and else 0);
-    - "flip": (:math:`|\Lambda|`, sign :math:`\Lambda`);
-    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which new points do not see.
+def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
+    """The numbers of the labels' classes, (n,), and targets 1 and -1 of shape (n, classes)."""
+    labels = np.asarray(given)
+    if labels.ndim != 1:
+        raise ParameterError(f"expected one label per row, got labels of shape {labels.shape}")
+    if labels.dtype.kind == "f":
+        check_finite("labels", labels)
+    elif labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
+        raise ParameterError("labels must not be None or NaN: drop the points without a label")
+    classes, index = np.unique(labels, return_inverse=True)
+    check_two_classes(classes)
+    return index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
 
-    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from rows as they are.
+
+@arguments(alphas=_ALPHAS, relative_to=_RELATIVE, repair=None | REPAIRS)
+def kernel_ridge(
+    gram: ArrayLike,
+    y: ArrayLike,
+    *,
+    alphas: ArrayLike,
+    relative_to: str | None = None,
+    repair: str | None = "clip",
+) -> NDArray:
+    r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
+
+    Predictions are ``K(x, X) @ dual + y.mean(axis=0)``: targets are centred, the kernel is not.
+    By Cholesky factors (`solve_ridges`), of which alphas within a factor of a thousand share one
+    where the matrix is large; by eigenvectors where it must be repaired. Computes in float64 on
+    one copy of the matrix.
 
     Parameters
     ----------
-    owner : str
-        Who warns.
-    how : {"clip", "flip", "shift", "raise"} or None
-        "raise" refuses what is below zero by more than rounding; None warns and leaves the matrix
-        to the ridge.
+    gram : array-like of shape (n, n)
+        Symmetric.
+    y : array-like of shape (n,) or (n, t)
+    alphas : float or array-like of shape (q,)
+        On the scale of `invariance.linear`.
+    relative_to : {None, "diagonal"}
+        "diagonal" takes alphas as multiples of the mean of the matrix's diagonal.
+    repair : {"clip", "flip", "shift", "raise"} or None
+        What happens to negative eigenvalues, with an `IndefiniteWarning`: see `RLSRegressor`.
+        None leaves them to the ridge; an alpha that is too small for it has coefficients NaN.
+
+    Returns
+    -------
+    ndarray of shape (q, n) or (q, n, t)
+
+    Raises
+    ------
+    ValueError
+        For a Gram matrix that is not symmetric, finite and as large as y, or y that is not finite.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 30)
+    >>> gram = np.exp(-np.subtract.outer(x, x) ** 2)
+    >>> (dual,) = kernel_ridge(gram, x**2, alphas=1e-8)
+    >>> bool(np.abs(gram @ dual + np.mean(x**2) - x**2).max() < 0.01)
+    True
+    """
+    targets = as_floats("y", y)
+    gram = _checked(gram, len(np.atleast_1d(targets)), "y", y)
+    check_finite("y", targets)
+    ridges = _ridges(gram, alphas, relative_to)
+    return _duals(gram, targets, ridges, repair, _is_definite("kernel_ridge", gram, repair))
+
+
+def _ridges(gram: NDArray, alphas: ArrayLike, relative_to: str | None) -> NDArray:
+    """What is added to the diagonal."""
+    scale = 1.0
+    if relative_to == "diagonal":
+        scale = float(gram.diagonal().mean(dtype=np.float64))
+        if scale <= 0:
+            raise ParameterError(
+                "relative_to='diagonal' needs a Gram matrix with a positive mean diagonal, got "
+                f"{scale:.2g}; give alphas on the absolute scale, relative_to=None"
+            )
+    return np.atleast_1d(np.asarray(alphas, dtype=float)) * len(gram) * scale
+
+
+def _is_definite(owner: str, gram: NDArray, repair: str | None) -> bool:
+    """Whether no eigenvalue is negative by more than rounding; else say how far it is."""
+    lowest = lowest_eigenvalue(gram)
+    if lowest < 0:
+        size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
+        warn_indefinite(owner, size, repair)
+    return lowest == 0
+
+
+def _duals(
+    gram: NDArray, targets: NDArray, ridges: NDArray, repair: str | None, definite: bool
+) -> NDArray:
+    """(K + r)^-1 (y - mean y) for each ridge r, on the repaired matrix where it is indefinite."""
+    centred = targets - targets.mean(axis=0)
+    if definite or repair is None:
+        duals = solve_ridges(gram, centred, ridges, safe=rounding(gram) if definite else np.inf)
+        if repair is None or not np.isnan(duals).any():
+            return duals
+    values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
+    values, signs = repaired(values, repair)
+    inside, found = vectors.T @ centred, []
+    for ridge in ridges:
+        gains = np.divide(
+            signs, values + ridge, out=np.zeros_like(values), where=values + ridge > 0
+        )
+        found.append(vectors @ (gains * inside.T).T)
+    return np.array(found)
+
+
+@arguments(alphas=_ALPHAS, relative_to=_RELATIVE, repair=None | REPAIRS)
+def held_out_accuracies(
+    gram: ArrayLike,
+    labels: ArrayLike,
+    *,
+    alphas: ArrayLike,
+    n_held_out: int,
+    relative_to: str | None = None,
+    repair: str | None = "clip",
+) -> NDArray:
+    """Accuracy of one-vs-all kernel ridge classification on the last ``n_held_out`` points.
+
+    The others are fitted by `kernel_ridge`, whose parameters these are. For Gram matrices that are
+    too large to be diagonalised.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        By alpha; NaN where the matrix was not positive definite, with ``repair=None``.
+
+    Raises
+    ------
+    ValueError
+        Also for labels that are missing, a single class, or when no alpha makes the matrix
+        positive definite with ``repair=None``.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).uniform(-1, 1, (60, 1))
+    >>> gram, positive = np.exp(-((x - x.T) ** 2)), x[:, 0] > 0
+    >>> bool(held_out_accuracies(gram, positive, alphas=[1e-6, 1e-3], n_held_out=20).max() > 0.9)
+    True
+    """
+    index, targets = _classes(labels)
+    gram, n = _checked(gram, len(index), "labels", labels), len(index)
+    check_values("held_out_accuracies", {"n_held_out": Whole(1, n - 1)}, {"n_held_out": n_held_out})
+    kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)
+    check_two_classes(np.unique(np.asarray(labels)[kept]), "the points that are not held out")
+    definite = _is_definite("held_out_accuracies", gram, repair)
+    ridges = _ridges(gram[kept, kept], alphas, relative_to)
+    duals = _duals(gram[kept, kept], targets[kept], ridges, repair, definite)
+    accuracies = np.full(len(duals), np.nan)
+    for i, dual in enumerate(duals):
+        if np.isfinite(dual).all():
+            scores = gram[held, kept] @ dual + targets[kept].mean(axis=0)
+            accuracies[i] = np.mean(scores.argmax(axis=1) == index[held])
+    if np.isnan(accuracies).all():
+        raise ValueError(
+            f"the Gram matrix is not positive definite at any alpha up to {np.max(alphas):.1e}; "
+            "give larger ones"
+        )
+    return accuracies
+
+
+def _inverse(
+    gram: NDArray, targets: NDArray, ridge: float, copies: int = 1
+) -> tuple[NDArray, NDArray]:
+    """A^-1 y with A = K + ridge, and the blocks of A^-1 of each point and its copies, (n, c, c)."""
+    shifted = np.array(gram.T, order="F")
+    shifted.flat[:: len(gram) + 1] += gram.dtype.type(ridge)
+    lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    dual = linalg.cho_solve((lower, True), targets, check_finite=False)
+    root, _ = linalg.get_lapack_funcs("trtri", (lower,))(lower, lower=1, overwrite_c=1)
+    parts = np.split(root, copies, axis=1)
+    blocks = [[np.einsum("ij,ij->j", a, b, dtype=np.float64) for b in parts] for a in parts]
+    return dual, np.moveaxis(np.array(blocks), 2, 0)
+
+
+@arguments(alphas=_ALPHAS)
+def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLike) -> NDArray:
+    r"""Leave-one-out accuracies of one-vs-all kernel ridge classification on augmented points.
+
+    A point is left out together with its copies, which would give it away. With
+    :math:`B = (K + N \alpha I)^{-1}` and g the rows of a point and of its copies, the residuals
+    of the machine that was trained without them are :math:`B_{gg}^{-1} (B y)_g`: one inverse for
+    each alpha. Targets are centred, the kernel is not. Computes in the precision of ``gram``.
+
+    Parameters
+    ----------
+    gram : array-like of shape (N, N)
+        Symmetric, of n points followed by their first copies, by their second ones, and so on.
+    labels : array-like of shape (n,)
+        Of the points; N must be a multiple of n, and may be n.
+    alphas : float or array-like of shape (q,)
+        On the scale of `invariance.linear`.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        On the n points themselves; NaN where the matrix was not positive definite.
+
+    Raises
+    ------
+    ValueError
+        For a Gram matrix that is not square, symmetric or finite, missing labels, a single class,
+        another number of rows than some for each label, or an alpha lost in the matrix's rounding.
+
+    Examples
+    --------
+    >>> x = np.linspace(-1, 1, 40)[:, None]
+    >>> points = np.concatenate([x, x + 0.01])
+    >>> gram = np.exp(-((points - points.T) ** 2))
+    >>> bool(left_out_with_copies(gram, x[:, 0] > 0, alphas=1e-3)[0] > 0.9)
+    True
+    """
+    total, n = len(np.atleast_1d(gram)), np.size(labels)
+    if not n or total % n:
+        raise ParameterError(
+            "expected a square Gram matrix and as many rows for one label as for another, got "
+            f"shapes {np.shape(gram)} and {np.shape(labels)} of gram and labels"
+        )
+    index, Y = _classes(labels)
+    gram, copies = _checked(gram, total, "labels", labels), total // n
+    mean = Y.mean(axis=0)
+    targets = np.tile(Y - mean, (copies, 1)).astype(gram.dtype)
+    found = []
+    for alpha in np.atleast_1d(np.asarray(alphas, dtype=float)):
+        try:
+            dual, own = _inverse(gram, targets, alpha * total, copies)
+        except linalg.LinAlgError as error:
+            largest = gram.diagonal().max()
+            if alpha and largest + gram.dtype.type(alpha * total) == largest:
+                raise ParameterError(
+                    f"alpha={alpha:.2g} is lost in the rounding of a Gram matrix with a diagonal "
+                    f"up to {largest:.2g}: give larger alphas, or scale the kernel"
+                ) from error
+            found.append(np.nan)
+            continue
+        products = dual.reshape(copies, n, -1).swapaxes(0, 1)
+        decided = Y - np.linalg.solve(own, products)[:, 0]
+        found.append(np.mean(decided.argmax(axis=1) == index))
+    return np.array(found)
+
+
+@dataclass(frozen=True)
+class CholeskyRLS:
+    """Regularised least squares at the alpha that leave-one-out prefers.
+
+    Attributes
+    ----------
+    dual_coef : ndarray of shape (n, t)
+        Predictions are ``K(x, X) @ dual_coef + intercept``.
+    intercept : ndarray of shape (t,)
+    alpha : float
+        The chosen alpha, on the scale of `invariance.linear`.
+    scale : float
+        Largest eigenvalue of the centred covariance (Gram matrix over n), to a few per cent.
+    loo_errors : dict of float to float
+        Leave-one-out error of every alpha that was tried.
     """
 
-    def __init__(self, owner: str, how: str | None):
-        self.owner = owner
-        self.how = how
-        self.negative_share = 0.0
-        self._said = False
+    dual_coef: NDArray
+    intercept: NDArray
+    alpha: float
+    scale: float
+    loo_errors: dict[float, float]
 
-    def __call__(self, values: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
-        """L and the diagonal of S for eigenvalues of which ``tolerance`` may be rounding."""
-        if values.min(initial=0) < -tolerance:
-            self.negative_share = float(-values[values < 0].sum() / np.abs(values).sum())
-            self.say(
-                f"{int((values < -tolerance).sum())} of {len(values)} eigenvalues are negative, "
-                f"{100 * self.negative_share:.2g} % of the sum of their absolute values, the "
-                f"lowest {values.min():.2g} beside a largest of {values.max():.2g}"
-            )
-        if self.how == "shift":
-            return values - min(values.min(initial=0), 0), np.ones_like(values)
-        if self.how == "flip":
-            return np.abs(values), np.sign(values)
-        return np.maximum(values, 0), (values > 0).astype(values.dtype)
+    def decide(self, gram: NDArray) -> NDArray:
+        """Predictions of shape (m, t) from K(test, train) of shape (m, n)."""
+        return gram @ self.dual_coef + self.intercept
 
-    def say(self, size: str) -> None:
-        """Warn, or raise, once."""
-        said = f"{self.owner}: the Gram matrix is not positive semi-definite: {size}"
-        if self.how == "raise":
-            raise ValueError(f"{said}; repair='clip', 'flip' or 'shift' mends it")
-        if not self._said:
-            self._said = True
-            done = (
-                "nothing is repaired, as repair=None asks; too small an alpha will fail"
-                if self.how is None
-                else f"repaired for training and new points alike by repair={self.how!r}"
-            )
-            warnings.warn(f"{said}; {done}", IndefiniteWarning, stacklevel=4)
+
+@arguments(start=Number(above=0, most=1e15), step=Number(above=1), max_steps=Whole(1))
+def rls_by_cholesky(
+    gram: ArrayLike,
+    labels: ArrayLike,
+    *,
+    start: float = 1e-5,
+    step: float = 10**0.5,
+    max_steps: int = 20,
+) -> CholeskyRLS:
+    r"""One-vs-all regularised least squares, alpha by a search of the leave-one-out error.
+
+    `RLSClassifier` diagonalises the Gram matrix, which gives the whole path. A Cholesky factor
+    gives one alpha for a tenth of the price: with :math:`A = K + n \alpha I`,
+    :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves
+    by factors of ``step`` while the leave-one-out error falls, so it wants a start near the
+    minimum: ``alpha / scale`` of a smaller sample, or of another draw. Computes in the precision of
+    ``gram``.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n, n)
+        Symmetric and positive semi-definite. The search keeps alpha above the rounding of its
+        type: 1e-6 of ``scale`` in float32.
+    labels : array-like of shape (n,)
+        Classes; the columns of the result follow ``np.unique(labels)``.
+    start : float
+        First alpha, as a multiple of ``scale``, the largest that is worth trying.
+    step : float
+        Factor to the next.
+    max_steps : int
+        Bound on the number of alphas tried.
+
+    Raises
+    ------
+    ValueError
+        For a Gram matrix that is not square, symmetric and finite, other than one label per row,
+        missing labels, a single class, or an indefinite matrix, which `RLSClassifier` repairs.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((60, 3))
+    >>> model = rls_by_cholesky(X @ X.T, X[:, 0] > 0)
+    >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
+    True
+    """
+    index, targets = _classes(labels)
+    gram, n = _checked(gram, len(index), "labels", labels), len(index)
+    targets = targets.astype(gram.dtype)
+    target_mean = targets.mean(axis=0)
+    gram_mean = gram.mean(axis=0, dtype=np.float64)
+    half = (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)
+    centred = gram - half
+    centred -= half[:, None]
+    lowest = lowest_eigenvalue(centred)
+    if lowest < 0:
+        raise ValueError(
+            f"the Gram matrix is not positive semi-definite: centred, it has an eigenvalue of "
+            f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
+        )
+    largest = _largest_eigenvalue(centred)
+    # The constant vector has eigenvalue zero, to rounding. Its inverse would drown the others where
+    # the penalty is small, so it gets the largest eigenvalue instead; what it then adds to the
+    # inverse is taken out again, because the intercept is not penalised.
+    centred += largest / n
+
+    fits: dict[float, tuple[float, NDArray]] = {}
+    floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
+
+    def error(k: int) -> float:
+        relative = start * step**k
+        if relative < floor:
+            return np.inf
+        if relative not in fits:
+            ridge = relative * largest
+            try:
+                dual, own = _inverse(centred, targets - target_mean, ridge)
+            except linalg.LinAlgError as failed:
+                raise ValueError(
+                    f"the Gram matrix is not positive semi-definite: with a ridge of {ridge:.2g} "
+                    "it has no Cholesky factor; raise start, or use float64"
+                ) from failed
+            residuals = dual / (own[:, 0] - 1 / (n * (largest + ridge)))
+            wrong = (targets - residuals).argmax(axis=1) != index
+            fits[relative] = misclassification(wrong, residuals), dual
+        return fits[relative][0]
+
+    here, moved = 0, True
+    while moved and len(fits) < max_steps:
+        moved = False
+        # Stronger regularisation first: it wins ties.
+        for there in (here + 1, here - 1):
+            better = error(there) < error(here) or (there > here and error(there) == error(here))
+            if better:
+                here, moved = there, True
+                break
+    chosen, scale = start * step**here, largest / n
+    dual = fits[chosen][1].astype(np.float64)
+    errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
+    return CholeskyRLS(dual, target_mean - gram_mean @ dual, chosen * scale, scale, errors)
+
+
+def _largest_eigenvalue(gram: NDArray) -> float:
+    """By power iteration: a scale for alpha, so a few per cent will do."""
+    vector = np.cos(np.arange(len(gram))).astype(gram.dtype)
+    size = 1.0
+    for _ in range(20):
+        vector = gram @ (vector / size)
+        size = float(np.linalg.norm(vector)) or 1.0
+    return size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,17 +32,10 @@ from ..core.parameters import (
 from .classes import OneVsRest, check_two_classes
 from .ridge import check_scale
 
-if TYPE_CHECKING:
-    from ..orbits import Explanation
-
-__all__ = ["NormInfinityClassifier", "margin_loss"]
-
 #: The hinge loss is a linear program, which simplex and interior points with crossover end on an
 #: exact vertex; the other two are cone programs.
 _SOLVERS = {"hinge": "HIGHS", "logistic": "CLARABEL", "square": "CLARABEL"}
 _LOSSES = OneOf(*_SOLVERS)
-#: Per N p (N + p), measured at 300 to 900 points and features.
-_OPERATIONS = {"hinge": 250.0, "logistic": 250.0, "square": 100.0}
 
 
 @arguments(loss=_LOSSES, margins=Array(empty=True))
@@ -163,20 +156,6 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
                 stacklevel=2,
             )
         return self
-
-    def explain(self, X: ArrayLike, n_classes: int = 2) -> Explanation:
-        """What `fit` to points X of shape (N, p) will cost; measured, within a factor of three.
-
-        >>> NormInfinityClassifier().explain(np.ones((1000, 200))).way
-        'interior point'
-        """
-        from ..orbits import Explanation
-
-        check_parameters(self)
-        n, p = np.shape(X)
-        programs = 1 if n_classes == 2 else n_classes
-        operations = _OPERATIONS[self.loss] * programs * n * p * (n + p)
-        return Explanation.of("interior point", operations, 24.0 * n * p)
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
         """Weights, risk and duality gap of one binary program with sample weights c."""

@@ -1,30 +1,252 @@
-"""Kernel ridge regression on a Gram matrix, one dual solution per alpha."""
+r"""Ridge regression, for all learners: eigenvectors for every penalty, Cholesky factors for a few.
+
+`LeaveOneOutPath` has the leave-one-out residuals at every penalty from one set of eigenvectors,
+`RidgeFit` makes one for regression with columns that cost nothing, and `solve_ridges` has
+:math:`(K + r)^{-1} y` at several penalties r from fewer factors than penalties.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import linalg
 
-from ..core.parameters import Array, Flag, Number, OneOf, ParameterError, Whole, check_values
-from .gram import REPAIRS, Repair, lowest_eigenvalue, rounding
-from .shifted import shifted_solutions
-
-__all__ = ["RidgeSolver", "check_alphas", "check_scale"]
-
-#: Kinds of the arguments that `nested_ridge` and `ridge_by_holdout` share.
-_KINDS = {
-    "alphas": Number(0) | Array(1, least=0),
-    "relative_to": None | OneOf("diagonal"),
-    "repair": None | REPAIRS,
-    "verbose": Whole(0) | Flag(),
-}
+#: Rows from which some forty solutions with a factor take less time than two factors; and a tenth
+#: for each target, so that the Krylov space stays smaller than the matrix.
+_FROM = 6000
+#: Penalties on either side of a factor's that it serves too.
+_REACH = 1000**0.5
 
 
-def check_alphas(owner: str, alphas: ArrayLike, **others: object) -> NDArray:
-    """A grid of alphas as a row of floats, after a check of the arguments beside it."""
-    check_values(owner, _KINDS, {"alphas": alphas, **others})
-    return np.atleast_1d(np.asarray(alphas, dtype=float))
+@dataclass
+class LeaveOneOutPath:
+    """A ridge problem in its eigenbasis, where every penalty costs thin products.
+
+    With features Phi, freed of what costs nothing, and ``Phi Phi^T = Q diag(L) Q^T``, the fitted
+    values at a ridge r are ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their
+    weights multiplied to the rows of Phi and y.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (n, k), orthonormal columns
+    L : ndarray of shape (k,), non-negative
+    y : ndarray of shape (n, t), targets, freed like the features
+    outside : ndarray of shape (n,)
+        Squared norm of each unit vector's part outside the columns of Q and what costs nothing;
+        zero where they are complete.
+    """
+
+    Q: NDArray
+    L: NDArray
+    y: NDArray
+    outside: NDArray
+
+    def residuals(self, ridges: NDArray, *, least: float = 0.0) -> Iterator[NDArray]:
+        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, t), for each ridge in turn.
+
+        The identity is (y_i - f(x_i)) / (1 - h_i) with h the diagonal of the hat matrix, and 1 - h
+        no smaller than ``least``; numerator and denominator are written as sums in which nothing
+        cancels when the fit interpolates (h near 1).
+        """
+        n, t = self.y.shape
+        shrink = ridges / (self.L[:, None] + ridges)
+        one_minus_h = np.empty((n, len(ridges)))
+        for start in range(0, n, 256):  # Q is squared once for all ridges, and never as a whole
+            rows = slice(start, start + 256)
+            one_minus_h[rows] = np.square(self.Q[rows]) @ shrink
+        one_minus_h = np.maximum(one_minus_h + self.outside[:, None], least)
+        inside = self.Q.T @ self.y
+        complete = not self.outside.any()
+        together = max(1, 64 // t)  # ridges whose columns make one product
+        for start in range(0, len(ridges), together):
+            some = shrink[:, start : start + together]
+            columns = (some if complete else some - 1)[:, :, None] * inside[:, None]
+            left = (self.Q @ columns.reshape(len(columns), some.shape[1] * t)).reshape(n, -1, t)
+            for i in range(left.shape[1]):
+                numerator = left[:, i] if complete else self.y + left[:, i]
+                yield numerator / one_minus_h[:, start + i, None]
+
+
+class RidgeFit:
+    r"""Minimise :math:`\frac1n \sum_i w_i (y_i - \langle b, z_i\rangle - \langle c, x_i\rangle)^2
+    + \alpha |c|^2`.
+
+    n is the sum of the weights: a weight counts as so many copies of its sample. Of several alphas
+    the one is taken whose leave-one-out residuals, weighted, have the smallest mean square over
+    all targets.
+
+    Parameters
+    ----------
+    free : ndarray of shape (n, m)
+        The columns z; a single one of ones is an intercept.
+    features : ndarray of shape (n, r)
+    targets : ndarray of shape (n, t)
+    weights : ndarray of shape (n,)
+    alphas : ndarray of shape (a,)
+
+    Attributes
+    ----------
+    alpha : float
+    coefficients : ndarray of shape (m + r, t)
+    noise : ndarray of shape (t,)
+        Variance of the noise that makes the data most likely, where the estimate is read as the
+        posterior mean of c ~ N(0, noise / (n alpha)) and of any b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.arange(6.0)[:, None]
+    >>> fit = RidgeFit(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
+    >>> fit.alpha, fit.coefficients.round(6)
+    (1e-12, array([[1.],
+           [2.]]))
+    """
+
+    def __init__(
+        self, free: NDArray, features: NDArray, targets: NDArray, weights: NDArray, alphas: NDArray
+    ):
+        self._total = float(weights.sum())
+        used = weights > 0
+        free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
+        root = np.sqrt(weights)[:, None]
+        Q, R = np.linalg.qr(root * free)
+        self._inverse_free = np.linalg.inv(R)
+        # What the free columns explain of the features, and of the targets.
+        self._shared, own = (self._inverse_free @ (Q.T @ (root * a)) for a in (features, targets))
+        residue = root * (targets - free @ own)
+        left, values, self._right = np.linalg.svd(
+            root * (features - free @ self._shared), full_matrices=False
+        )
+        outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
+        path = LeaveOneOutPath(left, values**2, residue, outside)
+        # A point that alone determines a coefficient cannot be left out.
+        gone = path.residuals(self._total * alphas, least=1e-12)
+        best = int(np.argmin([np.mean(np.square(each)) for each in gone]))
+        self.alpha = float(alphas[best])
+        ridge = self._total * self.alpha
+        self._inverse = 1 / (values**2 + ridge)
+        inner = left.T @ residue
+        shrunk = self._right.T @ ((values * self._inverse)[:, None] * inner)
+        self.coefficients = np.concatenate([own - self._shared @ shrunk, shrunk])
+        damped = values**2 * self._inverse
+        unexplained = np.sum(residue * (residue - left @ (damped[:, None] * inner)), axis=0)
+        self.noise = unexplained / max(self._total - free.shape[1], 1)
+
+    def variances(self, free: NDArray, features: NDArray) -> NDArray:
+        """Posterior variance of the function's values, shape (n, t); the noise is not added."""
+        centred = features - free @ self._shared
+        inside = centred @ self._right.T
+        spread = np.sum((free @ self._inverse_free) ** 2, axis=1) + inside**2 @ self._inverse
+        if len(self._right) < features.shape[1] and self.alpha > 0:
+            outside = np.sum(centred**2, axis=1) - np.sum(inside**2, axis=1)
+            spread = spread + np.maximum(outside, 0) / (self._total * self.alpha)
+        return np.asarray(spread[:, None] * self.noise)
+
+
+def solve_ridges(
+    matrix: NDArray | Callable[[], NDArray],
+    targets: NDArray,
+    ridges: NDArray,
+    *,
+    safe: float = np.inf,
+) -> NDArray:
+    r"""Solutions of :math:`(K + r) x = y` for each ridge r; NaN where K + r has no Cholesky factor.
+
+    With :math:`M = (K + s)^{-1}` from one factor, :math:`(K + r)^{-1} y = (1 + (r - s) M)^{-1} M y`
+    for all r near s: the matrix has a condition number of at most r / s or s / r, and block
+    conjugate gradients, in one Krylov space for all r, get there in a few dozen steps. That takes
+    less time than a factor for each r where the matrix is large.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n), or callable
+        K, symmetric; or a function that makes it anew, in LAPACK's order and to be overwritten,
+        of which only the lower triangle counts.
+    targets : ndarray of shape (n,) or (n, t)
+        y; of the precision in which to compute.
+    ridges : ndarray of shape (q,)
+    safe : float
+        Ridges above it are known to make K + r positive definite; others have a factor each.
+
+    Returns
+    -------
+    ndarray of shape (q, n) or (q, n, t)
+
+    Examples
+    --------
+    >>> K, y = np.diag([1.0, 2.0]), np.ones(2)
+    >>> solve_ridges(K, y, np.array([0.0, 1.0]))
+    array([[1.        , 0.5       ],
+           [0.5       , 0.33333333]])
+    """
+    n, t = len(targets), targets[0].size
+    found = np.full((len(ridges), *targets.shape), np.nan, targets.dtype)
+    for group in _groups(ridges, safe if n >= _FROM * max(1, t / 10) else np.inf):
+        # the transpose of a symmetric matrix is itself, in the order that LAPACK works on
+        shifted = matrix() if callable(matrix) else np.array(matrix.T, targets.dtype, order="F")
+        lowest, highest = ridges[group[0]], ridges[group[-1]]
+        centre = lowest if lowest == highest else (lowest * highest) ** 0.5
+        shifted.flat[:: n + 1] += shifted.dtype.type(centre)
+        try:
+            lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+        shifts = ridges[group] - centre
+        solved = _near(lower, targets.reshape(n, t), shifts.astype(targets.dtype))
+        found[group] = solved.reshape(-1, *targets.shape)
+        del shifted, lower  # before the next one is made
+    return found
+
+
+def _groups(ridges: NDArray, safe: float) -> Iterator[list[int]]:
+    """Indices of ridges that share a factor, upwards."""
+    left = [int(i) for i in np.argsort(ridges)]
+    while left:
+        lowest = ridges[left[0]]
+        most = lowest * _REACH**2 * (1 + 1e-9) if lowest > safe else lowest
+        group = [k for k in left if ridges[k] <= most]
+        left = left[len(group) :]
+        yield group
+
+
+def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
+    """(1 + shift M)^-1 M y for each shift, from a Krylov space of M, whose inverse has a factor."""
+
+    def apply(block: NDArray) -> NDArray:
+        return linalg.cho_solve((lower, True), block, check_finite=False)
+
+    direct = apply(y)
+    if not shifts.any():
+        return np.broadcast_to(direct, (len(shifts), *direct.shape))
+    eps = float(np.finfo(y.dtype).eps)
+    enough = eps**0.75
+    rate = (_REACH**0.5 - 1) / (_REACH**0.5 + 1)  # of conjugate gradients, a step
+    steps = int(np.ceil(np.log(enough / 2) / np.log(rate)))
+    n, t = y.shape
+    basis, images = (np.empty((n, min(steps * t, n)), y.dtype, order="F") for _ in range(2))
+    block, k = direct, 0
+    for step in range(1, steps + 1):
+        for _ in range(2):  # orthogonal to rounding
+            rest = block - basis[:, :k] @ (basis[:, :k].T @ block)
+            Q, R, _ = linalg.qr(rest, mode="economic", pivoting=True, check_finite=False)
+            new = np.abs(R.diagonal()) > 10 * eps * np.linalg.norm(block)
+            block = Q[:, new][:, : n - k]
+        k, before = k + block.shape[1], k
+        basis[:, before:k], images[:, before:k] = block, apply(block)
+        block = images[:, before:k]
+        if step % 4 == 0 or step == steps or before == k or k == n:
+            inner = basis[:, :k].T @ images[:, :k]
+            small = np.eye(k) + shifts[:, None, None] * (inner + inner.T) / 2
+            shares = np.linalg.solve(small, basis[:, :k].T @ direct).astype(y.dtype)
+            found = basis[:, :k] @ shares
+            left = direct - found - shifts[:, None, None] * (images[:, :k] @ shares)
+            close = np.linalg.norm(left, axis=1) <= enough * np.linalg.norm(direct, axis=0)
+            if close.all() or before == k or k == n:
+                break
+    return found
 
 
 def check_scale(X: NDArray) -> None:
@@ -35,88 +257,3 @@ def check_scale(X: NDArray) -> None:
             f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold to "
             "full precision: scale the features (StandardScaler), and alpha with their squares"
         )
-
-
-class RidgeSolver:
-    """(K + n alpha)^-1 (y - mean y) on blocks of one Gram matrix, repaired where it is indefinite.
-
-    By Cholesky factors where the whole matrix is positive semi-definite. Where it is not,
-    the eigenvectors of each block give all alphas, and training and new points are repaired alike
-    (`Repair`).
-
-    Parameters
-    ----------
-    owner : str
-        Who warns and raises.
-    gram : ndarray of shape (n, n)
-    alphas : ndarray of shape (q,)
-    relative_to : {None, "diagonal"}
-        "diagonal" multiplies the alphas by the mean of each block's diagonal.
-    repair : {"clip", "flip", "shift", "raise"} or None
-        With None an alpha at which a block is not positive definite has coefficients NaN.
-    """
-
-    def __init__(
-        self,
-        owner: str,
-        gram: NDArray,
-        alphas: NDArray,
-        *,
-        relative_to: str | None,
-        repair: str | None,
-    ):
-        self.alphas = alphas
-        self.relative_to = relative_to
-        self.repair = Repair(owner, repair)
-        self._tolerance = rounding(gram)
-        lowest = lowest_eigenvalue(gram)
-        self._indefinite = lowest < 0
-        if self._indefinite:
-            trace = float(np.trace(gram, dtype=np.float64))
-            self.repair.say(f"it has an eigenvalue of {lowest:.2g}, beside a trace of {trace:.2g}")
-
-    def duals(
-        self, gram: NDArray, targets: NDArray, alphas: NDArray | None = None
-    ) -> list[NDArray]:
-        """Dual coefficients, in the shape of the targets, for each alpha.
-
-        Parameters
-        ----------
-        gram : ndarray of shape (m, m)
-            A block of the matrix, in any precision; computes in float64 on one copy.
-        targets : ndarray of shape (m,) or (m, t)
-        alphas : ndarray, optional
-            Default: those of the constructor.
-        """
-        scale = 1.0
-        if self.relative_to == "diagonal":
-            scale = float(gram.diagonal().mean(dtype=np.float64))
-            if scale <= 0:
-                raise ParameterError(
-                    f"relative_to='diagonal' needs a Gram matrix with a positive mean diagonal, "
-                    f"got {scale:.2g}; give alphas on the absolute scale, relative_to=None"
-                )
-        ridges = (self.alphas if alphas is None else alphas) * len(gram) * scale
-        centred = targets - targets.mean(axis=0)
-        if self._indefinite and self.repair.how is not None:
-            return self._by_eigenvectors(gram, centred, ridges)
-
-        def shifted(ridge: float) -> NDArray:
-            # the transpose of a symmetric matrix is itself, in the order that LAPACK works on
-            matrix = np.array(gram.T, dtype=np.float64, order="F")
-            matrix.flat[:: len(gram) + 1] += ridge
-            return matrix
-
-        safe = np.inf if self._indefinite else self._tolerance
-        found = shifted_solutions(shifted, centred, ridges, safe=safe)
-        if self.repair.how is not None and any(dual is None for dual in found):
-            return self._by_eigenvectors(gram, centred, ridges)  # a ridge of rounding's size
-        return [np.full_like(centred, np.nan) if dual is None else dual for dual in found]
-
-    def _by_eigenvectors(self, gram: NDArray, targets: NDArray, ridges: NDArray) -> list[NDArray]:
-        values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
-        values, signs = self.repair(values, self._tolerance)
-        inside = vectors.T @ targets
-        gains = np.zeros((len(ridges), len(values)))
-        np.divide(signs, values + ridges[:, None], out=gains, where=values + ridges[:, None] > 0)
-        return [vectors @ (gain.reshape(-1, *[1] * (inside.ndim - 1)) * inside) for gain in gains]

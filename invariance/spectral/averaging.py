@@ -23,9 +23,9 @@ from ..core.parameters import (
     stores_parameters,
 )
 from ..groups import Transformations
+from ..linear.ridge import RidgeFit
 from .base import GROUP
 from .invariants import InvariantLearner
-from .ridge import RidgeFit
 
 __all__ = ["SpectralAveraging"]
 

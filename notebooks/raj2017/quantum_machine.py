@@ -38,13 +38,14 @@ from itertools import combinations, product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from invariance.companion import Run, Score, colour, marker, mean_se
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
 from invariance.kernels import Gaussian, Hyperkernel, Laplacian, SpectrumRepair
+from invariance.linear import solve_ridges
 
 run = Run("raj2017/quantum_machine", profile=profile, seeds=seeds, chooses=True)
 
@@ -175,15 +176,10 @@ run.figure(
 
 
 # %%
-def ridge(gram, targets, alpha):
-    """Dual coefficients; NaN where rounding makes the matrix indefinite."""
-    shifted = np.array(gram, order="F")
-    shifted.flat[:: len(gram) + 1] += alpha * np.mean(np.diag(gram))
-    try:
-        factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return np.full_like(targets, np.nan)
-    return cho_solve(factor, targets, check_finite=False)
+def predicted(square, across, y, alphas):
+    """Energies by alpha, of molecules with rows ``across``; NaN where rounding is too much."""
+    ridges = np.multiply(alphas, square.diagonal().mean())
+    return y.mean() + solve_ridges(square, y - y.mean(), ridges) @ across.T
 
 
 def inner_errors(gram, flip=False):
@@ -198,11 +194,9 @@ def inner_errors(gram, flip=False):
         if flip:
             repair = SpectrumRepair("flip")
             square, across = repair.fit_transform(square), repair.transform(across)
-        y = energies[a].ravel()[train]
-        for i, alpha in enumerate(ALPHAS):
-            predicted = y.mean() + across @ ridge(square, y - y.mean(), alpha)
-            errors[b, a, i] = np.abs(predicted[:n] - energies[b][a]).mean()
-            errors[a, b, i] = np.abs(predicted[n:] - energies[a][b]).mean()
+        found = predicted(square, across, energies[a].ravel()[train], ALPHAS)
+        errors[b, a] = np.abs(found[:, :n] - energies[b][a]).mean(axis=1)
+        errors[a, b] = np.abs(found[:, n:] - energies[a][b]).mean(axis=1)
     return errors.sum(axis=1) / 4
 
 
@@ -495,8 +489,7 @@ def fold_errors(gram, k, alpha, flip=False):
     if flip:
         repair = SpectrumRepair("flip")
         square, across = repair.fit_transform(square), repair.transform(across)
-    known = y[np.arange(5) != k].ravel()
-    return known.mean() + across @ ridge(square, known - known.mean(), alpha) - y[k]
+    return predicted(square, across, y[np.arange(5) != k].ravel(), [alpha])[0] - y[k]
 
 
 @run.cache

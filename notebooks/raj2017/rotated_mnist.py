@@ -39,7 +39,7 @@ from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
 from invariance.kernels import Average, Gaussian
-from invariance.linear import ridge_by_holdout, rls_by_cholesky
+from invariance.linear import held_out_accuracies, rls_by_cholesky
 
 run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, chooses=True)
 
@@ -216,8 +216,8 @@ unit = run.select(
 # %%
 def accuracies(gram):
     """Held-out accuracy of ridge regression on the first training images, by alpha."""
-    how = {"n_held_out": HELD_OUT, "relative_to": "diagonal", "repair": None, "refit": False}
-    return ridge_by_holdout(gram, labels[: len(gram)], alphas=ALPHAS, **how).accuracies
+    how = {"n_held_out": HELD_OUT, "relative_to": "diagonal", "repair": None}
+    return held_out_accuracies(gram, labels[: len(gram)], alphas=ALPHAS, **how)
 
 
 @run.cache

@@ -16,8 +16,8 @@ from invariance.linear import (
     IndefiniteWarning,
     RLSClassifier,
     RLSRegressor,
-    nested_ridge,
-    ridge_by_holdout,
+    held_out_accuracies,
+    kernel_ridge,
     rls_by_cholesky,
 )
 from invariance.linear.gram import lowest_eigenvalue, rounding
@@ -148,38 +148,22 @@ def repaired(K, rows, how):
 
 
 @pytest.mark.parametrize("how", REPAIRS)
-def test_nested_cross_validation_repairs_each_training_block_and_its_test_rows(how):
-    K, _, Y = indefinite(30, 1, 2)
-    y, alphas, folds = Y[:, 0], np.array([1e-4, 1e-2]), list(np.arange(30).reshape(3, 10))
-
-    def predicted(train, test, alpha):
-        gram, rows = repaired(K[np.ix_(train, train)], K[np.ix_(test, train)], how)
-        ridge = len(train) * alpha * np.eye(len(train))
-        return y[train].mean() + rows @ np.linalg.solve(gram + ridge, y[train] - y[train].mean())
-
+def test_kernel_ridge_repairs_the_training_matrix_and_the_rows_of_new_points(how):
+    K, rows, Y = indefinite(30, 10, 2)
+    alphas = np.array([1e-4, 1e-2])
     with pytest.warns(IndefiniteWarning, match=f"repair='{how}'") as caught:
-        found = nested_ridge(K, y, folds=folds, alphas=alphas, repair=how)
+        found = kernel_ridge(K, Y, alphas=alphas, repair=how)
     assert len(caught) == 1
-    for a in range(3):
-        errors = []
-        for b in {0, 1, 2} - {a}:
-            (c,) = {0, 1, 2} - {a, b}
-            errors.append(
-                [
-                    np.sqrt(np.mean((predicted(folds[c], folds[b], x) - y[folds[b]]) ** 2))
-                    for x in alphas
-                ]
-            )
-        assert_allclose(found.inner[a], np.mean(errors, axis=0), rtol=1e-6)
-        train = np.concatenate([folds[c] for c in range(3) if c != a])
-        assert_allclose(
-            found.predictions[folds[a]], predicted(train, folds[a], found.chosen[a]), rtol=1e-6
-        )
+    gram, new = repaired(K, rows, how)
+    for alpha, dual in zip(alphas, found, strict=True):
+        ridge = 30 * alpha * np.eye(30)
+        expected = new @ np.linalg.solve(gram + ridge, Y - Y.mean(axis=0))
+        assert_allclose(rows @ dual, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("how", REPAIRS)
 def test_held_out_choice_repairs_both_sides(how):
-    K, rows, Y = indefinite(50, 20, 3)
+    K, _, Y = indefinite(50, 20, 3)
     labels, alphas = (Y[:, 0] > 0).astype(int), [1e-5, 1e-2]
     targets = np.where(labels[:, None] == [0, 1], 1.0, -1.0)
 
@@ -189,25 +173,22 @@ def test_held_out_choice_repairs_both_sides(how):
         return mean + new @ np.linalg.solve(gram + n * alpha * np.eye(n), targets[:n] - mean)
 
     with pytest.warns(IndefiniteWarning):
-        found = ridge_by_holdout(K, labels, alphas=alphas, n_held_out=15, repair=how)
+        found = held_out_accuracies(K, labels, alphas=alphas, n_held_out=15, repair=how)
     expected = [
         np.mean(decided(35, K[35:, :35], alpha).argmax(axis=1) == labels[35:]) for alpha in alphas
     ]
-    assert_allclose(found.accuracies, expected)
-    assert_allclose(
-        rows @ found.dual_coef + found.intercept, decided(50, rows, found.alpha), atol=1e-7
-    )
+    assert_allclose(found, expected)
 
 
 def test_refusals():
     K, _, Y = indefinite(30, 1, 2)
-    y, folds, labels = Y[:, 0], list(np.arange(30).reshape(3, 10)), np.arange(30) % 2
+    y, labels = Y[:, 0], np.arange(30) % 2
     definite = Gaussian(0.5)(Y)
     crooked = definite.copy()
     crooked[3, 7] += 0.02
     for call in (
-        lambda gram, **options: nested_ridge(gram, y, folds=folds, alphas=[1.0], **options),
-        lambda gram, **options: ridge_by_holdout(
+        lambda gram, **options: kernel_ridge(gram, y, alphas=[1.0], **options),
+        lambda gram, **options: held_out_accuracies(
             gram, labels, alphas=[1.0], n_held_out=9, **options
         ),
     ):
@@ -224,15 +205,15 @@ def test_refusals():
     missing = np.full(30, np.nan)
     for some in (missing, np.where(labels, 1.0, np.nan)):
         with pytest.raises(ValueError, match="labels must be finite"):
-            ridge_by_holdout(definite, some, alphas=[1.0], n_held_out=9)
+            held_out_accuracies(definite, some, alphas=[1.0], n_held_out=9)
         with pytest.raises(ValueError, match="labels must be finite"):
             rls_by_cholesky(definite, some)
     with pytest.raises(ValueError, match="y must be finite"):
-        nested_ridge(definite, missing, folds=folds, alphas=[1.0])
+        kernel_ridge(definite, missing, alphas=[1.0])
     with pytest.raises(ValueError, match="one class 'a'"):
-        ridge_by_holdout(definite, np.full(30, "a"), alphas=[1.0], n_held_out=9)
+        held_out_accuracies(definite, np.full(30, "a"), alphas=[1.0], n_held_out=9)
     with pytest.raises(ValueError, match="one class '0' in the points that are not held out"):
-        ridge_by_holdout(definite, 1 * (np.arange(30) > 25), alphas=[1.0], n_held_out=9)
+        held_out_accuracies(definite, 1 * (np.arange(30) > 25), alphas=[1.0], n_held_out=9)
 
 
 @settings(max_examples=20, deadline=None)
@@ -257,35 +238,21 @@ def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(ho
     K = (V * values) @ V.T
     K = (K + K.T) / 2
     y, labels = rng.standard_normal(n + m), np.arange(n + m) % 2
-    train, test = np.arange(n), np.arange(n, n + m)
-    alpha = 0.01  # n alpha = 2: every block is positive definite with it
-    gram, rows = K[:n, :n], K[n:, :n]
-    if how is not None:
-        gram, rows = repaired(gram, rows, how)
-    folds = [test, train[:100], train[100:]]
-    said = "an eigenvalue of -|eigenvalues are negative"
-    with pytest.warns(IndefiniteWarning, match=said) as caught:
-        found = nested_ridge(K, y, folds=folds, alphas=[alpha], repair=how)
+    alpha = 0.01  # n alpha = 3: the matrix is positive definite with it
+    gram, rows = (K, K) if how is None else repaired(K, K, how)
+    with pytest.warns(IndefiniteWarning, match="an eigenvalue of -") as caught:
+        (dual,) = kernel_ridge(K, y, alphas=[alpha], repair=how)
     assert len(caught) == 1
-    centred = y[train] - y[train].mean()
-    expected = y[train].mean() + rows @ np.linalg.solve(gram + n * alpha * np.eye(n), centred)
-    assert_allclose(found.predictions[test], expected, rtol=1e-6, atol=1e-9)
-    with pytest.warns(IndefiniteWarning, match=said):
-        ridge_by_holdout(K, labels, alphas=[alpha], n_held_out=m, repair=how)
-    for call in (nested_ridge, ridge_by_holdout):
-        options = {"folds": folds} if call is nested_ridge else {"n_held_out": m}
+    expected = rows @ np.linalg.solve(gram + (n + m) * alpha * np.eye(n + m), y - y.mean())
+    assert_allclose(K @ dual, expected, rtol=1e-6, atol=1e-9)
+    with pytest.warns(IndefiniteWarning, match="an eigenvalue of -"):
+        held_out_accuracies(K, labels, alphas=[alpha], n_held_out=m, repair=how)
+    for call in (kernel_ridge, held_out_accuracies):
+        options = {} if call is kernel_ridge else {"n_held_out": m}
         with pytest.raises(ValueError, match="not positive semi-definite: it has an eigenvalue"):
             call(K, labels, alphas=[alpha], repair="raise", **options)
     with pytest.raises(ValueError, match="not positive semi-definite: centred"):
         rls_by_cholesky(K, labels, start=2.0)
-
-
-def test_without_refit_nothing_is_fitted_to_all():
-    K, labels = Gaussian(0.5)(np.random.default_rng(0).standard_normal((40, 2))), np.arange(40) % 2
-    some = {"alphas": [1e-3, 1e-1], "n_held_out": 10}
-    one, two = ridge_by_holdout(K, labels, **some), ridge_by_holdout(K, labels, **some, refit=False)
-    assert one.alpha == two.alpha and two.dual_coef is None and one.dual_coef.shape == (40, 2)
-    assert_allclose(one.accuracies, two.accuracies)
 
 
 def test_classifier_too():

@@ -152,11 +152,3 @@ def test_one_class_is_an_error():
         NormInfinityClassifier().fit(np.eye(3), ["a", "a", "a"])
     with pytest.raises(ValueError, match="hinge"):
         margin_loss("absolute", 0.0)
-
-
-def test_cost_grows_with_programs_points_and_features():
-    told = [
-        NormInfinityClassifier(loss="hinge").explain(np.ones((n, p)), classes).operations
-        for n, p, classes in [(100, 50, 2), (100, 50, 3), (200, 100, 2)]
-    ]
-    assert told[1] == 3 * told[0] and told[2] == 8 * told[0]

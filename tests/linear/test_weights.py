@@ -1,7 +1,5 @@
 """Weights of points and classes, probabilities, scores: of the classifiers and the regressor."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,8 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score, roc
 
 from invariance.kernels import Gaussian, Linear
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
-from invariance.linear.calibration import fit_calibration, probabilities
-from invariance.orbits import choose
+from invariance.linear.classes import fit_calibration, probabilities
 
 
 def weighted_ridge(X, Y, weights, penalty, intercept):
@@ -250,35 +247,10 @@ def test_clear_errors():
         RLSClassifier(scoring="no_such_score").fit(X, y)
 
 
-def test_learners_say_what_a_fit_costs():
-    X = np.ones((500, 20))
-    assert RLSRegressor().explain(X).way == "primal"
-    assert RLSClassifier().explain(X.T).way == "dual"
-    assert RLSClassifier(kernel=Gaussian(0.1)).explain(X).way == "dual, evaluation"
-    assert RLSClassifier(kernel="rbf").explain(X).operations == 20 * 500**3
-    told = BlockRidgeClassifier(dtype="float32").explain(np.ones((10_000, 300), np.float32))
-    assert told.way == "normal equations" and told.n_bytes == 2 * 4 * 300**2
-    assert 10_000 * 300**2 < told.operations < 1.1 * 10_000 * 300**2
-    assert BlockRidgeClassifier().explain(X).n_bytes == 2 * 8 * 20**2
-
-
-@pytest.mark.parametrize("model", [RLSClassifier, RLSRegressor, BlockRidgeClassifier])
-def test_learners_show_progress_where_they_are_asked_to(model, capsys):
+def test_progress_where_it_is_asked_for(capsys):
     X, y = load_iris(return_X_y=True)
-    silent = model().fit(X, y)
+    silent = BlockRidgeClassifier().fit(X, y)
     assert not capsys.readouterr().err
-    shown = model(verbose=1).fit(X, y)
+    shown = BlockRidgeClassifier(verbose=1).fit(X, y)
     assert "100%" in capsys.readouterr().err
     assert_allclose(shown.predict(X), silent.predict(X))
-
-
-def test_minutes_of_eigenvectors_are_announced(monkeypatch):
-    X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr(choose, "_LONG_FROM", 20.0 * 150**3 - 1)
-    monkeypatch.setattr(choose, "_LONG", 0.0)
-    with pytest.warns(UserWarning, match="150 x 150 .* minutes .* Cheaper: .*Nystr") as said:
-        RLSClassifier(kernel=Gaussian(0.1)).fit(X, y)
-    assert said[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        RLSClassifier().fit(X, y)

@@ -1,0 +1,240 @@
+"""Gram matrices that are given: one point left out, with its copies, and points held out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_digits
+from sklearn.kernel_ridge import KernelRidge
+
+from invariance.kernels import Gaussian
+from invariance.linear import (
+    RLSClassifier,
+    held_out_accuracies,
+    kernel_ridge,
+    left_out_with_copies,
+    rls_by_cholesky,
+)
+
+# ------------------------------------------------------------ leaving one out
+
+
+def problem(n=60, d=5, seed=0, classes=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    y[:classes] = np.arange(classes)
+    X = rng.standard_normal((n, d)) + 1.5 * np.eye(classes, d)[y]
+    return X, y
+
+
+def left_out(gram, y, ridge):
+    """Plain definition: n fits, each with its own intercept."""
+    n = len(y)
+    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+    decided = np.empty_like(Y)
+    for i in range(n):
+        rest = np.arange(n) != i
+        # Minimise |Y - K a - b|^2 + ridge a^T K a over a and b.
+        K = gram[np.ix_(rest, rest)]
+        system = np.block(
+            [
+                [K + ridge * np.eye(n - 1), np.ones((n - 1, 1))],
+                [np.ones((1, n - 1)), np.zeros((1, 1))],
+            ]
+        )
+        solved = np.linalg.solve(system, np.vstack([Y[rest], np.zeros((1, Y.shape[1]))]))
+        decided[i] = gram[i, rest] @ solved[:-1] + solved[-1]
+    return decided
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([2, 3, 5]))
+def test_the_error_is_that_of_leaving_one_out(seed, classes):
+    X, y = problem(seed=seed, classes=classes, n=40)
+    gram = X @ X.T + 0.1 * np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1))
+    model = rls_by_cholesky(gram, y, start=1e-3)
+    for alpha, error in model.loo_errors.items():
+        wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
+        assert 0 <= error - wrong <= 0.5 / len(y)
+    assert model.loo_errors[model.alpha] == min(model.loo_errors.values())
+
+
+def test_predictions_are_those_of_the_eigenvalue_path():
+    X, y = problem(n=200, d=20)
+    Z, _ = problem(n=50, d=20, seed=1)
+    model = rls_by_cholesky(X @ X.T, y, start=0.1)
+    centred = X - X.mean(axis=0)
+    assert abs(len(X) * model.scale / np.linalg.eigvalsh(centred @ centred.T)[-1] - 1) < 0.05
+    other = RLSClassifier(alphas=[model.alpha]).fit(X, y)
+    np.testing.assert_allclose(model.decide(Z @ X.T), other.decision_function(Z), atol=1e-9)
+    single = rls_by_cholesky((X @ X.T).astype(np.float32), y, start=0.1)
+    assert single.alpha / single.scale == model.alpha / model.scale
+    np.testing.assert_allclose(single.decide(Z @ X.T), model.decide(Z @ X.T), atol=1e-3)
+
+
+def test_the_search_stops_at_a_local_minimum():
+    X, y = problem(n=100, d=30, seed=3)
+    model = rls_by_cholesky(X @ X.T, y, start=1e-6)
+    errors = model.loo_errors
+    step = 10**0.5
+    for neighbour in (model.alpha * step, model.alpha / step):
+        near = [e for alpha, e in errors.items() if np.isclose(alpha, neighbour)]
+        assert near and near[0] >= errors[model.alpha]
+
+
+def test_the_search_stays_above_rounding():
+    X, y = problem(n=150, d=4, seed=2)
+    gram = (X @ X.T).astype(np.float32)
+    model = rls_by_cholesky(gram, y, start=1e-5)
+    assert min(model.loo_errors) / model.scale >= 8 * np.finfo(np.float32).eps
+
+
+@pytest.mark.parametrize(
+    ("gram", "labels", "options", "message"),
+    [
+        (np.eye(4)[:3], [0, 1, 0], {}, "square"),
+        (np.eye(3), [0, 1], {}, "one label per row"),
+        (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
+        (np.eye(3), [1, 1, 1], {}, "two classes"),
+        (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
+        (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
+        (1j * np.eye(3), [0, 1, 1], {}, "gram needs real numbers"),
+        (
+            np.ma.masked_less(np.eye(3), 0.5),
+            [0, 1, 1],
+            {},
+            "gram needs real .* none of them masked",
+        ),
+    ],
+)
+def test_bad_input_is_named(gram, labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        rls_by_cholesky(gram, labels, **options)
+
+
+@pytest.mark.parametrize("start", [1e-6, 1e-9, 1e-12, 1e-15])
+def test_tiny_penalties_do_not_drown_in_the_direction_of_the_intercept(start):
+    """A well-conditioned matrix: its leave-one-out errors hardly change with the penalty."""
+    X, y = problem(n=80, d=5)
+    gram = np.exp(-2 * ((X[:, None] - X) ** 2).sum(-1))
+    model = rls_by_cholesky(gram, y, start=start, max_steps=3)
+    for alpha, error in model.loo_errors.items():
+        wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
+        assert wrong > 0.2 and 0 <= error - wrong <= 0.5 / len(y)
+
+
+# ------------------------------------------------------------ with copies
+
+N, COPIES = 24, 3
+rng = np.random.default_rng(0)
+POINTS = rng.standard_normal((N, 4))
+LABELS = np.array(["a", "b", "c"])[np.digitize(POINTS[:, 0] + POINTS[:, 1], [-0.6, 0.6])]
+AUGMENTED = np.concatenate([POINTS, *(POINTS + 0.3 * rng.standard_normal((2, N, 4)))])
+
+
+def again_and_again(copies, alpha):
+    """Every point left out with its copies; penalty and mean of the targets stay."""
+    X, classes = AUGMENTED[: copies * N], np.unique(LABELS)
+    Y = np.where(LABELS[:, None] == classes, 1.0, -1.0)
+    right = []
+    for i in range(N):
+        kept = np.arange(len(X)) % N != i
+        model = KernelRidge(alpha=alpha * len(X), kernel=Gaussian(0.5))
+        model.fit(X[kept], np.tile(Y - Y.mean(axis=0), (copies, 1))[kept])
+        right.append(classes[np.argmax(model.predict(X[[i]]) + Y.mean(axis=0))] == LABELS[i])
+    return np.mean(right)
+
+
+@pytest.mark.parametrize("copies", [1, COPIES])
+def test_it_is_what_training_again_and_again_gives(copies):
+    alphas = [1e-6, 1e-3, 0.1]
+    gram = Gaussian(0.5)(AUGMENTED[: copies * N])
+    found = left_out_with_copies(gram, LABELS, alphas=alphas)
+    assert found.tolist() == [again_and_again(copies, alpha) for alpha in alphas]
+    assert len(np.unique(found)) > 1
+
+
+def test_the_copies_of_a_point_do_not_give_it_away():
+    """Of labels at random, which copies taken for points of their own would give away."""
+    labels = rng.permutation(LABELS)
+    gram = Gaussian(5.0)(AUGMENTED[np.arange(2 * N) % N])
+    assert left_out_with_copies(gram, labels, alphas=[1e-6])[0] < 0.7
+    assert left_out_with_copies(gram, np.tile(labels, 2), alphas=[1e-6])[0] == 1
+
+
+def test_bad_copies_are_named():
+    gram = Gaussian(0.5)(AUGMENTED)
+    with pytest.raises(ValueError, match="as many rows for one label"):
+        left_out_with_copies(gram, LABELS[:7], alphas=[1e-3])
+    with pytest.raises(ValueError, match="class"):
+        left_out_with_copies(gram, np.zeros(N), alphas=[1e-3])
+    assert np.isnan(left_out_with_copies(-gram, LABELS, alphas=[1e-3])).all()
+
+
+# ------------------------------------------------------------ points held out
+
+RELATIVE = {"relative_to": "diagonal"}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X[:400] / 16
+    return Gaussian(0.05)(X), y[:400] + 3  # labels need not start at zero
+
+
+def scores(gram, y, train, test, lam):
+    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+    alpha = lam * len(train) * gram[train, train].mean()
+    model = KernelRidge(alpha=alpha, kernel="precomputed")
+    model.fit(gram[np.ix_(train, train)], Y[train] - Y[train].mean(axis=0))
+    return model.predict(gram[np.ix_(test, train)]) + Y[train].mean(axis=0)
+
+
+def test_held_out_accuracies_are_those_of_scikit_learn(digits):
+    gram, y = digits
+    alphas = [1e-8, 1e-5, 1e-2, 1.0]
+    found = held_out_accuracies(gram, y, alphas=alphas, n_held_out=100, **RELATIVE)
+    train, held = np.arange(300), np.arange(300, 400)
+    expected = [
+        np.mean(np.unique(y)[scores(gram, y, train, held, lam).argmax(axis=1)] == y[held])
+        for lam in alphas
+    ]
+    assert_allclose(found, expected)
+
+
+def test_float32_is_enough_above_its_rounding(digits):
+    gram, y = digits
+    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
+    one = kernel_ridge(gram.astype(np.float32), Y, alphas=[1e-6], **RELATIVE)[0]
+    two = kernel_ridge(gram, Y, alphas=[1e-6], **RELATIVE)[0]
+    assert_allclose(gram @ one, gram @ two, atol=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
+def test_bad_input_for_a_held_out_choice_is_named(digits):
+    gram, y = digits
+    indefinite = gram - 0.5 * np.eye(400)
+    with pytest.raises(ValueError, match="not positive definite at any alpha up to 1.0e-05"):
+        held_out_accuracies(
+            indefinite, y, alphas=[1e-6, 1e-5], n_held_out=100, repair=None, **RELATIVE
+        )
+    assert np.isnan(
+        held_out_accuracies(
+            indefinite, y, alphas=[1e-6, 1.0], n_held_out=100, repair=None, **RELATIVE
+        )[0]
+    )
+    with pytest.raises(
+        ValueError, match="n_held_out to be a whole number >= 1 and <= 399, got 400"
+    ):
+        held_out_accuracies(gram, y, alphas=[1.0], n_held_out=400)
+    with pytest.raises(ValueError, match="expected a square Gram matrix"):
+        held_out_accuracies(gram[:10], y, alphas=[1.0], n_held_out=100)
+    for alphas in ([1e-3, np.nan], [-1.0], [np.inf], []):
+        with pytest.raises(ValueError, match="alphas to be .* finite numbers >= 0, at least one"):
+            held_out_accuracies(gram, y, alphas=alphas, n_held_out=100)
+    holed = gram.copy()
+    holed[3, 7] = holed[7, 3] = np.nan
+    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry \(3, 7\) is nan"):
+        held_out_accuracies(holed, y, alphas=[1.0], n_held_out=100)

@@ -187,7 +187,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.Circle": {"degree": 2},
     "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},
-    "groups.TorusShifts": {"directions": np.eye(4, dtype=int)},
     "spectral.SobolevKernel": {"smoothness": 1.0},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},

@@ -2,7 +2,7 @@
 
 from .base import FiniteGroup, Grid, Group, Transformations
 from .check import Departure, check_group, departure_from_unitary
-from .continuous import CircleAction, ContinuousGroup, PlaneRotations, Rotations3D, TorusShifts
+from .continuous import CircleAction, ContinuousGroup, PlaneRotations, Rotations3D
 from .coulomb import (
     AtomPermutations,
     SortedNoise,
@@ -59,7 +59,6 @@ __all__ = [
     "SignedPermutations",
     "SortedNoise",
     "SpectrogramPitchSpeed",
-    "TorusShifts",
     "TorusTranslations",
     "Transformations",
     "Translations",

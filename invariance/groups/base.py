@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import floor, isfinite, prod
+from math import floor, inf, prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,22 +45,9 @@ _DRAWS: dict[str, Kind] = {
 ENUMERATION_LIMIT = 1_000_000
 
 #: What the abilities below speak of: a class that changes one of these has to say them again.
-_ACTION = ("act", "_act", "elements", "generators", "order", "quadrature", "weights")
-_ABILITIES = (
-    "chain",
-    "refined",
-    "relative_rule",
-    "moves_points",
-    "as_shifts",
-    "as_circle",
-    "as_turns",
-    "aligned",
-    "as_assignment",
-    "largest_inner",
-    "log_mean_exponential",
-    "log_mean_separable",
-    "mean_powers",
-)
+_ACTION = "act _act _listed elements generators order quadrature weights".split()
+_ABILITIES = """chain refined relative_rule moves_points as_shifts as_circle as_turns aligned
+    as_assignment largest_inner log_mean_exponential log_mean_separable mean_powers""".split()
 
 
 @dataclass(frozen=True)
@@ -84,11 +71,11 @@ class Grid:
 class Transformations(BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
-    A class of your own provides `order`, ``_act``, and ``_sample`` or `elements`; a `FiniteGroup`
-    has ``generators``, ``identity``, ``compose`` and ``inverse`` instead of these two. The
-    constructor stores its arguments unchanged, so that scikit-learn's ``clone`` and grid search
-    reach inside; ``_parameters`` may say what they may be. What ``_act`` and ``_sample`` are handed
-    has been checked.
+    A class of your own provides ``_act`` and, of a finite set, ``_listed`` or `order` and
+    `elements`; of an infinite one ``_sample``. A `FiniteGroup` needs `order`, ``generators``,
+    ``identity``, ``compose`` and ``inverse``. The constructor stores its arguments unchanged, so
+    that scikit-learn's ``clone`` and grid search reach inside; ``_parameters`` may say what they
+    may be. What ``_act`` and ``_sample`` are handed has been checked.
 
     The second half of the class is a table of *abilities*. Each returns None unless a subclass
     knows better, and lets kernels and features take a faster way:
@@ -179,10 +166,16 @@ class Transformations(BaseEstimator, ABC):
             return None
         return int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1
 
+    def _listed(self) -> Array | None:
+        """The elements of a finite set, None of an infinite one."""
+        return None
+
     @property
-    @abstractmethod
     def order(self) -> int | float:
-        """Number of elements, computed without listing them; ``math.inf`` when infinite."""
+        """Number of elements; ``math.inf`` when infinite."""
+        self._check()
+        listed = self._listed()
+        return inf if listed is None else len(listed)
 
     @abstractmethod
     def _act(self, elements: Array, X: Array) -> Array:
@@ -222,9 +215,13 @@ class Transformations(BaseEstimator, ABC):
 
     def elements(self) -> Array:
         """List all elements, in a fixed order, the identity (if present) first."""
-        raise TypeError(
-            f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
-        )
+        self._check()
+        listed = self._listed()
+        if listed is None:
+            raise TypeError(
+                f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
+            )
+        return listed
 
     def weights(self) -> Array | None:
         """Probabilities of `elements()`, or ``None`` for equal ones."""
@@ -246,23 +243,22 @@ class Transformations(BaseEstimator, ABC):
         owner = f"{type(self).__name__}.sample"
         check_values(owner, _DRAWS, {"n_samples": n_samples, "random_state": random_state})
         check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
-        return self._sample(int(n_samples), check_random_state(random_state))
+        n, rng, listed = int(n_samples), check_random_state(random_state), self._listed()
+        if listed is None:
+            return self._sample(n, rng)
+        drawn: Array = listed[rng.choice(len(listed), n, p=self.weights())]
+        return drawn
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
-        """Draws from the measure: of a finite set, of its elements by their weights."""
-        if not isfinite(self.order):
-            raise NotImplementedError(
-                f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws "
-                "from its measure"
-            )
-        listed = self.elements()
-        drawn: Array = listed[rng.choice(len(listed), n_samples, p=self.weights())]
-        return drawn
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws from "
+            "its measure"
+        )
 
     def quadrature(self) -> tuple[Array, Array]:
         """Elements, and weights that sum to one, over which to average in place of the measure.
 
-        All elements of a finite set. Rotations of the plane have the trapezoidal rule; another
+        All elements of a finite set. Rotations have a rule, which `refined` refines; another
         infinite set has none and can only be sampled.
 
         Returns
@@ -275,6 +271,10 @@ class Transformations(BaseEstimator, ABC):
         TypeError
             For an infinite set without a rule.
         """
+        self._check()
+        finer = self.refined(1) if self._listed() is None else None
+        if finer is not None:
+            return finer.quadrature()
         elements, weights = self.elements(), self.weights()
         return elements, np.full(len(elements), 1 / len(elements)) if weights is None else weights
 
@@ -450,6 +450,11 @@ class Group(Transformations):
 
 class FiniteGroup(Group):
     """A finite group given by generators."""
+
+    @property
+    @abstractmethod
+    def order(self) -> int | float:
+        """Number of elements, computed without listing them."""
 
     @abstractmethod
     def generators(self) -> Array:

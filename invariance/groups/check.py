@@ -199,7 +199,7 @@ class _Check:
                 self.powers(few, unit)
         self.listed = None
         if order <= _LISTED:
-            if type(group).elements is Transformations.elements:
+            if type(group).elements is Transformations.elements and group._listed() is None:
                 self.fail(
                     f"order says {order}, but elements() is missing: list the elements there, or "
                     "derive from FiniteGroup, which closes the generators"

@@ -1,8 +1,4 @@
-"""Continuous groups: rotations of the plane and of space, and translations of a torus.
-
-`CircleAction` and `PlaneRotations` turn by angles, `Rotations3D` by matrices; what their Lie
-algebras generate, `invariance.spectral` finds invariants of without any element.
-"""
+"""Rotations of the plane and of space; on a circle's Fourier coefficients or on points."""
 
 from __future__ import annotations
 
@@ -15,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from ..core.parameters import Array, ParameterError, Positive, Whole, short, stores_parameters
+from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
-from .densities import DENSITY, Density, nodes_for
+from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 
 Floats: TypeAlias = NDArray[Any]
 
@@ -97,13 +93,12 @@ class CircleAction(Group):
     @property
     def order(self) -> int | float:
         self._check()
-        return inf if self.n_nodes is None else int(self.n_nodes)
+        return inf if self.n_nodes is None else self.n_nodes
 
-    def elements(self) -> Floats:
-        """The nodes 2 pi k / n_nodes of the quadrature rule, shape (n_nodes,)."""
-        self._check()
+    def _listed(self) -> Floats | None:
+        """The nodes 2 pi k / n_nodes, shape (n_nodes,)."""
         if self.n_nodes is None:
-            return super().elements()
+            return None
         self._check_listable()
         return _equal_turns(self.n_nodes)
 
@@ -113,33 +108,18 @@ class CircleAction(Group):
         if self.density is None or self.n_nodes is None:
             return None
         # Densities on the line (a normal, say) see the angle of least size.
-        angles = (self.elements() + np.pi) % (2 * np.pi) - np.pi
-        values = self.density.pdf(angles)
-        if not values.sum() > 0:
-            raise ParameterError(
-                f"density {self.density!r} vanishes at all {self.n_nodes} nodes; raise n_nodes"
-            )
-        return np.asarray(values / values.sum())
-
-    def quadrature(self) -> tuple[Floats, Floats]:
-        """The nodes; of the whole circle, four a period of the highest frequency, and one more."""
-        return super().quadrature() if self.n_nodes else self.refined(1).quadrature()
+        angles = (_equal_turns(self.n_nodes) + np.pi) % (2 * np.pi) - np.pi
+        return normalised(self.density.pdf(angles), self.density, n_nodes=self.n_nodes)
 
     def refined(self, factor: int) -> CircleAction:
-        """The rule of the whole circle, or the given one, with ``factor`` times as many nodes."""
-        self._check()
-        if self.n_nodes is None:
+        """The given nodes or four a period of the highest frequency, ``factor`` times as many."""
+        n = self.n_nodes
+        if n is None:
             n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
-        else:
-            n = int(self.n_nodes)
         return type(self)(self.frequencies, self.density, n_nodes=factor * n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        if self.n_nodes is not None:
-            return super()._sample(n_samples, rng)
-        if self.density is None:
-            return rng.uniform(-np.pi, np.pi, size=n_samples)
-        return self.density.sample(n_samples, rng)
+        return (self.density or Uniform()).sample(n_samples, rng)
 
     @property
     def one_sided(self) -> bool:
@@ -184,69 +164,26 @@ class CircleAction(Group):
 
 
 def _equal_turns(n: int) -> Floats:
-    return np.asarray(2 * np.pi * np.arange(int(n)) / int(n))
+    return np.asarray(2 * np.pi * np.arange(n) / n)
 
 
 class ContinuousGroup(Group):
-    """A connected compact group, acting on points by ``x -> A x + t``.
+    """Rotations that turn all points of a row alike, or a finite rule of them.
 
-    A function is invariant under it exactly when the generators of its Lie algebra annihilate it,
-    which is how `invariance.spectral` finds the invariants without any element of the group.
+    A function is invariant under a connected group exactly when the generators of its Lie algebra
+    annihilate it, which is how `invariance.spectral` finds the invariants without any element.
     """
-
-    @property
-    def order(self) -> float:
-        return inf
-
-    @abstractmethod
-    def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
-        """Generators on points of ``n_features`` coordinates.
-
-        Returns
-        -------
-        matrices : ndarray of shape (r, n_features, n_features)
-        shifts : ndarray of shape (r, n_features)
-            ``x -> x + e (A x + t)`` are the motions of first order in e.
-        """
-
-
-class _PointRotations(ContinuousGroup):
-    """Rotations that turn all points of a row alike, ``_size`` coordinates a point."""
 
     unitary = True
     linear = True
     #: A mean over the rule stands for one over the whole group.
     one_sided = True
+    #: Coordinates of a point.
     _size: int
-
-    @abstractmethod
-    def _rule(self) -> tuple[Floats, Floats | None] | None:
-        """Elements and weights of the finite rule that was asked for, None for the whole group."""
 
     @abstractmethod
     def _matrices(self, elements: Floats) -> Floats:
         """The elements as matrices, shape (r, size, size)."""
-
-    @property
-    def order(self) -> float:
-        self._check()
-        rule = self._rule()
-        return inf if rule is None else len(rule[0])
-
-    def elements(self) -> Floats:
-        self._check()
-        rule = self._rule()
-        return super().elements() if rule is None else rule[0]
-
-    def weights(self) -> Floats | None:
-        self._check()
-        rule = self._rule()
-        return None if rule is None else rule[1]
-
-    def quadrature(self) -> tuple[Floats, Floats]:
-        """Nodes and weights of the rule; of the whole group, a rule that `refined` refines."""
-        whole = self.refined(1)
-        return super().quadrature() if whole is None else whole.quadrature()
 
     def moves_points(self, size: int) -> list[int] | None:
         return None if size % self._size or not size else list(range(size))
@@ -261,6 +198,14 @@ class _PointRotations(ContinuousGroup):
         return n_features // self._size
 
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
+        """Generators on points of ``n_features`` coordinates.
+
+        Returns
+        -------
+        matrices : ndarray of shape (r, n_features, n_features)
+        shifts : ndarray of shape (r, n_features)
+            ``x -> x + e (A x + t)`` are the motions of first order in e.
+        """
         if self.order != inf:
             raise ParameterError(
                 f"{self!r} is a finite rule, which no Lie algebra generates; take "
@@ -283,7 +228,7 @@ class _PointRotations(ContinuousGroup):
 
 
 @stores_parameters
-class Rotations3D(_PointRotations):
+class Rotations3D(ContinuousGroup):
     """All rotations of space, SO(3); a row of 3 m coordinates is m points that turn together.
 
     Elements are matrices, shape (r, 3, 3).
@@ -313,19 +258,23 @@ class Rotations3D(_PointRotations):
     def is_group(self) -> bool:  # type: ignore[override]
         return self.degree is None
 
-    def _rule(self) -> tuple[Floats, Floats] | None:
-        if self.degree is None:
-            return None
+    def _rule(self) -> tuple[Floats, Floats]:
         # z-y-z: equal turns, as many as a Fourier series of that degree needs, about Gauss's nodes
         # of the cosine; an even number, so that the rule holds its inverses.
-        degree = int(self.degree)
-        n = degree + 1 + (degree + 1) % 2
-        cosines, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
+        n = self.degree + 1 + (self.degree + 1) % 2
+        cosines, weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
         turns = _equal_turns(n)
         grid = np.meshgrid(turns, np.arccos(cosines), turns, indexing="ij")
         angles = np.stack(grid, axis=-1).reshape(-1, 3)
         each = np.broadcast_to(weights[None, :, None] / (2 * n**2), (n, len(weights), n))
         return np.asarray(Rotation.from_euler("ZYZ", angles).as_matrix()), each.ravel()
+
+    def _listed(self) -> Floats | None:
+        return None if self.degree is None else self._rule()[0]
+
+    def weights(self) -> Floats | None:
+        self._check()
+        return None if self.degree is None else self._rule()[1]
 
     def refined(self, factor: int) -> Rotations3D | None:
         return Rotations3D(4 * factor) if self.degree is None else None
@@ -342,8 +291,6 @@ class Rotations3D(_PointRotations):
         return found
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        if self.degree is not None:
-            return super()._sample(n_samples, rng)
         # Four independent normal numbers point in a uniform direction: a random unit quaternion.
         quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
@@ -369,7 +316,7 @@ class Rotations3D(_PointRotations):
 
 
 @stores_parameters
-class PlaneRotations(_PointRotations):
+class PlaneRotations(ContinuousGroup):
     """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that turn together.
 
     Elements are angles in radians, shape (r,).
@@ -394,8 +341,8 @@ class PlaneRotations(_PointRotations):
     inverse = CircleAction.inverse
     _check_elements = CircleAction._check_elements
 
-    def _rule(self) -> tuple[Floats, None] | None:
-        return None if self.n_nodes is None else (_equal_turns(self.n_nodes), None)
+    def _listed(self) -> Floats | None:
+        return None if self.n_nodes is None else _equal_turns(self.n_nodes)
 
     def refined(self, factor: int) -> PlaneRotations | None:
         self._check()
@@ -411,74 +358,8 @@ class PlaneRotations(_PointRotations):
         return found
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        if self.n_nodes is not None:
-            return super()._sample(n_samples, rng)
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def _matrices(self, elements: Floats) -> Floats:
         c, s = np.cos(elements), np.sin(elements)
         return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=1)
-
-
-@stores_parameters
-class TorusShifts(ContinuousGroup):
-    """All translations of a torus along some directions: a subtorus, acting by addition.
-
-    Elements are shifts, shape (r, d).
-
-    Parameters
-    ----------
-    directions : array-like of int, shape (k, d)
-        Whole numbers, so that moving along a direction leads back to the start: ``[[1, 1]]`` moves
-        both coordinates alike. The identity matrix stands for all translations.
-    period : float
-        Side of the torus.
-
-    Examples
-    --------
-    >>> TorusShifts([[1, 1]], period=2.0).act([[0.5, 0.5]], [[0.0, 0.25]])[0]
-    array([[0.5 , 0.75]])
-    """
-
-    unitary = False
-    directions: Annotated[ArrayLike, Array(ndim=2, whole=True)]
-    period: Annotated[float, Positive()] = 2.0
-
-    def _directions(self) -> Floats:
-        self._check()
-        return np.asarray(self.directions, dtype=float)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self._directions().shape[1],)
-
-    def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
-        directions = self._directions()
-        if directions.shape[1] != n_features:
-            raise ParameterError(
-                f"{self!r} acts on {directions.shape[1]} coordinates, but the points have "
-                f"{n_features}"
-            )
-        return np.zeros((len(directions), n_features, n_features)), directions
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        directions = self._directions()
-        turns = rng.uniform(size=(n_samples, len(directions)))
-        return np.asarray(self.period * turns @ directions % self.period)
-
-    def identity(self) -> Floats:
-        return np.zeros((1, *self.shape))
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        return np.asarray((np.asarray(first) + np.asarray(second)) % self.period)
-
-    def inverse(self, elements: ArrayLike) -> Floats:
-        return np.asarray(-np.asarray(elements) % self.period)
-
-    def _check_elements(self, elements: Floats) -> Floats:
-        if elements.shape[1:] != self.shape or not np.isfinite(elements).all():
-            self._refuse(elements, f"finite shifts of shape (r, {self.shape[0]})")
-        return elements
-
-    def _act(self, elements: Floats, X: Floats) -> Floats:
-        return np.asarray(X[None] + elements[:, None].astype(X.dtype))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY
-from math import inf
 from typing import Annotated, Any
 
 import numpy as np
@@ -47,7 +46,7 @@ class _Interpolated(Transformations):
         """Inverse matrices (r, 2, 2) and shifts (r, 2) of x -> A x + b in (row, column)."""
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shape = tuple(int(side) for side in self.shape)
+        shape = tuple(self.shape)
         inverses, shifts = self._maps(elements)
         centre = (np.array(shape[:2]) - 1) / 2
         # Position A^-1 (y - centre - b) + centre of the image is seen at y.
@@ -56,7 +55,7 @@ class _Interpolated(Transformations):
         planes = X.reshape(len(X), *shape[:2], n_channels)
         planes = np.ascontiguousarray(planes.transpose(0, 3, 1, 2)).reshape(-1, *shape[:2])
         factors = np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
-        moved = resample(inverses, offsets, factors, planes, int(self.interpolation))
+        moved = resample(inverses, offsets, factors, planes, self.interpolation)
         if n_channels > 1:
             moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
             moved = moved.transpose(0, 1, 3, 4, 2)
@@ -103,72 +102,53 @@ class Rotations(_Interpolated):
     _: KW_ONLY
     density: Annotated[Density | None, DENSITY] = None
 
-    def _listed(self) -> NDArray[Any] | None:
+    def _angles(self) -> NDArray[Any] | None:
         """The angles in degrees as given, those a whole turn apart once; None for all angles."""
         self._check()
         if self.degrees is None:
             return None
         degrees = np.asarray(self.degrees, dtype=float)
-        turns = np.round(degrees % 360, 9) % 360
-        return degrees[np.sort(np.unique(turns, return_index=True)[1])]
+        return degrees[np.sort(np.unique(_turned(degrees), return_index=True)[1])]
 
     @property
     def unitary(self) -> bool:  # type: ignore[override]
         """Only for a finite set of quarter turns of a square image (half turns of any)."""
-        degrees = self._listed()
-        if degrees is None:
-            return False
-        height, width = self.shape[:2]
-        return not np.any(degrees % (90 if height == width else 180))
+        degrees, (height, width) = self._angles(), self.shape[:2]
+        return degrees is not None and not np.any(degrees % (90 if height == width else 180))
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        degrees = self._listed()
+        degrees = self._angles()
         if self.density is not None and not self.density.symmetric:
             return False
-        if degrees is None:
-            return True
-        turns = np.round(degrees % 360, 9) % 360
-        return set(turns) == set(np.round(-turns % 360, 9) % 360)
+        return degrees is None or set(_turned(degrees)) == set(_turned(-degrees))
 
-    @property
-    def order(self) -> int | float:
-        degrees = self._listed()
-        return inf if degrees is None else len(degrees)
-
-    def elements(self) -> NDArray[Any]:
+    def _listed(self) -> NDArray[Any] | None:
         """The angles in radians, shape (r,), in the order of ``degrees``."""
-        degrees = self._listed()
-        return super().elements() if degrees is None else np.deg2rad(degrees)
+        degrees = self._angles()
+        return None if degrees is None else np.deg2rad(degrees)
 
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The listed angles; of all angles, four a pixel of the longer side.
+    def weights(self) -> NDArray[Any] | None:
+        degrees = self._angles()
+        if degrees is None or self.density is None:
+            return None
+        # Densities on the circle are written on (-pi, pi].
+        values = self.density.pdf(np.deg2rad(-((180 - degrees) % 360 - 180)))
+        return normalised(values, self.density, degrees=self.degrees)
+
+    def refined(self, factor: int) -> Rotations | None:
+        """Of all angles, four a pixel of the longer side, and ``factor`` times as many.
 
         An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
         up to twice that.
         """
-        whole = self.refined(1)
-        return super().quadrature() if whole is None else whole.quadrature()
-
-    def refined(self, factor: int) -> Rotations | None:
-        """The rule of all angles with ``factor`` times as many; None where they are listed."""
-        if self._listed() is not None:
+        if self.degrees is not None:
             return None
-        n = factor * nodes_for(self.density, 4 * int(max(self.shape[:2])))
+        n = factor * nodes_for(self.density, 4 * max(self.shape[:2]))
         nodes = np.arange(n) * 360 / n
         return Rotations(self.shape, nodes, density=self.density, interpolation=self.interpolation)
 
-    def weights(self) -> NDArray[Any] | None:
-        degrees = self._listed()
-        if degrees is None or self.density is None:
-            return None
-        # Densities on the circle are written on (-pi, pi].
-        radians = np.deg2rad(-((180 - degrees) % 360 - 180))
-        return normalised(self.density.pdf(radians), self.density, degrees=self.degrees)
-
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        if self.degrees is not None:
-            return super()._sample(n_samples, rng)
         return (self.density or Uniform()).sample(n_samples, rng)
 
     def as_turns(self) -> Rotations | None:
@@ -179,10 +159,10 @@ class Rotations(_Interpolated):
         >>> Rotations((4, 4), degrees=range(-90, 90, 30)).as_turns() is None
         True
         """
-        listed = self._listed()
+        listed = self._angles()
         if listed is None or self.shape[0] != self.shape[1]:
             return None
-        degrees = np.unique(np.round(listed % 360, 9) % 360)
+        degrees = np.unique(_turned(listed))
         first = degrees[degrees < 90]
         every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
         if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):
@@ -203,6 +183,11 @@ class Rotations(_Interpolated):
         c, s = special.cosdg(degrees), special.sindg(degrees)
         inverses = np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], axis=1)
         return inverses, np.zeros((len(elements), 2))
+
+
+def _turned(degrees: NDArray[Any]) -> NDArray[Any]:
+    """Angles in [0, 360), the same where they are a whole turn apart."""
+    return np.round(degrees % 360, 9) % 360
 
 
 def _whole_degrees(radians: NDArray[Any]) -> NDArray[Any]:
@@ -245,42 +230,26 @@ class Scalings(_Interpolated):
     jacobian: Annotated[bool, Flag()] = True
 
     def _listed(self) -> NDArray[Any] | None:
-        """The factors as given; None for all positive ones."""
-        self._check()
+        """The factors as given."""
         return None if self.factors is None else np.asarray(self.factors, dtype=float)
+
+    def weights(self) -> NDArray[Any] | None:
+        self._check()
+        if self.factors is None or self.density is None:
+            return None
+        values = self.density.pdf(self._listed()) * self._listed()
+        return normalised(values, self.density, factors=self.factors)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        factors = self._listed()
-        if factors is None:
+        self._check()
+        if self.factors is None:
             return self.density is None or self.density.symmetric
-        weights = self.weights()
-        known = list(
-            zip(factors, np.ones(len(factors)) if weights is None else weights, strict=True)
-        )
-        return all(
-            any(np.isclose(1 / s, t) and np.isclose(w, v) for t, v in known) for s, w in known
-        )
-
-    @property
-    def order(self) -> int | float:
-        factors = self._listed()
-        return inf if factors is None else len(factors)
-
-    def elements(self) -> NDArray[Any]:
-        """The factors, shape (r,), as given."""
-        factors = self._listed()
-        return super().elements() if factors is None else factors
-
-    def weights(self) -> NDArray[Any] | None:
-        factors = self._listed()
-        if factors is None or self.density is None:
-            return None
-        return normalised(self.density.pdf(factors) * factors, self.density, factors=self.factors)
+        factors, weights = self.quadrature()
+        mirrored = np.isclose(1 / factors[:, None], factors) & np.isclose(weights[:, None], weights)
+        return bool(mirrored.any(axis=1).all())
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        if self.factors is not None:
-            return super()._sample(n_samples, rng)
         return (self.density or LogNormal(0.3)).sample(n_samples, rng)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
@@ -414,18 +383,10 @@ class Affine(_Interpolated):
         commute = len(used) <= 1 or set(used) == {"rotation", "scaling"}
         return commute and all(density.symmetric for density in used.values())
 
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return inf if self.maps is None else len(np.asarray(self.maps))
-
-    def elements(self) -> NDArray[Any]:
-        self._check()
-        return super().elements() if self.maps is None else np.asarray(self.maps, dtype=float)
+    def _listed(self) -> NDArray[Any] | None:
+        return None if self.maps is None else np.asarray(self.maps, dtype=float)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        if self.maps is not None:
-            return super()._sample(n_samples, rng)
         used = self._densities()
 
         def draw(name: str, default: float, *more: int) -> NDArray[Any]:

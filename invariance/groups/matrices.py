@@ -202,13 +202,9 @@ class LinearMaps(Transformations):
     def shape(self) -> tuple[int, ...]:
         return (self._array().shape[2],)
 
-    @property
-    def order(self) -> int:
-        return len(self._array())
-
-    def elements(self) -> NDArray[Any]:
+    def _listed(self) -> NDArray[Any]:
         """The indices 0, ..., r - 1."""
-        return np.arange(self.order)
+        return np.arange(len(self._array()))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         if elements.ndim != 1:

@@ -80,15 +80,10 @@ class _PitchSpeed(Transformations):
         mirrored = self.inverse(pairs)
         return all(bool(np.isclose(pairs, m).all(axis=1).any()) for m in mirrored)
 
-    @property
-    def order(self) -> int:
-        return len(self.elements())
-
-    def elements(self) -> NDArray[Any]:
+    def _listed(self) -> NDArray[Any]:
         """All pairs (cents, speed), shape (r, 2), the speed varying fastest."""
-        self._check()
-        cents, speeds = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
-        return np.stack(np.meshgrid(cents, speeds, indexing="ij"), axis=-1).reshape(-1, 2)
+        sides = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
+        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""

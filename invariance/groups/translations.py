@@ -212,27 +212,42 @@ class Translations(Transformations):
     def shape(self, shape: Any) -> None:
         self._shape = (1, int(shape)) if Whole(1).accepts(shape) else shape
 
-    def _sizes(self) -> NDArray[Any]:
-        return np.array(self.shape[:2], dtype=np.int64)
+    def _sides(self) -> list[NDArray[Any]]:
+        """The shifts along each axis: multiples of the step on both sides of zero, or those given.
 
-    def _reach(self) -> NDArray[Any]:
-        """The largest shifts (down, right) of those that ``max_shift`` and ``step`` allow."""
-        reach = np.broadcast_to(np.asarray(self.max_shift, dtype=np.int64), (2,))
+        One ``max_shift`` is for sides that there are: a signal has a single row.
+        """
+        if self.shifts is not None:
+            return [np.array(self.shifts, dtype=np.int64)] * 2
+        reach = np.broadcast_to(self.max_shift, (2,)) // self.step * self.step
         if np.ndim(self.max_shift) == 0:
-            # One number is for sides that there are: a signal has a single row.
-            reach = np.where(self._sizes() == 1, 0, reach)
-        return reach // int(self.step) * int(self.step)
+            reach = np.where(np.array(self.shape[:2]) == 1, 0, reach)
+        # A large shift is refused below, and not listed: one beyond the image is enough.
+        most = np.array(self.shape[:2]) // self.step * self.step + self.step
+        return [np.arange(-n, n + 1, self.step) for n in np.minimum(reach, most)]
 
-    def _pairs(self) -> NDArray[Any]:
-        if self.shifts is None:
-            # Multiples of the step on both sides of zero, so that the set is symmetric.
-            sides = [np.arange(-n, n + 1, int(self.step)) for n in self._reach()]
-        else:
-            shifts = np.array(self.shifts, dtype=np.int64)
-            if shifts.ndim == 2:
-                return shifts
-            sides = [shifts, shifts]
-        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
+    def _listed(self) -> NDArray[Any]:
+        """All shifts, shape (r, 2), the horizontal one varying fastest."""
+        sides, sizes = self._sides(), np.array(self.shape[:2])
+        given = short(self.max_shift if self.shifts is None else self.shifts)
+        frame = f"{sizes[0]} x {sizes[1]} image"
+        pairs = sides[0]
+        if pairs.ndim == 1:
+            pairs = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
+        if self.boundary == "cyclic":
+            distinct = len(np.unique(pairs % sizes @ (sizes[1], 1)))
+            if distinct < len(pairs):
+                raise ParameterError(
+                    f"only {distinct} of {len(pairs)} cyclic shifts of a {frame} differ: take a "
+                    f"smaller max_shift or fewer shifts, got {given}"
+                )
+        elif np.any(np.abs(pairs) >= sizes):
+            out = pairs[np.any(np.abs(pairs) >= sizes, axis=1)][0].tolist()
+            raise ParameterError(
+                f"the shift {tuple(out)} moves a {frame} out of its frame: with boundary='zero' "
+                f"max_shift and shifts must be smaller than the image, got {given}"
+            )
+        return pairs
 
     def _cyclic(self) -> bool:
         self._check()
@@ -263,52 +278,16 @@ class Translations(Transformations):
 
     def _lists(self, pairs: NDArray[Any]) -> bool:
         """Whether all these shifts are among the elements."""
-        period = self._sizes() if self._cyclic() else np.array([2**40, 2**40])
+        period = np.array(self.shape[:2] if self._cyclic() else (2**40, 2**40))
         mine = {tuple(p) for p in self.elements() % period}
         return all(tuple(p) in mine for p in pairs % period)
 
-    @property
-    def order(self) -> int:
-        return len(self.elements())
-
-    def elements(self) -> NDArray[Any]:
-        """All shifts, shape (r, 2), the horizontal one varying fastest."""
-        self._check()
-        sizes = self._sizes()
-        given = short(self.max_shift if self.shifts is None else self.shifts)
-        frame = f"{sizes[0]} x {sizes[1]} image"
-        # Counted, or by the largest, before they are listed: a large shift is refused at once.
-        if self.boundary == "cyclic":
-            if self.shifts is None:
-                n = prod((2 * (self._reach() // int(self.step)) + 1).tolist())
-            else:
-                n = len(self._pairs())
-            distinct = prod(sizes.tolist())
-            if n <= distinct:
-                distinct = len(np.unique(self._pairs() % sizes, axis=0))
-            if distinct < n:
-                raise ParameterError(
-                    f"only {distinct} of {n} cyclic shifts of a {frame} differ: take a smaller "
-                    f"max_shift or fewer shifts, got {given}"
-                )
-            return self._pairs()
-        pairs = self._reach()[None] if self.shifts is None else self._pairs()
-        out = np.any(np.abs(pairs) >= sizes, axis=1)
-        if out.any():
-            raise ParameterError(
-                f"the shift {tuple(pairs[out][0].tolist())} moves a {frame} out of its frame: with "
-                "boundary='zero' max_shift and shifts must be smaller than the image, got "
-                f"{given}"
-            )
-        return self._pairs()
-
     def weights(self) -> NDArray[Any] | None:
-        self._check()
+        pairs = self.elements()
         if self.density is None:
             return None
-        weights = self.density.pdf(self.elements()).prod(axis=1)
         listed = {"max_shift": self.max_shift, "shifts": self.shifts}
-        return normalised(weights, self.density, **listed)
+        return normalised(self.density.pdf(pairs).prod(axis=1), self.density, **listed)
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """The shifts themselves."""
@@ -319,7 +298,7 @@ class Translations(Transformations):
         if not self._cyclic():
             return None
         pairs, weights = self.quadrature()
-        every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % self._sizes()
+        every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % np.array(self.shape[:2])
         found, place = np.unique(every, axis=0, return_inverse=True)
         both = np.outer(weights, weights).ravel()
         return found, np.bincount(place.ravel(), both, minlength=len(found))

@@ -10,11 +10,11 @@ from sklearn.linear_model import Lasso, MultiTaskLasso, Ridge
 
 from invariance.groups import (
     CyclicShifts,
+    Group,
     Permutations,
     PlaneRotations,
     Rotations3D,
     SignFlips,
-    TorusShifts,
     TorusTranslations,
 )
 from invariance.core.parameters import ParameterError
@@ -31,6 +31,41 @@ from invariance.spectral import (
     invariant_subspace,
     project,
 )
+
+
+class TorusShifts(Group):
+    """A group of a user's own: a torus moved along some directions of whole numbers."""
+
+    unitary = False
+
+    def __init__(self, directions, period=2.0):
+        self.directions = directions
+        self.period = period
+
+    @property
+    def shape(self):
+        return np.shape(self.directions)[1:]
+
+    def lie_algebra(self, n_features):
+        directions = np.asarray(self.directions, dtype=float)
+        return np.zeros((len(directions), n_features, n_features)), directions
+
+    def _sample(self, n_samples, rng):
+        turns = rng.uniform(size=(n_samples, len(self.directions)))
+        return self.period * turns @ np.asarray(self.directions) % self.period
+
+    def identity(self):
+        return np.zeros((1, *self.shape))
+
+    def compose(self, first, second):
+        return (first + second) % self.period
+
+    def inverse(self, elements):
+        return -elements % self.period
+
+    def _act(self, elements, X):
+        return X[None] + elements[:, None]
+
 
 CONTINUOUS = [
     (Sphere(3, degree=12), Rotations3D()),

@@ -196,9 +196,9 @@ class Transformations(BaseEstimator, ABC):
         """
         self._check()
         name = type(self).__name__
-        X = _numbers(name, "X", X)
+        X = numbers(f"{name}.act", "X", X)
         flat = self._flatten(X)
-        batch = _numbers(name, "elements", elements)
+        batch = numbers(f"{name}.act", "elements", elements)
         if batch.ndim == 0:
             self._refuse(elements, "a batch, an array of shape (r, ...)")
         batch = self._check_elements(batch)
@@ -570,19 +570,17 @@ class Distinct:
         return len(self.vectors) - 1
 
 
-def _numbers(owner: str, name: str, value: ArrayLike) -> Array:
+def numbers(owner: str, name: str, value: ArrayLike) -> Array:
     """An array of real numbers of any kind."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ParameterError(
-            f"{owner}.act needs {name} of one shape, put together in one array; got "
+            f"{owner} needs {name} of one shape, put together in one array; got "
             f"{short(value)}: {error}"
         ) from error
     if array.dtype.kind not in "biuf":
-        raise ParameterError(
-            f"{owner}.act needs {name} to be an array of numbers, got {short(value)}"
-        )
+        raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
     return array
 
 

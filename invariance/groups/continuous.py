@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
-from .densities import DENSITY, Density, Uniform, nodes_for, normalised
+from .densities import DENSITY, Density, Uniform, nodes_for, normalised, wrapped
 
 Floats: TypeAlias = NDArray[Any]
 
@@ -108,8 +108,8 @@ class CircleAction(Group):
         if self.density is None or self.n_nodes is None:
             return None
         # Densities on the line (a normal, say) see the angle of least size.
-        angles = (_equal_turns(self.n_nodes) + np.pi) % (2 * np.pi) - np.pi
-        return normalised(self.density.pdf(angles), self.density, n_nodes=self.n_nodes)
+        values = self.density.pdf(wrapped(_equal_turns(self.n_nodes)))
+        return normalised(values, self.density, n_nodes=self.n_nodes)
 
     def refined(self, factor: int) -> CircleAction:
         """The given nodes or four a period of the highest frequency, ``factor`` times as many."""

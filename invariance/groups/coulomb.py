@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Flag, Number, ParameterError, Whole, short, stores_parameters
-from .base import Transformations
+from .base import Transformations, numbers
 from .permutations import SymmetricGroup
 
 
@@ -35,14 +35,7 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     >>> check_coulomb([[1.0, 2.0, 2.0, 3.0]]).shape
     (1, 2, 2)
     """
-    try:
-        given = np.asarray(matrices)
-    except (ValueError, TypeError):
-        given = np.array(None)
-    if given.dtype.kind not in "iuf":
-        raise ParameterError(
-            f"check_coulomb needs matrices to be an array of numbers, got {short(matrices)}"
-        )
+    given = numbers("check_coulomb", "matrices", matrices)
     if given.dtype.kind != "f":
         given = given.astype(np.float64)
     if given.ndim == 2 and given.shape[1]:
@@ -57,21 +50,17 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
         given = given.reshape(-1, atoms, atoms)
     if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
         raise ParameterError(
-            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape} of "
-            f"{short(matrices)}"
+            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape}"
         )
-    n = len(given)
-    broken = ~np.isfinite(given).all(axis=(1, 2))
-    if broken.any():
-        worst = int(broken.argmax())
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(given[worst]))[0])
+    n, broken = len(given), np.argwhere(~np.isfinite(given))
+    if len(broken):
+        worst, row, column = broken[0].tolist()
         raise ParameterError(
             f"matrices: Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
             f"{given[worst, row, column]}; got {short(matrices)}"
         )
     gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-    sizes = np.abs(given).max(axis=(1, 2), initial=0)
-    asymmetric = ~(gaps <= 1e-5 * sizes)
+    asymmetric = gaps > 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)
     if asymmetric.any():
         worst = int(asymmetric.argmax())
         raise ParameterError(
@@ -141,9 +130,14 @@ class AtomPermutations(SymmetricGroup):
 
     n_atoms: Annotated[int, Whole(1, 10_000)]
 
+    _remedy = (
+        "take SortedNoise(n_atoms), whose random orders stay near the sorted one, or "
+        "coulomb_eigenvalues, which need no order"
+    )
+
     def _degree(self) -> int:
         self._check()
-        return int(self.n_atoms)
+        return self.n_atoms
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -194,7 +188,7 @@ class SortedNoise(Transformations):
     @property
     def shape(self) -> tuple[int, ...]:
         self._check()
-        return (int(self.n_atoms),) * 2
+        return (self.n_atoms,) * 2
 
     @property
     def keeps_shape(self) -> bool:  # type: ignore[override]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from math import prod
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,25 +16,20 @@ from sklearn.utils import check_random_state
 from ..core.parameters import (
     Array,
     Has,
-    Kind,
     Number,
     ParameterError,
     Positive,
     Seed,
     Whole,
+    arguments,
     check_memory,
     check_parameters,
-    check_values,
     short,
     stores_parameters,
 )
 
 #: What may be given for a parameter ``density``.
 DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
-_SAMPLE: dict[str, Kind] = {
-    "size": Whole(0) | Array(1, whole=True, least=0),
-    "random_state": Seed(),
-}
 
 #: Concentrations above which a von Mises density is its normal limit to ten digits.
 _NORMAL_ABOVE = 1e9
@@ -52,30 +46,29 @@ class Density(BaseEstimator, ABC):
     """
 
     symmetric: bool = False
-    #: What the constructor's arguments may be.
-    _parameters: ClassVar[Mapping[str, Kind]] = {}
 
     @abstractmethod
     def _distribution(self) -> Any:
         """The frozen SciPy distribution behind this density."""
 
-    def _checked(self) -> Any:
-        check_parameters(self)
-        return self._distribution()
-
+    @arguments(size=Whole(0) | Array(1, whole=True, least=0), random_state=Seed())
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
-        given = {"size": size, "random_state": random_state}
-        owner = f"{type(self).__name__}.sample"
-        check_values(owner, _SAMPLE, given)
-        check_memory(owner, 8 * prod(np.ravel(size).tolist()), size=size)
+        check_parameters(self)
+        check_memory(f"{type(self).__name__}.sample", 8 * prod(np.ravel(size).tolist()), size=size)
         rng = check_random_state(random_state)
-        return np.asarray(self._checked().rvs(size=size, random_state=rng))
+        return np.asarray(self._distribution().rvs(size=size, random_state=rng))
 
+    @arguments(x=Array(empty=True))
     def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each x."""
-        check_values(f"{type(self).__name__}.pdf", {"x": Array(empty=True)}, {"x": x})
-        return np.asarray(self._checked().pdf(x))
+        check_parameters(self)
+        return np.asarray(self._distribution().pdf(x))
+
+
+def wrapped(angles: ArrayLike) -> NDArray[Any]:
+    """Angles in radians as they lie in [-pi, pi)."""
+    return (np.asarray(angles, dtype=float) + np.pi) % (2 * np.pi) - np.pi
 
 
 def _centred(name: str, value: float) -> Any:
@@ -129,25 +122,21 @@ class VonMises(Density):
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
         if self.kappa > _NORMAL_ABOVE:
-            return stats.norm(self._wrapped(self.loc), self.kappa**-0.5)
+            return stats.norm(wrapped(self.loc), self.kappa**-0.5)
         return stats.vonmises(self.kappa, loc=self.loc)
 
-    @staticmethod
-    def _wrapped(angle: ArrayLike) -> NDArray[Any]:
-        return (np.asarray(angle, dtype=float) + np.pi) % (2 * np.pi) - np.pi
-
+    @arguments(x=Array(empty=True))
     def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each angle."""
         check_parameters(self)
         if self.kappa > _NORMAL_ABOVE:
-            check_values("VonMises.pdf", {"x": Array(empty=True)}, {"x": x})
-            x = self._wrapped(self.loc) + self._wrapped(np.asarray(x, dtype=float) - self.loc)
+            x = wrapped(self.loc) + wrapped(np.asarray(x, dtype=float) - self.loc)
         return super().pdf(x)
 
+    @arguments(orders=Array(whole=True))
     def fourier_coefficients(self, orders: ArrayLike) -> NDArray[Any]:
         """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
         check_parameters(self)
-        check_values("fourier_coefficients", {"orders": Array(whole=True)}, {"orders": orders})
         orders = np.asarray(orders)
         if self.kappa > _NORMAL_ABOVE:
             ratio = np.exp(-(orders**2) / (2 * self.kappa))
@@ -215,7 +204,7 @@ def nodes_for(density: Density | None, n_nodes: int) -> int:
     """
 
     def mass(n: int) -> float:
-        angles = (2 * np.pi * np.arange(n) / n + np.pi) % (2 * np.pi) - np.pi
+        angles = wrapped(2 * np.pi * np.arange(n) / n)
         return float(np.mean(density.pdf(angles))) if density is not None else 1.0
 
     while True:

@@ -414,20 +414,15 @@ class Affine(_Interpolated):
         return np.concatenate([linear, -linear @ maps[:, :, 2:]], axis=2)
 
     def _check_elements(self, elements: NDArray[Any], name: str = "elements") -> NDArray[Any]:
-        if elements.shape[1:] != (2, 3) or (name == "maps" and not len(elements)):
-            raise ParameterError(
-                f"affine {name} must have shape (r, 2, 3), at least one, got {elements.shape}: "
-                "affine_maps writes them, and maps=None draws from the densities"
-            )
-        if not np.isfinite(elements).all():
-            raise ParameterError(
-                f"affine {name} must be finite numbers, got {elements[~np.isfinite(elements)][0]}"
-            )
-        if not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
-            raise ParameterError(
-                f"affine {name} must be invertible: one squeezes the plane into a line; it has no "
-                f"inverse; got {short(elements)}"
-            )
+        due = ""
+        if elements.shape[1:] != (2, 3):
+            due = "must have shape (r, 2, 3), as affine_maps writes them; maps=None draws them"
+        elif not np.isfinite(elements).all():
+            due = "must be finite numbers"
+        elif not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
+            due = "must be invertible: one squeezes the plane into a line; it has no inverse"
+        if due:
+            raise ParameterError(f"affine {name} {due}; got {short(elements)}")
         return elements.astype(float, copy=False)
 
     def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

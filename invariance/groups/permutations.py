@@ -145,7 +145,7 @@ class Permutations(SymmetricGroup):
 
     def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
         """By power sums; None where a block's monomials are too many."""
-        return permutation_powers(A, B, degree, self._degree(), int(self.block))
+        return permutation_powers(A, B, degree, self._degree(), self.block)
 
 
 @stores_parameters
@@ -175,15 +175,14 @@ class CyclicShifts(SignedPermutationGroup):
         first = elements[:, 0]
         if first.min() < 1 or first.max() > n:
             return False
-        twice = np.arange(2 * n) % n + 1
-        shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
+        shifted = np.lib.stride_tricks.sliding_window_view(np.arange(2 * n) % n + 1, n)
         return bool((shifted[first - 1] == elements).all())
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts to the right of a row of blocks."""
         n = self._degree()
         right = (1 - np.asarray(elements)[:, 0]) % n
-        return Grid((1, n, int(self.block)), np.stack([np.zeros_like(right), right], axis=1))
+        return Grid((1, n, self.block), np.stack([np.zeros_like(right), right], axis=1))
 
 
 @stores_parameters

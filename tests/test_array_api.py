@@ -208,7 +208,7 @@ KERNELS = {
 @pytest.mark.parametrize("blocked", [False, True])
 def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.kernels.locality.kernel.on_cpu", lambda X: False)
+        monkeypatch.setattr("invariance.kernels.locality.on_cpu", lambda X: False)
     kernel = KERNELS[name]
     X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
     expected, square = kernel(X, Y), kernel(X)
@@ -284,6 +284,16 @@ def test_gradients_of_kernels_are_those_of_finite_differences(torch, name):
     assert torch.autograd.gradcheck(kernel, X, check_forward_ad=True)
 
 
+@pytest.mark.parametrize(
+    "name", ["locality, three layers", "locality, channels", "locality, mixed"]
+)
+def test_gradients_of_locality_kernels_are_those_of_finite_differences(torch, name):
+    X = torch.tensor(IMAGES[:2], requires_grad=True)
+    Y = torch.tensor(OTHERS[:1], requires_grad=True)
+    assert torch.autograd.gradcheck(KERNELS[name], (X, Y), check_forward_ad=True)
+    assert torch.autograd.gradcheck(KERNELS[name], X, check_forward_ad=True)
+
+
 @pytest.mark.parametrize("side", ["second", "first"])
 @pytest.mark.parametrize("base", [Gaussian(0.1), CDF(radius=8.0)], ids=["Gaussian", "CDF"])
 def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torch, side, base):
@@ -302,7 +312,7 @@ def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torc
 
 #: What leaves for NumPy, or counts, of tensors (n, 48), or of any (n, 12) where it is fitted.
 WITHOUT_GRADIENT = {
-    **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, (BestFit, Locality))},
+    **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, BestFit)},
     "best fit, one axis": BestFit(Gaussian(0.1), CyclicShifts(48)),
     **{
         name: lambda X, make=make: make().fit(POINTS).transform(X[:, :12])

@@ -17,10 +17,10 @@ nonlinearities, pooling) runs in the library and on the device of the arrays tha
 in their precision. NumPy arrays never come here, and no library is imported for them.
 
 PyTorch's gradients pass through what runs in the library: `Linear`, `Polynomial`, `Gaussian`,
-`CDF`, and ``transform`` of an `OrbitFourier` whose templates are transformed (``side_`` says so).
-Points that would leave for NumPy while their gradient is asked for are refused, so that it is never
+`CDF`, `Locality`, and ``transform`` of an `OrbitFourier` whose templates are transformed (``side_``
+says so). Points that would leave for NumPy while their gradient is asked for are refused, so that it is never
 silently wrong: pass ``X.detach()``, or work under ``torch.no_grad()``. That holds for every
-``fit``, for `OrbitNystroem`, for `OrbitFourier` where points are transformed, for `Locality`, and
+``fit``, for `OrbitNystroem`, for `OrbitFourier` where points are transformed, and
 for `BestFit`, of which ``method="definition"`` spares the argument that is not transformed; and for
 `GroupCDF`, which counts.
 """

@@ -1,0 +1,467 @@
+"""`Locality`: polynomial kernels of local features at several spatial scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
+
+from ..core.arrays import like, on_cpu, on_host, wants_gradient
+from ..core.config import block_bytes_of
+from ..core.parameters import (
+    BLOCK_BYTES,
+    Each,
+    Flag,
+    Kind,
+    OneOf,
+    ParameterError,
+    Positive,
+    Shape,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
+from ..orbits import Form, row_blocks
+from .base import Kernel, power
+from .tiles import in_tiles
+
+Array = NDArray[Any]
+
+#: Windows in neighbouring columns whose values are computed together, and bytes of them all: they
+#: stay in a core's own cache.
+_TOGETHER, _TILE_BYTES = 8, 3 * 2**19
+
+_SIDE = Kind("an odd whole number >= 1", lambda side: Whole(1).accepts(side) and side % 2 == 1)
+_POWERS = Kind(
+    "at least two positive integers, one for each local layer and one for the final sum",
+    lambda powers: Each(Whole(1)).accepts(powers) and len(powers) > 1,
+)
+_PADDING = OneOf("same", "valid") | Whole(0)
+
+
+class _Layer(NamedTuple):
+    """Along both axes: side, padding and stride of windows; 0/1 matrices (windows, pixels)."""
+
+    settings: list[tuple[int, int, int]]
+    holds: list[Array]
+
+    def turned(self) -> _Layer:
+        return _Layer(self.settings[::-1], self.holds[::-1])
+
+
+@stores_parameters
+class Locality(Kernel):
+    r"""The multi-layer locality kernel of images or sequences.
+
+    With windows :math:`w` of ``window`` pixels a side (Liu et al. 2022, eq. 5),
+
+    .. math:: K(x, z) = \Big( 1 + \beta \sum_w \big(1 + \alpha \langle x_w, z_w \rangle\big)^{d_1}
+              \Big)^{d_2},
+
+    and each further entry of ``powers`` sums windows of the layer below before its own power
+    (eq. 6). It is positive definite at any depth (lemma 3).
+
+    Parameters
+    ----------
+    shape : tuple
+        (height, width) of images, or (length,) of sequences; points are flattened.
+    window : int or sequence of int
+        Odd side of the windows, the same on every local layer or one a layer.
+    powers : sequence of int
+        One for each local layer and one for the final sum over all positions: two for eq. (5),
+        three for eq. (6).
+    padding : {"same", "valid"} or int or sequence
+        Zeros around each layer's input: (window - 1) / 2, none, or so many.
+    stride : int or sequence of int
+        Distance between neighbouring windows.
+    channels : int
+        Channels of a pixel, the last axis of a point.
+    mixed : bool
+        Whether a window's inner product runs over all channels. By default channels have their
+        own windows and are summed at the first layer.
+    gammas : sequence of float or None
+        The factors alpha, ..., beta, one for each degree; ``(1, 1)`` is eq. (5) as printed. None
+        is the paper's experiments: one over the pixels of a window, and at last one over
+        channels times height.
+    storage : {"layers", "last"}
+        Keep the values of a whole layer while the next one is computed (time linear in depth), or
+        only the running ones, computing lower layers anew for every window that needs them (time
+        exponential in depth, memory independent of the number of windows).
+    block_bytes : int or None
+        Bound on temporary arrays; None is the configured one.
+    n_jobs : int or None
+        Threads, as everywhere in joblib.
+
+    Raises
+    ------
+    ParameterError
+        For an even-sized window, one larger than its (padded) input, powers that are not
+        positive integers, or points that do not match ``shape``.
+
+    Examples
+    --------
+    >>> kernel = Locality((4, 4), window=3, powers=(2, 2))
+    >>> x, z = np.ones((1, 16)), np.eye(4).reshape(1, 16)
+    >>> kernel(x, z).round(3)
+    array([[43.707]])
+    """
+
+    shape: Annotated[tuple[int, ...], Shape(1, 2)]
+    window: Annotated[int | tuple[int, ...], _SIDE | Each(_SIDE)] = 7
+    _: KW_ONLY
+    powers: Annotated[tuple[int, ...], _POWERS] = (2, 4)
+    padding: Annotated[str | int | tuple[str | int, ...], _PADDING | Each(_PADDING)] = "same"
+    stride: Annotated[int | tuple[int, ...], Whole(1) | Each(Whole(1))] = 1
+    channels: Annotated[int, Whole(1)] = 1
+    mixed: Annotated[bool, Flag()] = False
+    gammas: Annotated[tuple[float, ...] | None, Each(Positive()) | None] = None
+    storage: Annotated[str, OneOf("layers", "last")] = "layers"
+    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    n_jobs: Annotated[int | None, Whole() | None] = None
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def _layers(self) -> list[_Layer]:
+        """The local layers, from the pixels up."""
+        check_parameters(self)
+        count = len(self.powers) - 1
+        each = {}
+        for name in ("window", "padding", "stride"):
+            value = getattr(self, name)
+            each[name] = value if isinstance(value, (tuple, list)) else [value] * count
+            if len(each[name]) != count:
+                raise ParameterError(
+                    f"Locality needs {name} to be one value or {count}, one for each local layer "
+                    f"of powers={self.powers!r}, got {value!r}"
+                )
+        sizes, layers = self.point_shape[:2], []
+        for window, padding, stride in zip(*each.values(), strict=True):
+            zeros = {"same": window // 2, "valid": 0}.get(padding, padding)
+            if zeros >= window:
+                raise ParameterError(
+                    f"Locality needs padding below the window's {window} pixels, got {padding}"
+                )
+            along = (int(window), int(zeros), int(stride))
+            settings = [(1, 0, 1) if len(self.shape) == 1 else along, along]
+            holds = [_holds(size, *axis) for size, axis in zip(sizes, settings, strict=True)]
+            layers.append(_Layer(settings, holds))
+            sizes = (len(holds[0]), len(holds[1]))
+        return layers
+
+    def _steps(self) -> list[tuple[_Layer | None, float, int]]:
+        """Layer, factor and power of every sum, from the pixels up; the last has no layer."""
+        layers = self._layers()
+        gammas = self.gammas
+        if gammas is None:
+            own = [1 / prod(side for side, _, _ in layer.settings) for layer in layers]
+            gammas = (*own, 1 / (self.channels * int(self.shape[0])))
+        if len(gammas) != len(self.powers):
+            raise ParameterError(
+                f"Locality needs gammas to be {len(self.powers)} positive numbers, one for each of "
+                f"powers={self.powers!r}, got {self.gammas!r}"
+            )
+        return list(zip([*layers, None], map(float, gammas), map(int, self.powers), strict=True))
+
+    @property
+    def point_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of the points; a sequence is an image of height one."""
+        check_parameters(self)
+        height, width = (1, *self.shape)[-2:]
+        return int(height), int(width), int(self.channels)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the points: pixels times channels."""
+        return prod(self.point_shape)
+
+    def _pixels(self, X: Any, xp: Any = np) -> Any:
+        """Points (n, d) as (channels, height, width, n)."""
+        if X.shape[1] != self.n_features:
+            raise ParameterError(
+                f"{self!r} takes points of {self.n_features} features "
+                f"(shape {self.shape} with {self.channels} channels), got {X.shape[1]}"
+            )
+        return xp.permute_dims(xp.reshape(X, (X.shape[0], *self.point_shape)), (3, 1, 2, 0))
+
+    def work(self) -> tuple[int, int]:
+        """Window values computed for a pair of points, and how many are held at a time.
+
+        With ``storage="layers"`` each window is computed once and two neighbouring layers are
+        held. With ``storage="last"`` a window's value is computed anew for every window above
+        that needs it, and each layer holds one running sum.
+
+        >>> [Locality((27,), 3, powers=(2,) * n, storage="last").work() for n in (2, 3, 4)]
+        [(27, 2), (106, 3), (339, 4)]
+        """
+        layers = self._layers()
+        sizes = [len(layer.holds[0]) * len(layer.holds[1]) for layer in layers]
+        if self.storage == "layers":
+            return sum(sizes), max(a + b for a, b in zip(sizes, [*sizes[1:], 1], strict=True))
+        # How often every window of a layer is computed, from the top layer down.
+        times = np.ones([len(matrix) for matrix in layers[-1].holds])
+        total = times.sum()
+        for layer in reversed(layers[1:]):
+            times = layer.holds[0].T @ times @ layer.holds[1]
+            total += times.sum()
+        return int(total), len(layers) + 1
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        dtype = np.result_type(X, X if Y is None else Y)
+        first = self._pixels(X.astype(dtype, copy=False))
+        second = first if Y is None else self._pixels(Y.astype(dtype, copy=False))
+        steps, budget = self._steps(), block_bytes_of(self.block_bytes) / 4
+        if self.storage == "layers" and len(steps) > 2:
+            pair_bytes, point_bytes = 4 * self.n_features * dtype.itemsize, 1
+
+            def tile(rows: slice, columns: slice) -> Array:
+                pairs = first[..., rows, None] * second[..., None, columns]
+                return _of_products(pairs, steps, self.mixed)
+
+        else:
+            if len(self.shape) == 1:  # as an image of width one: windows run down
+                first, second = first.swapaxes(1, 2), second.swapaxes(1, 2)
+                steps = [(layer and layer.turned(), *others) for layer, *others in steps]
+            tile = _ByWindows(first, second, steps, self.mixed, budget)
+            pair_bytes, point_bytes = (_TOGETHER + 2) * dtype.itemsize, 2 * tile.point_bytes
+        side = min((min(budget, _TILE_BYTES) / pair_bytes) ** 0.5, budget / point_bytes)
+        sides, shape = (max(1, int(side)),) * 2, (first.shape[3], second.shape[3])
+        return in_tiles(tile, shape, sides, dtype, symmetric=Y is None, n_jobs=self.n_jobs)
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        if on_cpu(X) and not (wants_gradient(X) or wants_gradient(Y)):
+            other = None if Y is X else on_host(Y)
+            return like(self._gram(on_host(X), other), X)
+        side = int((block_bytes_of(self.block_bytes) / (8 * 4 * self.n_features)) ** 0.5)
+        first, second = self._pixels(X, xp)[..., None], self._pixels(Y, xp)[..., None, :]
+        columns, steps = list(row_blocks(Y.shape[0], 1, side)), self._steps()
+        rows = [
+            [
+                _of_products(first[..., a, :] * second[..., b], steps, self.mixed, xp)
+                for b in columns
+            ]
+            for a in row_blocks(X.shape[0], 1, side)
+        ]
+        return xp.concat([xp.concat(tiles, axis=1) for tiles in rows], axis=0)
+
+    def _diag(self, X: Array) -> Array:
+        blocks = row_blocks(len(X), 4 * X[:1].nbytes, block_bytes_of(self.block_bytes) / 2)
+        squares = (np.square(self._pixels(X[some])) for some in blocks)
+        steps = self._steps()
+        return np.concatenate([_of_products(some, steps, self.mixed) for some in squares])
+
+    # -- the quadratic first layer as one inner product --------------------------------------------
+
+    def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
+        r"""The kernel of two layers with :math:`d_1 = 2` as a function of one inner product.
+
+        The sum over windows is, up to a constant,
+
+        .. math:: \sum_w \langle x_w, z_w \rangle^2 = \sum_\delta \sum_p
+                  k(p, p + \delta)\, x_p x_{p + \delta} \; z_p z_{p + \delta},
+
+        where k counts the windows that hold both pixels; padding, stride and the frame's edge
+        enter through k alone, on the first argument. The linear term is weighted alike. None for
+        other powers and depths, and for mixed channels.
+        """
+        steps = self._steps()
+        if len(steps) != 2 or steps[0][2] != 2 or (self.mixed and self.channels > 1):
+            return None
+        (layer, alpha, _), (_, beta, degree) = steps
+        vertical, horizontal = layer.holds
+        n_windows = len(vertical) * len(horizontal) * self.channels
+        down, across = (side - 1 for side, _, _ in layer.settings)
+        # The offsets delta and -delta contribute alike: one of each pair, counted twice.
+        offsets = [o for o in product(range(down + 1), range(-across, across + 1)) if o >= (0, 0)]
+        shared = [matrix.T @ matrix for matrix in layer.holds]
+        weights = np.stack(
+            [np.outer(_offset(shared[0], i), _offset(shared[1], j)) for i, j in offsets]
+        )
+        alive = np.asarray(weights.any(axis=(1, 2)))
+        offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
+        weights = weights[alive] * alpha**2
+        weights[1:] *= 2
+        factors = np.concatenate([2 / alpha * weights[:1], weights])
+
+        def products(images: Array, mode: Any) -> Array:
+            """Pixels, then products with those at each offset, in the frame or around its edges."""
+            n, height, width, channels = images.shape
+            lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
+            planes = np.ascontiguousarray(np.moveaxis(images, 3, 1))
+            lifted[:, :, 0] = planes
+            beyond = np.pad(planes, ((0, 0), (0, 0), (0, down), (across, across)), mode)
+            for k, (i, j) in enumerate(offsets):
+                moved = beyond[:, :, i : i + height, j + across : j + across + width]
+                np.multiply(planes, moved, out=lifted[:, :, k + 1])
+            return lifted
+
+        def first(images: Array) -> Array:
+            lifted = products(images, "constant")
+            lifted *= factors.astype(images.dtype)
+            return lifted.reshape(len(images), -1, *images.shape[1:3])
+
+        def second(images: Array) -> Array:
+            return products(images, "wrap").reshape(len(images), -1, *images.shape[1:3])
+
+        def outer(values: Any, xp: Any) -> Any:
+            return power(1 + beta * (n_windows + values), degree)
+
+        n_channels = self.channels * (len(offsets) + 1)
+        return Form(outer, n_channels=n_channels, first=first, second=second)
+
+
+def _of_products(values: Any, steps: Any, mixed: bool, xp: Any = np) -> Any:
+    """Of pairs (...), by their products of pixels, shape (channels, height, width, ...)."""
+    pairs = values.shape[3:]
+    if mixed:
+        values = xp.sum(values, axis=0, keepdims=True)
+    *layers, (_, last, final) = steps
+    for layer, gamma, degree in layers:
+        down, across = (like(matrix, values) for matrix in layer.holds)
+        c, h, w, *_ = values.shape
+        values = xp.matmul(across, xp.reshape(values, (c, h, w, -1)))
+        values = xp.matmul(down, xp.reshape(values, (c, h, -1)))
+        values = xp.sum(power(1 + gamma * values, degree), axis=0)
+        values = xp.reshape(values, (1, down.shape[0], across.shape[0], *pairs))
+    return power(1 + last * xp.sum(values, axis=(0, 1, 2)), final)
+
+
+def _holds(size: int, window: int, padding: int, stride: int) -> Array:
+    """The 0/1 matrix (windows, pixels) of who holds whom, along one axis."""
+    if window > size:
+        raise ParameterError(
+            f"Locality needs windows no larger than their input of size {size}, got {window}"
+        )
+    starts = np.arange(-padding, size + padding - window + 1, stride)
+    inside = np.arange(size) - starts[:, None]
+    return ((inside >= 0) & (inside < window)).astype(float)
+
+
+def _offset(matrix: Array, offset: int) -> Array:
+    """``matrix[p, p + offset]`` for every p, zero where p + offset leaves the frame."""
+    entries = np.zeros(len(matrix))
+    diagonal = np.diagonal(matrix, offset)
+    start = max(0, -offset)
+    entries[start : start + len(diagonal)] = diagonal
+    return entries
+
+
+# -- window by window ------------------------------------------------------------------------------
+
+
+class _ByWindows:
+    """Tiles (n, m) of kernel values of pixels, of which a few windows' values are held at a time.
+
+    A window differs from the one above it by rows of pixels gained and lost: with one layer, where
+    these are fewer than the window's own, products over them are added to the values above.
+    """
+
+    def __init__(self, first: Array, second: Array, steps: Any, mixed: bool, budget: float):
+        self.sides, self.steps = (first, second), steps
+        self.groups = [slice(None)] if mixed else [slice(c, c + 1) for c in range(len(first))]
+        (self.side, _, self.stride), self.across = steps[0][0].settings
+        self.anew = len(steps) > 2 or 2 * self.stride >= self.side
+        #: Bytes that strips of a point take, and a copy while they are made.
+        rows = self.side if self.anew else 2 * self.stride
+        self.point_bytes = (rows / self.stride + 2) * first[..., 0].nbytes
+        points = (_TILE_BYTES / first.itemsize / _TOGETHER) ** 0.5
+        kept = max(2, int(budget / (points * self.point_bytes)))
+        self.strips = lru_cache(kept)(self._strips)
+
+    def __call__(self, rows: slice, columns: slice) -> Array:
+        one, two = (
+            self.strips(0, rows.start, rows.stop),
+            self.strips(1, columns.start, columns.stop),
+        )
+
+        def total(level: int, windows: tuple[Array, Array]) -> Array:
+            """The sum over some windows of a layer, rows and columns, of their values."""
+            layer, gamma, degree = self.steps[level]
+            values = np.zeros(
+                (rows.stop - rows.start, columns.stop - columns.start), one[0][0].dtype
+            )
+            if level == 0:
+                for group in zip(one, two, strict=True):
+                    for some in self._products(*group, *windows, gamma):
+                        values += _sum_of_powers(some, degree)
+                return values
+            for places in product(*windows):
+                below = (np.flatnonzero(m[i]) for m, i in zip(layer.holds, places, strict=True))
+                values += power(1 + gamma * total(level - 1, tuple(below)), degree)
+            return values
+
+        *_, (top, _, _), (_, gamma, degree) = self.steps
+        every = tuple(np.arange(len(matrix)) for matrix in top.holds)
+        return power(1 + gamma * total(len(self.steps) - 2, every), degree)
+
+    def _strips(self, which: int, start: int, stop: int) -> list[list[Array]]:
+        """For each group of channels and row of windows, pixels of shape (width, p, points).
+
+        Of each column the p pixels that a row of windows has gained, then those that it has lost,
+        which count negatively on the second side.
+        """
+        (_, padding, _), side, stride = self.steps[0][0].settings[0], self.side, self.stride
+        _, height, width, _ = self.sides[which].shape
+        made: list[list[Array]] = []
+        for group in self.groups:
+            pixels = self.sides[which][group, :, :, start:stop].transpose(1, 2, 0, 3)
+            blank = np.zeros((1, *pixels.shape[1:]), pixels.dtype)
+            padded = np.concatenate([pixels, blank])
+            made.append([])
+            for top in range(-padding, height + padding - side + 1, stride):
+                rows = np.arange(top, top + side)
+                changed = not self.anew and top > -padding
+                if changed:
+                    rows = np.concatenate([rows[-stride:], np.arange(top - stride, top)])
+                rows[(rows < 0) | (rows >= height)] = height
+                strip = np.empty((width, len(rows), *pixels.shape[2:]), pixels.dtype)
+                for k, row in enumerate(rows):
+                    strip[:, k] = padded[row]
+                if changed and which == 1:
+                    np.negative(strip[:, stride:], out=strip[:, stride:])
+                made[-1].append(strip.reshape(width, -1, stop - start))
+        return made
+
+    def _products(
+        self, one: list[Array], two: list[Array], rows: Array, columns: Array, gamma: float
+    ) -> Iterator[Array]:
+        r""":math:`1 + \gamma \langle x_w, z_w \rangle`, shape (windows, n, m), of a few at a time.
+
+        Those in some neighbouring columns, from the first row down. The array is used again.
+        """
+        width, margin, step = self.across
+        n, m = one[0].shape[2], two[0].shape[2]
+        values = np.empty((min(_TOGETHER, len(columns)), n, m), one[0].dtype)
+        multiply = get_blas_funcs("gemm", (values,))
+        for start in range(0, len(columns), len(values)):
+            left = columns[start : start + len(values)] * step - margin
+            some = [slice(max(a, 0), a + width) for a in left.tolist()]
+            for k, row in enumerate(rows):
+                if k == 0 or self.anew:
+                    values[...] = 1
+                for value, pixels in zip(values, some, strict=False):
+                    multiply(
+                        gamma,
+                        two[row][pixels].reshape(-1, m).T,
+                        one[row][pixels].reshape(-1, n).T,
+                        beta=1,
+                        c=value.T,
+                        trans_b=1,
+                        overwrite_c=1,
+                    )
+                yield values[: len(some)]
+
+
+def _sum_of_powers(values: Array, degree: int) -> Array:
+    """Over the first axis, without an array of all powers for the square."""
+    if degree == 2:
+        return np.asarray(np.einsum("wnm,wnm->nm", values, values))
+    return np.asarray(power(values, degree).sum(axis=0))

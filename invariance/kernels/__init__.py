@@ -4,11 +4,17 @@ from .average import Average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
-from .diagnostics import GramReport, gershgorin_margin, gram_report, largest_definite
 from .hyper import Hyperkernel
+from .indefinite import (
+    GramReport,
+    GramTransformer,
+    SpectrumRepair,
+    gershgorin_margin,
+    gram_report,
+    largest_definite,
+)
 from .locality import Locality
 from .overlap import OverlapFit
-from .repair import GramTransformer, SpectrumRepair
 from .sets import MatchingKernel, SetKernel
 from .tangent import TANGENTS, TangentDistance
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from ..core.arrays import numpy_only
+from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import WeightedMean
 from ..orbits.both_sides import without_equal
-from ..core.parameters import OneOf, ParameterError, stores_parameters
 from .orbit import GroupMean
 
 __all__ = ["Average"]

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
 from ..groups.base import ability
 from ..orbits import Extremes, OrbitProducts, Reduction
 from ..orbits.derivatives import whole_derivatives
 from ..orbits.engine import image_shape
 from ..orbits.foreign import InnerValues, as_function
-from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
 from .orbit import OrbitKernel
 
 __all__ = ["BestFit"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..orbits import Form
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
+from ..orbits import Form
 from .base import Kernel, squared_distances, squared_distances_arrays
 
 __all__ = ["CDF"]

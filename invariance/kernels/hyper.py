@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Transformations
 from ..core.parameters import Positive, check_parameters, stores_parameters
+from ..groups import Transformations
 from .base import BASE, Kernel
 
 __all__ = ["Hyperkernel"]

@@ -13,13 +13,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..core.arrays import is_foreign
-from ..groups import Transformations
-from ..orbits import Explanation, OrbitProducts, Reduction, WeightedMean
-from ..orbits.both_sides import both_sides
-from ..orbits.derivatives import Derivative, of_products, outer_derivatives, whole_derivatives
-from ..orbits.engine import image_shape
-from ..orbits.foreign import as_function
-from ..orbits.rules import enough_nodes
 from ..core.parameters import (
     BLOCK_BYTES,
     Has,
@@ -31,6 +24,13 @@ from ..core.parameters import (
     check_parameters,
     stores_parameters,
 )
+from ..groups import Transformations
+from ..orbits import Explanation, OrbitProducts, Reduction, WeightedMean
+from ..orbits.both_sides import both_sides
+from ..orbits.derivatives import Derivative, of_products, outer_derivatives, whole_derivatives
+from ..orbits.engine import image_shape
+from ..orbits.foreign import as_function
+from ..orbits.rules import enough_nodes
 from .base import BASE, Kernel, as_points, on_rows
 
 __all__ = ["GroupMean", "OrbitKernel"]

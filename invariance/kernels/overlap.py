@@ -11,12 +11,12 @@ from tqdm import tqdm
 
 from ..core.arrays import numpy_only
 from ..core.config import block_bytes_of
+from ..core.parameters import OneOf, ParameterError
 from ..groups import Transformations
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import warn_long
 from ..orbits.engine import mirror
 from ..orbits.foreign import as_function
-from ..core.parameters import OneOf, ParameterError
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
 

@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 from tqdm import tqdm
 
 from ..core.config import block_bytes_of
+from ..core.padded import PointSets, as_set_rows
+from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.choose import warn_long
 from ..orbits.closed import matching_operations
 from ..orbits.engine import mirror
-from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
-from ..core.padded import PointSets, as_set_rows
 from .base import Kernel
 
 __all__ = ["MatchingKernel", "SetKernel"]

@@ -12,9 +12,9 @@ from scipy import ndimage
 from sklearn.base import BaseEstimator
 
 from ..core.config import block_bytes_of
+from ..core.parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
 from ..orbits import Explanation, row_blocks
 from ..orbits.choose import by_the_clock
-from ..core.parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
 from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]

@@ -1,21 +1,50 @@
-"""Definiteness, Gershgorin's margin and the three repairs of an indefinite Gram matrix."""
+"""Indefinite Gram matrices: definiteness, Gershgorin's margin, and repairs in pipelines."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from invariance.groups import Translations
 from invariance.kernels import (
+    BestFit,
     Gaussian,
+    GramTransformer,
+    Linear,
+    Polynomial,
     SpectrumRepair,
     gershgorin_margin,
     gram_report,
     largest_definite,
 )
+from invariance.linear import RLSClassifier
+
+METHODS = ["clip", "flip", "shift", "nystrom"]
+
+
+def expected_failures(estimator):
+    """Landmarks need a first point with a positive diagonal, which the check's matrix has not."""
+    landmarks = getattr(estimator, "method", None) == "nystrom"
+    return {"check_positive_only_tag_during_fit": "no landmark"} if landmarks else {}
+
+
+@parametrize_with_checks(
+    [
+        *(SpectrumRepair(method) for method in METHODS),
+        *(GramTransformer(Gaussian(0.1), repair=repair) for repair in (*METHODS, None)),
+        GramTransformer("sigmoid"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
 
 
 def indefinite(n, seed, shift=0.3):
@@ -62,19 +91,18 @@ def test_report():
     assert gram_report(np.zeros((2, 2))).definite_up_to == 0
 
 
-@pytest.mark.parametrize("method", ["clip", "flip", "shift", "nystrom"])
-@pytest.mark.parametrize("seed", range(5))
-def test_repaired_matrices_are_positive_semi_definite(method, seed):
-    K = indefinite(25, seed)
-    repaired = SpectrumRepair(method).fit_transform(K)
-    assert_allclose(repaired, repaired.T)
-    values = np.linalg.eigvalsh(repaired)
-    assert values[0] > -1e-9 * values[-1]
+@pytest.mark.parametrize("method", METHODS)
+def test_repaired_matrices_are_positive_semi_definite(method):
+    for seed in range(5):
+        repaired = SpectrumRepair(method).fit_transform(indefinite(25, seed))
+        assert_allclose(repaired, repaired.T)
+        values = np.linalg.eigvalsh(repaired)
+        assert values[0] > -1e-9 * values[-1]
 
 
 def test_a_definite_matrix_stays_as_it_is():
     K = Gaussian(0.5)(np.random.default_rng(0).standard_normal((15, 4)))
-    for method in ("clip", "flip", "shift", "nystrom"):
+    for method in METHODS:
         repair = SpectrumRepair(method)
         assert_allclose(repair.fit_transform(K), K, atol=1e-9)
         assert_allclose(repair.transform(K[:3]), K[:3], atol=1e-9)
@@ -115,13 +143,7 @@ def test_nystrom_keeps_the_landmarks():
     assert SpectrumRepair("nystrom").fit(K).n_landmarks_ == largest_definite(K)
 
 
-def test_in_a_pipeline():
-    K, y = indefinite(30, 0), np.arange(30) % 2
-    model = make_pipeline(SpectrumRepair(), SVC(kernel="precomputed")).fit(K, y)
-    assert model.predict(K[:5]).shape == (5,)
-
-
-def test_clear_errors():
+def test_bad_matrices():
     for function in (gershgorin_margin, gram_report, largest_definite, SpectrumRepair().fit):
         with pytest.raises(ValueError, match="a Gram matrix is square"):
             function(np.ones((3, 2)))
@@ -133,7 +155,7 @@ def test_clear_errors():
         SpectrumRepair().fit(np.eye(2)).transform(np.ones((1, 3)))
 
 
-@pytest.mark.parametrize("method", ["clip", "flip", "shift", "nystrom"])
+@pytest.mark.parametrize("method", METHODS)
 def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
     K, y = indefinite(60, 0), np.arange(60) % 2
     model, folds = make_pipeline(SpectrumRepair(method), SVC(kernel="precomputed")), []
@@ -143,3 +165,88 @@ def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
     assert_allclose(cross_val_score(model, K, y, cv=3), folds)
     search = GridSearchCV(model, {"spectrumrepair__method": [method]}, cv=3).fit(K, y)
     assert_allclose(search.best_score_, np.mean(folds))
+
+
+# -- from points ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    # a set of shifts that is no group and is not closed under inversion: asymmetric, indefinite
+    kernel = BestFit(
+        Polynomial(4), Translations((8, 8), shifts=[[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
+    )
+    return X[:150], y[:150], kernel
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_from_points_it_is_the_repair_of_their_matrix(digits, method):
+    X, _, kernel = digits
+    gram, rows = kernel(X[:100]), kernel(X[100:], X[:100])
+    assert np.linalg.eigvalsh((gram + gram.T) / 2)[0] < -1e-3
+    transformer, plain = GramTransformer(kernel, repair=method), SpectrumRepair(method)
+    assert_allclose(transformer.fit_transform(X[:100]), plain.fit_transform(gram))
+    assert_allclose(transformer.transform(X[100:]), plain.transform(rows))
+    assert_allclose(transformer.repair_.eigenvalues_, plain.eigenvalues_)
+    untouched = GramTransformer(kernel, repair=None)
+    assert_allclose(untouched.fit_transform(X[:100]), gram)
+    assert_allclose(untouched.transform(X[100:]), rows)
+
+
+@pytest.mark.parametrize(
+    "learner", [SVC(kernel="precomputed"), RLSClassifier(kernel="precomputed")], ids=str
+)
+def test_cross_validation_splits_points(digits, learner):
+    X, y, kernel = digits
+    model, scores = make_pipeline(GramTransformer(kernel), learner), []
+    for train, test in StratifiedKFold(3).split(X, y):
+        repair = SpectrumRepair()
+        fitted = clone(learner).fit(repair.fit_transform(kernel(X[train])), y[train])
+        scores.append(fitted.score(repair.transform(kernel(X[test], X[train])), y[test]))
+    assert_allclose(cross_val_score(model, X, y, cv=3), scores)
+    assert np.mean(scores) > 0.85
+
+
+def test_grid_search_reaches_the_kernel_and_the_repair(digits):
+    X, y, kernel = digits
+    model = make_pipeline(GramTransformer(kernel), SVC(kernel="precomputed"))
+    grid = {
+        "gramtransformer__repair": ["clip", "flip"],
+        "gramtransformer__kernel__base__degree": [1, 4],
+    }
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    assert_array_equal(search.predict(X[:5]), search.best_estimator_.predict(X[:5]))
+
+
+def test_what_is_set_later_waits_for_the_next_fit(digits):
+    X, _, kernel = digits
+    kernel = clone(kernel)
+    transformer = GramTransformer(kernel).fit(X[:40])
+    before = transformer.transform(X[40:50])
+    kernel.base.degree = 1
+    transformer.set_params(repair=None)
+    assert_allclose(transformer.transform(X[40:50]), before)
+    assert not np.allclose(transformer.fit(X[:40]).transform(X[40:50]), before)
+
+
+def test_names_of_what_comes_out():
+    assert list(SpectrumRepair().fit(np.eye(2)).get_feature_names_out()) \
+        == ["spectrumrepair0", "spectrumrepair1"]  # fmt: skip
+    assert len(GramTransformer().fit(np.eye(3)[:, :2]).get_feature_names_out()) == 3
+
+
+def test_clear_errors():
+    X = np.eye(4)
+    for kernel in (None, 3, Linear):
+        with pytest.raises(ValueError, match="GramTransformer needs kernel to be"):
+            GramTransformer(kernel).fit(X)
+    with pytest.raises(ValueError, match="GramTransformer needs repair to be"):
+        GramTransformer(repair="raise").fit(X)
+    with pytest.raises(ValueError, match="SpectrumRepair needs n_landmarks to be"):
+        SpectrumRepair(n_landmarks=0).fit(X)
+    with pytest.raises(ValueError, match="NaN|finite"):
+        GramTransformer(lambda x, z: np.nan).fit(X)

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import validation
 
+from .extras import need
 from .parameters import ParameterError, check_finite, short
 
 _FLOATS = (np.float64, np.float32)
@@ -59,14 +60,15 @@ def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
 or leave out rows with NaN or infinity
     """
     finite = how.pop("ensure_all_finite", True)
-    _refuse_masked(input_name, X)
+    refuse_masked(input_name, X)
     try:
         array: NDArray[Any] = validation.check_array(
             X, input_name=input_name, ensure_all_finite=False, **{"dtype": _FLOATS} | how
         )
     except OverflowError:
         raise ParameterError(f"{input_name} needs numbers below 1e308, got {short(X)}") from None
-    check_finite(input_name, array, allow_nan=finite == "allow-nan")
+    if finite:
+        check_finite(input_name, array, allow_nan=finite == "allow-nan")
     return array
 
 
@@ -85,7 +87,7 @@ def validate_data(
     validation.validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if y is None or isinstance(y, str):
         return points
-    _refuse_masked("y", y)
+    refuse_masked("y", y)
     labels = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
     validation.check_consistent_length(points, labels)
     if labels.dtype.kind == "f":  # NaN may have been None
@@ -93,7 +95,8 @@ def validate_data(
     return points, labels
 
 
-def _refuse_masked(name: str, X: Any) -> None:
+def refuse_masked(name: str, X: Any) -> None:
+    """NumPy and scikit-learn would read what lies under the mask."""
     if np.ma.is_masked(X):
         raise ParameterError(
             f"{name} has {np.ma.count_masked(X)} masked entries: fill them, such as by "
@@ -128,18 +131,11 @@ def is_plain(X: Any) -> TypeGuard[NDArray[Any]]:
 
 
 def _library(X: Any) -> str:
-    return type(X).__module__.split(".")[0]
+    return type(X).__module__.split(".")[0].replace("jaxlib", "jax")
 
 
 def _compat() -> Any:
-    try:
-        import array_api_compat
-    except ImportError as error:
-        raise ImportError(
-            "arrays of other libraries than NumPy need the package array-api-compat: "
-            "pip install array-api-compat"
-        ) from error
-    return array_api_compat
+    return need("array_api_compat", "arrays")
 
 
 def namespace(X: Any) -> Any:
@@ -164,80 +160,72 @@ def wants_gradient(X: Any) -> bool:
 
 
 def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:
-    """The array API namespace of points given as rows, after making sure that they are points.
-
-    Parameters
-    ----------
-    owner : str
-        For messages.
-    X, Y : arrays of shape (n, d) and (m, d)
-        At least one of them foreign.
-    n_features : int or None
-        The d that is expected.
+    """The array API namespace of points (n, d) and (m, d), at least one foreign, after a check.
 
     Raises
     ------
     TypeError
-        When the arrays come from two libraries, are sparse, or are not float32 or float64.
+        When the arrays come from two libraries, are sparse or traced, or are not float32 or
+        float64.
     ValueError
         When they are on two devices or on one without values, not points of one space, empty, or
         not finite.
     """
     compat = _compat()
     arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
+    known = "X" if is_foreign(X) else "Y"
+    library = _library(arrays[known])
     for name, array in arrays.items():
-        if compat.is_torch_array(array):
-            _check_values(owner, name, array)
-    if Y is not None and _library(X) != _library(Y):
-        foreign, other = ("X", "Y") if is_foreign(X) else ("Y", "X")
-        given = arrays[other]
-        known = is_foreign(given) or isinstance(given, np.ndarray)
-        raise TypeError(
-            f"{owner}: {foreign} comes from {_library(arrays[foreign])} and {other} "
-            + (f"from {_library(given)}" if known else f"is a {type(given).__name__}")
-            + f"; give both in one library, for instance {_library(arrays[foreign])}.asarray("
-            f"{other if known else f'numpy.asarray({other})'}, dtype={foreign}.dtype, "
-            f"device={foreign}.device)"
-        )
+        if _library(array) != library:
+            is_array = is_foreign(array) or isinstance(array, np.ndarray)
+            given = f"comes from {_library(array)}" if is_array else f"is a {type(array).__name__}"
+            raise TypeError(
+                f"{owner}: {known} comes from {library} and {name} {given}; give both in one "
+                f"library, for instance {library}.asarray("
+                f"{name if is_array else f'numpy.asarray({name})'}, dtype={known}.dtype, "
+                f"device={known}.device)"
+            )
+        _check_values(owner, name, array, library)
     xp = compat.array_namespace(*arrays.values())
     for name, array in arrays.items():
         if array.dtype not in (xp.float32, xp.float64):
             raise TypeError(
                 f"{owner}: {name} is of type {array.dtype}, where float32 or float64 is due; "
-                f"convert it, for instance by {_library(X)}.asarray({name}, "
-                f"dtype={_library(X)}.float32)"
+                f"convert it, for instance by {library}.asarray({name}, dtype={library}.float32)"
             )
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(
                 f"{owner}: expected points as rows of {name} of shape (n, d), got shape "
                 f"{tuple(array.shape)}"
             )
-    if Y is not None and compat.device(X) != compat.device(Y):
-        raise ValueError(
-            f"{owner}: X is on device {compat.device(X)} and Y on {compat.device(Y)}; move one of "
-            f"them to the other's device"
-        )
-    for name, array in arrays.items():
-        expected = X.shape[1] if n_features is None else n_features
+        expected = X.shape[-1] if n_features is None else n_features
         if array.shape[1] != expected:
             raise ValueError(
                 f"{owner}: {name} has {array.shape[1]} features, but {expected} are expected"
+            )
+        if compat.device(array) != compat.device(X):
+            raise ValueError(
+                f"{owner}: X is on device {compat.device(X)} and Y on {compat.device(Y)}; move one "
+                "of them to the other's device"
             )
         if not bool(xp.all(xp.isfinite(array))):
             raise ValueError(f"{owner}: {name} contains NaN or infinity")
     return xp
 
 
-def _check_values(owner: str, name: str, X: Any) -> None:
-    """Make sure that a tensor of PyTorch is dense and has values."""
-    import torch
-
-    if X.layout != torch.strided:
+def _check_values(owner: str, name: str, X: Any, library: str) -> None:
+    """Make sure that an array is dense and has values that Python can look at."""
+    if type(X).__name__.endswith("Tracer"):
+        raise TypeError(
+            f"{owner} checks its points, so {name} cannot be traced by {library}: call it outside "
+            "of transformations such as jit and grad"
+        )
+    if library == "torch" and "strided" not in str(X.layout):
         raise TypeError(
             f"{owner}: {name} is of layout {X.layout}, where a dense tensor is due; pass "
             f"{name}.to_dense()"
         )
-    if X.device.type == "meta":
+    if library == "torch" and X.device.type == "meta":
         raise ValueError(
             f"{owner}: {name} is on device meta, which keeps shapes and no values; make it where "
             "its values are, for instance with device='cpu'"

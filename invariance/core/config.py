@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from .parameters import Whole, check_values
+from .parameters import BLOCK_BYTES, arguments
 
-__all__ = ["block_bytes_of", "config_context", "get_config", "set_config"]
-
-_KINDS = {"block_bytes": Whole(1, 2**63 - 1)}
 # A context variable: threads and tasks that change it do not change it for each other.
-_SETTINGS: ContextVar[dict[str, int]] = ContextVar("settings")
-_DEFAULTS = {"block_bytes": 256 * 2**20}
+_BLOCK_BYTES: ContextVar[int] = ContextVar("block_bytes", default=256 * 2**20)
 
 
 def get_config() -> dict[str, int]:
@@ -22,9 +18,10 @@ def get_config() -> dict[str, int]:
     >>> get_config()["block_bytes"] // 2**20
     256
     """
-    return _DEFAULTS | _SETTINGS.get({})
+    return {"block_bytes": _BLOCK_BYTES.get()}
 
 
+@arguments(block_bytes=BLOCK_BYTES)
 def set_config(*, block_bytes: int | None = None) -> None:
     """Change settings from here on; None leaves one as it is.
 
@@ -34,9 +31,8 @@ def set_config(*, block_bytes: int | None = None) -> None:
         Bound, in bytes, on the temporary arrays of one call, beside its inputs and its result,
         for every object whose own ``block_bytes`` is None.
     """
-    given = {} if block_bytes is None else {"block_bytes": block_bytes}
-    check_values("set_config", _KINDS, given)
-    _SETTINGS.set(_SETTINGS.get({}) | given)
+    if block_bytes is not None:
+        _BLOCK_BYTES.set(block_bytes)
 
 
 @contextmanager
@@ -47,14 +43,14 @@ def config_context(*, block_bytes: int | None = None) -> Iterator[None]:
     ...     get_config()["block_bytes"]
     1048576
     """
-    before = _SETTINGS.get({})
+    before = _BLOCK_BYTES.get()
     set_config(block_bytes=block_bytes)
     try:
         yield
     finally:
-        _SETTINGS.set(before)
+        _BLOCK_BYTES.set(before)
 
 
 def block_bytes_of(given: int | None) -> int:
     """An object's own bound on memory, or the configured one where it is None."""
-    return get_config()["block_bytes"] if given is None else int(given)
+    return _BLOCK_BYTES.get() if given is None else int(given)

@@ -5,16 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["need"]
-
 #: What pip calls a package, where that is not what Python imports.
-_DISTRIBUTIONS = {
-    "PIL": "pillow",
-    "array_api_compat": "array-api-compat",
-    "dateutil": "python-dateutil",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
+_DISTRIBUTIONS = {"array_api_compat": "array-api-compat", "PIL": "pillow", "yaml": "pyyaml"}
 
 
 def need(package: str, extra: str) -> ModuleType:
@@ -26,11 +18,6 @@ def need(package: str, extra: str) -> ModuleType:
         What is imported, such as "cvxpy" or "sympy.combinatorics".
     extra : str
         The extra of this package that brings it, such as "qp".
-
-    Returns
-    -------
-    module
-        The module itself (``sympy.combinatorics``, not ``sympy``).
 
     Raises
     ------

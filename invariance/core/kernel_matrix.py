@@ -12,19 +12,11 @@ from .arrays import check_array, validate_data
 
 
 def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
-    """k(x_i, y_j) for a kernel object, a name or a function of two points.
+    """k(x_i, y_j), shape (n, m), for a kernel object, a name or a function of two points.
 
     Kernel objects, those of this package and of scikit-learn's Gaussian processes, are asked for
     ``kernel(X)`` where Y is None, and can make use of its symmetry.
 
-    Parameters
-    ----------
-    kernel : Kernel, str or callable
-    X : ndarray of shape (n, d)
-    Y : ndarray of shape (m, d), default X
-
-    Examples
-    --------
     >>> kernel_matrix("linear", np.array([[1.0, 2.0]]))
     array([[5.]])
     """
@@ -46,7 +38,7 @@ def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **h
     """Points (n, d) for an estimator, or padded sets (n, largest, d) where its kernel takes them.
 
     New sets may be larger or smaller than those of `fit`. More arguments are those of
-    scikit-learn's ``validate_data``.
+    `validate_data`.
     """
     if takes_sets(kernel):
         how |= {"allow_nd": True, "ensure_all_finite": "allow-nan"}

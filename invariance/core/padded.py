@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from .arrays import check_array, refuse_masked
 from .parameters import ParameterError, short
-
-__all__ = ["PointSets", "as_set_rows", "pad_sets", "unpad_sets"]
 
 Floats = NDArray[Any]
 
@@ -45,21 +44,13 @@ def pad_sets(sets: Iterable[ArrayLike]) -> Floats:
             [nan, nan]]])
     """
     try:
-        arrays = [np.asarray(points) for points in sets]
-        arrays = [a if a.dtype == np.float32 else a.astype(float) for a in arrays]
-    except (ValueError, TypeError):
+        arrays = [check_array(points, input_name="a set") for points in sets]
+        (d,) = {a.shape[1] for a in arrays}
+    except (ValueError, TypeError) as error:
         raise ParameterError(
-            f"pad_sets needs sets to be arrays of numbers of shape (m_i, d), got {short(sets)}"
+            "pad_sets needs sets to be at least one, arrays of shape (m_i, d) with one d for all, "
+            f"got {short(sets)}: {error}"
         ) from None
-    if not arrays:
-        raise ParameterError(f"pad_sets needs sets to hold at least one, got {short(sets)}")
-    d = arrays[0].shape[-1] if arrays[0].ndim else 0
-    for i, a in enumerate(arrays):
-        if a.ndim != 2 or not a.size or a.shape[1] != d or not np.isfinite(a).all():
-            raise ParameterError(
-                f"pad_sets needs sets of finite points, arrays of shape (m_i, {d}) with m_i >= 1, "
-                f"but set {i} is {short(a)} of shape {a.shape}; got {short(sets)}"
-            )
     padded = np.full((len(arrays), max(map(len, arrays)), d), np.nan, np.result_type(*arrays))
     for row, a in zip(padded, arrays, strict=True):
         row[: len(a)] = a
@@ -77,46 +68,38 @@ def unpad_sets(X: ArrayLike) -> list[Floats]:
     return np.split(points.values, points.ends[:-1])
 
 
-def as_set_rows(owner: str, n_coordinates: int | None, *arrays: ArrayLike) -> tuple[Any, int]:
+def as_set_rows(
+    owner: str, n_coordinates: int | None, *arrays: ArrayLike
+) -> tuple[list[Floats], int]:
     """Padded sets as rows (n, largest * d), of one length, and the d that says how to read them.
 
     Arrays are of shape (n, largest, d), or rows where ``n_coordinates`` is given.
     """
     found: list[Floats] = []
     for X in arrays:
+        refuse_masked("X", X)
         A = np.asarray(X)
-        if A.dtype.kind not in "iuf" or A.ndim not in (2, 3):
+        if A.ndim == 2 and n_coordinates is None:
             raise ParameterError(
-                f"{owner} needs sets X to be a padded array (n, largest, d), such as "
-                f"pad_sets(list_of_arrays), got {short(X)}"
+                f"{owner}: n_coordinates=d says how many numbers make a point of rows of "
+                f"{A.shape[1]} numbers, got X of shape {A.shape}"
             )
-        A = A if A.dtype in (np.float32, np.float64) else A.astype(float)
-        if A.ndim == 2:
-            if n_coordinates is None or A.shape[1] % n_coordinates:
-                remedy = "n_coordinates=d says how many numbers make a point of"
-                if n_coordinates is not None:
-                    remedy = f"n_coordinates={n_coordinates} does not divide"
-                raise ParameterError(
-                    f"{owner}: {remedy} rows of {A.shape[1]} numbers, got X of shape {A.shape}"
-                )
+        if A.ndim == 2 and A.shape[1] % n_coordinates == 0:
             A = A.reshape(len(A), -1, n_coordinates)
-        elif n_coordinates not in (None, A.shape[2]):
+        if A.ndim != 3 or A.dtype.kind not in "iuf" or n_coordinates not in (None, A.shape[2]):
+            due = "d" if n_coordinates is None else n_coordinates
             raise ParameterError(
-                f"{owner} has n_coordinates={n_coordinates}, got points of {A.shape[2]} "
-                f"coordinates, an array of shape {A.shape}"
+                f"{owner} needs sets X to be a padded array (n, largest, {due}), such as "
+                f"pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}"
             )
-        found.append(A)
+        found.append(check_array(A, allow_nd=True, ensure_all_finite=False))
     d = {A.shape[2] for A in found}
-    if len(d) > 1 or 0 in d:
+    if len(d) > 1:
         raise ParameterError(f"{owner}: points of {sorted(d)} coordinates; they must agree")
     largest = max(A.shape[1] for A in found)
-    rows = []
-    for A in found:
-        if A.shape[1] < largest:
-            missing = np.full((len(A), largest - A.shape[1], A.shape[2]), np.nan, A.dtype)
-            A = np.concatenate([A, missing], axis=1)
-        rows.append(A.reshape(len(A), -1))
-    return rows, d.pop()
+    gaps = [((0, 0), (0, largest - A.shape[1]), (0, 0)) for A in found]
+    padded = [np.pad(A, gap, constant_values=np.nan) for A, gap in zip(found, gaps, strict=True)]
+    return [A.reshape(len(A), -1) for A in padded], d.pop()
 
 
 @dataclass

@@ -47,3 +47,14 @@ def test_what_is_no_array_of_numbers(given, message):
     for take in (check_array, Gaussian(), RLSClassifier().fit):
         with pytest.raises((ValueError, TypeError), match=message):
             take(given, *([[0, 1, 0]] if "fit" in repr(take) else []))
+
+
+def test_arrays_without_values_say_so():
+    """JAX's tracers, of which nothing can be checked."""
+
+    class JVPTracer:
+        def __array_namespace__(self):
+            return np
+
+    with pytest.raises(TypeError, match="X cannot be traced by"):
+        Gaussian()(JVPTracer())

@@ -13,11 +13,13 @@ cover leaves a factor 2 that the statement of theorem 3.1 drops.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any
 
-from ..core.parameters import Array, Flag, Kind, Number, ParameterError, Positive, Whole, short
-from .quantities import AMOUNTS, PROBABILITY, SIZES, checked
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.parameters import ParameterError, short
+from . import Numbers, count, numbers
 
 __all__ = [
     "approximation_error",
@@ -33,61 +35,43 @@ __all__ = [
     "uniform_failure",
 ]
 
-_KINDS: dict[str, Kind] = {
-    "s": SIZES,
-    "r": SIZES,
-    "n": SIZES,
-    "eps": AMOUNTS,
-    "d": Whole(1),
-    "diameter": Positive(),
-    "sigma": Positive(),
-    "delta": PROBABILITY,
-    "C": AMOUNTS,
-    "bound": AMOUNTS,
-    "lipschitz": Positive(),
-    "loss_at_zero": Number(),
-    "published": Flag(),
-    "matrix": Array(2),
-}
-
 #: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
 
 
-@checked(_KINDS)
+def _sizes(**sizes: Any) -> NDArray:
+    """Numbers of samples; an infinite one makes its error zero."""
+    return np.asarray(numbers(axes=None, above=0, most=np.inf, **sizes))
+
+
 def gamma_of_bandwidth(sigma: float) -> float:
     """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
 
     >>> gamma_of_bandwidth(1.0)
     0.5
     """
-    return 1 / (2 * sigma**2)
+    return float(1 / (2 * numbers(above=0, sigma=sigma) ** 2))
 
 
-@checked(_KINDS)
-def jacobian_factor(matrix: ArrayLike) -> float:
+def jacobian_factor(matrix: Numbers) -> float:
     r"""The factor :math:`|J_g|^{-1/2}` that makes x -> A x + b unitary on images (lemma 2.1).
 
     >>> jacobian_factor([[2.0, 0.0], [0.0, 2.0]])
     0.5
     """
-    linear = np.asarray(matrix, dtype=float)
+    linear = numbers(axes=2, matrix=matrix)
     if linear.shape[0] != linear.shape[1]:
-        raise ParameterError(
-            "expected the square matrix A of x -> A x + b, got shape "
-            f"{linear.shape} of {short(matrix)}"
-        )
+        raise ParameterError(f"matrix: x -> A x + b needs a square A, got {short(matrix)}")
     determinant = abs(float(np.linalg.det(linear)))
     if not determinant > 0:
         raise ParameterError(
             "matrix: an affine map that squeezes the plane into a line has no inverse, got "
             f"{short(matrix)}"
         )
-    return determinant**-0.5
+    return float(determinant**-0.5)
 
 
-@checked(_KINDS)
-def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
+def pair_failure_templates(s: Numbers, eps: Numbers) -> NDArray:
     r"""P(\|<psi(x), psi(z)> - V\| >= eps) <= 2 exp(-s eps^2 / 8) for one pair, over templates.
 
     Hoeffding's inequality for s terms in [-2, 2]; V is the V-statistic with the same elements. The
@@ -96,11 +80,11 @@ def pair_failure_templates(s: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_templates(800, 0.4).round(6))
     0.0
     """
-    return np.minimum(1, 2 * np.exp(-np.asarray(s) * np.asarray(eps) ** 2 / 8))
+    s, eps = _sizes(s=s), numbers(axes=None, above=0, eps=eps)
+    return np.minimum(1, 2 * np.exp(-s * eps**2 / 8))
 
 
-@checked(_KINDS)
-def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
+def pair_failure_group(r: Numbers, eps: Numbers) -> NDArray:
     r"""P(\|U - k_q,G\| >= eps) <= 2 exp(-r eps^2 / 2) for one pair, over group samples.
 
     The bounded-difference inequality for a U-statistic of a kernel in [0, 1] that moves by at most
@@ -109,20 +93,19 @@ def pair_failure_group(r: ArrayLike, eps: ArrayLike) -> NDArray:
     >>> float(pair_failure_group(100, 0.5).round(6))
     7e-06
     """
-    return np.minimum(1, 2 * np.exp(-np.asarray(r) * np.asarray(eps) ** 2 / 2))
+    r, eps = _sizes(r=r), numbers(axes=None, above=0, eps=eps)
+    return np.minimum(1, 2 * np.exp(-r * eps**2 / 2))
 
 
-@checked(_KINDS, r=Positive())
 def statistics_gap(r: int) -> float:
     """Largest difference 1/r of U- and V-statistics for a base kernel in [0, 1] (term C).
 
     >>> statistics_gap(50)
     0.02
     """
-    return 1 / r
+    return float(1 / numbers(above=0, r=r))
 
 
-@checked(_KINDS, s=Positive(), r=Positive(), eps=Positive())
 def uniform_failure(
     s: float, r: float, *, eps: float, d: int, diameter: float, sigma: float, published: bool = True
 ) -> float:
@@ -141,6 +124,8 @@ def uniform_failure(
     >>> bool(uniform_failure(1e6, 1e5, eps=0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
     True
     """
+    s, r, eps, diameter, sigma = numbers(above=0, s=s, r=r, eps=eps, diameter=diameter, sigma=sigma)
+    d = numbers(least=1, d=d)
     group = _GROUP_PUBLISHED if published else _GROUP
     log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
     log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
@@ -149,22 +134,22 @@ def uniform_failure(
     return float(np.exp(min(log_failure, 0.0)))
 
 
-def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> float:
-    """Smallest n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
-    return max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2))
+def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> int:
+    """Smallest whole n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
+    eps, diameter = numbers(above=0, eps=eps, diameter=diameter)
+    d, delta = numbers(least=1, d=d), numbers(above=0, below=1, delta=delta)
+    return count(max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2)))
 
 
-@checked(_KINDS, eps=Positive())
 def templates(eps: float, d: int, *, diameter: float, delta: float) -> int:
     """Templates s >= C_2 (d / eps^2) log(diam / delta_2) of theorem 3.1, with its constant.
 
     >>> templates(0.2, d=2, diameter=1.0, delta=0.1)
     40564
     """
-    return int(np.ceil(_enough(_TEMPLATES, eps, d, diameter, delta)))
+    return _enough(_TEMPLATES, eps, d, diameter, delta)
 
 
-@checked(_KINDS, eps=Positive())
 def group_samples(
     eps: float, d: int, *, diameter: float, delta: float, published: bool = True
 ) -> int:
@@ -174,11 +159,10 @@ def group_samples(
     634
     """
     rate = _GROUP_PUBLISHED if published else _GROUP
-    return int(np.ceil(_enough(rate, eps, d, diameter, delta)))
+    return _enough(rate, eps, d, diameter, delta)
 
 
-@checked(_KINDS)
-def hilbert_average_bound(n: ArrayLike, bound: float, *, delta: float) -> NDArray:
+def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     r"""Distance of a mean of n vectors of norm <= M from its expectation (lemma A.1).
 
     :math:`\frac{M}{\sqrt n} (1 + \sqrt{2 \log(1/\delta)})`, with probability 1 - delta.
@@ -186,11 +170,12 @@ def hilbert_average_bound(n: ArrayLike, bound: float, *, delta: float) -> NDArra
     >>> float(hilbert_average_bound(100, 1.0, delta=0.1).round(3))
     0.315
     """
-    return bound / np.sqrt(np.asarray(n, dtype=float)) * (1 + np.sqrt(2 * np.log(1 / delta)))
+    n, bound = _sizes(n=n), numbers(axes=None, above=0, bound=bound)
+    delta = numbers(above=0, below=1, delta=delta)
+    return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
-@checked(_KINDS)
-def approximation_error(s: ArrayLike, r: ArrayLike, *, C: float, delta: float) -> NDArray:
+def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> NDArray:
     r"""L2 distance of some f^ in the random class from f* (lemma A.2), probability 1 - 2 delta.
 
     :math:`C (1/\sqrt s + 1/\sqrt r) (1 + \sqrt{2 \log(1/\delta)})`.
@@ -198,15 +183,15 @@ def approximation_error(s: ArrayLike, r: ArrayLike, *, C: float, delta: float) -
     >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
     0.472
     """
+    s, r, C = _sizes(s=s), _sizes(r=r), numbers(axes=None, above=0, C=C)
     return hilbert_average_bound(s, C, delta=delta) + hilbert_average_bound(r, C, delta=delta)
 
 
-@checked(_KINDS)
 def excess_risk_bound(
-    n: ArrayLike,
-    s: ArrayLike,
+    n: Numbers,
+    s: Numbers,
     *,
-    r: ArrayLike,
+    r: Numbers,
     C: float,
     delta: float,
     lipschitz: float = 1.0,
@@ -230,8 +215,8 @@ def excess_risk_bound(
     >>> float(excess_risk_bound(1e6, 1e4, r=1e4, C=1.0, delta=0.1).round(3))
     0.077
     """
-    n = np.asarray(n, dtype=float)
-    LC = lipschitz * np.asarray(C, dtype=float)
-    estimation = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n)
-    estimation = estimation + LC * np.sqrt(np.log(1 / delta) / (2 * n))
-    return 2 * estimation + lipschitz * approximation_error(s, r, C=C, delta=delta)
+    approximation = approximation_error(s, r, C=C, delta=delta)
+    n, LC = _sizes(n=n), numbers(above=0, lipschitz=lipschitz) * np.asarray(C, dtype=float)
+    at_zero = abs(numbers(loss_at_zero=loss_at_zero))
+    estimation = (4 * LC + 2 * at_zero) / np.sqrt(n) + LC * np.sqrt(np.log(1 / delta) / (2 * n))
+    return 2 * estimation + lipschitz * approximation

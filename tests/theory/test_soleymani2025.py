@@ -37,13 +37,10 @@ def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
 
 
 @given(smoothness, dimension)
-def test_costs_in_terms_of_the_cutoff(s, d):
+def test_oracle_calls_in_terms_of_the_cutoff(s, d):
     n, rho = 5000, 3
     D = theory.cutoff(n, s, d=d)
     assert theory.oracle_calls(n, s, d=d, generators=rho) == pytest.approx(rho * D**2 + n * D)
-    assert theory.time_bound(n, s, d=d, generators=rho) == pytest.approx(rho**3 * D**3 + n * D)
-    assert theory.prediction_cost(n, s, d=d) == D
-    assert theory.group_averaging_time(n, 7) == 7 * n**2
 
 
 @pytest.mark.parametrize(
@@ -115,13 +112,6 @@ def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close)
         eigenvalue, basis.manifold_dimension, volume=basis.volume, order=6
     )
     assert share == pytest.approx(law / 6)
-
-
-def test_ball_volumes():
-    np.testing.assert_allclose(
-        [theory.ball_volume(d) for d in (1, 2, 3, 4)],
-        [2, np.pi, 4 * np.pi / 3, np.pi**2 / 2],
-    )
 
 
 def test_sphere_dimensions_are_exact_in_many_dimensions():

@@ -1,0 +1,642 @@
+r"""Bounds and exact values of Mroueh, Voinea and Poggio 2015.
+
+*Learning with Group Invariant Features: A Kernel Perspective.* Throughout, d is the dimension of
+the points, eps the slack in the norm bound :math:`|t|^2 < 1 + \varepsilon` of the templates, R the
+largest norm of a point, :math:`s = R (1 + \varepsilon)` the half-width of the thresholds, n the
+number of bins (2n + 1 thresholds), m the number of templates, :math:`|G|` the number of sampled
+group elements and N the number of points.
+
+Where a constant in the paper's proof differs from the algebra, the docstring says so, and the
+function gives the printed and the derived one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.spatial.distance import cdist
+from scipy.special import gammaln
+
+from ..core.parameters import OneOf, ParameterError, check_values, short
+from . import Numbers, count, numbers
+
+__all__ = [
+    "Sizes",
+    "cdf_products",
+    "chi2_lower_tail_bound",
+    "chi2_upper_tail_bound",
+    "clark_max_moments",
+    "corollary1_sandwich",
+    "corollary1_sizes",
+    "expected_inner_product",
+    "lemma4_error",
+    "lemma5_risk",
+    "lemma6_deviation",
+    "loss_constants",
+    "orbit_distance",
+    "rademacher_bound",
+    "remark4_kernel",
+    "sphere_gap",
+    "sphere_slack",
+    "theorem1_delta1",
+    "theorem1_delta2",
+    "theorem1_deviation",
+    "theorem1_gap",
+    "theorem1_sandwich",
+    "theorem2_bins",
+    "theorem2_constants",
+    "theorem2_elements",
+    "theorem2_errors",
+    "theorem2_templates",
+    "theorem3_bound",
+]
+
+# ---------------------------------------------------------------- Theorem 1: the sandwich
+
+
+def _checked(eps: Any, R: Any = 1.0, **d: Any) -> tuple[NDArray, NDArray, float]:
+    """A dimension, eps < 1 and R, of theorem 1."""
+    eps, R = numbers(axes=None, above=0, below=1, eps=eps), numbers(above=0, R=R)
+    return numbers(axes=None, least=1, **d), eps, R
+
+
+def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
+    r"""Mean distance between orbits (theorem 1),
+
+    .. math:: d_G(x, z) = \frac{1}{\sqrt{2 \pi d}} \int_G \int_G \lVert gx - g'z \rVert .
+
+    Every pair of elements is visited, whatever the group: this is the definition.
+
+    Parameters
+    ----------
+    orbit_x : array of shape (r, n, d)
+        ``group.act(elements, X)``.
+    orbit_z : array of shape (r', m, d), default orbit_x
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Examples
+    --------
+    >>> x, z = [[[1.0, 0.0]], [[-1.0, 0.0]]], [[[0.0, 1.0]]]
+    >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
+    array([[0.3989]])
+    """
+    one = numbers(axes=3, orbit_x=orbit_x)
+    two = one if orbit_z is None else numbers(axes=3, orbit_z=orbit_z)
+    if one.shape[2] != two.shape[2]:
+        raise ParameterError(
+            f"orbits orbit_x and orbit_z have shape (elements, points, d), got {short(orbit_x)} of "
+            f"{one.shape} and {short(orbit_z)} of {two.shape}"
+        )
+    total = np.zeros((one.shape[1], two.shape[1]))
+    for gx in one:
+        for gz in two:
+            total += cdist(gx, gz)
+    return total / (len(one) * len(two) * np.sqrt(2 * np.pi * one.shape[2]))
+
+
+def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
+    r"""Upper slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
+
+    .. math:: \delta_1 = R\,\frac{e^{-d\varepsilon^2/16}}{\sqrt d}
+              - \frac R2 \frac{e^{-\varepsilon d/2} (1+\varepsilon)^{d/2}}{\sqrt d} .
+
+    >>> float(theorem1_delta1(100, 0.5).round(5))
+    0.02052
+    """
+    d, eps, R = _checked(eps, R, d=d)
+    cauchy = np.exp(-d * eps**2 / 16)
+    return R * (cauchy - 0.5 * np.exp(d / 2 * (np.log1p(eps) - eps))) / np.sqrt(d)
+
+
+def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
+    r"""Lower slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
+
+    .. math:: \delta_2 = R\,\frac{e^{-d\varepsilon^2/16}}{\sqrt d}
+              + R (1 + \varepsilon) e^{-d\varepsilon^2/8} .
+
+    >>> float(theorem1_delta2(100, 0.5).round(5))
+    0.08687
+    """
+    d, eps, R = _checked(eps, R, d=d)
+    return R * (np.exp(-d * eps**2 / 16) / np.sqrt(d) + (1 + eps) * np.exp(-d * eps**2 / 8))
+
+
+def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDArray, NDArray]:
+    r"""Bounds on :math:`K_s - (R - d_G)` (theorem 1, eq. 3; remark 3, eq. 4),
+
+    .. math:: R \varepsilon - \delta_2 \le K_s(x, z) - (R - d_G(x, z))
+              \le R \varepsilon + \delta_1 .
+
+    Returns
+    -------
+    low, high : floats (arrays for array arguments)
+
+    Examples
+    --------
+    >>> low, high = theorem1_sandwich(d=50, eps=0.5)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.1208, 0.5581)
+    """
+    d, eps, R = _checked(eps, R, d=d)
+    return R * eps - theorem1_delta2(d, eps, R=R), R * eps + theorem1_delta1(d, eps, R=R)
+
+
+def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
+    r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
+
+    The proof bounds two quantities of eq. (8) that chi-square distributions give in closed form.
+    With :math:`\bar F_k` the upper tail of :math:`\chi^2_k`,
+
+    .. math:: K_s - (s - d_G) = d_G \bar F_{d+1}(d(1+\varepsilon))
+              - s \bar F_d(d(1+\varepsilon)) .
+
+    The first term is the proof's :math:`I_2`: it is never negative, so the first term of delta2
+    is not needed. Affine in d_G, so that the two ends of its range, 0 and
+    :math:`2R/\sqrt{2 \pi d}`, decide whether the sandwich holds for every pair of points.
+
+    Parameters
+    ----------
+    distance : array
+        d_G(x, z).
+
+    Examples
+    --------
+    >>> float(theorem1_gap(0.1, d=50, eps=0.5).round(4))
+    -0.0173
+    """
+    d, eps, R = _checked(eps, R, d=d)
+    bound, distance = d * (1 + eps), numbers(axes=None, distance=distance)
+    return distance * stats.chi2.sf(bound, d + 1) - R * (1 + eps) * stats.chi2.sf(bound, d)
+
+
+def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
+    r"""What the sandwich encloses, exactly: :math:`K_s - (R - d_G)`.
+
+    That is :math:`R \varepsilon` plus `theorem1_gap`.
+
+    >>> float(theorem1_deviation(0.1, d=50, eps=0.5).round(4))
+    0.4827
+    """
+    gap = theorem1_gap(distance, d, eps=eps, R=R)
+    return R * np.asarray(eps, dtype=float) + gap
+
+
+def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
+    r"""Distance of the kernel from its limit for templates uniform on the sphere (remark 1).
+
+    Nothing is rejected, :math:`s = R`, and a coordinate of such a template has mean size
+    :math:`c_d \sqrt{2 / \pi d}`, so that exactly
+
+    .. math:: K_s - (s - d_G) = -(c_d - 1)\, d_G , \qquad
+              c_d = \sqrt{d/2}\; \Gamma(d/2) \,/\, \Gamma((d + 1)/2) .
+
+    >>> float(sphere_gap(0.1, 3).round(5))
+    -0.00854
+    """
+    d, distance = numbers(axes=None, least=1, d=d), numbers(axes=None, distance=distance)
+    return (1 - np.sqrt(d / 2) * np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))) * distance
+
+
+def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
+    r"""Theorem 1's delta2 for templates uniform on the sphere (remark 1); delta1 is zero.
+
+    By Wendel's inequality :math:`c_d \le \sqrt{1 + 1/d} \le 1 + 1/2d`, and
+    :math:`d_G \le 2R / \sqrt{2 \pi d}`, hence
+
+    .. math:: 0 \le (s - d_G) - K_s \le \frac{R}{d \sqrt{2 \pi d}} .
+
+    >>> float(sphere_slack(3).round(4))
+    0.0768
+    """
+    d, R = numbers(axes=None, least=1, d=d), numbers(above=0, R=R)
+    return R / (d * np.sqrt(2 * np.pi * d))
+
+
+def chi2_upper_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
+    r"""Lemma 3: :math:`P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k \varepsilon^2 / 8}`."""
+    k, eps, _ = _checked(eps, k=k)
+    return np.exp(-k * eps**2 / 8)
+
+
+def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
+    r"""Lemma 3, for k >= 2:
+
+    .. math:: P(\chi^2_k / k < 1 + \varepsilon) \le
+              1 - \frac12 \frac{e^{-\varepsilon k/2} (1+\varepsilon)^{(k-2)/2}}{\sqrt k} .
+
+    For k = 1 the inequality is false; theorem 1's sandwich holds there all the same.
+
+    >>> float(chi2_lower_tail_bound(10, 0.5).round(4))
+    0.9343
+    """
+    k, eps, _ = _checked(eps, k=k)
+    return 1 - 0.5 * np.exp(-eps * k / 2 + (k - 2) / 2 * np.log1p(eps)) / np.sqrt(k)
+
+
+def clark_max_moments(
+    mean_x: Numbers, mean_y: Numbers, *, sd_x: Numbers, sd_y: Numbers, rho: Numbers
+) -> tuple[NDArray, NDArray]:
+    r"""Mean and variance of max(X, Y) for jointly Gaussian X, Y (lemma 2, eqs 9 and 10).
+
+    With :math:`a = \sqrt{\sigma_X^2 + \sigma_Y^2 - 2\rho\sigma_X\sigma_Y}` and
+    :math:`\alpha = (\mu_X - \mu_Y)/a`,
+
+    .. math:: \mu_Z = \mu_X \Phi(\alpha) + \mu_Y \Phi(-\alpha) + a \varphi(\alpha) .
+
+    Where a = 0 the two variables differ by a constant, and the larger one is returned.
+
+    Examples
+    --------
+    >>> mean, variance = clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=0)  # 1/sqrt(pi), 1 - 1/pi
+    >>> float(mean.round(4)), float(variance.round(4))
+    (0.5642, 0.6817)
+    """
+    means = numbers(axes=None, mean_x=mean_x, mean_y=mean_y)
+    spreads = numbers(axes=None, least=0, sd_x=sd_x, sd_y=sd_y)
+    rho = numbers(axes=None, least=-1, most=1, rho=rho)
+    mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(*means, *spreads, rho)
+    a = np.sqrt(np.maximum(sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alpha = np.where(a > 0, (mean_x - mean_y) / a, np.where(mean_x >= mean_y, np.inf, -np.inf))
+    first, second, density = stats.norm.cdf(alpha), stats.norm.cdf(-alpha), stats.norm.pdf(alpha)
+    mean = mean_x * first + mean_y * second + a * density
+    squares = (sd_x**2 + mean_x**2) * first + (sd_y**2 + mean_y**2) * second
+    return mean, squares + (mean_x + mean_y) * a * density - mean**2
+
+
+# ---------------------------------------------------------------- Theorem 2: how many are enough
+
+
+def cdf_products(projections: Numbers, s: float) -> NDArray:
+    r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
+
+    .. math:: \int_{-s}^{s} \hat\psi(x, t, \tau) \, \hat\psi(z, t, \tau) \, d\tau
+              = s - \frac{1}{|G|^2} \sum_{i, i'} \max(\langle x, g_i t\rangle,
+              \langle z, g_{i'} t\rangle) ,
+
+    for every pair of points: the empirical distribution functions are constant between the sorted
+    projections of all points, so that one weighted matrix product integrates all pairs at once.
+    This is the limit of infinitely many bins.
+
+    Parameters
+    ----------
+    projections : array of shape (n_points, |G|)
+        ``<x, g_i t>``, within [-s, s].
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_points)
+
+    Examples
+    --------
+    >>> cdf_products([[0.0, 1.0], [0.5, 0.5]], s=2.0)
+    array([[1.25, 1.25],
+           [1.25, 1.5 ]])
+    """
+    values, s = numbers(axes=2, projections=projections), numbers(above=0, s=s)
+    if np.abs(values).max() > s:
+        raise ParameterError(
+            f"projections must have shape (n_points, |G|) and lie within [-s, s] = [{-s:g}, "
+            f"{s:g}], got shape {values.shape} and values up to {np.abs(values).max():.4g}: "
+            f"{short(projections)}"
+        )
+    n_points, n_elements = values.shape
+    order = np.argsort(values, axis=None)
+    steps = np.append(values.ravel()[order], s)
+    cdf = np.zeros((n_points, len(order)))
+    cdf[order // n_elements, np.arange(len(order))] = 1 / n_elements
+    np.cumsum(cdf, axis=1, out=cdf)
+    return (cdf * np.diff(steps)) @ cdf.T
+
+
+def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArray:
+    r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
+
+    .. math:: K_s(x, z) = \int_G \int_G \Bigl( \int s - \max(\langle x, gt \rangle,
+              \langle z, g't \rangle)\, p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') .
+
+    Parameters
+    ----------
+    projections : array of shape (n_templates, n_points, |G|)
+        ``<x, g t>``.
+    weights : array of shape (n_templates,)
+        p(t); they sum to one.
+
+    Returns
+    -------
+    ndarray of shape (n_points, n_points)
+
+    Examples
+    --------
+    >>> remark4_kernel([[[0.0, 1.0], [0.5, 0.5]]], [1.0], s=2.0)
+    array([[1.25, 1.25],
+           [1.25, 1.5 ]])
+    """
+    values = numbers(axes=3, projections=projections)
+    p, s = numbers(axes=1, least=0, weights=weights), numbers(above=0, s=s)
+    if len(p) != len(values):
+        raise ParameterError(
+            f"weights must be one for each of {len(values)} templates, got {short(weights)}"
+        )
+    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in values]
+    return s - np.tensordot(p, np.asarray(maxima), 1)
+
+
+def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbers) -> NDArray:
+    r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
+
+    Section 2 states :math:`\lim_n E_{t,g} \langle\Phi(x),\Phi(z)\rangle = K_s(x, z)`. Both feature
+    vectors use the same sampled elements, so a share :math:`1/|G|` of the double sum pairs each
+    element with itself and contributes the kernel of the trivial group:
+
+    .. math:: E_{t,g} \langle\Phi(x),\Phi(z)\rangle =
+              \Bigl(1 - \frac{1}{|G|}\Bigr) K_s(x, z) + \frac{1}{|G|} K_s^{\{e\}}(x, z) .
+
+    The identity of section 2 is the limit of large :math:`|G|`. (Nothing is lost when a finite
+    group is enumerated instead of sampled.)
+
+    Parameters
+    ----------
+    kernel, plain : arrays of equal shape
+        K_s of the group and of the trivial group.
+    n_elements : array
+        :math:`|G|`, one number or several that broadcast with the kernels.
+    """
+    one, two = numbers(axes=None, kernel=kernel, plain=plain)
+    share = 1 / numbers(axes=None, least=1, n_elements=n_elements)
+    if np.shape(one) != np.shape(two):
+        raise ParameterError(
+            f"kernel and plain must be of equal shape, got {short(kernel)} of shape "
+            f"{np.shape(one)} and {short(plain)} of shape {np.shape(two)}"
+        )
+    try:
+        return (1 - share) * one + share * two
+    except ValueError as error:
+        raise ParameterError(
+            f"n_elements={short(n_elements)} is not of that shape: {error}"
+        ) from error
+
+
+class Sizes(NamedTuple):
+    """Numbers of bins, templates and group elements that a bound asks for."""
+
+    bins: int
+    templates: int
+    elements: int
+
+
+def theorem2_bins(eps: float, s: float = 1.0) -> int:
+    r"""Bins for a binning error of at most eps, :math:`n \ge s / \varepsilon_0`.
+
+    Theorem 2 prints :math:`1/\varepsilon_0` (the default here) and its proof derives
+    :math:`s/\varepsilon_0`: a right-hand Riemann sum of a product of distribution functions
+    overshoots by at most s/n, and by s/(2n) on average.
+
+    >>> theorem2_bins(0.1), theorem2_bins(0.1, s=1.2)
+    (10, 12)
+    """
+    eps, s = numbers(above=0, eps=eps, s=s)
+    return count(s / eps - 1e-12)
+
+
+def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
+    r"""Templates for a template error of at most eps on all pairs of N points,
+
+    .. math:: m \ge \frac{2 s^2}{\varepsilon_1^2} \log \frac{2 N^2}{\delta_1} ,
+
+    from Hoeffding's inequality for variables in [0, 2s] and a union over the pairs (theorem 2).
+    The default s = 2 is the largest that :math:`\varepsilon < 1` allows.
+
+    >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
+    61165
+    """
+    (eps, s), N = numbers(above=0, eps=eps, s=s), numbers(least=1, n_points=n_points)
+    return count(2 * s**2 / eps**2 * np.log(2 * N**2 / numbers(above=0, below=1, delta=delta)))
+
+
+def theorem2_elements(
+    eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
+) -> int:
+    r"""Group elements for a group error of at most eps on all pairs of N points,
+
+    .. math:: |G| \ge \frac{18 s^2}{\varepsilon_2^2} \log \frac{4 m N^2}{\delta_2} ,
+
+    from the Dvoretzky-Kiefer-Wolfowitz inequality at level :math:`\varepsilon_2 / (6 s)` and a
+    union over pairs and templates (theorem 2). Distribution functions lie in [0, 1], so that
+    their product moves by at most two levels, not three: 8 s^2 in place of 18 s^2 would do.
+
+    >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
+    5042
+    """
+    eps, s, m = numbers(above=0, eps=eps, s=s, n_templates=n_templates)
+    N, delta = numbers(least=1, n_points=n_points), numbers(above=0, below=1, delta=delta)
+    return count(18 * s**2 / eps**2 * np.log(4 * m * N**2 / delta))
+
+
+def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
+    r"""Universal constants C1 and C2 that make theorem 2 true as printed.
+
+    For N >= 2, :math:`\log(2N^2/\delta) \le 3 \log(N/\delta)` and
+    :math:`\log(4mN^2/\delta) \le 4 \log(Nm/\delta)`, hence C1 = 6 s^2 and C2 = 72 s^2.
+
+    >>> theorem2_constants()
+    (24.0, 288.0)
+    """
+    s = numbers(above=0, s=s)
+    return float(6 * s**2), float(72 * s**2)
+
+
+def theorem2_errors(
+    n_bins: float,
+    n_templates: float,
+    *,
+    n_elements: float,
+    n_points: int,
+    delta: float,
+    s: float,
+) -> tuple[float, float, float]:
+    r"""The three parts :math:`\varepsilon_0, \varepsilon_1, \varepsilon_2` for given sizes.
+
+    Inverse of `theorem2_bins` (as derived), `theorem2_templates` and `theorem2_elements`; an
+    infinite size makes its part zero. The sum bounds
+    :math:`|\langle\Phi(x_i),\Phi(x_j)\rangle - K_s(x_i,x_j)|` on all pairs with probability at
+    least 1 - 2 delta (eq. 5).
+
+    >>> parts = theorem2_errors(10, 10_000, n_elements=np.inf, n_points=20, delta=0.05, s=1.2)
+    >>> [round(p, 3) for p in parts]
+    [0.12, 0.053, 0.0]
+    """
+    n, G = numbers(above=0, most=np.inf, n_bins=n_bins, n_elements=n_elements)
+    m, s = numbers(least=1, most=np.inf, n_templates=n_templates), numbers(above=0, s=s)
+    N, delta = numbers(least=1, n_points=n_points), numbers(above=0, below=1, delta=delta)
+    templates = s * np.sqrt(2 / m * np.log(2 * N**2 / delta))
+    elements = 0.0 if np.isinf(G) else s * np.sqrt(18 / G * np.log(4 * m * N**2 / delta))
+    return float(s / n), float(templates), float(elements)
+
+
+def corollary1_sizes(eps0: float, n_points: int, *, delta: float, s: float = 2.0) -> Sizes:
+    r"""Sizes for corollary 1: theorem 2 with each of the three errors at eps0 / 3.
+
+    The bins are the printed :math:`3/\varepsilon_0`.
+
+    >>> corollary1_sizes(0.9, n_points=10, delta=0.1, s=1.2)
+    Sizes(bins=4, templates=244, elements=3972)
+    """
+    part = float(numbers(above=0, eps0=eps0)) / 3
+    templates = theorem2_templates(part, n_points, delta=delta, s=s)
+    elements = theorem2_elements(part, n_points, n_templates=templates, delta=delta, s=s)
+    return Sizes(theorem2_bins(part), templates, elements)
+
+
+def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArray, NDArray]:
+    r"""Bounds on :math:`\langle\Phi(x_i),\Phi(x_j)\rangle - (1 - d_G)` (corollary 1, eq. 6).
+
+    >>> low, high = corollary1_sandwich(d=1000, eps=0.5, eps0=0.1)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.4, 0.6)
+    """
+    low, high = theorem1_sandwich(d, eps)
+    eps0 = numbers(above=0, eps0=eps0)
+    return low - eps0, high + eps0
+
+
+# ---------------------------------------------------------------- Theorem 3: the excess risk
+
+
+def loss_constants(loss: str, largest: float) -> tuple[float, float]:
+    r"""Lipschitz constant L on [-largest, largest] and V(0) of a margin loss V(y f(x)).
+
+    "hinge" is max(0, 1 - u), "logistic" log(1 + e^-u), "square" (1 - u)^2: the last is Lipschitz
+    on bounded intervals only.
+
+    >>> loss_constants("square", 1.0)
+    (4.0, 1.0)
+    """
+    largest = numbers(least=0, largest=largest)
+    check_values("loss_constants", {"loss": OneOf("hinge", "logistic", "square")}, {"loss": loss})
+    if loss == "hinge":
+        return 1.0, 1.0
+    if loss == "logistic":
+        return float(1 / (1 + np.exp(-largest))), float(np.log(2))
+    return float(2 * (1 + largest)), 1.0
+
+
+def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> float:
+    r"""Rademacher complexity of the class F~ of theorem 3.
+
+    The paper prints :math:`C s / \sqrt N` (``n=None``). Its sum over 2n + 1 thresholds divided by
+    n leaves a factor 2 + 1/n: :math:`(2 + 1/n) C s / \sqrt N`.
+
+    >>> rademacher_bound(100, C=1.0, s=1.2), rademacher_bound(100, C=1.0, s=1.2, n=10)
+    (0.12, 0.252)
+    """
+    N, (C, s) = numbers(least=1, N=N), numbers(above=0, C=C, s=s)
+    factor = 1.0 if n is None else 2 + 1 / numbers(above=0, most=np.inf, n=n)
+    return float(factor * C * s / np.sqrt(N))
+
+
+def lemma4_error(
+    m: float, G: float, *, n: float, C: float, s: float, delta1: float, delta2: float
+) -> float:
+    r"""Distance in L2 from any f in F_p to the class F~ (lemma 4),
+
+    .. math:: \frac{2sC}{\sqrt m} \Bigl(1 + \sqrt{2 \log \tfrac{1}{\delta_1}}\Bigr)
+              + \frac{2sC}{\sqrt{|G|}} \Bigl(1 + \sqrt{2 \log \tfrac{m}{\delta_2}}\Bigr)
+              + \frac{2sC}{n} .
+
+    An infinite size removes its term. The last term needs no regularity of w in tau when the
+    approximation takes averages of w over each bin; then sC/n is enough.
+
+    >>> round(lemma4_error(100, np.inf, n=10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
+    1.0675
+    """
+    m, (C, s) = numbers(least=1, most=np.inf, m=m), numbers(above=0, C=C, s=s)
+    G, n = numbers(above=0, most=np.inf, G=G, n=n)
+    delta1, delta2 = numbers(above=0, below=1, delta1=delta1, delta2=delta2)
+    templates = (1 + np.sqrt(2 * np.log(1 / delta1))) / np.sqrt(m)
+    elements = 0.0 if np.isinf(G) else (1 + np.sqrt(2 * np.log(m / delta2))) / np.sqrt(G)
+    return float(2 * s * C * (templates + elements + 1 / n))
+
+
+def lemma5_risk(
+    m: float, G: float, *, n: float, L: float, C: float, s: float, delta1: float, delta2: float
+) -> float:
+    """Excess expected risk of the best function of F~ over F_p: L times `lemma4_error`."""
+    error = lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2)
+    return float(numbers(above=0, L=L) * error)
+
+
+def lemma6_deviation(
+    N: int, L: float, *, C: float, s: float, V0: float, delta: float, n: float | None = None
+) -> float:
+    r"""Uniform deviation of empirical from expected risk over F~ (lemma 6),
+
+    .. math:: \frac{1}{\sqrt N} \Bigl(4LsC + 2V(0)
+              + LC \sqrt{\tfrac12 \log \tfrac1\delta}\Bigr) .
+
+    Theorem 5, which it rests on, wants the supremum of :math:`|f|` over the class in the last
+    term and the Rademacher complexity in the first. Both are :math:`(2 + 1/n) s C` (over
+    :math:`\sqrt N`), where the paper has C and :math:`sC`: with ``n`` given, the derived constants
+    are used.
+
+    >>> round(lemma6_deviation(10_000, L=1.0, C=1.0, s=1.2, V0=1.0, delta=0.05), 4)
+    0.0802
+    """
+    complexity = 4 * numbers(above=0, L=L) * rademacher_bound(N, C, s=s, n=n)
+    V0, delta = numbers(V0=V0), numbers(above=0, below=1, delta=delta)
+    largest = C if n is None else (2 + 1 / n) * s * C
+    rest = 2 * V0 + L * largest * np.sqrt(0.5 * np.log(1 / delta))
+    return float(complexity + rest / np.sqrt(N))
+
+
+def theorem3_bound(
+    N: int,
+    m: float,
+    *,
+    G: float,
+    n: float,
+    L: float,
+    C: float,
+    s: float,
+    V0: float,
+    delta: float,
+    printed: bool = True,
+) -> float:
+    r"""Excess risk of the empirical minimiser over F~ with probability 1 - 3 delta (theorem 3),
+
+    .. math:: \frac{2}{\sqrt N} \Bigl(4LsC + 2V(0) + LC\sqrt{\tfrac12\log\tfrac1\delta}\Bigr)
+              + \frac{2sLC}{\sqrt m} \Bigl(1 + \sqrt{2\log\tfrac1\delta}\Bigr)
+              + L \Bigl(\frac{2sC}{\sqrt{|G|}} \Bigl(1 + \sqrt{2\log\tfrac m\delta}\Bigr)
+              + \frac{2sC}{n}\Bigr) .
+
+    Parameters
+    ----------
+    N : int
+        Training points, from the core set.
+    m, G, n : float
+        Templates, sampled group elements (``inf`` for a whole group), bins.
+    L, V0 : float
+        Lipschitz constant and value at zero of the loss; see `loss_constants`.
+    C : float
+        Bound on :math:`|w| / p` in F_p; weights of F~ are at most C/m.
+    s : float
+        Half-width of the thresholds.
+    printed : bool
+        False takes the constants that the proof's steps give; see `lemma6_deviation`.
+
+    Examples
+    --------
+    >>> sizes = dict(N=10_000, m=10_000, G=float("inf"), n=100, L=1.0, C=1.0, s=1.2, V0=1.0)
+    >>> round(theorem3_bound(**sizes, delta=0.05), 3)
+    0.267
+    >>> round(theorem3_bound(**sizes, delta=0.05, printed=False), 3)
+    0.399
+    """
+    deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=None if printed else n)
+    return 2 * deviation + lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)

@@ -98,11 +98,11 @@ def hardware() -> dict[str, Any]:
 def floor_s() -> float:
     """Seconds of a bare matrix product for the operations that orbits have taken so far here.
 
-    They are counted before they are done (`invariance.orbits.choose.asked`): inner products over
+    They are counted before they are done (`invariance.orbits.way.asked`): inner products over
     orbits, not solvers of linear systems nor figures. A symmetric matrix counts whole.
     """
-    choose = sys.modules.get("invariance.orbits.choose")  # absent where there were no orbits
-    return sum(n / choose.rate(dtype) for dtype, n in choose.asked.items()) if choose else 0.0
+    way = sys.modules.get("invariance.orbits.way")  # absent where there were no orbits
+    return sum(n / way.rate(dtype) for dtype, n in way.asked.items()) if way else 0.0
 
 
 def peak_memory_mb() -> dict[str, float]:

@@ -14,8 +14,6 @@ from ..orbits import Histogram, Reduction
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
-__all__ = ["GroupCDF"]
-
 
 @stores_parameters
 class GroupCDF(OrbitFeatures):
@@ -106,6 +104,11 @@ class GroupCDF(OrbitFeatures):
                 f"GroupCDF: multiples of s / n_bins cannot be told apart in {X.dtype}, got s="
                 f"{self.s!r}, that is {self.s_:.3g}"
             )
+        scales = np.full(2 * self.n_bins + 1, np.sqrt(self.s_ / (self.n_bins * self.n_components)))
+        if self.rejection == "zero":
+            scales[[0, -1]] *= np.sqrt(0.5)
+        # The null template of the paper has features zero.
+        self._factors = np.where(self.rejected_[:, None], 0, scales)
         # In units of a bin, so that thresholds are whole numbers.
         self._prepare(
             templates * X.dtype.type(self.n_bins / self.s_),
@@ -127,19 +130,16 @@ class GroupCDF(OrbitFeatures):
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0
 
     def _reduction(self) -> Reduction:
-        return Histogram(self._fitted.n_bins, self._fitted.n_bins)
+        return Histogram(self.n_bins, self.n_bins)
 
-    def _features(self, X: Any) -> Any:
+    def _points(self, X: Any) -> Any:
         if is_foreign(X):
             refuse_gradient("GroupCDF", X, "counts projections")
-        given = self._fitted
-        scales = np.full(
-            2 * given.n_bins + 1, np.sqrt(self.s_ / (given.n_bins * len(self.rejected_)))
-        )
-        if given.rejection == "zero":
-            scales[[0, -1]] *= np.sqrt(0.5)
-        # The null template of the paper has features zero.
-        factors = np.where(self.rejected_[:, None], 0, scales)
-        features = self._reduced(X)
-        features *= like(factors, X) if is_foreign(X) else factors.astype(X.dtype)
-        return namespace(X).reshape(features, (X.shape[0], -1))
+        return super()._points(X)
+
+    def _scaled(self, values: Any) -> Any:
+        if is_foreign(values):
+            values *= like(self._factors, values)
+            return namespace(values).reshape(values, (values.shape[0], -1))
+        values *= self._factors.astype(values.dtype)
+        return values.reshape(len(values), -1)

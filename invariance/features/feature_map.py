@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import is_plain, validate_data
 from ..core.parameters import Kind, ParameterError, check_parameters
-from ..orbits.choose import Explanation, by_the_clock
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -42,10 +41,6 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return X
         _check_rows(type(self).__name__, X)
         return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-
-    def explain(self, X: Any) -> Explanation:
-        """What `transform` will cost, by the clock for 64 points, once the map is fitted."""
-        return by_the_clock(lambda: self.transform(X[:64]), len(X) / 64)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,6 @@ from ..core.parameters import Array, OneOf, stores_parameters
 from ..orbits import Extremes, Reduction
 from .orbit import OrbitFeatures
 from .templates import draw_templates
-
-__all__ = ["MaxFilter"]
 
 
 @stores_parameters
@@ -77,6 +75,3 @@ class MaxFilter(OrbitFeatures):
 
     def _reduction(self) -> Reduction:
         return Extremes()
-
-    def _features(self, X: Any) -> Any:
-        return self._reduced(X)

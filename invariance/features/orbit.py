@@ -31,9 +31,6 @@ from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
 from .feature_map import FeatureMap
 
-__all__ = ["OrbitFeatures", "spawn"]
-
-#: Arrays of more bytes are refused by name, before NumPy fails to allocate them.
 _SIDES = {"side": OneOf("auto", "first", "second")}
 
 
@@ -59,6 +56,7 @@ class OrbitFeatures(FeatureMap, ABC):
     random_state: Annotated[Any, Seed()] = None
 
     _orbits: OrbitProducts = field(init=False)
+    _keeps: Reduction = field(init=False)
     #: Whether templates are taken among the points, of which there are no more.
     _among_points = False
 
@@ -83,25 +81,26 @@ class OrbitFeatures(FeatureMap, ABC):
 
         They are in the library and on the device of X.
         """
-        return self._features(self._points(X))
+        return self._scaled(self._reduced(self._points(X)))
 
     def explain(self, X: ArrayLike) -> Explanation:
         """How `transform` would compute the features of X: the way, operations, memory, seconds."""
-        return self._orbits.explain(self._points(X), self._reduction())
+        return self._orbits.explain(self._points(X), self._keeps)
 
     @abstractmethod
     def _reduction(self) -> Reduction:
         """What is kept of each orbit."""
 
-    @abstractmethod
-    def _features(self, X: Any) -> Any:
-        """Features of validated points."""
+    def _scaled(self, values: Any) -> Any:
+        """Features from what is kept of the orbits, an array that may be overwritten."""
+        return values
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         if is_foreign(X):
             check_arrays(type(self).__name__, X)
             X = on_host(X, f"{type(self).__name__}.fit")
         X = super()._points_to_fit(X)
+        self._keeps = self._reduction()
         self._check_size(X)
         self._check_counts(*X.shape)
         self.group_: Transformations | None = clone(self.group, safe=False)
@@ -116,14 +115,15 @@ class OrbitFeatures(FeatureMap, ABC):
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
-        else:
-            X = self._points_to_transform(X)
+            self._check_size(X, namespace(X))
+            return X
+        X = self._points_to_transform(X)
         self._check_size(X)
         return X
 
     def _check_counts(self, n: int, d: int) -> None:
         """Refuse counts whose templates, features or elements no memory holds."""
-        given, reduction = self._fitted, self._reduction()
+        given, reduction = self._fitted, self._keeps
         m = min(given.n_components, n) if self._among_points else given.n_components
         kept = reduction.n_outputs * prod(reduction.tail)
         names = ("n_components", "n_bins", "n_transforms")
@@ -131,9 +131,8 @@ class OrbitFeatures(FeatureMap, ABC):
         entries = max(m * d, n * m * kept, 8 * (given.n_transforms or 0))
         check_memory(type(self).__name__, 8 * entries, **counts)
 
-    def _check_size(self, X: Any) -> None:
+    def _check_size(self, X: Any, xp: Any = np) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
-        xp = namespace(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)))
         if largest > np.sqrt(float(xp.finfo(X.dtype).max) / X.shape[1]) / 8:
             raise ValueError(
@@ -172,13 +171,12 @@ class OrbitFeatures(FeatureMap, ABC):
 
     def _reduced(self, X: Any) -> Any:
         """The outputs of the reduction for points X, side by side, shape (n, k m, ...)."""
-        reduction = self._reduction()
+        reduction, m = self._keeps, len(self._orbits.Z)
         if is_foreign(X):
             parts = self._orbits.reduce(X, reduction)
             return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=1)
-        m = len(self._orbits.Z)
         result = np.empty((len(X), reduction.n_outputs * m, *reduction.tail), X.dtype)
-        parts = [result[:, i * m : (i + 1) * m] for i in range(reduction.n_outputs)]
+        parts = np.split(result, reduction.n_outputs, axis=1)  # views
         self._orbits.reduce(X, reduction, out=parts)
         return result
 

@@ -20,11 +20,9 @@ from ..core.parameters import (
     stores_parameters,
 )
 from ..kernels import Gaussian, Kernel, Laplacian
-from ..orbits import Reduction, WeightedMean, row_blocks
+from ..orbits import Reduction, WeightedMean, form_of, row_blocks
 from .from_data import KERNEL, choose_landmarks, median_gamma, whitener
 from .orbit import OrbitFeatures, spawn
-
-__all__ = ["OrbitNystroem"]
 
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Bytes of features that are turned by the whitener at a time.
@@ -143,7 +141,7 @@ class OrbitNystroem(OrbitFeatures):
 
     def _points(self, X: Any) -> Any:
         if is_foreign(X) and hasattr(self, "kernel_"):
-            if self.kernel_.inner_form((1, self.landmarks_.shape[1], 1)) is None:
+            if form_of(self.kernel_, (1, self.landmarks_.shape[1], 1)) is None:
                 numpy_only(
                     f"OrbitNystroem with {self.kernel_!r}",
                     "take a kernel of inner products: Gaussian, Linear and Polynomial",
@@ -154,12 +152,11 @@ class OrbitNystroem(OrbitFeatures):
     def _reduction(self) -> Reduction:
         return WeightedMean()
 
-    def _features(self, X: Any) -> Any:
-        pooled = self._reduced(X)
-        if is_foreign(X):
-            return pooled @ like(self.whitener_.T, X)
+    def _scaled(self, values: Any) -> Any:
+        if is_foreign(values):
+            return values @ like(self.whitener_.T, values)
         # In place, so that no second array of the result's size exists.
-        turn = self.whitener_.astype(X.dtype, copy=False).T
-        for rows in row_blocks(len(X), pooled[:1].nbytes, _ROWS_BYTES):
-            pooled[rows, : self.rank_] = pooled[rows] @ turn
-        return pooled[:, : self.rank_]
+        turn = self.whitener_.astype(values.dtype, copy=False).T
+        for rows in row_blocks(len(values), values[:1].nbytes, _ROWS_BYTES):
+            values[rows, : self.rank_] = values[rows] @ turn
+        return values[:, : self.rank_]

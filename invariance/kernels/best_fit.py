@@ -1,24 +1,31 @@
-"""`BestFit`: the largest value of a kernel over the transformations of one argument."""
+r"""`BestFit`: the largest value of a base kernel over the transformations of one argument.
+
+.. math:: K(x, z) = \max_T k_0(x, T z).
+
+A base kernel that is a function phi of inner products, k_0(x, z) = phi(<a(x), b(z)>), needs the
+largest of these alone, and the smallest where phi turns: `Extremes` follows them over the orbits of
+z (`OrbitProducts`), and applies phi in the end.
+"""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from math import inf
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
-from ..groups.base import ability
-from ..orbits import Extremes, OrbitProducts, Reduction
-from ..orbits.derivatives import whole_derivatives
+from ..orbits import Extremes, OrbitProducts, Reduction, form_of
 from ..orbits.engine import image_shape
-from ..orbits.foreign import InnerValues, as_function
+from ..orbits.way import warn
+from .base import whole_derivatives
 from .orbit import OrbitKernel
 
-__all__ = ["BestFit"]
-
 Array = NDArray[Any]
+
+_LARGEST, _LARGEST_PRODUCT = Extremes(), Extremes(raw=True)
 
 
 @stores_parameters
@@ -91,7 +98,7 @@ class BestFit(OrbitKernel):
             order = self.group.order
             if order == 0:
                 raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
-            if order == np.inf and not self._superposes(n_features):
+            if order == inf and not self._superposes(n_features):
                 self.group.elements()  # which says that there are infinitely many
         if self.symmetric and not self._is_symmetric():
             reason = (
@@ -106,50 +113,65 @@ class BestFit(OrbitKernel):
 
     def _superposes(self, n_features: int) -> bool:
         """Whether the largest value over an infinite group is one at the largest inner product."""
-        base, known = self._known_base(), ability(self.group, "largest_inner")
-        if known is None or self.method == "definition" or not hasattr(base, "inner_form"):
+        if self.method == "definition":
             return False
-        form = base.inner_form(image_shape(self.group, self.base, n_features))
-        return form is not None and form.linear and known(*np.zeros((2, 0, n_features))) is not None
+        form = form_of(self.base, image_shape(self.group, self.base, n_features))
+        none = np.zeros((2, 0, n_features))
+        return form is not None and form.linear and self.group.largest_inner(*none) is not None
 
     def _is_symmetric(self) -> bool:
         known = self.n_transforms is None and self.group.symmetric and self._preserved()
         return known and self.symmetric is not False
 
-    def _plan(self, Z: Any) -> tuple[OrbitProducts, Reduction]:
-        orbits = self._orbits(
-            Z,
-            elements=self.elements(),
-            side=self.side,
-            method=self.method,
-            precision=self.precision,
-        )
-        return orbits, Extremes()
+    def _over(self, d: int) -> tuple[OrbitProducts, bool]:
+        """The orbits, of any second points, and whether Gram matrices are symmetric."""
+        memory = self._of(d)
+        if "over" not in memory:
+            orbits = self._orbits(
+                elements=self.elements(),
+                side=self.side,
+                method=self.method,
+                precision=self.precision,
+            )
+            memory["over"] = orbits, self._is_symmetric()
+        over: tuple[OrbitProducts, bool] = memory["over"]
+        return over
+
+    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int]:
+        return self._over(X.shape[1])[0], _LARGEST, 1
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        self._check(X.shape[1])
-        same = Y is None or Y is X
-        orbits, reduction = self._plan(X if Y is None else Y)
+        orbits, symmetric = self._over(X.shape[1])
+        same = symmetric and (Y is None or Y is X)
         gram: Array
-        (gram,) = orbits.reduce(X, reduction, symmetric=same and self._is_symmetric())
+        (gram,) = orbits.at(X if Y is None else Y).reduce(X, _LARGEST, symmetric=same)
         return gram
 
-    def _known_base(self) -> Any:
-        return as_function(self.base, monotone=True)
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        return self._over(X.shape[1])[0].at(Y).reduce(X, _LARGEST)[0]
 
     def _gradient(self, X: Array) -> Array:
         """At the transformation that fits best, which a change of parameters does not move."""
-        functions, base = self._derivatives(X.shape[1]), self._known_base()
-        if functions is None:
+        _warn_indefinite(self._gram(X, None))  # only a Gaussian process asks for derivatives
+        functions = self._derivatives(X.shape[1])
+        form = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
+        if functions is None or form.turning_point is not None or not form.monotone:
             return whole_derivatives(self, X)
-        raw = InnerValues(base)
-        if raw.inner_form(image_shape(self.group, self.base, X.shape[1])).turning_point is not None:
-            return whole_derivatives(self, X)
-        orbits = self._orbits(X, base=raw, elements=self.elements(), side=self.side)
-        (best,) = orbits.reduce(X, Extremes(), symmetric=self._is_symmetric())
+        orbits, symmetric = self._over(X.shape[1])
+        (best,) = orbits.at(X).reduce(X, _LARGEST_PRODUCT, symmetric=symmetric)
         return np.stack([function(best.copy()) for function in functions], axis=-1)
 
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        self._check(X.shape[1])
-        orbits, reduction = self._plan(Y)
-        return orbits.reduce(X, reduction)[0]
+
+def _warn_indefinite(gram: Array) -> None:
+    """Tell what a Gaussian process will end in where a Gram matrix is not positive definite."""
+    ridge = 1e-10 * float(gram.diagonal().mean())
+    try:
+        np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
+    except np.linalg.LinAlgError:
+        lowest = -float(np.linalg.eigvalsh((gram + gram.T) / 2)[0])
+        if lowest > ridge:
+            warn(
+                f"BestFit is not positive definite on these points (an eigenvalue of {-lowest:.1e})"
+                f", as a Gaussian process needs: take Average, or alpha={2 * lowest:.0e} in "
+                "GaussianProcessRegressor"
+            )

@@ -1,4 +1,7 @@
-"""`CDF`: the kernel whose orbit average is K_s, the expected kernel of CDF-pooling features."""
+r"""`CDF`: the kernel whose orbit average is K_s, the expected kernel of CDF-pooling features.
+
+.. math:: k(x, z) = s P - c \, \lVert x - z \rVert .
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,6 @@ from scipy import special
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..orbits import Form
 from .base import Kernel, squared_distances, squared_distances_arrays
-
-__all__ = ["CDF"]
 
 
 @stores_parameters

@@ -13,10 +13,8 @@ from ..core.arrays import numpy_only
 from ..core.config import block_bytes_of
 from ..core.parameters import OneOf, ParameterError
 from ..groups import Transformations
-from ..orbits import Explanation, row_blocks
-from ..orbits.choose import warn_long
-from ..orbits.engine import mirror
-from ..orbits.foreign import as_function
+from ..orbits import Explanation, form_of, row_blocks
+from ..orbits.way import mirror, rate, warn_long
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
 
@@ -86,9 +84,6 @@ class OverlapFit(OrbitKernel):
         self.block_bytes = block_bytes
         self.verbose = verbose
 
-    def _known_base(self) -> Any:
-        return as_function(self.base, monotone=True)
-
     def _check_takes(self, X: Any, Y: Any) -> None:
         numpy_only(type(self).__name__, "convert them first", X, Y)
 
@@ -100,9 +95,9 @@ class OverlapFit(OrbitKernel):
                 f"OverlapFit needs shifts of a grid, such as Translations(128, max_shift=32), got "
                 f"{self.group!r}; BestFit takes any transformations"
             )
-        base = self._known_base()
-        form = base.inner_form(grid.shape) if hasattr(base, "inner_form") else None
-        if form is None or not form.linear or form.turning_point is not None:
+        form = form_of(self.base, grid.shape)
+        turns = form is not None and (form.turning_point is not None or not form.monotone)
+        if form is None or not form.linear or turns:
             raise ParameterError(
                 f"OverlapFit needs a base that grows with <x, z> or falls with |x - z|, such as "
                 f"Gaussian(0.1), got {self.base!r}"
@@ -113,7 +108,7 @@ class OverlapFit(OrbitKernel):
         overlaps, other = self._shifts(X.shape[1]), X if Y is None else Y
         gram = np.empty((len(X), len(other)), np.result_type(X, other))
         warn_long(
-            gram.size * overlaps.operations,
+            gram.size * overlaps.operations / rate("float64"),
             f"OverlapFit: {len(X)} x {len(other)} pairs",
             "verbose=1 shows progress. Cheaper: a smaller max_shift, or BestFit",
         )

@@ -16,9 +16,8 @@ from ..core.padded import PointSets, as_set_rows
 from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import Explanation
-from ..orbits.choose import warn_long
 from ..orbits.closed import matching_operations
-from ..orbits.engine import mirror
+from ..orbits.way import mirror, rate, warn_long
 from .base import Kernel
 
 __all__ = ["MatchingKernel", "SetKernel"]
@@ -115,10 +114,9 @@ class _OfSets(Kernel):
         """Values before they are normalised, shape (n, m), a tile of pairs of points at a time."""
         gram = np.zeros((len(one), len(two)), np.result_type(one.values, two.values))
         warn_long(
-            self._counted(one, two) / (2 if one is two else 1),
+            self._counted(one, two) / (2 if one is two else 1) / rate(gram.dtype.name),
             f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets",
             f"verbose=1 shows progress. Cheaper: float32, or {self._cheaper}",
-            gram.dtype.name,
         )
         ours = one.by_label()
         theirs = ours if one is two else two.by_label()

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 
 from ..core.config import block_bytes_of
 from ..core.parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
-from ..orbits import Explanation, row_blocks
-from ..orbits.choose import by_the_clock
+from ..orbits import row_blocks
 from .base import as_points
 
 __all__ = ["TANGENTS", "TangentDistance"]
@@ -131,12 +130,6 @@ class TangentDistance(BaseEstimator):
                     first, self._bases(first), second, Q, own, norms
                 )
         return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
-
-    def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
-        """What the distances of points (n, d) and (m, d) will cost, by the clock for 64 x 64."""
-        first, second = np.asarray(X), np.asarray(X if Y is None else Y)
-        pairs = len(first) * len(second)
-        return by_the_clock(lambda: self(first[:64], second[:64]), pairs / 64**2)
 
     def _points(self, X: ArrayLike) -> NDArray[Any]:
         X = as_points(X, type(self).__name__)

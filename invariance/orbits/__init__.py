@@ -5,12 +5,11 @@ a base kernel what it is (``inner_form``), and `OrbitProducts` chooses: transfor
 matrix products, correlation, circle, quarter turns, closed forms.
 """
 
-from .choose import Explanation
 from .circle import CircleProducts
 from .engine import OrbitProducts
-from .form import INNER, Form
+from .form import INNER, Form, form_of
 from .reductions import Extremes, Histogram, Moments, Reduction, WeightedMean
-from .way import row_blocks
+from .way import Explanation, row_blocks
 
 __all__ = [
     "INNER",
@@ -23,5 +22,6 @@ __all__ = [
     "OrbitProducts",
     "Reduction",
     "WeightedMean",
+    "form_of",
     "row_blocks",
 ]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, like, namespace
-from .way import Problem, Run, Way, beside, largest_norm
-
-__all__ = ["Circle", "CircleProducts"]
+from ..core.arrays import is_foreign, namespace
+from .reductions import Reduction
+from .way import Problem, Way, beside, largest_norm
 
 Array = NDArray[Any]
 
@@ -32,17 +31,15 @@ class Circle(Way):
         self.frequencies = frequencies
         self.n_orders = len(np.unique(frequencies))
         self.angles, self.weights = problem.parts[0].rule
+        #: Bytes a pair of what a tile of another library holds at once.
+        self._pair_bytes = 4.0 * problem.dtype.itemsize * (len(self.angles) + self.n_orders)
 
-    @staticmethod
-    def offers(problem: Problem) -> Circle | None:
-        if len(problem.parts) != 1 or not problem.form.linear or problem.evaluate is not None:
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        if len(problem.parts) != 1 or problem.form is None or not problem.form.linear:
             return None
         frequencies = problem.parts[0].group.as_circle()
-        return None if frequencies is None else Circle(problem, frequencies)
-
-    def _values_bytes(self) -> float:
-        """Bytes a pair of what a tile of another library holds at once."""
-        return 4.0 * self.problem.dtype.itemsize * (len(self.angles) + self.n_orders)
+        return None if frequencies is None else cls(problem, frequencies)
 
     def prepared_bytes(self, m: int) -> float:
         return 2.0 * self.problem.dtype.itemsize * len(self.frequencies) * m
@@ -50,7 +47,7 @@ class Circle(Way):
     def pieces(self, m: int) -> int:
         each = self.prepared_bytes(1)
         if self.problem.target is not None:
-            each = max(each, self._values_bytes())
+            each = max(each, self._pair_bytes)
         return -(-m // max(1, int(self.problem.block_bytes / 2 // each)))
 
     def row_step(self, width: int) -> int:
@@ -59,10 +56,10 @@ class Circle(Way):
             2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * self.n_orders
         )
         if problem.target is not None:
-            return max(1, int(self.budget // (per_row + width * self._values_bytes())))
+            return max(1, int(self.budget // (per_row + width * self._pair_bytes)))
         return int(np.clip(self.budget // per_row, 1, _ROWS))
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
         if Y.shape[1] != len(self.frequencies):
             raise ValueError(
                 f"{type(self.problem.parts[0].group).__name__} acts on vectors of length "
@@ -70,37 +67,38 @@ class Circle(Way):
             )
         problem, terms = self.problem, self.problem.column_terms(Y[None], offsets)
         ones = np.ones(len(Y), Y.dtype) if problem.first_terms else None
-        moved = beside(Y, None if terms is None else terms[0], ones)
+        moved = beside(np, Y, None if terms is None else terms[0], ones)
         if problem.folded:
+            assert problem.form is not None
             moved = moved * moved.dtype.type(problem.form.rate)
         fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
-        products = CircleProducts(np.append(self.frequencies, fixed), moved, self.angles)
+        frequencies = np.append(self.frequencies, fixed)
+        products = CircleProducts(frequencies, moved, self.angles, problem.send)
         weights = problem.send(self.weights[:, None].astype(problem.dtype))
-        yield products.sent(problem.send), weights, largest_norm(Y), terms is not None
+        yield products, weights, largest_norm(Y), terms is not None
 
-    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
+    def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
         products, weights, _, with_terms = prepared
-        problem, reduction, xp = self.problem, self.problem.reduction, self.problem.xp
+        problem, xp, n, m = self.problem, self.problem.xp, X.shape[0], products.n_templates
         ones = namespace(X).ones_like(X[:, 0]) if with_terms else None
-        gathered = products.gather(problem.send(beside(X, ones, terms)))
-        form, r, m = problem.applied, len(self.angles), products.n_templates
+        gathered = products.gather(problem.send(beside(namespace(X), X, ones, terms)))
         if xp is not np:
-            values = xp.reshape(products.all_pairs(xp, gathered), (r, X.shape[0], 1, m))
-            return reduction.of(values, weights, form, xp)
-        outputs = [
-            np.empty((len(X), m, *reduction.tail), X.dtype) for _ in range(reduction.n_outputs)
-        ]
+            ((_, values),) = products.pairs(gathered, slice(None), slice(None))
+            values = xp.reshape(values, (len(self.angles), n, 1, m))
+            return reduction.of(values, weights, problem.outer, xp)
+        outputs = [np.empty((n, m, *reduction.tail), X.dtype) for _ in range(reduction.n_outputs)]
         for start in range(0, m, _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
             flat = [part.reshape(-1, *reduction.tail) for part in parts]
             for which, values in products.pairs(gathered, slice(None), columns):
-                tiles = reduction.of(values.reshape(r, 1, 1, -1), weights, form)
+                values = values.reshape(len(self.angles), 1, 1, -1)
+                tiles = reduction.of(values, weights, problem.outer)
                 for part, tile in zip(flat, tiles, strict=True):
                     part[which] = tile[0]
             for out, part in zip(outputs, parts, strict=True):
                 out[:, columns] = part
-        return [*outputs]
+        return outputs
 
     def operations(self, n: int, m: int) -> float:
         angles = len(self.angles) * (2 * self.n_orders + 2 + self.problem.reduction.cost)
@@ -123,9 +121,17 @@ class CircleProducts:
     frequencies : ndarray of int, shape (d,), as in `CircleAction`
     templates : ndarray of shape (s, d)
     angles : ndarray of shape (r,), radians
+    send : callable
+        Carries NumPy's arrays to the library in which pairs are computed.
     """
 
-    def __init__(self, frequencies: Array, templates: Array, angles: Array):
+    def __init__(
+        self,
+        frequencies: Array,
+        templates: Array,
+        angles: Array,
+        send: Callable[[Any], Any] = np.asarray,
+    ):
         dtype = templates.dtype
         self.n_templates = len(templates)
         self.n_angles = len(angles)
@@ -137,21 +143,23 @@ class CircleProducts:
         partners = np.concatenate([fixed, paired[(places ^ 1)[order]]])
         orders, counts = np.unique(frequencies[paired], return_counts=True)
         self._edges = np.cumsum([0, len(fixed), *counts])
-        self._same = np.ascontiguousarray(templates[:, self._columns].T)
-        self._cross = np.ascontiguousarray(templates[:, partners].T)
-        self._cross[len(fixed) :][places[order] % 2 == 0] *= -1
+        cross = np.ascontiguousarray(templates[:, partners].T)
+        cross[len(fixed) :][places[order] % 2 == 0] *= -1
+        self._same, self._cross = (
+            send(np.ascontiguousarray(templates[:, self._columns].T)),
+            send(cross),
+        )
         angles = np.asarray(angles, dtype=float)
-        self._angles, self._orders = angles, orders
         # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
         half = len(angles) // 2 + 1
         mirrored = np.exp(1j * angles[1:][::-1]) - np.exp(-1j * angles[1:])
         at_zero = len(angles) > 2 and abs(np.exp(1j * angles[0]) - 1) < 1e-9
-        self._half = half if at_zero and np.abs(mirrored).max() < 1e-9 else None
-        turns = np.outer(angles if self._half is None else angles[:half], orders)
-        ones = np.ones((len(turns), 1))
-        self._even = np.concatenate([ones, np.cos(turns)], axis=1).astype(dtype)
+        paired_up = at_zero and np.abs(mirrored).max() < 1e-9 and not is_foreign(self._same)
+        self._half = half if paired_up else None
+        turns = np.outer(angles[:half] if paired_up else angles, orders)
+        self._even = np.concatenate([np.ones((len(turns), 1)), np.cos(turns)], axis=1).astype(dtype)
         self._odd = np.sin(turns).astype(dtype)
-        self._both = np.concatenate([self._even, self._odd], axis=1)
+        self._both = send(np.concatenate([self._even, self._odd], axis=1))
 
     def gather(self, X: Any) -> Any:
         """The rows' coefficients by frequency: made once for many tiles."""
@@ -160,30 +168,37 @@ class CircleProducts:
             return xp.take(X, xp.asarray(self._columns, device=X.device), axis=1)
         return X[:, self._columns]
 
-    def _coefficients(self, gathered: Array, rows: slice, columns: slice) -> Array:
-        """a_0, ..., a_M, b_1, ..., b_M of a tile, shape (2 M + 1, rows, columns)."""
-        own, same, cross = gathered[rows], self._same[:, columns], self._cross[:, columns]
-        m = len(self._orders)
-        coefficients = np.empty((2 * m + 1, len(own), same.shape[1]), dtype=own.dtype)
-        for i, (start, stop) in enumerate(pairwise(self._edges)):
-            part = own[:, start:stop]
-            np.matmul(part, same[start:stop], out=coefficients[i])
+    def _coefficients(self, gathered: Any, rows: slice, columns: slice) -> Any:
+        """a_0, ..., a_M, b_1, ..., b_M of all pairs of a tile, shape (2 M + 1, pairs)."""
+        own, n_orders = gathered[rows, :], len(self._edges) - 2
+        same, cross = self._same[:, columns], self._cross[:, columns]
+        blocks = [slice(*ends) for ends in pairwise(self._edges.tolist())]
+        if is_foreign(own):
+            parts = [own[:, block] @ same[block, :] for block in blocks]
+            parts += [own[:, block] @ cross[block, :] for block in blocks[1:]]
+            xp = namespace(own)
+            return xp.reshape(xp.stack(parts), (len(parts), -1))
+        coefficients = np.empty((2 * n_orders + 1, len(own), same.shape[1]), dtype=own.dtype)
+        for i, block in enumerate(blocks):
+            np.matmul(own[:, block], same[block], out=coefficients[i])
             if i:
-                np.matmul(part, cross[start:stop], out=coefficients[m + i])
-        return coefficients
+                np.matmul(own[:, block], cross[block], out=coefficients[n_orders + i])
+        return coefficients.reshape(len(coefficients), -1)
 
-    def pairs(self, gathered: Array, rows: slice, columns: slice) -> Iterator[tuple[slice, Array]]:
+    def pairs(self, gathered: Any, rows: slice, columns: slice) -> Iterator[tuple[slice, Any]]:
         """Products of a tile, a cache's worth of (row, column) pairs at a time.
 
         Yields
         ------
         which : slice of the flattened (row, column) pairs
-        values : ndarray of shape (r, pairs), overwritten by the next one
+        values : array of shape (r, pairs), overwritten by the next one
         """
         coefficients = self._coefficients(gathered, rows, columns)
-        coefficients = coefficients.reshape(len(coefficients), -1)
-        n_pairs, split = coefficients.shape[1], self._even.shape[1]
-        width = min(_PAIRS, n_pairs)
+        n_pairs = coefficients.shape[1]
+        if is_foreign(coefficients):  # all at once, as a device likes it
+            yield slice(n_pairs), self._both @ coefficients
+            return
+        split, width = self._even.shape[1], min(_PAIRS, n_pairs)
         values = np.empty((self.n_angles, width), dtype=coefficients.dtype)
         if self._half is not None:
             even, odd = np.empty((2, self._half, width), dtype=coefficients.dtype)
@@ -201,20 +216,6 @@ class CircleProducts:
                 mirror = slice(rest, 0, -1)
                 np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
             yield which, values[:, now]
-
-    def sent(self, send: Callable[[Any], Any]) -> CircleProducts:
-        """The same for arrays of another library, to which ``send`` carries NumPy's."""
-        self._same, self._cross = send(self._same), send(self._cross)
-        return self
-
-    def all_pairs(self, xp: Any, gathered: Any) -> Any:
-        """Products (r, rows times templates) of all pairs in another library."""
-        blocks = [slice(*ends) for ends in pairwise(self._edges.tolist())]
-        parts = [gathered[:, own] @ self._same[own, :] for own in blocks]
-        parts += [gathered[:, own] @ self._cross[own, :] for own in blocks[1:]]
-        turns = np.outer(self._angles, self._orders)
-        both = np.concatenate([np.ones((len(turns), 1)), np.cos(turns), np.sin(turns)], axis=1)
-        return like(both, parts[0]) @ xp.reshape(xp.stack(parts), (len(parts), -1))
 
     def __call__(self, gathered: Array, rows: slice, columns: slice) -> Array:
         """Products of a tile, shape (r, rows, columns)."""

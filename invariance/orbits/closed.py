@@ -1,30 +1,24 @@
-"""Reductions over a whole group that need no element of it."""
+"""Reductions over a whole group that need no element of it: cost and memory do not depend on it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from ..groups.base import ability
-from .way import Problem, Run, Way, largest_norm
-
-__all__ = ["Aligned", "Exponential", "Matched", "OwnForm", "Superposed", "least_matching"]
-__all__ += ["matching_operations"]
+from .reductions import Reduction
+from .way import Problem, Way, largest_norm
 
 Array = NDArray[Any]
 
 
 class _Closed(Way):
-    """Closed forms: cost and memory do not depend on the group's order."""
-
-    def pieces(self, m: int) -> int:
-        return -(-m // max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1))))
+    name = "closed form"
 
     def prepared_bytes(self, m: int) -> float:
         return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
@@ -33,11 +27,69 @@ class _Closed(Way):
         per_row = self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
         return int(np.clip(self.problem.block_bytes / 8 // per_row, 1, 1024))
 
+    def operations(self, n: int, m: int) -> float:
+        return 40.0 * n * m * self.problem.lifted_size
+
+
+class Exponential(_Closed):
+    """Means of exponentials from log E_g exp <a, g b>, as for sign changes."""
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        if not problem.plain or not problem.folded:
+            return None
+        none = np.zeros((2, 0, problem.lifted_size))
+        known = problem.parts[0].group.log_mean_exponential(*none) is not None
+        return cls(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
+        terms = self.problem.column_terms(Y[None], offsets)
+        yield self.problem.send(Y), self.problem.send(None if terms is None else terms[0])
+
+    def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
+        Y, others = prepared
+        assert self.problem.form is not None
+        rate, xp = self.problem.form.rate or 1.0, self.problem.xp
+        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y, xp)
+        for extra in (None if terms is None else terms[:, None], others):
+            if extra is not None:
+                exponents += rate * extra
+        return [xp.exp(exponents)]
+
+
+class OwnForm(_Closed):
+    """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
+
+    on_host = True  # type: ignore[assignment]
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        known = problem.closed is not None and len(problem.parts) == 1 and problem.parts[0].whole
+        return cls(problem) if known else None
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
+        yield Y
+
+    def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
+        assert self.problem.closed is not None
+        return [self.problem.send(self.problem.closed(X, prepared))]
+
 
 class _Extremes(_Closed):
-    """Extremes over the whole group, by a way to the largest inner products of some points."""
+    """Extremes by a way to the largest inner products; the minimum is that of -z, negated."""
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
+    #: The group's method, and how many empty sets of points it is asked with.
+    asks: tuple[str, int]
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        if not problem.plain or not problem.reduction.extreme:
+            return None
+        name, n = cls.asks
+        none = [np.zeros((0, problem.lifted_size))] * n
+        return None if getattr(problem.parts[0].group, name)(*none) is None else cls(problem)
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
         terms = self.problem.column_terms(Y[None], offsets)
         others = self.problem.send(None if terms is None else terms[0])
         negative = self.moved(-Y) if self.problem.reduction.n_outputs > 1 else None
@@ -51,11 +103,11 @@ class _Extremes(_Closed):
     def largest(self, own: Any, moved: Any) -> Any:
         """max_g <x, g z> for all pairs, shape (n, m)."""
 
-    def block(self, X: Array, prepared: Any, terms: Any) -> list[Any]:
+    def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
         moved, negative, others, norm = prepared
         send, own = self.problem.send, self.moved(X)
         parts = [send(self.largest(own, moved))]
-        if self.problem.reduction.n_outputs > 1:
+        if reduction.n_outputs > 1:
             lowest = self.lowest(X, norm)
             parts.append(-send(self.largest(own, negative)) if lowest else None)
         for part in parts:
@@ -66,18 +118,13 @@ class _Extremes(_Closed):
 
 
 class Aligned(_Extremes):
-    """Extremes by representatives: max_g <x, g z> = <aligned(x), aligned(z)>.
+    """By representatives, such as sorted vectors: max_g <x, g z> = <aligned(x), aligned(z)>."""
 
-    Such as sorted vectors for all permutations; the minimum is that of -z, negated.
-    """
+    asks = "aligned", 1
 
-    name = "closed form"
-
-    @staticmethod
-    def offers(problem: Problem) -> Aligned | None:
-        unitary = problem.reduction.extreme and problem.parts[0].group.unitary
-        known = unitary and _known(problem, "aligned", np.zeros((1, problem.lifted_size)))
-        return Aligned(problem) if known else None
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        return super().offers(problem) if problem.parts[0].group.unitary else None
 
     def moved(self, Y: Array) -> Any:
         return self.problem.send(self.problem.parts[0].group.aligned(Y))
@@ -90,69 +137,11 @@ class Aligned(_Extremes):
         return 2.0 * n * m * d * self.problem.reduction.n_outputs + 10.0 * (n + m) * d
 
 
-class Exponential(_Closed):
-    """Means of exponentials from log E_g exp <a, g b>, as for sign changes."""
-
-    name = "closed form"
-
-    @staticmethod
-    def offers(problem: Problem) -> Exponential | None:
-        mean = problem.form.rate is not None and problem.reduction.plain_mean
-        none = np.zeros((2, 0, problem.lifted_size))
-        return (
-            Exponential(problem)
-            if mean and _known(problem, "log_mean_exponential", *none)
-            else None
-        )
-
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        terms = self.problem.column_terms(Y[None], offsets)
-        yield self.problem.send(Y), self.problem.send(None if terms is None else terms[0])
-
-    def block(self, X: Any, prepared: Any, terms: Any) -> list[Any]:
-        Y, others = prepared
-        rate, xp = self.problem.form.rate or 1.0, self.problem.xp
-        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y, xp)
-        for extra in (None if terms is None else terms[:, None], others):
-            if extra is not None:
-                exponents += rate * extra
-        return [xp.exp(exponents)]
-
-    def operations(self, n: int, m: int) -> float:
-        return 40.0 * n * m * self.problem.lifted_size
-
-
-class OwnForm(_Closed):
-    """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
-
-    name = "closed form"
-    on_host = True
-
-    @staticmethod
-    def offers(problem: Problem) -> OwnForm | None:
-        known = problem.closed is not None and len(problem.parts) == 1 and problem.parts[0].whole
-        return OwnForm(problem) if known else None
-
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        yield Y
-
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Array | None]:
-        assert self.problem.closed is not None
-        return [self.problem.send(self.problem.closed(X, prepared))]
-
-    def operations(self, n: int, m: int) -> float:
-        return 40.0 * n * m * self.problem.lifted_size
-
-
 class Matched(_Extremes):
-    """Extremes over all permutations of blocks: a matching of blocks, pair by pair of points."""
+    """Over all permutations of blocks: a matching of blocks, pair by pair of points."""
 
     name = "matching"
-
-    @staticmethod
-    def offers(problem: Problem) -> Matched | None:
-        known = problem.reduction.extreme and _known(problem, "as_assignment")
-        return Matched(problem) if known else None
+    asks = "as_assignment", 0
 
     def largest(self, own: Any, moved: Any) -> Any:
         return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment() or 1)
@@ -162,24 +151,11 @@ class Matched(_Extremes):
         return self.problem.reduction.n_outputs * matching_operations(n * m, n * m * k * k)
 
 
-def matching_operations(n_pairs: float, n_blocks: float) -> float:
-    """Of matchings of n_pairs pairs of points that compare n_blocks pairs of blocks in all.
-
-    Measured, with what a call costs, in operations of a matrix product.
-    """
-    return 6e5 * n_pairs + 2500.0 * n_blocks
-
-
 class Superposed(_Extremes):
     """Extremes that the group knows for a pair of points, such as over all rotations."""
 
     name = "alignment"
-
-    @staticmethod
-    def offers(problem: Problem) -> Superposed | None:
-        none = np.zeros((2, 0, problem.lifted_size))
-        known = problem.reduction.extreme and _known(problem, "largest_inner", *none)
-        return Superposed(problem) if known else None
+    asks = "largest_inner", 2
 
     def row_step(self, width: int) -> int:
         return max(1, super().row_step(8 * width))  # moments and their singular values
@@ -190,6 +166,14 @@ class Superposed(_Extremes):
     def operations(self, n: int, m: int) -> float:
         # Measured: what singular values of a small matrix cost.
         return self.problem.reduction.n_outputs * n * m * (6.0 * self.problem.lifted_size + 2e5)
+
+
+def matching_operations(n_pairs: float, n_blocks: float) -> float:
+    """Of matchings of n_pairs pairs of points that compare n_blocks pairs of blocks in all.
+
+    Measured, with what a call costs, in operations of a matrix product.
+    """
+    return 6e5 * n_pairs + 2500.0 * n_blocks
 
 
 def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Array:
@@ -212,15 +196,3 @@ def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Arr
         for j, cost in enumerate(costs.reshape(k, len(Y), k).swapaxes(0, 1)):
             sums[i, j] = cost[linear_sum_assignment(cost)].sum()
     return sums
-
-
-def _known(problem: Problem, name: str, *none: Array) -> bool:
-    """Whether the group, as a whole, answers by a method for inner products of points as they are.
-
-    ``none`` are points by which the method is asked, as few as it takes.
-    """
-    plain = problem.form.linear and problem.evaluate is None
-    if not plain or len(problem.parts) != 1 or not problem.parts[0].whole:
-        return False
-    method = ability(problem.parts[0].group, name)
-    return method is not None and method(*none) is not None

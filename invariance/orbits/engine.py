@@ -1,14 +1,20 @@
-"""`OrbitProducts`: reductions over the orbits of some points, by whatever way is cheapest."""
+"""`OrbitProducts`: reductions over the orbits of some points, by whatever way is cheapest.
+
+A call makes a plan (which way, in which precision, of which tiles), runs one loop over tiles, and
+hands what it found to the reduction. Plans are kept, and so are prepared points where that is asked
+for; see `OrbitProducts.reduce`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import KW_ONLY, dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import prod
-from typing import Any
+from math import inf, prod
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -18,23 +24,54 @@ from tqdm import tqdm
 
 from ..core.arrays import is_foreign, like, namespace, on_host, wants_gradient
 from ..core.config import block_bytes_of
+from ..core.parameters import ParameterError
 from ..groups import Transformations
-from .choose import Explanation, offered, rate, warn, warn_long
-from .form import INNER, Form
-from .product import Product
+from ..groups.base import ENUMERATION_LIMIT
+from .circle import Circle
+from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
+from .form import INNER, Form, form_of
+from .product import Evaluation, Product, Turns
 from .reductions import Extremes, Reduction
-from .way import Part, Problem, Way, bounding_boxes, half_norms, row_blocks
-
-__all__ = ["OrbitProducts"]
+from .shifts import Shifts
+from .way import (
+    Explanation,
+    Part,
+    Problem,
+    Shown,
+    Way,
+    asked,
+    half_norms,
+    joined,
+    mirror,
+    rate,
+    warn,
+    warn_long,
+)
 
 Array = NDArray[Any]
 
+#: Ways that some groups and kernels have; `Product` is always there.
+WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
+
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
-#: Bytes of the values that are computed from extreme inner products at a time.
-_OUTER_BYTES = 2**20
+#: First points of a block, for each thread to have its own.
+_FEWEST_ROWS = 96
 #: Single precision will do where it changes the kernel's values by no more than this.
 _SINGLE_ERROR = 1e-5
+#: Elements are not listed for a product that costs so many times as much as another way.
+_HOPELESS = 4.0
+#: Small products, and traffic between them, run at a fraction of a large product's rate: measured
+#: 1.1 to 2.8 times slower an operation (median 2.1) on grids of 8 x 8 to 64 x 64, in single
+#: precision beside other work, and more alone. Extremes are read off the frequencies' last stage,
+#: which makes up for it.
+_CHARGED = {"correlation": 2.5}
+#: A kernel's evaluations take unknown times: those of fewer operations are not looked at.
+_EVALUATED_FROM, _LONG_FROM = 1e8, 1e11
+#: Seconds that a trial takes, which tells what a computation will cost.
+_TRIAL = 0.1
+#: Elements of a trial, where there are too many to list them for it.
+_TRIAL_ELEMENTS = 512
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +85,7 @@ class OrbitProducts:
     group : Transformations or None
         None is the trivial group.
     base : kernel or None
-        None takes inner products <x, g z> themselves. A kernel with ``inner_form(shape)`` is
+        None takes inner products <x, g z> themselves. A kernel that has a form (`form_of`) is
         computed from inner products, another one is evaluated (its ``_gram``).
     owner : str
         For messages.
@@ -84,7 +121,7 @@ class OrbitProducts:
     array([[0.375]])
     """
 
-    Z: Array
+    Z: Any
     group: Any
     _: KW_ONLY
     base: Any = None
@@ -100,95 +137,33 @@ class OrbitProducts:
     n_jobs: int | None = None
     verbose: int = 0
 
+    #: Whether who calls announces what all calls will take.
+    _quiet: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         self.group = Trivial() if self.group is None else self.group
-        self._kept: dict[Any, Any] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        #: By what they depend on: forms, plans, and what is prepared of the kept points.
+        self._forms: dict[Any, tuple[Form | None, tuple[int, int, int], Reduction]] = {}
+        self._plans: dict[Any, _Plan] = {}
+        self._kept: dict[Any, tuple[Way, list[Any]]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}}
+        return self.__dict__ | {"_forms": {}, "_plans": {}, "_kept": {}}
 
-    # -- the problem -----------------------------------------------------------------------------
+    def at(self, Z: Any, **how: Any) -> OrbitProducts:
+        """The same for other kept points, with the plans made so far."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self) | how, Z=Z, _kept={})
+        return other
 
-    def _form(self, shape: tuple[int, int, int]) -> Form | None:
-        if self.base is None:
-            return INNER
-        if self.method == "definition" or not speaks_for_itself(self.base):
-            return None
-        form: Form | None = self.base.inner_form(shape)
-        return form
-
-    def _closed(self, reduction: Reduction) -> Callable[[Array, Array], Array] | None:
-        """The base kernel's own form of the reduction over the whole group, where it has one."""
-        plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
-        if not plain or self.method == "definition" or self.elements is not None:
-            return None
-        if self.base is None or not speaks_for_itself(self.base, "closed_form"):
-            return None
-        return self.base.closed_form(self.group, reduction.extreme)  # type: ignore[no-any-return]
-
-    def _shape(self, d: int) -> tuple[int, int, int]:
-        """(height, width, channels) of the points; plain vectors are images of height one."""
-        return image_shape(self.group, self.base, d)
-
-    def problem(
-        self, X: Array, reduction: Reduction, second: Array, dtype: Any = None, target: Any = None
-    ) -> Problem:
-        """What `reduce` solves for first points X and second points; see `Problem.target`."""
-        shape = self._shape(X.shape[1])
-        form = self._form(shape)
-        reduction = _internal(reduction, form)
-        evaluate = None
-        if form is not None and form.distance:
-            self._check_norms(X, second)
-        if form is None:
-            form, evaluate = INNER, getattr(self.base, "_gram", self.base)
-            if target is not None:
-                evaluate = partial(self.base._gram_arrays, namespace(target))
-        if dtype is None:
-            dtype = self._dtype(form, X, second)
-        if self.elements is None:
-            parts = [Part(group) for group in self.group.chain()]
-        else:
-            parts = [Part(self.group, self.elements, self.weights)]
-        problem = Problem(
-            form=form,
-            shape=shape,
-            dtype=np.dtype(dtype),
-            parts=parts,
-            reduction=reduction,
-            block_bytes=block_bytes_of(self.block_bytes),
-            evaluate=evaluate,
-            closed=self._closed(reduction),
-            target=target,
-            first_terms=(form.distance and not reduction.extreme)
-            or (self.offsets is not None and self.side == "first"),
-        )
-        if evaluate is None and not self.keep and len(X):
-            if target is None:
-                problem.boxes = bounding_boxes(problem.images(X))
-            # Features that are zero for all first points, such as an empty border, do not matter.
-            brightest = np.maximum(X.max(axis=0), -X.min(axis=0)).reshape(1, *shape)
-            problem.support = form.first(brightest)[0] != 0
-        return problem
-
-    def _check_norms(self, *points: Array) -> None:
-        """Refuse points whose squared distances overflow: products alone may not show it."""
-        largest = max(float(max(A.max(initial=0), -A.min(initial=0))) for A in points)
-        if largest > 1e150:
-            raise ValueError(
-                f"{self.owner}: squared distances are beyond float64; the largest absolute feature "
-                f"of the points is {largest:g}: scale the points down"
-            )
-
-    def _dtype(self, form: Form, X: Array, second: Array) -> Any:
-        dtype = np.result_type(X, second)
-        if self.precision == "single":
-            return np.float32
-        if dtype == np.float32 and form.distance:
-            largest = max(float(np.einsum("nd,nd->n", A, A).max(initial=0)) for A in (X, second))
-            if form.sensitivity * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
-                return np.float64
-        return dtype
+    def way(self, X: Any, reduction: Reduction) -> str:
+        """The name of the way that `reduce` takes for points X."""
+        first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
+        _, plan = self._plan(first, second, reduction)
+        return self._ways(plan, first, second)[0][0].name
 
     # -- the computation -------------------------------------------------------------------------
 
@@ -205,6 +180,8 @@ class OrbitProducts:
         Parameters
         ----------
         X : ndarray of shape (n, d), or an array of another library
+            Gradients pass through points that are not transformed, where means are taken of a
+            function of inner products.
         reduction : Reduction
         symmetric : bool
             Whether X is Z and the result is known to be symmetric: one triangle is computed.
@@ -213,286 +190,441 @@ class OrbitProducts:
 
         Returns
         -------
-        list of arrays of shape (n, m, ...), one for each output of the reduction
+        list of arrays of shape (n, m, ...), one for each output of the reduction; like X
         """
-        if is_foreign(X):
-            return self._reduce_arrays(X, reduction)
-        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
-        problem = self.problem(first, reduction, second)
-        inner, final = problem.reduction, np.result_type(X, self.Z)
-        results = list(out or ())
-        if out is None:
-            shape, dtype = (len(X), len(self.Z), *inner.tail), problem.dtype
-            results = [
-                np.empty(shape, dtype if inner.extreme else final) for _ in range(inner.n_outputs)
-            ]
-        swapped = results if self.side == "second" else [r.swapaxes(0, 1) for r in results]
-        first, second = (A.astype(problem.dtype, copy=False) for A in (first, second))
-        needed = self._fill(problem, first, second, swapped, symmetric)
-        if inner.extreme:
-            axis = 0 if self.side == "second" else 1
-            points = X if self.side == "second" else self.Z
-            results = self._finish(problem, reduction, results, needed, (points, axis), final)
-            if symmetric and problem.form.distance:  # half norms of rows entered both triangles
-                for result in results:
-                    mirror(result if axis == 0 else result.swapaxes(0, 1))
-        elif problem.folded and problem.form.distance:  # exponents above zero were rounding
+        foreign, swap = is_foreign(X), self.side == "first"
+        first, second = (self.Z, X) if swap else (X, self.Z)
+        if foreign:
+            symmetric = False
+            second = on_host(second, self.owner) if is_foreign(second) else second
+            first = first if is_foreign(first) else like(first, X)
+        key, plan = self._plan(first, second, reduction, foreign)
+        problem, xp = plan.problem, plan.problem.xp
+        followed = problem.reduction if reduction.extreme else reduction
+        second = second.astype(problem.dtype, copy=False)
+        results: list[Array] | None = None
+        if foreign:
+            final: Any = xp.float64
+            first = xp.astype(first, xp.float32 if problem.dtype == np.float32 else final)
+        else:
+            final = np.result_type(first, self.Z if not swap else X)
+            first = first.astype(problem.dtype, copy=False)
+            dtype = np.result_type(final, problem.dtype) if reduction.extreme else final
+            results = list(out or ())
+            while len(results) < followed.n_outputs:
+                results.append(np.empty((len(X), len(self.Z), *reduction.tail), dtype))
+            results = [r.swapaxes(0, 1) for r in results] if swap else results
+        way, kept, order = self._choose(key, plan, first, second, symmetric)
+        found = self._loop(way, first, second, followed, results, key, kept, order, symmetric)
+        if reduction.extreme:
+            found = self._finish(problem, reduction, found, first, final)
+        elif problem.folded and not foreign:  # exponents above zero were rounding
             most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
-            for result in results:
-                np.minimum(result, most, out=result)
-        return results
+            for part in found:
+                np.minimum(part, most, out=part)
+        if symmetric:
+            for part in found:
+                mirror(part)
+        if not foreign:
+            return [part.swapaxes(0, 1) for part in found] if swap else found
+        if swap:
+            found = [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in found]
+        return [xp.astype(part, X.dtype) for part in found]
 
-    def _reduce_arrays(self, X: Any, reduction: Reduction) -> list[Any]:
-        """`reduce` for points of another library; results are like X.
+    def _choose(
+        self, key: Any, plan: _Plan, first: Any, second: Array, symmetric: bool
+    ) -> tuple[Way, list[Any] | None, Array | None]:
+        """The cheapest way, what is kept for it, and in which order first points are taken."""
+        if key in self._kept:
+            return *self._kept[key], None
+        (way, *_), shown = self._ways(plan, first, second)
+        return way, None, None if symmetric or shown is None else shown.order(way.skips)
 
-        Gradients pass through points that are not transformed, where means are taken of a function
-        of inner products.
-        """
-        xp = namespace(X)
-        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
-        second = on_host(second, self.owner) if is_foreign(second) else second
-        first = first if is_foreign(first) else like(first, X)
-        single = X.dtype == xp.float32 or self.precision == "single"
-        dtype = np.dtype(np.float32 if single else np.float64)
-        form = self._form(self._shape(first.shape[1]))
-        known = np.zeros((0, first.shape[1]))
-        if form is not None and (reduction.extreme or not form.linear):
-            known = on_host(first, self.owner)
-        if form is not None and form.distance and single:
-            seen = on_host(first.detach() if hasattr(first, "detach") else first)
-            dtype = np.dtype(self._dtype(form, seen.astype(dtype), second.astype(dtype)))
-        known, second = known.astype(dtype), second.astype(dtype, copy=False)
-        target = xp.astype(first, xp.float32 if dtype == np.float32 else xp.float64)
-        problem = self.problem(known, reduction, second, dtype, target)
-        graded = wants_gradient(first)
-        key = *_key(problem), xp.__name__, str(target.device), graded
-        way, kept = self._kept.get(key, (None, None))
-        if way is None:
-            ways = offered(problem, first.shape[0], len(second))
-            way = next((w for w in ways if not (w.on_host and graded)), None) or Product(problem)
-        if kept is None and self._may_keep(way, len(second)):
-            kept = list(way.prepare(second, self._offsets(slice(None)), map_in_turn))
-            self._kept[key] = way, kept
-        way.problem = problem
-        points = target
-        if way.on_host:
-            points = known if len(known) else on_host(first, self.owner).astype(dtype)
-        results = self._fill_arrays(problem, points, second, way, kept)
-        if problem.reduction.extreme:
-            results = self._finish(problem, reduction, results, True, (points, 0), xp.float64)
-        if self.side == "first":
-            results = [xp.permute_dims(r, (1, 0, *range(2, r.ndim))) for r in results]
-        return [xp.astype(result, X.dtype) for result in results]
+    def _loop(
+        self,
+        way: Way,
+        X: Any,
+        Y: Array,
+        reduction: Reduction,
+        results: list[Array] | None,
+        key: Any = None,
+        kept: list[Any] | None = None,
+        order: Array | None = None,
+        symmetric: bool = False,
+    ) -> list[Any]:
+        """Reduce over the orbits of Y, a tile at a time; into arrays (n, m, ...) where given."""
+        n, m, problem = X.shape[0], len(Y), way.problem
+        if problem.target is not None and way.on_host:
+            X = on_host(X, self.owner)
+        terms = self._first_terms(problem, X) if problem.first_terms else None
+        operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
+        if key is not None:  # no trial
+            self._announce(operations, way, X, Y, reduction)
+        small = operations < _THREADS_FROM
+        if symmetric and not small:  # whole tiles under the diagonal are skipped
+            pieces = max(pieces, min(8, m // 64))
+        pieces = min(max(pieces, 1), m)
+        bounds = [i * m // pieces for i in range(pieces + 1)]
+        output = _Output(results, reduction, problem.xp)
+        offsets = None if self.side == "first" else self.offsets
+        with _runner(1 if small else effective_n_jobs(self.n_jobs), self.verbose) as run:
+            if self.keep and kept is None and key is not None and self._may_keep(way, pieces, m):
+                kept = list(way.prepare(Y, offsets, run))
+                self._kept[key] = way, kept
+            for start, stop in pairwise(bounds):
+                columns, rows = slice(start, stop), stop if symmetric else n
+                # The same blocks whatever the number of threads, for the same rounding.
+                step = min(way.row_step(stop - start), max(_FEWEST_ROWS, -(-rows // 8)))
+                blocks: list[Any] = [slice(a, min(a + step, rows)) for a in range(0, rows, step)]
+                if order is not None:
+                    blocks = [order[block] for block in blocks]
+                own = None if offsets is None else offsets[columns]
+                begun = False
+                for prepared in kept or way.prepare(Y[columns], own, run):
+                    one = partial(_tile, way, X, terms, reduction, prepared, output, columns, begun)
+                    list(run(one, blocks))
+                    begun = True
+                    del one, prepared  # before the next ones are prepared
+        return output.arrays()
 
-    def _fill_arrays(self, problem: Problem, X: Any, Y: Array, way: Way, kept: Any) -> list[Any]:
-        """`_fill` in another library: outputs (n, m, ...)."""
-        xp, merge, columns = problem.xp, problem.reduction.merge, []
-        terms = self._first_terms(problem, X)
-        for some in row_blocks(len(Y), 1, -(-len(Y) // min(way.pieces(len(Y)), len(Y)))):
-            blocks = list(row_blocks(X.shape[0], 1, way.row_step(some.stop - some.start)))
-            found: dict[int, list[Any]] = {}
-            for second in kept or way.prepare(Y[some], self._offsets(some), map_in_turn):
-                for k, rows in enumerate(blocks):
-                    parts = way.block(X[rows, :], second, None if terms is None else terms[rows])
-                    parts = [parts[0] if part is None else part for part in parts]
-                    if k in found:
-                        pairs = zip(found[k], parts, strict=True)
-                        parts = [merge(a, b, i, xp) for i, (a, b) in enumerate(pairs)]
-                    found[k] = parts
-            columns.append([_joined(xp, parts, 0) for parts in zip(*found.values(), strict=True)])
-        return [_joined(xp, parts, 1) for parts in zip(*columns, strict=True)]
-
-    def _may_keep(self, way: Way, m: int) -> bool:
+    def _may_keep(self, way: Way, pieces: int, m: int) -> bool:
         """Whether what a way prepares of m kept points fits, in one piece."""
-        few = way.pieces(m) < 2 and way.prepared_bytes(m) <= way.problem.block_bytes / 2
-        return self.keep and self.side == "second" and few
-
-    def _offsets(self, which: slice) -> Array | None:
-        """Of second points."""
-        return None if self.offsets is None or self.side == "first" else self.offsets[which]
+        fits = pieces < 2 and way.prepared_bytes(m) <= way.problem.block_bytes / 2
+        return self.side == "second" and fits
 
     def _first_terms(self, problem: Problem, X: Any) -> Any:
         """What is added to the inner products with each first point, shape (n,)."""
-        terms = -half_norms(X) if problem.form.distance and not problem.reduction.extreme else None
+        distance = problem.form is not None and problem.form.distance
+        terms = -half_norms(X) if distance and not problem.reduction.extreme else None
         if self.offsets is not None and self.side == "first":
-            own = self.offsets.astype(problem.dtype, copy=False)
+            own = self.offsets[: X.shape[0]].astype(problem.dtype, copy=False)
             own = like(own, X) if is_foreign(X) else own
             terms = own if terms is None else terms + own
         return terms
 
-    def _fill(
-        self,
-        problem: Problem,
-        X: Array,
-        Y: Array,
-        results: list[Array],
-        symmetric: bool,
-        way: Way | None = None,
-    ) -> bool:
-        """Write the reductions over orbits of Y into arrays (n, m, ...).
+    def _finish(
+        self, problem: Problem, reduction: Reduction, found: list[Any], first: Any, final: Any
+    ) -> list[Any]:
+        """The kernel's extreme values from extreme inner products."""
+        form, halves = problem.form, None
+        if form is not None and form.distance:
+            xp = problem.xp
+            wide = first.astype(float, copy=False) if xp is np else xp.astype(first, xp.float64)
+            halves = half_norms(wide)[:, None]
+        outer = None if form is None else form.outer
+        outputs, n_reversed = reduction.finish(found, outer, halves, final, problem.xp)
+        if n_reversed:
+            warn(
+                f"{type(self.base).__name__} of even degree takes larger values at the smallest "
+                f"than at the largest inner product for {n_reversed} of {prod(outputs[0].shape)} "
+                "pairs: maximum and power do not commute there, so both extremes were followed; "
+                "smaller points or gamma avoid this"
+            )
+        return outputs
 
-        Returns whether all outputs were ever needed.
+    # -- the plan --------------------------------------------------------------------------------
+
+    def _plan(
+        self, first: Any, second: Array, reduction: Reduction, foreign: bool = False
+    ) -> tuple[Any, _Plan]:
+        """The plan for points (first ones of any library), and what it depends on."""
+        d, kind = first.shape[1], reduction.kind
+        if (d, kind) not in self._forms:
+            self._forms[d, kind] = self._form(d, reduction)
+        form, shape, followed = self._forms[d, kind]
+        dtype = self._dtype(form, first, second, foreign)
+        bound, target, xp, where = block_bytes_of(self.block_bytes), None, np, None
+        if foreign:
+            xp = namespace(first)
+            target = first.detach() if hasattr(first, "detach") else first
+            target = xp.astype(target[:1, :], xp.float32 if dtype == np.float32 else xp.float64)
+            where = xp.__name__, str(target.device), wants_gradient(first)
+        key = kind, d, dtype, bound, where
+        if key in self._plans:
+            return key, self._plans[key]
+        evaluate = None
+        if form is None:
+            evaluate = getattr(self.base, "_gram", self.base)
+            if foreign:
+                evaluate = partial(self.base._gram_arrays, xp)
+        if self.elements is None:
+            parts = [Part(group) for group in self.group.chain()]
+        else:
+            parts = [Part(self.group, self.elements, self.weights)]
+        # The base kernel's own form of the reduction over the whole group, where it has one.
+        closed = None
+        plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
+        if plain and self.method != "definition" and self.elements is None:
+            own = getattr(self.base, "closed_form", None)
+            closed = None if own is None else own(self.group, reduction.extreme)
+        halves = form is not None and form.distance and not reduction.extreme
+        problem = Problem(
+            form=form,
+            evaluate=evaluate,
+            shape=shape,
+            dtype=dtype,
+            parts=parts,
+            reduction=followed,
+            block_bytes=bound,
+            first_terms=halves or (self.offsets is not None and self.side == "first"),
+            closed=closed,
+            target=target,
+            xp=xp,
+        )
+        self._plans[key] = _Plan(problem, graded=foreign and where[2])
+        return key, self._plans[key]
+
+    def _form(
+        self, d: int, reduction: Reduction
+    ) -> tuple[Form | None, tuple[int, int, int], Reduction]:
+        """The base kernel's form, the points' shape, and what has to be followed."""
+        shape = image_shape(self.group, self.base, d)
+        form = INNER if self.base is None else None
+        if self.base is not None and self.method != "definition":
+            form = form_of(self.base, shape)
+        if not reduction.extreme or form is None:
+            return form, shape, reduction
+        if not form.monotone:
+            return None, shape, reduction
+        if form.turning_point is not None and not reduction.raw:
+            if reduction.n_outputs > 1:
+                raise ValueError("smallest values of a kernel that turns are not supported")
+            return form, shape, Extremes(smallest=True)
+        return form, shape, reduction
+
+    def _dtype(self, form: Form | None, first: Any, second: Array, foreign: bool) -> np.dtype[Any]:
+        """Of the inner products: single precision where that is asked for and will do."""
+        distance, xp = form is not None and form.distance, np
+        if foreign:
+            first, xp = first.detach() if hasattr(first, "detach") else first, namespace(first)
+            single = first.dtype == xp.float32 or self.precision == "single"
+        else:
+            single = self.precision == "single" or np.result_type(first, second) == np.float32
+        if distance:  # squared distances that overflow are refused: products may not show it
+            ends = xp.max(first), -xp.min(first), second.max(), -second.min()
+            largest = max(map(float, ends))
+            if largest > 1e150:
+                raise ValueError(
+                    f"{self.owner}: squared distances are beyond float64; the largest absolute "
+                    f"feature of the points is {largest:g}: scale the points down"
+                )
+        if single and distance and self.precision != "single":
+            norms = float(xp.max(half_norms(first))), float(half_norms(second).max())
+            if form.sensitivity * 2 * max(norms) * np.finfo(np.float32).eps > _SINGLE_ERROR:
+                single = False
+        return np.dtype(np.float32 if single else np.float64)
+
+    def _ways(self, plan: _Plan, first: Any, second: Array) -> tuple[list[Way], Shown | None]:
+        """The ways to a problem, cheapest first, and what they need not look at."""
+        problem, shown = plan.problem, None
+        if problem.form is not None and problem.target is None and not self.keep:
+            shown = Shown(problem, first)
+            shown = None if shown.whole else shown
+        return plan.ways(first.shape[0], len(second), shown), shown
+
+    # -- what it will cost -----------------------------------------------------------------------
+
+    def explain(self, X: Any, reduction: Reduction, *, times: float = 1) -> Explanation:
+        """Which way `reduce` takes for points X, with operations, memory and seconds.
+
+        The seconds are from trials of a tenth of a second, on some of the points. ``times`` is how
+        often it is done.
         """
-        n, m = len(X), len(Y)
-        terms = self._first_terms(problem, X)
-        reduction = problem.reduction
-        key, kept = _key(problem), None
-        if key in self._kept:
-            way, kept = self._kept[key]
-            way.problem = problem
-        elif way is None:
-            way = offered(problem, n, m)[0]
+        group = self.group
+        first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
+        _, plan = self._plan(first, second, reduction)
+        n, m, problem = len(first), len(second), plan.problem
+        if self.elements is None and plan.too_many(n, m):
+            listed = replace(self, elements=group.sample(_TRIAL_ELEMENTS, 0), weights=None)
+            return listed.explain(X, reduction, times=times * group.order / _TRIAL_ELEMENTS)
+        (way, *others), _ = self._ways(plan, first, second)
+        return Explanation(
+            way=way.name,
+            operations=times * way.operations(n, m),
+            n_bytes=min(2 * way.prepared_bytes(m), problem.block_bytes),
+            seconds=times * self._trial(way, first, second, problem.reduction),
+            alternatives={other.name: times * other.operations(n, m) for other in others},
+        )
+
+    def seconds(self, X: Array, reduction: Reduction, *, times: float = 1) -> float:
+        """About how long it takes so many times, where that is long enough to be told."""
+        _, plan = self._plan(X, self.Z, reduction)
+        way = self._ways(plan, X, self.Z)[0][0]
+        few = _EVALUATED_FROM if plan.problem.form is None else _LONG_FROM
+        if times * way.operations(len(X), len(self.Z)) < few:
+            return 0.0
+        return times * self._trial(way, X, self.Z, plan.problem.reduction, _TRIAL / 10)
+
+    def _trial(
+        self, way: Way, X: Any, Y: Array, reduction: Reduction, enough: float = _TRIAL
+    ) -> float:
+        """Seconds that a way takes, from trials on more and more points until one takes enough."""
+        (n, m), size, seen = (len(X), len(Y)), 4, [(0.0, 0.0)]
+        X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
+        while True:
+            a, b = min(n, size), min(m, size)
+            results = [np.empty((a, b, *reduction.tail)) for _ in range(reduction.n_outputs)]
+            start = time.perf_counter()
+            found = self._loop(way, X[:a], Y[:b], reduction, results)
+            if reduction.extreme:
+                self._finish(way.problem, reduction, found, X[:a], np.dtype(float))
+            seen.append((way.operations(a, b), time.perf_counter() - start))
+            if (a, b) == (n, m) or seen[-1][1] > enough:
+                break
+            size *= 2
+        (few, short), (many, long) = seen[-2:]
+        slope = (long - short) / max(many - few, 1.0) if long > 1.5 * short else long / many
+        return long + slope * (way.operations(n, m) - many)
+
+    def _announce(
+        self, operations: float, way: Way, X: Any, Y: Array, reduction: Reduction
+    ) -> None:
+        """Count the work, and warn before minutes of it."""
+        (n, m), problem = (X.shape[0], len(Y)), way.problem
+        dtype = problem.dtype.name
+        asked[dtype] += int(operations)
+        if self._quiet or operations < (_EVALUATED_FROM if problem.form is None else _LONG_FROM):
+            return
+        seconds = operations / rate(dtype)
+        if problem.target is None:
+            seconds = self._trial(way, X, Y, reduction, _TRIAL / 10)
         warn_long(
-            self._operations(way, X, Y),
+            seconds,
             f"{self.owner}: {n} x {m} pairs by {way.name}",
             "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single "
             "precision, or features (OrbitFourier, OrbitNystroem), whose cost grows with the "
             "points alone",
-            problem.dtype.name,
         )
-        needed = False
-        small = way.operations(n, m) < _THREADS_FROM
-        threads = 1 if small else effective_n_jobs(self.n_jobs)
-        pieces = way.pieces(m)
-        if symmetric and not small:  # whole tiles under the diagonal are skipped
-            pieces = max(pieces, min(8, m // 64))
-        pieces = min(max(pieces, 1), m)
-        bounds = [i * m // max(pieces, 1) for i in range(pieces + 1)]
-        order = np.arange(n)
-        if not symmetric and problem.boxes is not None:
-            order = _by_boxes(problem.boxes, way.skips)
-        with _Runner(threads, self.verbose) as run:
-            if kept is None and len(bounds) == 2 and self._may_keep(way, m):
-                kept = list(way.prepare(Y, self._offsets(slice(None)), run))
-                self._kept[key] = way, kept
-            for start, stop in pairwise(bounds):
-                rows = stop if symmetric else n
-                # The same blocks whatever the number of threads, for the same rounding.
-                step = min(way.row_step(stop - start), max(256, -(-rows // 8)))
-                blocks = [order[a : min(a + step, rows)] for a in range(0, rows, step)]
-                columns = slice(start, stop)
-                begun = False
-                prepared = kept or way.prepare(Y[columns], self._offsets(columns), run)
-                for second in prepared:
 
-                    def one(
-                        block: Array,
-                        second: Any = second,
-                        begun: bool = begun,
-                        columns: slice = columns,
-                    ) -> bool:
-                        own = slice(block[0], block[-1] + 1)
-                        ordered = len(block) == own.stop - own.start and bool(
-                            (np.diff(block) == 1).all()
-                        )
-                        which: Any = own if ordered else block
-                        parts = way.block(X[which], second, None if terms is None else terms[which])
-                        seen = False
-                        for i, (result, part) in enumerate(zip(results, parts, strict=True)):
-                            if part is None:
-                                part = parts[0]  # the smallest cannot matter: any will do
-                            elif i:
-                                seen = True
-                            if begun:
-                                part = reduction.merge(result[which, columns], part, i)
-                            result[which, columns] = part
-                        return seen
 
-                    needed |= any(run(one, blocks))
-                    begun = True
-                    del one, second  # before the next ones are prepared
-        if symmetric:
-            for result in results:
-                mirror(result)
-        return needed
+def _tile(
+    way: Way,
+    X: Any,
+    terms: Any,
+    reduction: Reduction,
+    prepared: Any,
+    output: _Output,
+    columns: slice,
+    begun: bool,
+    rows: Any,
+) -> None:
+    """Some first points against prepared second ones."""
+    parts = way.block(X[rows, :], prepared, None if terms is None else terms[rows], reduction)
+    output.put(rows, columns, parts, begun)
 
-    def _finish(
-        self,
-        problem: Problem,
-        wanted: Reduction,
-        results: list[Any],
-        needed: bool,
-        of: tuple[Any, int],
-        final: Any,
-    ) -> list[Any]:
-        """The kernel's extreme values from extreme inner products.
 
-        ``of`` are the first points and the axis of the results along which they stand.
-        """
-        form, xp, n_wanted = problem.form, problem.xp, wanted.n_outputs
-        high, low = results[0], None
-        if len(results) > 1 and (needed or n_wanted > 1):
-            low = results[1]
-        if problem.evaluate is not None or (form.outer is None and not form.distance):
-            return [
-                part if xp is not np else part.astype(final, copy=False)
-                for part in results[:n_wanted]
-            ]
-        halves = None
-        if form.distance:
-            own = half_norms(of[0].astype(float, copy=False))
-            halves = problem.send(own)
-            halves = halves[None, :] if of[1] else halves[:, None]
-        outputs = [
-            part if part.dtype == final else xp.empty_like(part, dtype=final)
-            for part in results[:n_wanted]
+class _Plan:
+    """The ways to a problem: those that are offered, and a product where it may be cheaper."""
+
+    def __init__(self, problem: Problem, graded: bool = False):
+        self.problem = problem
+        # Gradients do not pass through extremes and lifts, which every way computes on the host.
+        extreme, form = problem.reduction.extreme, problem.form
+        self._graded = graded and (form is None or (form.linear and not extreme))
+        self._offered: list[Way] = []
+        for kind in WAYS:
+            way = kind.offers(problem)
+            if way is not None:
+                self._offered.append(way)
+        self._product: Way | None = None
+        self._plain = 2.0 * problem.lifted_size
+        for part in problem.parts:
+            self._plain *= part.order
+
+    def ways(self, n: int, m: int, shown: Shown | None) -> list[Way]:
+        """That of fewest operations at a large product's rate first."""
+        ways, costs = [], []
+        for way in self._offered:
+            way = way if shown is None else way.facing(shown)
+            cost = way.operations(n, m)
+            if not self.problem.reduction.extreme:
+                cost *= _CHARGED.get(way.name, 1.0)
+            if not (self._graded and way.on_host):
+                ways.append(way)
+                costs.append(cost)
+        if not ways or n * m * self._plain < _HOPELESS * min(costs):
+            way = self._listed() if shown is None else self._listed().facing(shown)
+            ways.append(way)
+            costs.append(way.operations(n, m))
+        return [ways[i] for i in sorted(range(len(ways)), key=costs.__getitem__)]
+
+    def too_many(self, n: int, m: int) -> bool:
+        """Whether elements would have to be listed that are too many for a trial."""
+        return not self._offered and self._plain / (2 * self.problem.lifted_size) > 2**13
+
+    def _listed(self) -> Way:
+        if self._product is None:
+            self._check_listable()
+            kind = Evaluation if self.problem.form is None else Product
+            self._product = kind(self.problem)
+        return self._product
+
+    def _check_listable(self) -> None:
+        """Refuse groups too large to list, and say which closed forms they have."""
+        for part in self.problem.parts:
+            try:
+                if part.whole and ENUMERATION_LIMIT < part.order < inf:
+                    part.group.elements()
+            except ValueError as error:
+                group, none = part.group, np.zeros((0, self.problem.lifted_size))
+                known = {
+                    "BestFit of kernels that grow with <x, z> or fall with |x - z|": (
+                        group.aligned(none)
+                    ),
+                    "BestFit of such kernels by matching": group.as_assignment(),
+                    "Average(Polynomial(...)) and Average(Linear())": (
+                        group.mean_powers(none, none, 1)
+                    ),
+                    "Average(Gaussian(...))": group.log_mean_exponential(none, none),
+                    "Average(Laplacian(...))": group.log_mean_separable(none, none, np.abs),
+                }
+                forms = "; ".join(words for words, found in known.items() if found is not None)
+                kind = "largest value" if self.problem.reduction.extreme else "mean"
+                raise ParameterError(
+                    f"{error}. The {kind} of this kernel over it has no closed form; "
+                    + (f"one is known for {forms}" if forms else "none is known")
+                ) from None
+
+
+class _Output:
+    """Where blocks of results go: into NumPy's arrays in place, or beside each other."""
+
+    def __init__(self, results: list[Array] | None, reduction: Reduction, xp: Any):
+        self._results, self._reduction, self._xp = results, reduction, xp
+        self._blocks: dict[tuple[int, int], list[Any]] = {}
+        self._needed = not reduction.extreme  # whether the smallest value ever matters
+
+    def put(self, rows: Any, columns: slice, parts: list[Any], begun: bool) -> None:
+        merge, xp = self._reduction.merge, self._xp
+        if len(parts) > 1 and parts[1] is None:  # any will do
+            parts = [parts[0], parts[0]]
+        elif len(parts) > 1:
+            self._needed = True
+        if self._results is None:
+            key = columns.start, rows.start
+            if begun:
+                pairs = zip(self._blocks[key], parts, strict=True)
+                parts = [merge(a, b, i, xp) for i, (a, b) in enumerate(pairs)]
+            self._blocks[key] = parts
+            return
+        for i, (result, part) in enumerate(zip(self._results, parts, strict=True)):
+            if begun:
+                part = merge(result[rows, columns], part, i)
+            result[rows, columns] = part
+
+    def arrays(self) -> list[Any]:
+        """The outputs; smallest values only where they ever mattered."""
+        if self._results is not None:
+            return self._results if self._needed else self._results[:1]
+        by_columns: dict[int, list[list[Any]]] = {}
+        for (start, _), parts in sorted(self._blocks.items()):
+            by_columns.setdefault(start, []).append(parts)
+        columns = [
+            [joined(self._xp, list(parts)) for parts in zip(*blocks, strict=True)]
+            for blocks in by_columns.values()
         ]
-        n_reversed = 0
-
-        def values(part: Any, rows: slice) -> Any:
-            v = xp.astype(part[rows, :], final) if xp is not np else part[rows].astype(float)
-            if halves is not None:
-                v -= halves if of[1] else halves[rows, :]
-            return form.value(v, xp)
-
-        # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
-        block_bytes = _OUTER_BYTES if xp is np else 2**60
-        for rows in row_blocks(high.shape[0], 4 * 8 * max(high.shape[1], 1), block_bytes):
-            largest = values(high, rows)
-            if low is not None:
-                smallest = values(low, rows)
-                if form.turning_point is not None:
-                    one = xp.ones_like(largest)
-                    n_reversed += int(xp.sum(xp.where(smallest > largest, one, 0 * one)))
-                    largest = xp.maximum(largest, smallest)
-                elif n_wanted > 1:
-                    outputs[1][rows, :] = smallest
-            outputs[0][rows, :] = largest
-        self.warn_reversed(n_reversed, prod(high.shape))
-        return outputs
-
-    def warn_reversed(self, n_reversed: int, n_pairs: int) -> None:
-        if n_reversed:
-            warn(
-                f"{type(self.base).__name__} of even degree takes larger values at the smallest "
-                f"than at the largest inner product for {n_reversed} of {n_pairs} pairs: maximum "
-                "and power do not commute there, so both extremes were followed; smaller points or "
-                "gamma avoid this"
-            )
-
-    # -- what it will cost -----------------------------------------------------------------------
-
-    def _operations(self, way: Way, X: Array, Y: Array) -> float:
-        """Of a way, and of the evaluations of a base kernel that can tell."""
-        operations, order = way.operations(len(X), len(Y)), getattr(way, "elements", ())
-        count = getattr(self.base, "operations", None)
-        if way.problem.evaluate is None or count is None:
-            return operations
-        return operations + len(order) * (count(X, Y) or 0.0)
-
-    def explain(self, X: Array, reduction: Reduction) -> Explanation:
-        """Which way `reduce` takes for points X, with operations, memory and seconds."""
-        first, second = (X, self.Z) if self.side == "second" else (self.Z, X)
-        problem = self.problem(first, reduction, second)
-        way, *others = offered(problem, len(first), len(second))
-        operations = self._operations(way, first, second)
-        return Explanation(
-            way=way.name,
-            operations=operations,
-            n_bytes=min(2 * way.prepared_bytes(len(second)), problem.block_bytes),
-            seconds=operations / rate(problem.dtype.name),
-            alternatives={w.name: w.operations(len(first), len(second)) for w in others},
-        )
+        found = [joined(self._xp, list(parts), 1) for parts in zip(*columns, strict=True)]
+        return found if self._needed else found[:1]
 
 
 def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, int, int]:
@@ -514,87 +646,37 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
             )
         return own[0], own[1], own[2]
     grid = None if group is None else group.grid_shape
-    if grid is None or prod(grid) != d:
-        return (1, d, 1)
-    return grid
+    return (1, d, 1) if grid is None or prod(grid) != d else grid
 
 
-def speaks_for_itself(base: Any, method: str = "inner_form") -> bool:
-    """Whether a kernel's method is of the class that defines its values, or below it."""
-    for cls in type(base).__mro__:
-        if method in vars(cls):
-            return True
-        if {"_gram", "__call__"} & set(vars(cls)):
-            return False
-    return False
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
-def _internal(reduction: Reduction, form: Form | None) -> Reduction:
-    """What must be followed so that the reduction can be had in the end."""
-    if reduction.extreme and form is not None and form.turning_point is not None:
-        if reduction.n_outputs > 1:
-            raise ValueError("smallest values of a kernel that is not monotone are not supported")
-        return Extremes(smallest=True)
-    return reduction
+@contextmanager
+def _runner(threads: int, verbose: int) -> Iterator[Run]:
+    """What applies a function to arguments: in turn, or in threads with one BLAS thread each."""
+    if threads == 1 and not verbose:
+        yield map
+        return
+    with (
+        tqdm(desc="orbits", unit=" blocks", disable=not verbose) as progress,
+        threadpool_limits(1 if threads > 1 else None, "blas"),
+        Parallel(threads, prefer="threads", require="sharedmem") as pool,
+    ):
 
+        def run(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[Any]:
+            def counted(argument: Any) -> Any:
+                found = function(argument)
+                progress.update()
+                return found
 
-def _key(problem: Problem) -> tuple[Any, ...]:
-    """What prepared points depend on beside the points."""
-    reduction = problem.reduction
-    return problem.dtype, type(reduction), reduction.n_outputs, problem.folded
-
-
-def _by_boxes(boxes: Array, axis: int) -> Array:
-    """First points in the order of their bounding boxes."""
-    keys = [boxes[:, a, end] for a in (1 - axis, axis) for end in (1, 0)]
-    return np.lexsort(keys)
-
-
-def mirror(matrix: Array) -> None:
-    """Copy the upper triangle onto the lower one, by blocks."""
-    n, step = len(matrix), 512
-    for a in range(0, n, step):
-        matrix[a + step :, a : a + step] = matrix[a : a + step, a + step :].swapaxes(0, 1)
-        block = matrix[a : a + step, a : a + step]
-        lower = np.tri(len(block), k=-1, dtype=bool)
-        np.copyto(block.T, block.T.swapaxes(-2, -1), where=lower.T)
-
-
-def map_in_turn(function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-    return [function(argument) for argument in arguments]
-
-
-def _joined(xp: Any, parts: Sequence[Any], axis: int) -> Any:
-    return parts[0] if len(parts) == 1 else xp.concat(list(parts), axis=axis)
-
-
-class _Runner(ExitStack):
-    """Applies functions to arguments one after another, or in threads with one BLAS thread each."""
-
-    def __init__(self, threads: int, verbose: int):
-        super().__init__()
-        self.threads = threads
-        self._done: Callable[[int], Any] | None = None
-        if threads > 1:
-            self.enter_context(threadpool_limits(1, "blas"))
-            pool = Parallel(threads, prefer="threads", require="sharedmem")
-            self._pool = self.enter_context(pool)
-        if verbose:
-            self._done = self.enter_context(tqdm(desc="orbits", unit=" blocks")).update
-
-    def __call__(self, function: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-        arguments = list(arguments)
-        if self.threads > 1 and len(arguments) > 1:
-            found: list[Any] = self._pool(delayed(function)(argument) for argument in arguments)
-            if self._done is not None:
-                self._done(len(arguments))
+            every = list(arguments)
+            if len(every) < 2 or threads == 1:
+                return map(counted, every)
+            found: list[Any] = pool(delayed(counted)(argument) for argument in every)
             return found
-        results = []
-        for argument in arguments:
-            results.append(function(argument))
-            if self._done is not None:
-                self._done(1)
-        return results
+
+        yield run
 
 
 class Trivial(Transformations):

@@ -2,24 +2,28 @@
 
 Polynomial and Gaussian kernels see two points through <x, z>; a quadratic locality kernel sees
 them through the inner product of weighted products of pixels. A base kernel says so by a method
-``inner_form(shape)``, which takes the shape (height, width, channels) of a point.
+``inner_form(shape)``, which takes the shape (height, width, channels) of a point; `form_of` knows
+the kernels of scikit-learn as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial, singledispatch
+from operator import add, mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process import kernels as sklearn_kernels
 
-__all__ = ["INNER", "Form", "planes"]
+from ..core.arrays import like, on_host
 
 
 def planes(images: NDArray[Any]) -> NDArray[Any]:
     """Images (n, height, width, channels) with their channels first."""
-    return np.moveaxis(images, -1, 1)
+    return images.transpose(0, 3, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Form:
         Whether v is less half of both squared norms, :math:`v = -\lVert x - z \rVert^2 / 2`.
     turning_point : float or None
         phi falls below this value and rises above it; None if it rises everywhere.
+    monotone : bool
+        False where phi turns elsewhere: then its largest value is not at the largest v.
     sensitivity : float
         Relative error of the kernel for an error of one in v, where `distance`: says when single
         precision will not do.
@@ -45,14 +51,12 @@ class Form:
     first, second : callable
         a and b: from images (n, height, width, channels) to (n, n_channels, height, width).
         b commutes with cyclic shifts; a is zero wherever a product would cross the frame's edge.
-    linear : bool
-        Whether a and b are the identity, so that a linear map of the second point may be transposed
-        onto the first.
     """
 
     outer: Callable[[Any, Any], Any] | None = None
     distance: bool = False
     turning_point: float | None = None
+    monotone: bool = True
     sensitivity: float = 0.0
     rate: float | None = None
     n_channels: int | None = None
@@ -61,6 +65,7 @@ class Form:
 
     @property
     def linear(self) -> bool:
+        """Whether a and b are the identity: a linear map of z may then be transposed onto x."""
         return self.n_channels is None
 
     def value(self, v: Any, xp: Any = np) -> Any:
@@ -70,3 +75,98 @@ class Form:
 
 #: Inner products themselves.
 INNER = Form()
+
+
+@singledispatch
+def form_of(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
+    """A kernel's form for points of a shape (height, width, channels), None where it has none.
+
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
+    >>> form_of(RBF(2.0), (1, 3, 1)).distance, form_of(DotProduct(), (1, 3, 1)).distance
+    (True, False)
+    >>> form_of(RBF([1.0, 2.0, 3.0]), (1, 3, 1)) is None
+    True
+    """
+    own = getattr(kernel, "inner_form", None)
+    form: Form | None = None if own is None else own(shape)
+    return form
+
+
+@form_of.register(sklearn_kernels.RBF)
+@form_of.register(sklearn_kernels.Matern)
+@form_of.register(sklearn_kernels.RationalQuadratic)
+def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
+    if np.size(kernel.length_scale) > 1:
+        return None
+    outer = partial(_on_line, kernel=kernel, distance=True)
+    return Form(outer, distance=True, sensitivity=np.inf)
+
+
+@form_of.register
+def _(kernel: sklearn_kernels.DotProduct, shape: tuple[int, int, int]) -> Form:
+    return Form(partial(_on_line, kernel=kernel, distance=False))
+
+
+@form_of.register
+def _(kernel: sklearn_kernels.Sum, shape: tuple[int, int, int]) -> Form | None:
+    return _joined_form(kernel, shape, add)
+
+
+@form_of.register
+def _(kernel: sklearn_kernels.Product, shape: tuple[int, int, int]) -> Form | None:
+    return _joined_form(kernel, shape, mul)
+
+
+@form_of.register
+def _(kernel: sklearn_kernels.Exponentiation, shape: tuple[int, int, int]) -> Form | None:
+    form = form_of(kernel.kernel, shape)
+    if form is None:
+        return None
+    rises = form.monotone and form.turning_point is None and kernel.exponent % 2 == 1
+    outer = partial(_powered, form=form, exponent=kernel.exponent)
+    return replace(form, outer=outer, rate=None, turning_point=None, monotone=rises)
+
+
+def _joined_form(kernel: Any, shape: tuple[int, int, int], join: Any) -> Form | None:
+    """Of a sum or a product: with a constant, or of two functions of the same number."""
+    parts = [
+        getattr(k, "constant_value", None) or form_of(k, shape) for k in (kernel.k1, kernel.k2)
+    ]
+    forms = [part for part in parts if hasattr(part, "outer")]
+    same = len(forms) == 2 and all(
+        getattr(forms[0], name) == getattr(forms[1], name)
+        for name in ("distance", "n_channels", "first", "second")
+    )
+    if None in parts or not (same or len(forms) == 1):
+        return None
+    rises = all(form.monotone and form.turning_point is None for form in forms)
+    return replace(
+        forms[0],
+        outer=partial(_joined, parts=parts, join=join),
+        rate=None,
+        turning_point=None,
+        monotone=rises and (join is add or len(forms) == 1),
+        sensitivity=sum(form.sensitivity for form in forms),
+    )
+
+
+def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
+    """A kernel of scikit-learn as a function of v, read off on a line."""
+    if xp is not np:
+        return like(_on_line(on_host(values, type(kernel).__name__), np, kernel, distance), values)
+    line = np.sqrt(np.maximum(-2 * values, 0)) if distance else values
+    start = np.zeros((1, 1)) if distance else np.ones((1, 1))
+    found = np.asarray(kernel(start, line.reshape(-1, 1))).reshape(values.shape)
+    return found.astype(values.dtype, copy=False)
+
+
+def _powered(values: Any, xp: Any, form: Form, exponent: float) -> Any:
+    return form.value(values, xp) ** exponent
+
+
+def _joined(values: Any, xp: Any, parts: list[Any], join: Any) -> Any:
+    one, two = (
+        part.value(values.copy() if xp is np else values, xp) if hasattr(part, "outer") else part
+        for part in parts
+    )
+    return join(one, two)

@@ -2,27 +2,27 @@
 
 A reduction takes tiles of values of shape (a, p, b, q), whose axes 0 and 2 count group elements and
 whose axes 1 and 3 count pairs, and gives arrays of shape (p, q) or (p, q, k). Tiles are arrays of
-the library ``xp``; NumPy's may be overwritten.
+the library ``xp``; NumPy's may be overwritten. The values are inner products, of which ``outer`` is
+the kernel; None is the identity.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..core.arrays import like, on_cpu, on_host
-from .form import INNER, Form
 
-__all__ = ["Extremes", "Histogram", "Moments", "Reduction", "WeightedMean"]
-
-Values = NDArray[Any]
 Function = Callable[[Any], Any]
+Outer = Callable[[Any, Any], Any] | None
+
+#: Bytes of the values that are computed from extreme inner products at a time.
+_OUTER_BYTES = 2**20
 
 
 class Reduction(ABC):
@@ -30,23 +30,19 @@ class Reduction(ABC):
 
     #: Whether only the smallest and largest values count: then the outer function is applied last.
     extreme: bool = False
-
     #: Whether it is the mean of the kernel's values and nothing else.
     plain_mean: bool = False
-
     #: How many arrays it gives.
     n_outputs: int = 1
-
     #: Floating-point operations' worth of work for one value.
     cost: float = 10.0
-
-    @property
-    def tail(self) -> tuple[int, ...]:
-        """Shape of what is kept of a pair."""
-        return ()
+    #: Shape of what is kept of a pair.
+    tail: tuple[int, ...] = ()
+    #: What of a reduction the computation of the values depends on.
+    kind: tuple[Any, ...] = ()
 
     @abstractmethod
-    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
@@ -74,14 +70,16 @@ class WeightedMean(Reduction):
         self.raw = raw
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
+        self.kind = "mean", self.n_outputs, self.plain_mean
 
-    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
-        values = values if self.raw else form.value(values, xp)
-        functions: Sequence[Function | None] = (None,) if self.functions is None else self.functions
+    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
+        values = values if self.raw or outer is None else outer(values, xp)
+        if self.functions is None:
+            return [_contract(xp, values, weights)]
         means = []
-        for i, function in enumerate(functions):
-            own = values.copy() if xp is np and i + 1 < len(functions) else values
-            means.append(_contract(xp, own if function is None else function(own), weights))
+        for i, function in enumerate(self.functions):
+            last = xp is not np or i + 1 == self.n_outputs
+            means.append(_contract(xp, function(values if last else values.copy()), weights))
         return means
 
 
@@ -90,6 +88,9 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
     a, p, b, q = values.shape
     if xp is np:
         weights = weights.astype(values.dtype, copy=False)
+    if a == b == 1:  # nothing to sum, and no pass over the values where the weight is one
+        only = values[0, :, 0, :]
+        return only if xp is np and weights[0, 0] == 1 else only * weights
     if b == p == 1:
         return (weights[:, 0] @ values[:, 0, 0, :])[None, :]
     if b == 1:
@@ -122,21 +123,26 @@ def _power(values: Any, order: int) -> Any:
 class Extremes(Reduction):
     """The largest value, and the smallest where it is asked for, as outputs in this order.
 
-    Weights do not matter.
+    Weights do not matter. Extreme inner products are followed, and the kernel is applied to them
+    in the end (`finish`).
 
     Parameters
     ----------
     smallest : bool
+    raw : bool
+        Whether the form's own values v are wanted rather than the kernel's.
     """
 
     extreme = True
     cost = 1.0
 
-    def __init__(self, *, smallest: bool = False):
+    def __init__(self, *, smallest: bool = False, raw: bool = False):
         self.smallest = smallest
+        self.raw = raw
         self.n_outputs = 2 if smallest else 1
+        self.kind = "extremes", smallest, raw
 
-    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         a, _, b, _ = values.shape
         found = []
         for reduce in (xp.max, xp.min)[: self.n_outputs]:
@@ -148,16 +154,46 @@ class Extremes(Reduction):
         either = xp.minimum if which else xp.maximum
         return either(out, part, out=out) if xp is np else either(out, part)
 
+    def finish(
+        self, found: list[Any], outer: Outer, halves: Any, final: Any, xp: Any
+    ) -> tuple[list[Any], int]:
+        """Extreme values from extreme inner products, and for how many pairs the smallest counts.
 
-@lru_cache(maxsize=2)
-def _ones(size: int, dtype: np.dtype[Any]) -> Values:
-    return np.ones(size, dtype)
-
-
-@lru_cache(maxsize=8)
-def _below(n_bins: int, dtype: np.dtype[Any]) -> Values:
-    """Sums of cells up to each threshold, as a matrix."""
-    return np.triu(np.ones((2 * n_bins + 2, 2 * n_bins + 1), dtype))
+        Parameters
+        ----------
+        found : list of arrays (n, m)
+            Largest inner products, and the smallest ones where these are needed: for this
+            reduction, or since ``outer`` turns.
+        halves : array that broadcasts to (n, m), or None
+            Subtracted first: half the squared norms of the points that are not yet counted.
+        final : dtype
+        """
+        n, m = found[0].shape
+        if xp is np:
+            outputs = [
+                part if part.dtype == final else np.empty((n, m), final)
+                for part in found[: self.n_outputs]
+            ]
+        n_reversed = 0
+        # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
+        step = max(1, _OUTER_BYTES // (32 * max(m, 1))) if xp is np else n
+        for start in range(0, n, step):
+            rows, values = slice(start, start + step), []
+            for part in found:
+                v = part[rows].astype(float) if xp is np else xp.astype(part, xp.float64)
+                if halves is not None:
+                    v -= halves[rows, :] if halves.shape[0] > 1 else halves
+                values.append(v if outer is None or self.raw else outer(v, xp))
+            if len(found) > self.n_outputs:  # the outer function turns
+                largest, smallest = values
+                above = xp.where(smallest > largest, xp.ones_like(largest), 0 * largest)
+                n_reversed += int(xp.sum(above))
+                values = [xp.maximum(largest, smallest)]
+            if xp is not np:
+                return values, n_reversed
+            for output, value in zip(outputs, values, strict=True):
+                output[rows] = value
+        return outputs, n_reversed
 
 
 class Histogram(Reduction):
@@ -177,26 +213,24 @@ class Histogram(Reduction):
     def __init__(self, n_bins: int, half_width: float):
         self.n_bins = n_bins
         self.half_width = half_width
+        self.tail = (2 * n_bins + 1,)
+        self.kind = "histogram", n_bins
 
-    @property
-    def tail(self) -> tuple[int, ...]:
-        return (2 * self.n_bins + 1,)
-
-    def of(self, values: Any, weights: Any, form: Form, xp: Any = np) -> list[Any]:
+    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
+        values = values if outer is None else outer(values, xp)
+        n = self.n_bins
         if xp is not np and on_cpu(values):  # libraries have no histograms of many pairs at once
-            host = [on_host(A, "Histogram") for A in (form.value(values, xp), weights)]
-            return [like(A, values) for A in self.of(host[0].copy(), host[1], INNER)]
+            host = [on_host(A, "Histogram") for A in (values, weights)]
+            return [like(A, values) for A in self.of(host[0].copy(), host[1], None)]
         if xp is not np:
-            values = form.value(values, xp) * (self.n_bins / self.half_width)
+            values = values * (n / self.half_width)
             weights = weights[:, None, :, None]
             none = xp.zeros_like(weights)
             shares = [
-                xp.sum(xp.where(values <= k, weights, none), axis=(0, 2))
-                for k in range(-self.n_bins, self.n_bins + 1)
+                xp.sum(xp.where(values <= k, weights, none), axis=(0, 2)) for k in range(-n, n + 1)
             ]
             return [xp.stack(shares, axis=-1)]
-        n, dtype = self.n_bins, values.dtype
-        values = form.value(values)
+        dtype = values.dtype
         # A value in units of the bin width falls below threshold k from k = ceil(value) on: one
         # histogram and one cumulative sum replace 2 n + 1 comparisons.
         if self.half_width != n:
@@ -204,26 +238,25 @@ class Histogram(Reduction):
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
         a, p, b, q = values.shape
-        n_cells = 2 * n + 2
+        n_cells, first = 2 * n + 2, weights.flat[0]
         # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
         # or a single one where their entries do not lie together.
         rows, together = (p, 1) if a == 1 else (1, p)
         of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
         cells = values.astype(np.int32).reshape(-1, together * b * q)
         cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
-        first = weights.flat[0]
         equal = bool((weights == first).all())
-        # Counts first and their scale once: whole numbers below 2^24 are exact in any type.
-        kind = np.dtype(np.float32) if equal else dtype
-        entries = _ones(cells.size, kind)
-        if not equal:
-            entries = np.empty((a, p, b, q), kind)
+        if equal:  # counts, in the smallest whole numbers that hold them, and their scale once
+            entries = np.ones(cells.size, np.min_scalar_type(a * b))
+        else:
+            entries = np.empty((a, p, b, q), dtype)
             entries[...] = weights[:, None, :, None]
         starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
         counted = csr_array(
             (entries.reshape(-1), cells.reshape(-1), starts),
             shape=(rows, p * q * n_cells // rows),
         ).toarray()
-        shares = counted.reshape(p * q, n_cells) @ _below(n, kind)
-        shares = shares.reshape(p, q, -1)
+        counted = counted.reshape(p * q, n_cells)
+        np.add.accumulate(counted, axis=1, out=counted)
+        shares = counted[:, :-1].reshape(p, q, n_cells - 1)
         return [np.multiply(shares, first, dtype=dtype) if equal else shares]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Grid
-from ..groups.base import ability
+from ..core.arrays import like
+from ..groups import Grid, Transformations
 from .correlation import shift_correlation
-from .way import Problem, Run, Way, largest_norm, together
-
-__all__ = ["Shifts"]
+from .reductions import Reduction
+from .way import Problem, Shown, Way, joined, largest_norm, shallow, together
 
 Array = NDArray[Any]
 
@@ -30,93 +29,84 @@ class Shifts(Way):
     """Shifts by correlation, after `before` on the second points; then `after`, transposed."""
 
     name = "correlation"
-    on_host = True
+    on_host = True  # type: ignore[assignment]
 
     def __init__(self, problem: Problem, place: int, grid: Grid):
         super().__init__(problem)
         self.before = together(problem.parts[:place])
         self.after = together(problem.parts[place + 1 :])
-        self.cyclic = grid.cyclic
-        pairs, self.weights = grid.pairs, problem.parts[place].rule[1]
-        margin = np.zeros(2, dtype=int) if grid.cyclic else np.abs(pairs).max(axis=0)
+        self.n_before = 1 if self.before is None else len(self.before.rule[0])
+        self.n_after = 1 if self.after is None else len(self.after.rule[0])
+        self.cyclic, self.pairs = grid.cyclic, grid.pairs
+        self.weights = problem.parts[place].rule[1]
         # Zeros beyond the frame turn the shifts that lose pixels into cyclic ones.
-        self.margin = margin
-        height, width = problem.shape[0] + margin[0], problem.shape[1] + margin[1]
-        self.pairs = pairs
-        self.correlation = shift_correlation(
-            (height, width),
-            pairs,
-            problem.n_channels,
-            problem.dtype,
-            shown=tuple(problem.shown / (height, width)),
-        )
-        self.skips = 1 if self.correlation.transposed else 0
+        self.margin = np.zeros(2, dtype=int) if grid.cyclic else np.abs(self.pairs).max(axis=0)
+        self._see(np.array(problem.shape[:2], dtype=float))
         self._kept: list[Array] | None = None
+        item = problem.dtype.itemsize
         if self.after is not None:
-            n, item = len(self.after.rule[0]), problem.dtype.itemsize
-            if n * item * prod(problem.shape) ** 2 <= problem.block_bytes:
-                self._kept = list(self._made_transposes())
+            if self.n_after * item * prod(problem.shape) ** 2 <= problem.block_bytes:
+                self._kept = [self._transpose(i) for i in range(self.n_after)]
 
-    @staticmethod
-    def offers(problem: Problem) -> Shifts | None:
-        if problem.evaluate is not None:
-            return None
-        for place in reversed(range(len(problem.parts))):
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        form = problem.form
+        for place in reversed(range(len(problem.parts) if form is not None else 0)):
             part = problem.parts[place]
             # Elements are not listed only to be told that these are no shifts.
-            if ability(part.group, "as_shifts") is None or part.order == inf:
+            if part.order == inf or type(part.group).as_shifts is Transformations.as_shifts:
                 continue
             grid = part.group.as_shifts(part.rule[0])
             if grid is None:
                 continue
-            after = problem.parts[place + 1 :]
-            transposable = problem.form.linear and all(p.group.linear for p in after)
+            after = [p.group for p in problem.parts[place + 1 :]]
             # A norm that changes after the shifts cannot be told from the shifted points.
-            if problem.form.distance:
-                transposable = transposable and all(p.group.unitary for p in after)
+            transposable = form.linear and all(
+                group.linear and (group.unitary or not form.distance) for group in after
+            )
             # Shifts of the flattened points are none of the images that the base kernel sees.
             if grid.shape == problem.shape and (not after or transposable):
-                return Shifts(problem, place, grid)
+                return cls(problem, place, grid)
             return None
         return None
 
-    def transposes(self) -> Iterator[tuple[Array | None, float]]:
-        """Matrices that carry the transposes of `after` to first points, with their weights."""
-        if self.after is None:
-            yield None, 1.0
-            return
-        made = self._made_transposes() if self._kept is None else iter(self._kept)
-        yield from zip(made, self.after.rule[1], strict=True)
+    def facing(self, shown: Shown) -> Shifts:
+        way: Shifts = shallow(self)
+        way._see(shown.mean)
+        return way
 
-    def _made_transposes(self) -> Iterator[Array]:
+    def _see(self, shown: Array) -> None:
+        """Choose the correlation for mean numbers of rows and columns that are not blank."""
+        grid = tuple(int(side) for side in self.margin + self.problem.shape[:2])
+        given = self.pairs, self.problem.n_channels, self.problem.dtype
+        self.correlation = shift_correlation(grid, *given, shown=tuple(shown / grid))
+        self.skips = 1 if self.correlation.transposed else 0
+        self._share = max(1e-3, float(shown[self.skips] / grid[self.skips]))
+
+    def _transpose(self, i: int) -> Array:
+        """The matrix that carries the transpose of an element of `after` to first points."""
         assert self.after is not None
         basis = np.eye(prod(self.problem.shape), dtype=self.problem.dtype)
-        elements = self.after.rule[0]
-        for i in range(len(elements)):
-            yield self.after.group.act(elements[i : i + 1], basis)[0].T
-
-    def _n_before(self) -> int:
-        return 1 if self.before is None else len(self.before.rule[0])
+        moved: Array = self.after.group.act(self.after.rule[0][i : i + 1], basis)[0]
+        return moved.T
 
     def prepared_bytes(self, m: int) -> float:
-        return float(m) * self.correlation.spectrum_bytes() * self._n_before()
+        return float(m) * self.correlation.spectrum_bytes * self.n_before
 
     def pieces(self, m: int) -> int:
         return int(-(-self.prepared_bytes(m) // (_PREPARED * self.problem.block_bytes)))
 
     def row_step(self, width: int) -> int:
-        correlation = self.correlation
-        budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
+        correlation, item = self.correlation, self.problem.dtype.itemsize
         if self.problem.target is not None:
-            return _whole(int(self._tile_pairs() // min(64, width * self._n_before())))
+            return _whole(int(self._tile_pairs() // min(64, width * self.n_before)))
         most, tile = correlation.n_first, 2 * correlation.cache_bytes
         if not self.problem.reduction.extreme:  # all of `before` go into one tile
             numbers = 2 * len(correlation.rows) * len(correlation.frequencies)
-            while (
-                most > 8 and most * self._n_before() * self.problem.dtype.itemsize * numbers > tile
-            ):
+            while most > 8 and most * self.n_before * item * numbers > tile:
                 most //= 2
-        return _whole(int(np.clip(budget // correlation.first_bytes(), 8, most)))
+        budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
+        return _whole(int(np.clip(budget // correlation.first_bytes, 8, most)))
 
     def _tile_pairs(self) -> float:
         """How many pairs another library computes at once: all shifts of them, a few times over."""
@@ -125,185 +115,138 @@ class Shifts(Way):
         budget = min(self.problem.block_bytes / 4, _TILE_BYTES)
         return budget / (2 * self.problem.dtype.itemsize * shifts)
 
-    def pad(self, planes: Array) -> Array:
-        """Zeros below and to the right of (n, channels, height, width)."""
+    def _second(self, points: Array) -> Array:
+        """Second points lifted, with zeros below and to the right."""
+        images = points.reshape(len(points), *self.problem.shape)
+        if self.margin.any():
+            images = np.pad(images, ((0, 0), (0, self.margin[0]), (0, self.margin[1]), (0, 0)))
+        assert self.problem.form is not None
+        return self.problem.form.second(images)
+
+    def _first(self, points: Array) -> Any:
+        """First points as images (n, channels, height, width), or what gives parts of them."""
+        if not self.problem.linear:
+            return _Lifted(self, points)
+        return self._padded(points.reshape(len(points), *self.problem.shape).transpose(0, 3, 1, 2))
+
+    def _padded(self, planes: Array) -> Array:
+        """With zeros below and to the right."""
         if not self.margin.any():
             return planes
         return np.pad(planes, ((0, 0), (0, 0), (0, self.margin[0]), (0, self.margin[1])))
-
-    def padded_first(self, points: Array) -> Array:
-        return self.pad(self.problem.first(points))
-
-    def padded_second(self, points: Array) -> Array:
-        images = self.problem.images(points)
-        if self.margin.any():
-            images = np.pad(images, ((0, 0), (0, self.margin[0]), (0, self.margin[1]), (0, 0)))
-        return self.problem.form.second(images)
-
-    def _spectra(self, points: Array, out: list[Array] | None = None) -> list[Array]:
-        return self.correlation.spectra(self.padded_second(points), out)
-
-    def moved(self, Y: Array) -> Array:
-        """Second points after `before`, shape (m, r, d): those of a point are neighbours."""
-        if self.before is None:
-            return Y[:, None]
-        moved = self.before.group.act(self.before.rule[0], Y).reshape(-1, *Y.shape)
-        return np.ascontiguousarray(moved.swapaxes(0, 1))
 
     def terms(self, moved: Array, offsets: Array | None) -> tuple[Array | None, Array | None]:
         """What is added for each moved point; what is subtracted for each shift of it.
 
         ``moved`` has shape (m, r, d).
         """
-        offsets = None if offsets is None else offsets[:, None]
-        if self.cyclic or not self.problem.form.distance:
-            terms = self.problem.column_terms(moved, offsets)
+        problem, offsets = self.problem, None if offsets is None else offsets[:, None]
+        if self.cyclic or problem.form is None or not problem.form.distance:
+            terms = problem.column_terms(moved, offsets)
             return (None if terms is None else terms.ravel()), None
         points = moved.reshape(-1, moved.shape[2])
-        frame = np.ones((1, self.problem.n_channels, *self.problem.shape[:2]), self.problem.dtype)
-        norms = self.correlation.every(self.pad(frame), self._spectra(points**2))
+        frame = np.zeros((1, problem.n_channels, *self.correlation.grid), problem.dtype)
+        frame[:, :, : problem.shape[0], : problem.shape[1]] = 1
+        squares = self.correlation.spectra(self._second(points**2))
+        norms = self.correlation.every(frame, squares)
         halves = norms[:, :, :, 0] / 2
         if offsets is not None:
             halves -= np.repeat(offsets, moved.shape[1]).astype(halves.dtype)
         return None, halves
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[Any]:
-        moved = self.moved(Y)
+    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
+        problem, correlation, moved = self.problem, self.correlation, Y[:, None]
+        if self.before is not None:  # (m, r, d): the moves of a point are neighbours
+            elements = self.before.rule[0]
+            share = -(-len(elements) // 8)
+            parts = run(
+                lambda start: self.before.group.act(elements[start : start + share], Y),
+                range(0, len(elements), share),
+            )
+            moved = np.stack([m.reshape(Y.shape) for part in parts for m in part], axis=1)
+            del parts
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
         norm = largest_norm(moved)
-        if self.problem.folded:
-            rate = moved.dtype.type(self.problem.form.rate)
+        if problem.folded:
+            assert problem.form is not None
+            rate = moved.dtype.type(problem.form.rate)
             moved = rate * moved
             terms, of_shifts = (None if A is None else rate * A for A in (terms, of_shifts))
-        budget = min(_ROWS_BYTES, self.problem.block_bytes) / 8
-        step = 1 + int(budget // self.correlation.spectrum_bytes())
-        spectra: Any = self.correlation.room(len(moved))
+        budget = min(_ROWS_BYTES, problem.block_bytes) / 8
+        step = 1 + int(budget // correlation.spectrum_bytes)
+        spectra: Any = correlation.room(len(moved))
 
         def fill(start: int) -> None:
             some = slice(start, start + step)
-            self._spectra(moved[some], [whole[:, some] for whole in spectra])
+            correlation.spectra(self._second(moved[some]), [whole[:, some] for whole in spectra])
 
-        run(fill, range(0, len(moved), step))
-        on_grid = np.zeros(self.correlation.wanted.shape)
-        np.add.at(on_grid, self.correlation.places(self.pairs), self.weights)
-        weights, send = self.correlation.in_tile_order(on_grid), self.problem.send
+        list(run(fill, range(0, len(moved), step)))
+        on_grid = np.zeros(correlation.wanted.shape)
+        np.add.at(on_grid, correlation.places(self.pairs), self.weights)
+        weights, send, how = correlation.in_tile_order(on_grid), problem.send, {}
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
-        if self.problem.target is not None:
-            matrices = [send(A) for A in self.correlation.matrices()]
-            spectra = self.correlation.second_arrays(spectra, self.problem.target), matrices
-        yield spectra, send(terms), send(of_shifts), send(weights), norm
+        if problem.target is not None:
+            how = {"xp": problem.xp, "matrices": [send(A) for A in correlation.matrices]}
+            spectra = [like(plane, problem.target) for plane in spectra]
+        yield spectra, send(terms), send(of_shifts), send(weights), norm, how
 
-    def block(self, X: Array, prepared: Any, terms: Array | None) -> list[Any]:
-        reduction, xp = self.problem.reduction, self.problem.xp
+    def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
+        spectra, others, of_shifts, weights, norm, how = prepared
+        problem, xp, r = self.problem, self.problem.xp, self.n_before
+        added = self._of_pairs(others, terms)
+        if how:
+            how = how | {"step": max(1, int(self._tile_pairs() // len(X)) // r) * r}
         outputs: list[Any] = [None] * reduction.n_outputs
-        for transpose, weight in self.transposes():
-            own = X if transpose is None else X @ transpose
-            first = _Lifted(self, own)
-            if xp is not np:
-                parts = self._parts_arrays(first, prepared, terms, self.lowest(own, prepared[-1]))
-            elif reduction.extreme:
-                parts = self._extremes(first, prepared, terms, self.lowest(own, prepared[-1]))
+        for i in range(self.n_after):
+            own, parts = X, []
+            if self.after is not None:
+                own = X @ (self._transpose(i) if self._kept is None else self._kept[i])
+            first = self._first(own)
+            if reduction.extreme:
+                both = self.lowest(own, norm)
+                found = self.correlation.extremes(first, spectra, of_shifts, both, **how)
+                for part, either in zip(found[: 1 + both], (xp.max, xp.min), strict=False):
+                    part = part if added is None else part + added.T
+                    if r > 1:
+                        part = either(xp.reshape(part, (len(X), -1, r)), axis=2)
+                    parts.append(part)
             else:
-                parts = self._reduced(first, prepared, terms)
-            for i, part in enumerate(parts):
-                if part is None:
-                    continue
-                if self.before is not None and reduction.extreme:
-                    part = xp.reshape(part, (len(X), -1, self._n_before()))
-                    part = (xp.min if i else xp.max)(part, axis=2)
-                if self.after is not None and not reduction.extreme:
-                    part *= float(weight)
-                out = outputs[i]
-                outputs[i] = part if out is None else reduction.merge(out, part, i, xp)
+                tiles = []
+                for _, values in self.correlation.values(
+                    first, spectra, of_shifts, added, r, **how
+                ):
+                    if r > 1:  # the moves are among the elements
+                        a, _, b, n = values.shape
+                        values = xp.reshape(values, (a, -1, r * b, n))
+                    tiles.append(reduction.of(values, weights, problem.outer, xp))
+                for same in zip(*tiles, strict=True):
+                    part = joined(xp, list(same))
+                    if self.after is not None:
+                        part = part * float(self.after.rule[1][i])
+                    axes = 1, 0, *range(2, part.ndim)
+                    parts.append(part.transpose(axes) if xp is np else xp.permute_dims(part, axes))
+            for k, part in enumerate(parts):
+                out = outputs[k]
+                outputs[k] = part if out is None else reduction.merge(out, part, k, xp)
         return outputs
 
-    def _extremes(
-        self, first: _Lifted, prepared: Any, row_terms: Array | None, minimum: bool
-    ) -> list[Any]:
-        spectra, terms, of_shifts, *_ = prepared
-        parts = self.correlation.extremes(first, spectra, of_shifts, minimum)
-        for part in parts:
-            if part is not None and terms is not None:
-                part += terms
-            if part is not None and row_terms is not None:
-                part += row_terms[:, None]
-        return [*parts][: self.problem.reduction.n_outputs]
-
-    def _of_pairs(self, prepared: Any, row_terms: Array | None) -> Any:
-        """What is added at every shift, shape (m, n) or less."""
-        terms, rows = prepared[1], self.problem.send(row_terms)
+    def _of_pairs(self, terms: Any, rows: Any) -> Any:
+        """What is added at every shift, of shape (m, n) or less."""
+        rows = None if rows is None else self.problem.send(rows)
         if rows is not None and self.problem.folded:
+            assert self.problem.form is not None
             rows = float(self.problem.form.rate or 1) * rows
         if rows is None:
             return None if terms is None else terms[:, None]
         return rows[None, :] if terms is None else terms[:, None] + rows[None, :]
 
-    def _together(self, values: Any) -> Any:
-        """A tile (a, points moved by `before`, b, n) with the moves among the elements."""
-        a, _, b, n = values.shape
-        return self.problem.xp.reshape(values, (a, -1, self._n_before() * b, n))
-
-    def _reduced(self, first: _Lifted, prepared: Any, row_terms: Array | None) -> list[Any]:
-        spectra, _, of_shifts, weights, _ = prepared
-        reduction, r = self.problem.reduction, self._n_before()
-        m, n = spectra[0].shape[1], len(first)
-        out: list[Array] = [
-            np.empty((m // r, n, *reduction.tail), self.problem.dtype)
-            for _ in range(reduction.n_outputs)
-        ]
-        pairs = self._of_pairs(prepared, row_terms)
-        pairs = None if pairs is None else np.broadcast_to(pairs, (m, n))
-        for some, values in self.correlation.values(first, spectra, of_shifts, pairs, r):
-            parts = reduction.of(self._together(values), weights, self.problem.applied)
-            for whole, part in zip(out, parts, strict=True):
-                whole[some.start // r : some.stop // r] = part
-        return [np.ascontiguousarray(part.swapaxes(0, 1)) for part in out]
-
-    def _parts_arrays(
-        self, first: _Lifted, prepared: Any, row_terms: Array | None, minimum: bool
-    ) -> list[Any]:
-        """`_extremes` or `_reduced` in another library."""
-        (second, matrices), _, of_shifts, weights, _ = prepared
-        reduction, xp = self.problem.reduction, self.problem.xp
-        pairs = self._of_pairs(prepared, row_terms)
-        n_extremes = 1 + minimum if reduction.extreme else 0
-        own = self.correlation.first_arrays(first, weights)
-        step = max(1, int(self._tile_pairs() // len(first)))
-        if not n_extremes:
-            step = max(1, step // self._n_before()) * self._n_before()
-        tiles: list[list[Any]] = []
-        for some, values in self.correlation.values_arrays(
-            xp, own, second, matrices, of_shifts, step, n_extremes
-        ):
-            added: Any = 0
-            if pairs is not None:
-                added = pairs if pairs.shape[0] == 1 else pairs[some, :]
-            if n_extremes:
-                tiles.append([part + added for part in values])
-            else:
-                if pairs is not None:
-                    values = values + added[None, :, None, :]
-                tiles.append(
-                    reduction.of(self._together(values), weights, self.problem.applied, xp)
-                )
-        parts = [
-            tile[0] if len(tile) == 1 else xp.concat(tile)
-            for tile in map(list, zip(*tiles, strict=True))
-        ]
-        return [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in parts]
-
     def operations(self, n: int, m: int) -> float:
-        pairs = float(n) * m * self._n_before()
-        if self.after is not None:
-            pairs *= len(self.after.rule[0])
-        axis = 1 if self.correlation.transposed else 0
-        share = float(self.problem.shown[axis] / self.correlation.grid[axis])
-        stages, reduction = self.correlation.operations(share), self.problem.reduction
+        pairs = float(n) * m * self.n_before * self.n_after
+        stages, reduction = self.correlation.operations(self._share), self.problem.reduction
         # Products with small matrices run at a fraction of a large one's rate.
-        depth = self.correlation.depth * share
-        products = stages["products"] * (1 + 8 / depth)
+        products = stages["products"] * (1 + 8 / (self.correlation.depth * self._share))
         values = len(self.pairs) * (reduction.cost + (0 if reduction.extreme else 8))
         return pairs * (products + 2 * (stages["rows"] + stages["columns"]) + values)
 
@@ -323,4 +266,4 @@ class _Lifted:
         return len(self._points)
 
     def __getitem__(self, some: slice) -> Array:
-        return self._way.padded_first(self._points[some])
+        return self._way._padded(self._way.problem.first(self._points[some]))

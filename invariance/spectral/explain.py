@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.config import block_bytes_of
 from ..groups import Transformations
-from ..orbits.choose import Explanation, rate
+from ..orbits.way import Explanation, rate
 from .actions import Symmetry
 from .base import Basis, signed_permutation
 

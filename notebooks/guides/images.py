@@ -82,12 +82,6 @@ for name, description in descriptions.items():
     accuracy[name] = 100 * model.score(X[test], labels[test])
 
 # %% [markdown]
-# What a transform costs is said before it is computed:
-
-# %%
-print(Scattering((28, 28), n_scales=2).fit(X[:1]).explain(X))
-
-# %% [markdown]
 # ## Copies
 #
 # `deform_images` shears, scales, turns and bends an image a little, differently every time. Only

@@ -602,8 +602,8 @@ run.table(
 # %%
 correlation = shift_correlation(shape, shifts.elements(), channels, np.float32)
 print(
-    f"transforms: {correlation.spectrum_bytes() / 2**20:.2f} MiB an image, "
-    f"{correlation.spectrum_bytes() * n_train * few_turns.order / 2**30:.2f} GiB for all"
+    f"transforms: {correlation.spectrum_bytes / 2**20:.2f} MiB an image, "
+    f"{correlation.spectrum_bytes * n_train * few_turns.order / 2**30:.2f} GiB for all"
 )
 
 # %% [markdown]

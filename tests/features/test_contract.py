@@ -2,16 +2,15 @@
 
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 
 from invariance import config_context
+from invariance.core.parameters import ParameterError
 from invariance.features import (
     AngularBasis,
     BlockPCA,
@@ -29,7 +28,6 @@ from invariance.features import (
 )
 from invariance.groups import CircleAction, CyclicShifts, Negation, Permutations, VonMises
 from invariance.kernels import Gaussian, Laplacian, Linear
-from invariance.core.parameters import ParameterError
 
 X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
@@ -220,16 +218,6 @@ def test_explain_says_the_way(kind):
     circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
     many = np.random.default_rng(0).standard_normal((300, 16))
     assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"
-
-
-@pytest.mark.parametrize("kind", [AngularBasis((8, 8)), Scattering((8, 8)), BlockPCA(4)], ids=repr)
-def test_other_feature_maps_explain_themselves_by_the_clock(kind):
-    points = np.random.default_rng(0).standard_normal((64, 64))
-    with pytest.raises(NotFittedError):
-        clone(kind).explain(points)
-    model = kind.fit(points)
-    few, many = (model.explain(np.tile(points, (times, 1))) for times in (1, 500))
-    assert few.way == "evaluation" and 0 < few.seconds < many.seconds
 
 
 def test_scattering_shows_progress_where_it_is_asked_to(capsys):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from invariance.core.parameters import ParameterError
 from invariance.features import AngularBasis, GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, Gaussian
-from invariance.core.parameters import ParameterError
 
 X = np.random.default_rng(0).standard_normal((8, 4))
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from invariance.core.parameters import ParameterError
 from invariance.features import (
     OrbitFourier,
     OrbitNystroem,
@@ -22,7 +23,6 @@ from invariance.features import (
 )
 from invariance.groups import PlaneRotations, SignFlips
 from invariance.kernels import Average, Gaussian, SetKernel
-from invariance.core.parameters import ParameterError
 
 RNG = np.random.default_rng(0)
 SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]

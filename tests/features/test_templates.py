@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import hadamard
 
+from invariance.core.parameters import ParameterError
 from invariance.features import StructuredTemplates
 from invariance.kernels import Gaussian
-from invariance.core.parameters import ParameterError
 
 
 @pytest.mark.parametrize(("s", "d"), [(1, 1), (5, 3), (16, 16), (40, 12)])

@@ -292,11 +292,3 @@ def test_bad_points():
             kernel.diag([np.ones(6), np.ones(5)])
         with pytest.raises(ValueError, match="flattened points"):
             kernel.diag(np.ones((2, 3, 2)))
-
-
-@pytest.mark.parametrize(
-    "kernel", [Gaussian(0.1), Laplacian(0.1), Polynomial(3), Linear()], ids=repr
-)
-def test_base_kernels_say_what_they_cost(kernel):
-    small, large = (kernel.explain(np.ones((n, 6))) for n in (1000, 100_000))
-    assert small.way == "evaluation" and 0 < small.seconds < large.seconds

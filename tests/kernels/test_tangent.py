@@ -114,9 +114,3 @@ def test_images_that_are_no_rows_of_a_matrix():
         distance([np.ones(64), np.ones(63)])
     with pytest.raises(ValueError, match=r"flattened points.*got an array of shape \(3, 8, 8\)"):
         distance(np.ones((2, 64)), np.ones((3, 8, 8)))
-
-
-def test_cost_is_told_by_the_clock():
-    images = np.random.default_rng(0).random((4, 36))
-    few, many = (TangentDistance((6, 6)).explain(np.tile(images, (k, 1))) for k in (1, 400))
-    assert few.way == "evaluation" and 0 < few.seconds < many.seconds

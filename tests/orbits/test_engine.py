@@ -22,8 +22,7 @@ from invariance.groups import (
     VonMises,
 )
 from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean, choose
-from invariance.orbits.choose import offered
+from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, WeightedMean, engine, way
 
 SHAPE = (6, 6)
 CYCLIC = Translations(SHAPE, max_shift=1)
@@ -62,6 +61,12 @@ def points(n, seed=0, low=-0.3):
     return np.random.default_rng(seed).uniform(low, 0.7, (n, 36))
 
 
+def every_way(orbits, X, reduction):
+    """The ways that are offered for first points X, cheapest first."""
+    _, plan = orbits._plan(X, orbits.Z, reduction)
+    return orbits._ways(plan, X, orbits.Z)[0]
+
+
 def every(base, group, X, Z, side="second", elements=None):
     """Values of shape (elements, n, m)."""
     base = (lambda A, B: A @ B.T) if base is None else base
@@ -98,14 +103,12 @@ def test_all_offered_ways_agree(group):
         orbits = OrbitProducts(Z, group, base=base)
         for reduction in (Extremes(), WeightedMean()):
             expected = orbits.reduce(X, reduction)[0]
-            ways = offered(orbits.problem(X, reduction, Z), 7, 5)
-            for way in ways:
-                found = [np.empty((7, 5))]
-                orbits._kept = {}
-                orbits._fill(way.problem, X, Z, found, False, way)
+            ways = every_way(orbits, X, reduction)
+            for each in ways:
+                (found,) = orbits._loop(each, X, Z, reduction, [np.empty((7, 5))])
                 if base is None or not reduction.extreme:
-                    assert_allclose(found[0], expected, rtol=1e-9, atol=1e-11, err_msg=way.name)
-    assert any(way.name.startswith("product") for way in ways)
+                    assert_allclose(found, expected, rtol=1e-9, atol=1e-11, err_msg=each.name)
+    assert any(each.name.startswith("product") for each in ways)
 
 
 @pytest.mark.parametrize("group", [SignFlips(5), Permutations(5), SignedPermutations(4)], ids=repr)
@@ -194,8 +197,8 @@ def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypat
         values, orbits = every(base, TURNS, X, Z), OrbitProducts(Z, TURNS, base=base)
         assert_allclose(orbits.reduce(X, Extremes())[0], values.max(axis=0), rtol=1e-9)
         assert_allclose(orbits.reduce(X, WeightedMean())[0], values.mean(axis=0), rtol=1e-9)
-        (way,) = offered(orbits.problem(X, Extremes(), Z), 7, 5)
-        assert (way.features is None) == (repaid > 0)
+        (each,) = every_way(orbits, X, Extremes())
+        assert (each.features is None) == (repaid > 0)
 
 
 def test_moments_and_a_trivial_group():
@@ -277,8 +280,8 @@ def test_an_explanation_reads_as_a_line():
 
 def test_minutes_of_work_are_announced(monkeypatch):
     X = points(40)
-    monkeypatch.setattr(choose, "_LONG", 0.0)
-    monkeypatch.setattr(choose, "_LONG_FROM", 0.0)
+    monkeypatch.setattr(way, "_LONG", 0.0)
+    monkeypatch.setattr(engine, "_LONG_FROM", 0.0)
     with pytest.warns(
         UserWarning, match="OrbitProducts: 40 x 40 pairs .* minutes .* Cheaper: n_tr"
     ):

@@ -11,14 +11,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Gaussian, Linear, Locality, Polynomial
 from invariance.orbits import Extremes, Form, OrbitProducts
-from invariance.orbits.turns import QuarterTurns
+from invariance.orbits.product import QuarterTurns
 
 
 def problem_of(base, shape):
     points = np.ones((1, int(np.prod(shape))))
     group = Rotations(shape, degrees=[0, 90, 180, 270])
-    problem = OrbitProducts(points, group, base=base).problem(points, Extremes(), points)
-    return problem.form, problem
+    _, plan = OrbitProducts(points, group, base=base)._plan(points, points, Extremes())
+    return plan.problem.form, plan.problem
 
 
 @settings(max_examples=25, deadline=None)
@@ -46,7 +46,8 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
     ]
     support = lift.first(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
     for known in (None, support):
-        turns = QuarterTurns(problem, known)
+        turns = QuarterTurns(problem)
+        turns = turns if known is None else turns.within(known)
         values = turns.values(turns.first(x.reshape(3, -1)), turns.second(y.reshape(4, -1)))
         assert_allclose(values, np.stack(every, axis=1), atol=1e-12)
 

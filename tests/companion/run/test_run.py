@@ -22,7 +22,7 @@ from invariance.companion.run.cache import CacheError, _computes, _leads_on
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
-from invariance.orbits.choose import asked, rate
+from invariance.orbits.way import asked, rate
 
 
 def results(run):

@@ -1,0 +1,671 @@
+"""Inner products of images over a set of shifts.
+
+Every cyclic shift of a pair comes out of one inverse Fourier transform. Only a small window of
+shifts is wanted as a rule, so that the inverse is partial: a product with a small matrix, which
+never separates opposite shifts, whose values are E + O and E - O with maximum E + |O|.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from math import gcd, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ..core.arrays import like
+from .way import Workspace, joined
+
+Array = NDArray[Any]
+
+
+def shift_correlation(
+    grid: Any, shifts: Any, n_channels: int, dtype: Any, shown: tuple[float, float] = (1.0, 1.0)
+) -> ShiftCorrelation:
+    """`RowCorrelation` of either axis or `FrequencyCorrelation`, whichever multiplies least.
+
+    Parameters
+    ----------
+    grid, shifts, n_channels, dtype
+        As in `ShiftCorrelation`.
+    shown : tuple (share of rows, share of columns)
+        Of pixels that are not blank in a block of first images.
+    """
+    shifts = np.asarray(shifts)
+    key = tuple(grid), shifts.tobytes(), shifts.shape, shifts.dtype, n_channels, np.dtype(dtype)
+    ways = zip(_ways(*key), (*shown, 1.0), strict=True)
+    return min(ways, key=lambda way: sum(way[0].operations(way[1]).values()))[0]
+
+
+@lru_cache(maxsize=16)
+def _ways(
+    grid: Any, data: bytes, shape: Any, integers: Any, n_channels: int, dtype: Any
+) -> tuple[ShiftCorrelation, ...]:
+    """Kept for further calls: on a few small points making them would take most of the time."""
+    given = grid, np.frombuffer(data, integers).reshape(shape), n_channels, dtype
+    return (
+        RowCorrelation(*given),
+        RowCorrelation(*given, transposed=True),
+        FrequencyCorrelation(*given),
+    )
+
+
+class ShiftCorrelation(ABC):
+    r"""Largest and smallest :math:`\langle a, T b \rangle` over cyclic shifts T of the grid.
+
+    Two ways to the same numbers, `RowCorrelation` and `FrequencyCorrelation`. Where all shifts
+    are multiples of a step that divides the grid, the pixels of one phase only ever meet their own
+    phase: phases become channels of a coarser grid, whose transforms are smaller.
+
+    Parameters
+    ----------
+    grid : tuple (height, width)
+    shifts : ndarray of int, shape (s, 2)
+        (down, right), modulo the grid.
+    n_channels : int
+    dtype : float32 or float64
+        Of the images and of the computation.
+    transposed : bool
+        Whether rows and columns change parts: everything below holds for transposed images.
+
+    Examples
+    --------
+    >>> from invariance.orbits.correlation import shift_correlation
+    >>> a, b = np.zeros((2, 1, 1, 4, 4))
+    >>> a[0, 0, 2, 1] = b[0, 0, 1, 1] = 1                   # one row down
+    >>> pairs = shift_correlation((4, 4), np.array([[0, 0], [1, 0]]), 1, float)
+    >>> pairs.extremes(a, pairs.spectra(b))[0].round(6)
+    array([[1.]])
+    """
+
+    #: Bytes of the arrays that one inverse transform reads and writes: a core's own cache. What it
+    #: reads takes part in a few operations only, so that it must not come from further away.
+    cache_bytes = 3 * 2**19
+
+    #: How many first images at once make the matrix products efficient.
+    n_first = 128
+
+    #: Where the vertical shifts stand in (vertical shifts, second images, first images).
+    _row_axis: int
+
+    def __init__(
+        self, grid: Any, shifts: Any, n_channels: int, dtype: Any, transposed: bool = False
+    ):
+        shifts = np.asarray(shifts)
+        if shifts.ndim != 2 or shifts.shape[1] != 2 or not len(shifts):
+            raise ValueError(
+                "shifts must be rows (down, right), at least one, got an array of shape "
+                f"{shifts.shape}"
+            )
+        self.n_channels = int(n_channels)
+        self.grid = tuple(int(side) for side in grid)
+        self.transposed = bool(transposed)
+        self._axes = (1, 0) if transposed else (0, 1)
+        sides = [self.grid[axis] for axis in self._axes]
+        self._steps = [
+            gcd(side, *np.abs(shifts[:, axis]).tolist())
+            for side, axis in zip(sides, self._axes, strict=True)
+        ]
+        self.height, self.width = (
+            side // step for side, step in zip(sides, self._steps, strict=True)
+        )
+        # Channels of the coarser grid: every phase of every channel.
+        self._n_planes = self.n_channels * prod(self._steps)
+        self.dtype = np.dtype(dtype)
+        down, right = self._on_grid(shifts)
+        self.rows = np.unique(down)
+        # A shift s and its opposite share a representative |s| <= width / 2; shifts by 0 and by
+        # half the width are their own opposites and come first.
+        folded = np.unique(np.minimum(right, self.width - right))
+        own = (2 * folded) % self.width == 0
+        self.columns = np.concatenate([folded[own], folded[~own]])
+        self.n_own = int(own.sum())
+        self.wanted = np.zeros((2, len(self.columns), len(self.rows)), dtype=bool)
+        self.wanted[self.places(shifts)] = True
+        self.wanted[:, : self.n_own] = self.wanted[:, : self.n_own].any(axis=0)
+        #: Whether with each shift its opposite is wanted, in every row.
+        self.symmetric = bool(self.wanted.all())
+        # Horizontal frequencies: first those of real transforms, 0 and half the width.
+        frequencies = np.arange(self.width // 2 + 1)
+        real = (2 * frequencies) % self.width == 0
+        self.frequencies = np.concatenate([frequencies[real], frequencies[~real]])
+        self.n_real = int(real.sum())
+        # Matrices to E, and to O where it is not 0.
+        angle = 2 * np.pi * np.outer(self.columns, self.frequencies) / self.width
+        even = np.cos(angle) / self.width
+        even[:, self.n_real :] *= 2
+        odd = -2 * np.sin(angle[self.n_own :, self.n_real :]) / self.width
+        self._even, self._odd = even.astype(self.dtype), odd.astype(self.dtype)
+        self._column_operations = 2 * (even.size + odd.size) * len(self.rows)
+
+    def _on_grid(self, shifts: Array) -> tuple[Array, Array]:
+        down, right = np.asarray(shifts)[..., self._axes].T
+        return down // self._steps[0] % self.height, right // self._steps[1] % self.width
+
+    def place(self, shift: Array) -> tuple[int, int, int]:
+        """Where `every` has a shift (down, right): sign, column and row."""
+        down, right = self._on_grid(shift)
+        folded = min(right, self.width - right)
+        column, row = np.flatnonzero(self.columns == folded), np.flatnonzero(self.rows == down)
+        on_steps = not np.any(np.asarray(shift)[list(self._axes)] % self._steps)
+        if not on_steps or not (len(column) and len(row)):
+            raise ValueError(
+                f"the correlation has no shift {tuple(int(s) for s in shift)}: give it among its "
+                "`shifts`"
+            )
+        return int(right != folded), int(column[0]), int(row[0])
+
+    def places(self, shifts: Array) -> tuple[Array, Array, Array]:
+        """`place` of many shifts, all of which are among the correlation's own."""
+        down, right = self._on_grid(np.asarray(shifts))
+        folded = np.minimum(right, self.width - right)
+        by_column = np.argsort(self.columns)
+        column = by_column[np.searchsorted(self.columns, folded, sorter=by_column)]
+        return (right != folded).astype(int), column, np.searchsorted(self.rows, down)
+
+    def _phases(self, images: Array) -> Array:
+        """(n, channels, height, width) with the phases of the step among the channels."""
+        if images.shape[1:] != (self.n_channels, *self.grid):
+            raise ValueError(
+                f"images must have shape (n, {self.n_channels}, {self.grid[0]}, {self.grid[1]}) "
+                f"for {self.n_channels} channels on this grid, got {images.shape}"
+            )
+        if self.transposed:
+            images = images.swapaxes(2, 3)
+        down, right = self._steps
+        if down == right == 1:
+            return images
+        n = len(images)
+        split = images.reshape(n, self.n_channels, self.height, down, self.width, right)
+        phases = split.transpose(0, 1, 3, 5, 2, 4)
+        return phases.reshape(n, self._n_planes, self.height, self.width)
+
+    # -- what a way to it provides ----------------------------------------------------------------
+
+    #: Over how many numbers the products of a pair sum.
+    depth: int
+    #: Bytes that `spectra` keeps for one image, and that one of the first images takes at work.
+    spectrum_bytes: int
+    first_bytes: int
+    #: How many products are read by the inverse transform along columns, for a row of shifts.
+    _n_read: int
+
+    @abstractmethod
+    def operations(self, shown: float = 1.0) -> dict[str, int]:
+        """Floating-point operations of `extremes` for a pair of images, by stage.
+
+        "products" are over channels and rows of pixels, or over channels, "rows" and "columns"
+        the partial inverse transforms; additions and comparisons are left out.
+
+        Parameters
+        ----------
+        shown : float
+            Share of the rows of pixels that are not blank in all first images: `RowCorrelation`
+            leaves out the others.
+
+        >>> from invariance.orbits.correlation import RowCorrelation
+        >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
+        {'products': 6272, 'rows': 0, 'columns': 172}
+        """
+
+    @abstractmethod
+    def room(self, m: int) -> list[Array]:
+        """Arrays for the `spectra` of m images."""
+
+    @abstractmethod
+    def spectra(self, images: Array, out: list[Array] | None = None) -> list[Array]:
+        """Transforms of the shifted side.
+
+        Parameters
+        ----------
+        images : ndarray of shape (m, n_channels, height, width)
+        out : list of ndarray or None
+            Where they are written: `room`, or the part of it for these images.
+
+        Returns
+        -------
+        list of ndarray, each with m as its second axis
+        """
+
+    @abstractmethod
+    def _own(self, first: Any) -> tuple[list[Array], slice]:
+        """Transforms of first images, as products read them, and what they need of the second."""
+
+    @abstractmethod
+    def _reads(
+        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
+    ) -> Iterator[tuple[slice, Any, Any]]:
+        """Some of the second images, and what the transform to E, and to O, reads of them.
+
+        Each of shape (products, ...), with vertical shifts, second and first images in the order
+        of `_row_axis`. ``step`` second images at a time, of multiples of ``together``.
+        """
+
+    @cached_property
+    def matrices(self) -> list[Array]:
+        """Of the inverse transform along columns, and what more a way needs."""
+        return [self._even, self._odd]
+
+    # -- the computation, on NumPy's arrays or those of another library ---------------------------
+
+    def _tiles(
+        self,
+        first: tuple[list[Array], slice],
+        second: list[Any],
+        together: int = 1,
+        xp: Any = np,
+        step: int | None = None,
+        matrices: list[Any] | None = None,
+    ) -> Iterator[tuple[slice, Any, Any]]:
+        """Some of the second images, with E and O of them, which the next tile overwrites.
+
+        ``first`` are `_own` transforms of the first images.
+        """
+        own, depth = first
+        if matrices is None:
+            matrices = self.matrices
+        else:
+            own = [like(part, second[0]) for part in own]
+        second = [part[..., depth] for part in second]
+        if step is None:
+            n_numbers = len(self.rows) * (self._n_read + 2 * len(self.columns))
+            step = self.cache_bytes // (self.dtype.itemsize * n_numbers * max(own[0].shape[2], 1))
+        step = max(1, step // together) * together
+        even: Any = None
+        odd: Any = None
+        for some, *read in self._reads(xp, own, second, step, together, matrices):
+            if xp is np:
+                if even is None or even.shape[1:] != read[0].shape[1:]:
+                    even = np.empty((len(matrices[0]), *read[0].shape[1:]), self.dtype)
+                    odd = np.empty((len(matrices[1]), *read[1].shape[1:]), self.dtype)
+            yield (
+                some,
+                _transformed(xp, matrices[0], read[0], even),
+                _transformed(xp, matrices[1], read[1], odd),
+            )
+
+    def _signs(self, xp: Any, even: Any, odd: Any, keep: bool = False) -> list[Any]:
+        """E + O and E - O, the values at shifts + and -; the second in place of E for NumPy."""
+        own, rest = even[: self.n_own, ...], even[self.n_own :, ...]
+        plus = joined(xp, [own, rest + odd])
+        if xp is not np or keep:
+            return [plus, joined(xp, [own, rest - odd])]
+        rest -= odd
+        return [plus, even]
+
+    def extremes(
+        self,
+        first: Any,
+        second: list[Any],
+        offsets: Any = None,
+        minimum: bool = False,
+        **how: Any,
+    ) -> tuple[Any, Any]:
+        """Extreme correlations of every pair over the shifts.
+
+        Parameters
+        ----------
+        first : ndarray of shape (n, n_channels, height, width)
+            Or what gives parts of such an array by slices.
+        second : list of arrays
+            From `spectra`, of m images.
+        offsets : array of shape (2, columns, rows, m) or None
+            Subtracted before the maximum, in the order of `every`.
+        minimum : bool
+            Whether the minimum is wanted too.
+        how : xp, step, matrices
+            In another library: its namespace, second images at a time, and `matrices` in it.
+
+        Returns
+        -------
+        maximum : array of shape (n, m)
+        minimum : array of shape (n, m) or None
+        """
+        xp = how.get("xp", np)
+        found: list[list[Any]] = [[], []]
+        for some, even, odd in self._tiles(self._own(first), second, **how):
+            if self.symmetric and offsets is None:
+                size = xp.abs(odd, out=odd) if xp is np else xp.abs(odd)
+                own, rest = even[: self.n_own, ...], even[self.n_own :, ...]
+                if minimum:
+                    found[1].append(self._over_shifts(xp.min, joined(xp, [own, rest - size])))
+                if xp is np:
+                    rest += size
+                    found[0].append(self._over_shifts(xp.max, even))
+                else:
+                    found[0].append(self._over_shifts(xp.max, joined(xp, [own, rest + size])))
+                continue
+            values = self._signs(xp, even, odd)
+            if offsets is not None:
+                values = [
+                    value - self._in_tile(xp, offsets[i, ..., some])
+                    for i, value in enumerate(values)
+                ]
+            for which, (reduce, either, fill) in enumerate(
+                [(xp.max, xp.maximum, -np.inf), (xp.min, xp.minimum, np.inf)][: 1 + minimum]
+            ):
+                kept = [
+                    self._only(xp, value, wanted, fill)
+                    for value, wanted in zip(values, self.wanted, strict=True)
+                ]
+                found[which].append(self._over_shifts(reduce, either(*kept)))
+        shape = 0, len(first)
+        outputs = [joined(xp, parts) if parts else np.empty(shape, self.dtype) for parts in found]
+        return outputs[0].T, outputs[1].T if minimum else None
+
+    def values(
+        self,
+        first: Any,
+        second: list[Any],
+        offsets: Any = None,
+        pairs: Any = None,
+        together: int = 1,
+        **how: Any,
+    ) -> Iterator[tuple[slice, Any]]:
+        """Correlations at all shifts, a tile of pairs at a time.
+
+        Parameters
+        ----------
+        first, second, offsets, how
+            As in `extremes`.
+        pairs : array that broadcasts to (m, n) or None
+            Added to the correlations of a pair at every shift.
+        together : int
+            Tiles hold multiples of so many second images.
+
+        Yields
+        ------
+        some : slice of second images
+        values : array of shape (a, second images, b, n), to be overwritten
+            Zero where a shift is not wanted.
+        """
+        xp, n_own, n_columns = how.get("xp", np), self.n_own, len(self.columns)
+        space = Workspace(self.dtype)
+        wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
+        for some, even, odd in self._tiles(self._own(first), second, together, **how):
+            if pairs is not None:
+                added = pairs if pairs.shape[0] == 1 else pairs[some, :]
+                added = added[:, None, :] if self._row_axis else added
+                even = np.add(even, added, out=even) if xp is np else even + added
+            if xp is np:
+                values = space.array("values", 2 * n_columns - n_own, *even.shape[1:])
+                values[:n_own] = even[:n_own]
+                np.add(even[n_own:], odd, out=values[n_own:n_columns])
+                np.subtract(even[n_own:], odd, out=values[n_columns:])
+            else:
+                own, rest = even[:n_own, ...], even[n_own:, ...]
+                values = xp.concat([own, rest + odd, rest - odd])
+            if offsets is not None:
+                less = joined(xp, [offsets[0, ...], offsets[1, n_own:, ...]])[..., some]
+                less = self._in_tile(xp, less)
+                values = np.subtract(values, less, out=values) if xp is np else values - less
+            values = self._only(xp, values, wanted, 0.0)
+            if not self._row_axis:
+                values = xp.reshape(values, (-1, *values.shape[2:]))[:, :, None, :]
+            yield some, values
+
+    def every(self, first: Any, second: list[Array]) -> Array:
+        """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
+        shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
+        out = np.empty(shape, self.dtype)
+        for some, even, odd in self._tiles(self._own(first), second):
+            for whole, part in zip(out, self._signs(np, even, odd), strict=True):
+                whole[..., some] = np.moveaxis(part, 1 + self._row_axis, 1).swapaxes(2, 3)
+        return out
+
+    def in_tile_order(self, grid: Array) -> Array:
+        """Numbers (2, columns, rows) of the shifts, shaped as the weights of `values`."""
+        placed = np.concatenate([grid[0], grid[1, self.n_own :]])
+        return placed if self._row_axis else placed.reshape(-1, 1)
+
+    def _in_tile(self, xp: Any, offsets: Any) -> Any:
+        """Numbers (columns, rows, second images) where a tile has them."""
+        if not self._row_axis:
+            return offsets[..., None]
+        turned = offsets.swapaxes(1, 2) if xp is np else xp.permute_dims(offsets, (0, 2, 1))
+        return turned[..., None]
+
+    def _only(self, xp: Any, values: Any, wanted: Array, fill: float) -> Any:
+        """Values at the wanted shifts (columns, rows), and something else at others."""
+        if wanted.all():
+            return values
+        if xp is np:
+            np.moveaxis(values, 1 + self._row_axis, 1)[~wanted] = fill
+            return values
+        shape = (len(wanted), 1, -1, 1) if self._row_axis else (*wanted.shape, 1, 1)
+        known = xp.asarray(wanted.reshape(shape), device=values.device)
+        return xp.where(known, values, xp.full_like(values, fill))
+
+    def _over_shifts(self, reduce: Any, values: Any) -> Any:
+        """Over columns and rows of shifts, shape (m, n): libraries are slow at both at once."""
+        return reduce(reduce(values, axis=0), axis=self._row_axis)
+
+
+def _transformed(xp: Any, matrix: Any, read: Any, out: Any) -> Any:
+    """A matrix times an array, along its first axis."""
+    size = prod(read.shape[1:])
+    if xp is np:
+        np.matmul(matrix, read.reshape(len(read), size), out=out.reshape(len(out), size))
+        return out
+    return xp.reshape(matrix @ xp.reshape(read, (read.shape[0], size)), (-1, *read.shape[1:]))
+
+
+class RowCorrelation(ShiftCorrelation):
+    """Only the horizontal axis is transformed; vertical shifts are products over rows of pixels.
+
+    Cheap for few channels. Rows of pixels above and below everything that the first images show
+    are skipped. Of a complex product (a + ib)(c - id) the real part is (a, b) times (c, d) and the
+    imaginary part (b, -a) times (c, d), so that the second images are kept once.
+    """
+
+    _row_axis = 1
+
+    def __init__(self, *given: Any, transposed: bool = False):
+        super().__init__(*given, transposed=transposed)
+        item, n = int(self.dtype.itemsize), len(self.frequencies)
+        self.depth = int(2 * self.height * self._n_planes)
+        self.spectrum_bytes = item * n * len(self.rows) * self.depth
+        self.first_bytes = 3 * item * self._n_planes * self.height * self.width
+        self._n_read = 2 * n - self.n_real
+
+    def operations(self, shown: float = 1.0) -> dict[str, int]:
+        products = round(shown * self._n_read * 2 * len(self.rows) * self.depth)
+        return {"products": products, "rows": 0, "columns": self._column_operations}
+
+    def room(self, m: int) -> list[Array]:
+        return [np.empty((len(self.frequencies), m, len(self.rows), self.depth), self.dtype)]
+
+    def spectra(self, images: Array, out: list[Array] | None = None) -> list[Array]:
+        out = self.room(len(images)) if out is None else out
+        spectrum = fft.rfft(self._phases(images), axis=3)
+        rolled = (np.arange(self.height) - self.rows[:, None]) % self.height
+        # Rows of pixels before planes, so that a range of them is a slice.
+        kept = out[0].reshape(*out[0].shape[:3], self.height, 2, self._n_planes)  # a view
+        for k, h in enumerate(self.frequencies):
+            plane = spectrum[..., h][:, :, rolled].transpose(0, 2, 3, 1)
+            kept[k, ..., 0, :], kept[k, ..., 1, :] = plane.real, plane.imag
+        return out
+
+    def _own(self, first: Any) -> tuple[list[Array], slice]:
+        """The first images meet nothing where all are blank: only products with the other rows."""
+        images = self._phases(first[:])
+        seen = np.flatnonzero(images.any(axis=(0, 1, 3)))
+        top, bottom = (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 1)
+        size, images = 2 * self._n_planes, images[:, :, top:bottom]
+        spectrum = fft.rfft(images, axis=3).transpose(3, 2, 1, 0)[self.frequencies]
+        others = spectrum[self.n_real :]
+        # In C order, which the products read fastest.
+        own = np.empty(
+            (len(spectrum) + len(others), len(spectrum[0]), 2, *others.shape[2:]), self.dtype
+        )
+        np.concatenate([spectrum.real, others.imag], out=own[:, :, 0])
+        np.concatenate([spectrum.imag, -others.real], out=own[:, :, 1])
+        own = own.reshape(len(own), prod(own.shape[1:4]), len(images))
+        return [own], slice(top * size, bottom * size)
+
+    def _reads(
+        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
+    ) -> Iterator[tuple[slice, Any, Any]]:
+        (own,), (second,) = own, second
+        m, rows, depth = second.shape[1:]
+        n, n_even, n_real = own.shape[2], len(self.frequencies), self.n_real
+        even, odd = own[:n_even, ...], own[n_even:, ...]
+        # Two matrices a frequency; for NumPy a view, as only the last axis was cut.
+        kept = xp.reshape(second, (n_even, m * rows, depth)) if xp is np else second
+        products: Any = None
+        for start in range(0, m, step):
+            size = min(step, m - start)
+            some = slice(start, start + size)
+            if xp is np:
+                if products is None or products.shape[1] != size:
+                    products = np.empty((len(own), size, rows, n), self.dtype)
+                    flat = products.reshape(len(own), size * rows, n)
+                part = kept[:, start * rows : (start + size) * rows]
+                np.matmul(part, even, out=flat[:n_even])
+                np.matmul(part[n_real:], odd, out=flat[n_even:])
+                yield some, products[:n_even], products[n_even:]
+                continue
+            part = xp.reshape(kept[:, some, :, :], (n_even, size * rows, depth))
+            reads = xp.matmul(part, even), xp.matmul(part[n_real:, ...], odd)
+            yield some, *(xp.reshape(read, (-1, size, rows, n)) for read in reads)
+
+
+class FrequencyCorrelation(ShiftCorrelation):
+    """Both axes are transformed, and each frequency is one matrix product over channels.
+
+    Only then are the wanted vertical shifts recovered. For many channels this costs as many
+    multiplications a pair as there are pixels and channels, whatever the number of shifts.
+    """
+
+    _row_axis = 0
+
+    #: Bytes of products over channels that are made before they are transformed.
+    tile_bytes = 8 * 2**20
+
+    def __init__(self, *given: Any, transposed: bool = False):
+        super().__init__(*given, transposed=transposed)
+        # From real and imaginary parts at vertical frequencies to those at shifts. At real
+        # horizontal frequencies results are real, and half of the vertical ones suffice.
+        frequencies = np.arange(self.height)
+        whole = np.exp(2j * np.pi * np.outer(self.rows, frequencies) / self.height) / self.height
+        half = frequencies[: self.height // 2 + 1]
+        few = whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2)
+        both = np.block([[whole.real, -whole.imag], [whole.imag, whole.real]])
+        self._rows_of_real = np.hstack([few.real, -few.imag]).astype(self.dtype)
+        self._rows_of_others = both.astype(self.dtype)
+        self.depth, self._n_read = self._n_planes, 2 * len(self.frequencies)
+        item, n = int(self.dtype.itemsize), len(self.frequencies)
+        self.spectrum_bytes = 2 * item * n * self.height * self._n_planes
+        self.first_bytes = 3 * self.spectrum_bytes // 2
+        #: How many vertical frequencies are kept of every horizontal one.
+        self._sizes = [len(half) if k < self.n_real else self.height for k in range(n)]
+
+    @cached_property
+    def matrices(self) -> list[Array]:
+        return [self._even, self._odd, self._rows_of_real, self._rows_of_others]
+
+    def operations(self, shown: float = 1.0) -> dict[str, int]:
+        others = (len(self.frequencies) - self.n_real) * self.height
+        real = self.n_real * (self.height // 2 + 1)
+        return {
+            "products": 6 * self._n_planes * (real + others),
+            "rows": 4 * len(self.rows) * (real + 2 * others),
+            "columns": self._column_operations,
+        }
+
+    def room(self, m: int) -> list[Array]:
+        # Real, then imaginary parts by horizontal frequency.
+        planes = self._n_planes
+        return [np.empty((size, m, planes), self.dtype) for size in self._sizes for _ in "ri"]
+
+    def _fill(self, planes: list[Array], images: Any, step: int) -> None:
+        """Write transforms, a few images at a time, into planes (frequencies, images, channels)."""
+        for start in range(0, len(images), step):
+            some = slice(start, start + step)
+            spectrum = fft.rfft2(self._phases(images[some])).transpose(3, 2, 0, 1)
+            for real, imag, h in zip(planes[::2], planes[1::2], self.frequencies, strict=True):
+                real[:, some] = spectrum[h, : len(real)].real
+                imag[:, some] = spectrum[h, : len(imag)].imag
+
+    def spectra(self, images: Array, out: list[Array] | None = None) -> list[Array]:
+        planes = self.room(len(images)) if out is None else out
+        # So few that they stay in cache while they are transformed and put in order.
+        self._fill(planes, images, max(1, self.cache_bytes // (self.spectrum_bytes + 1)))
+        for imag in planes[1::2]:
+            np.negative(imag, out=imag)
+        return planes
+
+    def _own(self, first: Any) -> tuple[list[Array], slice]:
+        """As `room`: (vertical frequency, channels, images), as products read."""
+        n, planes = len(first), self._n_planes
+        own = [np.empty((size, planes, n), self.dtype) for size in self._sizes for _ in "ri"]
+        self._fill([plane.swapaxes(1, 2) for plane in own], first, 16)  # whole cache lines
+        return own, slice(None)
+
+    def _reads(
+        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
+    ) -> Iterator[tuple[slice, Any, Any]]:
+        """Several steps' products are made at once, and kept beyond the cache."""
+        n, m, rows = own[0].shape[2], second[0].shape[1], len(self.rows)
+        space, n_freq = Workspace(self.dtype), len(self.frequencies)
+        sums = [a + b for a, b in zip(own[::2], own[1::2], strict=True)]
+        whole = step
+        if xp is np:
+            kept = int(self.dtype.itemsize) * (2 * rows * n_freq + 3 * self.height)
+            whole = self.tile_bytes // (kept * max(n, 1))
+            whole = max(1, whole // together) * together
+        for start in range(0, m, whole):
+            width = min(whole, m - start)
+            parts = [slice(a, min(a + step, width)) for a in range(0, width, step)]
+            shifted: list[Any] = [
+                space.array(f"shifted {a}", n_freq, 2 * rows, part.stop - part.start, n)
+                for a, part in enumerate(parts)
+                if xp is np
+            ]
+            found = []
+            for k in range(n_freq):
+                pair = slice(2 * k, 2 * k + 2)
+                shown = [plane[:, start : start + width, :] for plane in second[pair]]
+                both = self._products(xp, [*own[pair], sums[k]], shown, space)
+                matrix = matrices[2 + (k >= self.n_real)]
+                if xp is not np:
+                    found.append(xp.reshape(matrix @ both, (-1, width, n)))
+                for part, target in zip(parts, shifted, strict=False):
+                    size = target.shape[2] * n
+                    out = target[k].reshape(2 * rows, size)[: len(matrix)]
+                    np.matmul(matrix, both[:, part.start * n : part.stop * n], out=out)
+            if xp is not np:
+                odd = [part[rows:, ...] for part in found[self.n_real :]]
+                even = xp.stack([part[:rows, ...] for part in found])
+                yield slice(start, start + width), even, xp.stack(odd) if odd else even[:0, ...]
+            for part, moved in zip(parts, shifted, strict=False):
+                some = slice(start + part.start, start + part.stop)
+                yield some, moved[:, :rows], moved[self.n_real :, rows:]
+
+    @staticmethod
+    def _products(xp: Any, first: list[Any], second: list[Any], space: Workspace) -> Any:
+        """Sums over channels of second times first, shape (2 frequencies, second x first images).
+
+        Real parts, then imaginary ones, by three real products in place of four:
+        (c + id)(a + ib) = ca - db + i ((c + d)(a + b) - ca - db).
+        """
+        (a, b, ab), (c, d) = first, second
+        (height, width), n = c.shape[:2], a.shape[2]
+        if xp is not np:
+            real, other = c @ a, d @ b
+            both = xp.concat([real - other, (c + d) @ ab - real - other])
+            return xp.reshape(both, (2 * height, width * n))
+        both = space.array("both", 2, height, width, n)
+        other = space.array("other", height, width, n)
+        cd = np.add(c, d, out=space.array("sum", *c.shape))
+        np.matmul(cd, ab, out=both[1])
+        np.matmul(d, b, out=other)
+        both[1] -= other
+        np.matmul(c, a, out=both[0])
+        both[1] -= both[0]
+        both[0] -= other
+        return both.reshape(2 * height, width * n)

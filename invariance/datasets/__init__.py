@@ -1,17 +1,13 @@
 """Data sets as plain arrays: generated, embedded, or read from files with checksums."""
 
 from .catalogue import DatasetInfo, available, download
-from .dataset import Dataset
+from .dataset import Dataset, WithheldError, balanced_sample, split_rows, withheld
 from .files import DataError
+from .generated import make_textures, make_vowels, make_xperm
 from .images import load_cifar10, load_digits_images, load_emnist_letters, load_mnist
 from .molecules import load_qm7, make_molecules
 from .moved import deform_images, make_rotated_mnist, make_translated_mnist
 from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
-from .splits import balanced_sample, split_rows
-from .textures import make_textures
-from .vowels import make_vowels
-from .withheld import WithheldError, withheld
-from .xperm import make_xperm
 
 __all__ = [
     "DataError",

@@ -1,19 +1,26 @@
-"""Data files with checksums: found in a folder, in the cache, or downloaded.
+"""Data files with checksums: found in a folder, in the cache, or downloaded; unpacked with a bound.
 
 A file is looked for under ``$INVARIANCE_DATA``, then in the cache (``$INVARIANCE_CACHE``, or the
 system's cache folder), then at its official address. Whatever is found must have one of the known
-checksums, of its bytes or, where these vary, of what it unpacks to; nothing is read on trust.
+checksums, of its bytes or, where these vary, of what it unpacks to; nothing is read on trust, and
+whatever a header promises, no more than a bound is unpacked.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
+import lzma
 import os
+import re
 import sys
+import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files as code_of
@@ -24,12 +31,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.extras import need
-from ..core.parameters import Flag, check_values
-
-__all__ = ["DataError", "DataFile", "Found", "Source", "cache_folder", "decoded", "fetch", "locate"]
+from ..core.parameters import Flag, arguments
 
 #: More than any file of the catalogue has, in bytes: larger ones are neither read nor downloaded.
 MOST = 2**30
+#: More than any of them unpacks to.
+MOST_UNPACKED = 256 * 2**20
+
+#: <label>_<speaker>_<index>.wav
+RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
+
+_OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_DAMAGED = (
+    EOFError,
+    KeyError,
+    OSError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class DataError(OSError):
@@ -46,17 +68,14 @@ class Source:
         ``<data set>/<file>``, below a data folder.
     checksum : str
         ``sha256:...`` or ``md5:...`` of the file, or ``content:...`` for an archive whose bytes
-        vary while its contents do not.
+        vary while its recordings do not: SHA-256 over their names and bytes.
     url : str or None
         Official address, where there is one.
-    content : callable or None
-        For ``content:...``: the checksum of what the file at a path unpacks to.
     """
 
     path: str
     checksum: str
     url: str | None = None
-    content: Callable[[Path], str] | None = None
 
     def checked(self, path: Path) -> tuple[bool, str]:
         """Whether the file has the checksum, and which it has."""
@@ -64,7 +83,7 @@ class Source:
         try:
             if (size := path.stat().st_size) > MOST:
                 return False, f"{size:,} bytes, more than any data file here has"
-            found = _digest_of(path, kind, self.content)
+            found = _digest_of(path, kind)
         except OSError as error:  # also what cannot be unpacked
             return False, f"a file that cannot be read ({error})"
         return found == expected, f"{kind}:{found}"
@@ -93,11 +112,16 @@ class Found:
         return _digest_of(self.path, "sha256")
 
 
+# -- finding and downloading -----------------------------------------------------------------------
+
+
 def cache_folder() -> Path:
     """Where downloads are kept: ``$INVARIANCE_CACHE`` or the system's cache folder."""
     if named := os.environ.get("INVARIANCE_CACHE"):
         return Path(named)
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))
+    if home == Path("~"):  # nobody knows whose process this is
+        home = Path(tempfile.gettempdir())
     if sys.platform == "win32":
         local = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
         return local / "invariance" / "invariance" / "Cache"
@@ -112,20 +136,20 @@ def _folders() -> list[Path]:
 
 
 @cache
-def _digest(
-    path: Path, kind: str, content: Callable[[Path], str] | None, state: tuple[int, ...]
-) -> str:
-    if content is not None:
-        return content(path)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, kind).hexdigest()
+def _digest(path: Path, kind: str, state: tuple[int, ...]) -> str:
+    if kind != "content":
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, kind).hexdigest()
+    digest = hashlib.sha256()
+    for name, content in recordings(path).items():
+        digest.update(name.encode() + b"\0" + content)
+    return digest.hexdigest()
 
 
-def _digest_of(path: Path, kind: str, content: Callable[[Path], str] | None = None) -> str:
+def _digest_of(path: Path, kind: str) -> str:
     """Computed anew when the file changes, which the time of its last change alone may not tell."""
     stat = path.stat()
-    state = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
-    return _digest(path, kind, content, state)
+    return _digest(path, kind, (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
 
 
 def locate(file: DataFile) -> Found | None:
@@ -142,6 +166,7 @@ def locate(file: DataFile) -> Found | None:
     return wrong
 
 
+@arguments(download_if_missing=Flag())
 def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     """Path and checksum of the file, downloaded when it is nowhere on this machine.
 
@@ -150,43 +175,36 @@ def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     DataError
         Names the file, the expected and the found checksum, and how to get the file.
     """
-    given = {"download_if_missing": download_if_missing}
-    check_values("a loader", {"download_if_missing": Flag()}, given)
     here = locate(file)
     if here is not None and here.holds:
         return here
+    official = next((source for source in file.sources if source.url), None)
+    name = file.sources[0].path.split("/")[0]
+    places = " or ".join(dict.fromkeys(source.path for source in file.sources))
+    remedy = (
+        f"put {places} into the folder that INVARIANCE_DATA names; there is no public download."
+        if official is None
+        else f"run 'invariance data --download {name}', or save {official.url} "
+        f"({official.checksum}) as {official.path} in the folder that INVARIANCE_DATA names."
+    )
     if here is not None:
         expected = " or ".join(s.checksum for s in file.sources if s.path == here.source.path)
         raise DataError(
             f"{here.path} is damaged or another file: expected checksum {expected}, found "
-            f"{here.found}. Remove it, then {_remedy(file)}"
+            f"{here.found}. Remove it, then {remedy}"
         )
-    official = next((s for s in file.sources if s.url), None)
+    expected = " or ".join(f"{s.path} ({s.checksum})" for s in file.sources)
+    missing = f"data file {expected} is not in {', '.join(map(str, _folders()))}: {remedy}"
     if official is None or not download_if_missing:
-        raise DataError(_missing(file))
+        raise DataError(missing)
     try:
-        pooch = need("pooch", "data")
+        _download(need("pooch", "data"), official)
     except ImportError as error:
-        raise ImportError(f"{_missing(file)} To download it, {error}", name=error.name) from None
-    try:
-        _download(pooch, official)
+        raise ImportError(f"{missing} To download it, {error}", name=error.name) from None
     except Exception as error:
         # The chain of the network library says nothing that its last message does not.
-        raise DataError(f"{_missing(file)} Downloading failed: {error}") from None
+        raise DataError(f"{missing} Downloading failed: {error}") from None
     return fetch(file, download_if_missing=False)
-
-
-class _Limited:
-    """A file that takes a bounded number of bytes."""
-
-    def __init__(self, file: IO[bytes], most: int):
-        self._file, self._left, self.flush = file, most, file.flush
-
-    def write(self, chunk: bytes) -> int:
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise DataError("it is larger than any data file here")
-        return self._file.write(chunk)
 
 
 def _download(pooch: Any, official: Source) -> None:
@@ -194,11 +212,11 @@ def _download(pooch: Any, official: Source) -> None:
 
     def bounded(url: str, output: str, caller: Any) -> None:
         with open(output, "wb") as file:
-            pooch.HTTPDownloader()(url, _Limited(file, MOST), caller)
+            pooch.HTTPDownloader()(url, _Bounded(file, Path(url), MOST), caller)
 
     place = cache_folder() / official.path
     place.parent.mkdir(parents=True, exist_ok=True)
-    known = None if official.content else official.checksum
+    known = None if official.checksum.startswith("content:") else official.checksum
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
         pooch.retrieve(official.url, known, fname=place.name, path=scratch, downloader=bounded)
         arrived = Path(scratch) / place.name
@@ -208,25 +226,96 @@ def _download(pooch: Any, official: Source) -> None:
         os.replace(arrived, place)
 
 
-def _remedy(file: DataFile) -> str:
-    name = file.sources[0].path.split("/")[0]
-    addresses = [s for s in file.sources if s.url]
-    if not addresses:
-        return (
-            f"put {' or '.join(s.path for s in file.sources)} into the folder that "
-            "INVARIANCE_DATA names; there is no public download."
-        )
-    one = addresses[0]
-    return (
-        f"run 'invariance data --download {name}', or save {one.url} ({one.checksum}) as "
-        f"{one.path} in the folder that INVARIANCE_DATA names."
-    )
+# -- unpacking -------------------------------------------------------------------------------------
 
 
-def _missing(file: DataFile) -> str:
-    places = ", ".join(str(f) for f in _folders())
-    expected = " or ".join(f"{s.path} ({s.checksum})" for s in file.sources)
-    return f"data file {expected} is not in {places}: {_remedy(file)}"
+class _Bounded(io.BufferedIOBase):
+    """A stream that takes or hands out a bounded number of bytes and refuses to go on beyond."""
+
+    def __init__(self, stream: Any, path: Path, most: int):
+        self._stream, self._path, self._most, self._left = stream, path, most, most
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = self._left + 1 if size is None or size < 0 else min(size, self._left + 1)
+        chunk: bytes = self._stream.read(wanted)
+        self._count(chunk)
+        return chunk
+
+    def write(self, chunk: Any, /) -> int:
+        self._count(chunk)
+        return int(self._stream.write(chunk))
+
+    def _count(self, chunk: bytes) -> None:
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise DataError(
+                f"{self._path} holds or unpacks to more than {self._most:,} bytes, larger than any "
+                "data file here: another file, or a damaged one"
+            )
+
+
+@contextmanager
+def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
+    """The file behind its compression, which its name tells."""
+    try:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
+                yield _Bounded(gzip.open(packed), path, most)
+        else:
+            with _OPEN.get(path.suffix, open)(path, "rb") as stream:
+                yield _Bounded(stream, path, most)
+    except DataError:
+        raise
+    except _DAMAGED as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def unpack(path: Path, member: str = "", *, most: int = MOST_UNPACKED) -> bytes:
+    """Contents of a file, behind ``.gz`` or ``.xz``; of a ``.zip``, of its gzipped ``member``.
+
+    Raises
+    ------
+    DataError
+        When the file is damaged, or unpacks to more than ``most`` bytes.
+    """
+    with _unpacked(path, member, most) as stream:
+        return stream.read()
+
+
+def tar_members(
+    path: Path, names: re.Pattern[str], *, most: int = MOST_UNPACKED
+) -> dict[str, bytes]:
+    """Files of a tar archive whose name, without folders, matches; sorted by that name.
+
+    Raises
+    ------
+    DataError
+        When the archive is damaged, or unpacks to more than ``most`` bytes.
+    """
+    found = {}
+    # As a stream: a member's announced size is never allocated, and skipping counts as reading.
+    with (
+        _unpacked(path, "", most) as stream,
+        tarfile.open(fileobj=stream, mode="r|", bufsize=2**20) as archive,
+    ):
+        for member in archive:
+            name = member.name.rsplit("/", 1)[-1]
+            if member.isfile() and names.fullmatch(name):
+                content = archive.extractfile(member)
+                if content is not None:
+                    found[name] = content.read()
+    return dict(sorted(found.items()))
+
+
+def recordings(path: Path) -> dict[str, bytes]:
+    """WAV files of an archive, by name; no archive of the catalogue unpacks to 128 MiB."""
+    return tar_members(path, RECORDING, most=128 * 2**20)
+
+
+# -- decoded once ----------------------------------------------------------------------------------
 
 
 @cache
@@ -251,38 +340,26 @@ def decoded(
     key = hashlib.sha256(" ".join(f.sha256 for f in found.values()).encode()).hexdigest()[:16]
     folder, stem = cache_folder() / "decoded", f"{first.source.path.split('/')[0]}-{key}"
     for kept in sorted(folder.glob(f"{stem}-{_decoder()}-*.npz")):
-        arrays = _verified(kept)
-        if arrays is not None:
-            return arrays
+        with suppress(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            with kept.open("rb") as file:
+                if _sha256(file) == kept.stem.rpartition("-")[2]:
+                    with np.load(file, allow_pickle=False) as arrays:
+                        return dict(arrays)
     arrays = decode()
     with suppress(OSError):  # a cache that cannot be written costs time, not results
-        _keep(arrays, folder, stem)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            written = Path(scratch) / "arrays.npz"
+            np.savez(written, **arrays)  # type: ignore[arg-type]
+            with written.open("rb") as file:
+                place = folder / f"{stem}-{_decoder()}-{_sha256(file)}.npz"
+            os.replace(written, place)
+        for older in set(folder.glob(f"{stem}*.npz")) - {place}:  # of older decoders
+            older.unlink(missing_ok=True)
     return arrays
 
 
-def _verified(kept: Path) -> dict[str, NDArray[Any]] | None:
-    """Arrays of a kept file, or None where its bytes are not those that its name tells."""
-    try:
-        with kept.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != kept.stem.rpartition("-")[2]:
-                return None
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-        return None
-
-
-def _keep(arrays: dict[str, NDArray[Any]], folder: Path, stem: str) -> None:
-    """Write the arrays, and remove what older decoders kept of the same sources."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        written = Path(scratch) / "arrays.npz"
-        np.savez(written, **arrays)  # type: ignore[arg-type]
-        with written.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        place = folder / f"{stem}-{_decoder()}-{digest}.npz"
-        os.replace(written, place)
-    for older in folder.glob(f"{stem}*.npz"):
-        if older != place:
-            older.unlink(missing_ok=True)
+def _sha256(file: IO[bytes]) -> str:
+    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+    file.seek(0)
+    return digest

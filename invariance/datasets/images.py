@@ -10,19 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .archives import tar_members, unpack
 from .catalogue import CATALOGUE
 from .dataset import Dataset
-from .files import DataError, Found, decoded, fetch
-
-__all__ = ["load_cifar10", "load_digits_images", "load_emnist_letters", "load_mnist"]
+from .files import DataError, Found, decoded, tar_members, unpack
 
 #: Images in each of the six files of CIFAR-10.
 _CIFAR_BATCH = 10_000
-
-
-def _fetch_all(name: str, download_if_missing: bool) -> dict[str, Found]:
-    return {f.name: fetch(f, download_if_missing) for f in CATALOGUE[name].files}
 
 
 def _sources(found: dict[str, Found]) -> dict[str, str]:
@@ -64,7 +57,7 @@ def load_mnist(download_if_missing: bool = True) -> Dataset:
     DataError
         Names the file, the expected and found checksum, and how to get it.
     """
-    found = _fetch_all("mnist", download_if_missing)
+    found = CATALOGUE["mnist"].fetched(download_if_missing)
     parts = [_idx(name, f) for name, f in found.items()]
     return Dataset(
         np.concatenate(parts[::2]),
@@ -89,7 +82,7 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     ------
     DataError
     """
-    found = _fetch_all("emnist", download_if_missing)
+    found = CATALOGUE["emnist"].fetched(download_if_missing)
     arrays = decoded(found, lambda: {name: _idx(name, f) for name, f in found.items()})
     parts = [arrays[name] for name in found]
     return Dataset(
@@ -137,7 +130,7 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
     ------
     DataError
     """
-    found = _fetch_all("cifar10", download_if_missing)
+    found = CATALOGUE["cifar10"].fetched(download_if_missing)
     (file,) = found.values()
     arrays = decoded(found, lambda: _cifar10(file.path))
     return Dataset(

@@ -10,8 +10,6 @@ from .catalogue import CATALOGUE
 from .dataset import Dataset
 from .files import DataError, fetch
 
-__all__ = ["load_qm7", "make_molecules"]
-
 
 def load_qm7(download_if_missing: bool = True) -> Dataset:
     """QM7: 7,165 molecules of up to 23 atoms.

@@ -10,11 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
-from .dataset import Dataset
+from .dataset import Dataset, withheld
 from .images import load_mnist
-from .withheld import withheld
-
-__all__ = ["deform_images", "make_rotated_mnist", "make_translated_mnist"]
 
 
 def _given(
@@ -179,61 +176,80 @@ def make_rotated_mnist(
     >>> turned.data.shape, turned.n_train
     ((300, 28, 28), 100)
     """
-    from scipy import ndimage
-
     pixels, classes, name, sources, own_split = _given(images, labels)
     rng = check_random_state(random_state)
-    shape: tuple[int, ...]
-    if canvas is None:
-        n_train = len(pixels) if n_train is None else n_train
-        n_used = len(pixels) if n_test is None else n_train + n_test
-        if not n_train <= n_used <= len(pixels):
-            raise ParameterError(
-                f"{n_train} training and {n_test} test images were asked for, {len(pixels)} are "
-                "there: give smaller n_train and n_test"
-            )
-        rows = rng.permutation(len(pixels))
-        if never_test is not None:
-            free = rows[~np.isin(rows, never_test)]
-            tests = free[len(free) - (n_used - n_train) :]
-            if len(tests) < n_used - n_train:
-                raise ParameterError(
-                    f"{n_used - n_train} test images were asked for, {len(free)} are there without "
-                    "those of never_test"
-                )
-            rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
-        rows = rows[:n_used]
-        degrees = rng.uniform(-180, 180, size=n_used)
-        order = 1 if interpolation is None else interpolation
-        shape, description = pixels.shape[1:], f"{name} rotated in its frame (rebuilt)"
-    else:
-        n_train, rows = own_split, np.arange(len(pixels))
-        degrees = rng.randint(-180, 180, size=len(pixels))
-        order = 3 if interpolation is None else interpolation
-        shape, description = (canvas, canvas), f"{name} rotated on a {canvas} x {canvas} canvas"
-    turned = np.zeros((len(rows), *shape), dtype=np.float32)
-    filled = np.zeros_like(turned)
-    for place, inside, row, angle in zip(turned, filled, rows, degrees, strict=True):
-        image = ndimage.rotate(pixels[row], angle, reshape=canvas is not None, order=order)
-        if np.any(np.array(image.shape) > shape):
-            raise ParameterError(
-                f"an image turned by {angle} degrees has shape {image.shape} and does not fit on "
-                f"a canvas of side {canvas}"
-            )
-        top, left = (np.array(shape) - image.shape) // 2
-        middle = np.s_[top : top + image.shape[0], left : left + image.shape[1]]
-        place[middle] = image
-        if noise > 0:
-            frame = np.ones_like(pixels[row])
-            inside[middle] = ndimage.rotate(frame, angle, reshape=canvas is not None, order=0)
+    if canvas is None:  # Raj et al. 2017
+        rows, n_train = _drawn_rows(len(pixels), n_train, n_test, never_test, rng)
+        degrees = rng.uniform(-180, 180, size=len(rows))
+        shape, order, where = pixels.shape[1:], 1, "in its frame (rebuilt)"
+    else:  # Liu et al. 2022
+        rows, n_train = np.arange(len(pixels)), own_split
+        degrees = rng.randint(-180, 180, size=len(rows))
+        shape, order, where = (canvas, canvas), 3, f"on a {canvas} x {canvas} canvas"
+    how = {
+        "reshape": canvas is not None,
+        "order": order if interpolation is None else interpolation,
+    }
+    turned = _turned(pixels[rows], degrees, shape, **how)
+    if noise > 0:
+        frames = np.ones((1, *pixels.shape[1:]), np.float32).repeat(len(rows), axis=0)
+        filled = _turned(frames, degrees, shape, **how | {"order": 0}) > 0
+        turned = np.where(filled, turned, _with_noise(turned.copy(), noise, rng))
     return Dataset(
-        np.where(filled > 0, turned, _with_noise(turned.copy(), noise, rng)),
+        turned,
         classes[rows],
-        description=description,
+        description=f"{name} rotated {where}",
         n_train=n_train,
         sources=sources,
         details={"degrees": degrees, "rows": rows},
     )
+
+
+def _drawn_rows(
+    n: int,
+    n_train: int | None,
+    n_test: int | None,
+    never_test: ArrayLike | None,
+    rng: np.random.RandomState,
+) -> tuple[NDArray[np.int64], int]:
+    """Different rows, those for training first, and how many these are."""
+    n_train = n if n_train is None else n_train
+    n_test = n - n_train if n_test is None else n_test
+    if not n_train <= n_train + n_test <= n:
+        raise ParameterError(
+            f"{n_train} training and {n_test} test images were asked for, {n} are there: give "
+            "smaller n_train and n_test"
+        )
+    rows = rng.permutation(n)
+    if never_test is None:
+        return rows[: n_train + n_test], n_train
+    free = rows[~np.isin(rows, never_test)]
+    if len(free) < n_test:
+        raise ParameterError(
+            f"{n_test} test images were asked for, {len(free)} are there without those of "
+            "never_test"
+        )
+    tests = free[len(free) - n_test :]
+    return np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests]), n_train
+
+
+def _turned(
+    images: NDArray[np.float32], degrees: NDArray[Any], shape: tuple[int, ...], **how: Any
+) -> NDArray[np.float32]:
+    """Each image turned by its angle, in the middle of a blank one of that shape."""
+    from scipy import ndimage
+
+    turned = np.zeros((len(images), *shape), dtype=np.float32)
+    for place, image, angle in zip(turned, images, degrees, strict=True):
+        moved = ndimage.rotate(image, angle, **how)
+        top, left = (np.array(shape) - moved.shape) // 2
+        if min(top, left) < 0:
+            raise ParameterError(
+                f"an image turned by {angle} degrees has shape {moved.shape} and does not fit on a "
+                f"canvas of side {shape[0]}"
+            )
+        place[top : top + moved.shape[0], left : left + moved.shape[1]] = moved
+    return turned
 
 
 @arguments(

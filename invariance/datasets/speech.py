@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 from scipy.io import wavfile
 
 from ..core.parameters import Array, ParameterError, Whole, arguments, short
-from .catalogue import CATALOGUE, RECORDING, recordings
+from .catalogue import CATALOGUE
 from .dataset import Dataset
-from .files import decoded, fetch
-
-__all__ = [
-    "SAMPLE_RATE",
-    "fixed_length",
-    "load_fsdd",
-    "load_recordings",
-    "load_synthetic_speech",
-    "read_wav",
-]
+from .files import RECORDING, decoded, fetch, recordings
 
 #: Samples a second of every data set here.
 SAMPLE_RATE = 8000

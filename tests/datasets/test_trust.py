@@ -31,8 +31,16 @@ from invariance.datasets import (
     read_wav,
     split_rows,
 )
-from invariance.datasets.archives import tar_members, unpack
-from invariance.datasets.files import DataFile, Source, cache_folder, decoded, fetch, locate
+from invariance.datasets.files import (
+    DataFile,
+    Source,
+    cache_folder,
+    decoded,
+    fetch,
+    locate,
+    tar_members,
+    unpack,
+)
 
 CONTENT = b"some content"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -201,7 +209,7 @@ def test_the_decoder_s_version_follows_the_code(tmp_path, monkeypatch):
     version = files._decoder()
     assert re.fullmatch("[0-9a-f]{8}", version)
     folder = Path(files.__file__).parent
-    for path in folder.glob("*.py"):
+    for path in filter(Path.is_file, folder.iterdir()):
         put(tmp_path, path.name, path.read_bytes())
     monkeypatch.setattr(files, "code_of", lambda package: tmp_path)
     files._decoder.cache_clear()

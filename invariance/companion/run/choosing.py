@@ -16,7 +16,7 @@ from invariance.companion.ledger.settings import (
     write_settings,
 )
 from invariance.companion.paths import Paths
-from invariance.datasets.withheld import withhold
+from invariance.datasets.dataset import withhold
 
 __all__ = ["STAGE", "Stages"]
 

@@ -42,7 +42,7 @@ from invariance.companion.run.figures import to_png, to_svg
 from invariance.companion.run.recording import record
 from invariance.companion.source import notebook_code
 from invariance.core.parameters import ParameterError
-from invariance.datasets.withheld import withholding
+from invariance.datasets.dataset import withholding
 
 __all__ = ["Run"]
 

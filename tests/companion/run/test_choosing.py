@@ -16,7 +16,7 @@ from invariance.companion.ledger.settings import (
     write_settings,
 )
 from invariance.datasets import WithheldError, load_digits_images
-from invariance.datasets.withheld import withhold, withholding
+from invariance.datasets.dataset import withhold, withholding
 
 PARAMETERS = """\
 # %% tags=["parameters"]

@@ -1,4 +1,4 @@
-"""`make_vowels`: a small source-filter synthesiser, the offline stand-in for recorded speech."""
+"""Data made from nothing: `make_xperm`, and stand-ins for photographs and recorded speech."""
 
 from __future__ import annotations
 
@@ -6,11 +6,102 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..core.parameters import Seed, Whole, arguments
+from ..core.parameters import ParameterError, Positive, Seed, Whole, arguments
 from .dataset import Dataset
 from .speech import SAMPLE_RATE
 
-__all__ = ["make_vowels"]
+
+@arguments(length=Whole(1, 23), alphabet=Whole(2, 10**7), random_state=Seed())
+def make_xperm(
+    length: int = 5,
+    alphabet: int = 8,
+    *,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """All sequences of given length over an alphabet; positive when both target letters occur.
+
+    The permutation-invariant task X_perm of Mroueh et al. 2015, section 6 and appendix D.1. Two
+    distinct targets are drawn at random; where in the sequence they stand does not matter.
+
+    Parameters
+    ----------
+    length, alphabet : int
+        5 and 8 in the paper: 8^5 = 32,768 sequences.
+    random_state : int, RandomState or None
+        Draws the two targets.
+
+    Returns
+    -------
+    X : ndarray of shape (alphabet^length, length * alphabet)
+        One-hot letters, position after position.
+    y : ndarray of shape (alphabet^length,)
+        1 when both targets occur, else 0.
+
+    Raises
+    ------
+    ParameterError
+        For length < 1, alphabet < 2, or more than ten million sequences.
+
+    Examples
+    --------
+    >>> X, y = make_xperm(random_state=0)
+    >>> X.shape, int(y.sum())
+    ((32768, 40), 6930)
+    """
+    if alphabet**length > 10**7:
+        raise ParameterError(
+            f"alphabet^length = {alphabet}^{length} sequences are too many to list"
+        )
+    letters = np.indices((alphabet,) * length).reshape(length, -1).T
+    first, second = check_random_state(random_state).choice(alphabet, 2, replace=False)
+    y = np.any(letters == first, axis=1) & np.any(letters == second, axis=1)
+    return np.eye(alphabet)[letters].reshape(len(letters), -1), y.astype(np.int64)
+
+
+@arguments(n_samples=Whole(3), length=Positive(), width=Positive(), random_state=Seed())
+def make_textures(
+    n_samples: int = 600,
+    *,
+    length: float = 3.0,
+    width: float = 0.75,
+    random_state: int | np.random.RandomState | None = None,
+) -> Dataset:
+    """Colour images of smoothed noise in the layout of `load_cifar10`: round spots, and stripes.
+
+    Parameters
+    ----------
+    n_samples : int
+    length, width : float
+        Standard deviations, in pixels, of the Gaussian that smooths class 1, down and across; that
+        of class 0 has 1.5 both ways. The nearer to 1.5, the harder to tell.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Dataset
+        ``data`` uint8 (n, 32, 32, 3), ``target`` 0 and 1 by turns; two thirds are to learn from.
+
+    Examples
+    --------
+    >>> textures = make_textures(30, random_state=0)
+    >>> textures.data.shape, textures.n_train
+    ((30, 32, 32, 3), 20)
+    """
+    from scipy import ndimage
+
+    noise = check_random_state(random_state).standard_normal((n_samples, 32, 32, 3))
+    labels = np.arange(n_samples) % 2
+    for label, widths in enumerate([(1.5, 1.5), (length, width)]):
+        rows = labels == label
+        noise[rows] = ndimage.gaussian_filter(noise[rows], (0, *widths, 0))
+    pixels = 128 + 40 * noise / noise.std(axis=(1, 2, 3), keepdims=True)
+    return Dataset(
+        pixels.clip(0, 255).astype(np.uint8),
+        labels,
+        description="made-up textures",
+        n_train=2 * n_samples // 3,
+    )
+
 
 #: First three formants in Hz of ten English vowels, averages over men (Peterson, Barney 1952).
 _FORMANTS = {

@@ -21,7 +21,8 @@ KINDS = {
     "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
-OWNERS = ("id", "kind", "source", "says", "paper", "unit", "margin", "better", "data")
+OWNERS = ("id", "kind", "source", "says", "paper", "unit", "margin", "better", "share", "count")
+OWNERS += ("limits", "program", "data")
 OURS = ("protocol", "history", "note")
 
 
@@ -66,9 +67,19 @@ class Claim:
         Whether the paper prints one number and not a list.
     unit : str
     better : str
-        ``"higher"``, ``"lower"`` or empty: which side of the paper's number is an improvement.
+        Which side of the paper's number is an improvement: ``"higher"``, ``"lower"``, or
+        ``"neither"`` for a row that the paper only compares with.
     margin : str
         How far from the paper would no longer be the same result: in `unit`, or ``"10 %"``.
+    share : str
+        Of an order: the share of all gaps that must hold, where the paper says "in general" or "in
+        many cases"; empty asks for every gap.
+    count : str
+        ``"instructions"`` where a cost is judged by what is counted, not by the clock.
+    limits : str
+        Why a claim that passes is weakly tested, or holds by construction.
+    program : str
+        ``"true"`` where the row repeats the authors' own deterministic program.
     protocol : str
         Data, sizes, choices and seeds, registered before the run that counts; empty: none is.
     history : tuple of Earlier
@@ -87,6 +98,10 @@ class Claim:
     unit: str = ""
     better: str = ""
     margin: str = ""
+    share: str = ""
+    count: str = ""
+    limits: str = ""
+    program: str = ""
     protocol: str = ""
     history: tuple[Earlier, ...] = ()
     note: str = ""
@@ -179,7 +194,9 @@ def _claim(index: int, entry: object) -> Claim:
     for field, allowed in {
         "kind": tuple(KINDS),
         "data": ("full", "generated"),
-        "better": ("higher", "lower"),
+        "better": ("higher", "lower", "neither"),
+        "count": ("instructions",),
+        "program": ("true",),
     }.items():
         if field in entry and entry[field] not in allowed:
             raise LedgerError(
@@ -198,6 +215,10 @@ def _claim(index: int, entry: object) -> Claim:
     if not all(entry.get(field) for field in needed):
         names = " and ".join(map(repr, needed))
         raise LedgerError(f"{where}: a claim of kind {entry['kind']} needs the fields {names}")
+    if "share" in entry and (
+        entry["kind"] != "order" or not 0 < float(_number(where, "share", entry["share"])) <= 1
+    ):
+        raise LedgerError(f"{where}: share: {entry['share']} is for orders, above 0 and at most 1")
     if "margin" in entry:
         share = _SHARE.fullmatch(entry["margin"])
         if float(_number(where, "margin", share[1] if share else entry["margin"])) < 0:

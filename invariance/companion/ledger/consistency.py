@@ -184,10 +184,10 @@ def _results(
         if claim_id not in ledger:
             continue  # reported once for all folders
         claim = ledger[claim_id]
+        if not _counts(entry, claim, results, paths):
+            continue  # of another protocol, and judged by its rules: the scoreboard says so
         if entry["kind"] != claim.kind:
             found.append(f"{where}: {claim_id} is of kind {claim.kind} in the ledger")
-        elif not _counts(entry, claim, results, paths):
-            continue  # of another protocol, and judged by its rules: the scoreboard says so
         elif judge_again(claim, entry["recorded"]) != Verdict(
             entry["verdict"], entry["reason"], entry["ours"]
         ):

@@ -4,12 +4,13 @@ The rules are those of the head of ``notebooks/claims.yml``. An interval is the 
 standard errors on either side.
 
 ==========  ===================================================================================
-value       matched: the interval within the margin; better, short: beyond the printed number on
-            that side, and not within the margin; else inconclusive
+value       matched: the interval within the margin; better, short: the whole interval outside the
+            margin, on that side (``better: neither``: differs, on either); else inconclusive
 same        matched: the interval of the difference within the margin; violated: outside it; else
             inconclusive
 order       of each gap: holds, or is reversed (violated), beyond two standard errors; else
-            inconclusive
+            inconclusive. With a ``share``: matched once that share of all gaps holds, violated
+            once so many are reversed that it cannot, else inconclusive
 bound       violated in more trials than allowed; vacuous where no trial could have violated it,
             unless sharper readings hold beside it; else matched
 rate        inconclusive: the 95 % interval wider than 0.1 on either side; matched: the exponent in
@@ -40,7 +41,7 @@ __all__ = [
     "judge_again",
 ]
 
-VERDICTS = ("matched", "better", "short", "violated", "inconclusive", "vacuous")
+VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
 
 #: A claim is reproduced, or it is measured and not reproduced.
 KEPT = VERDICTS[:2]
@@ -104,7 +105,7 @@ def at_fault(reason: str) -> str:
     'b > c is reversed: gap -4, paired ...'
     """
     holds = (
-        " holds: ", " within ", " beyond on the better side", " inside the interval",
+        " holds: ", " within ", ", on the better side", " inside the interval",
         " a faster decay", " undercuts",
     )  # fmt: skip
     parts = reason.split("; ")
@@ -117,7 +118,7 @@ def combined(verdicts: Sequence[str]) -> str:
     >>> combined(["better", "matched"]), combined(["better", "inconclusive", "short"])
     ('matched', 'short')
     """
-    for worst in ("violated", "short", "inconclusive", "vacuous"):
+    for worst in ("violated", "short", "differs", "inconclusive", "vacuous"):
         if worst in verdicts:
             return worst
     return "better" if all(v == "better" for v in verdicts) else "matched"
@@ -150,6 +151,7 @@ def _beside(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
         counts = [s["repetitions"] or 0 for s in recorded["scores"].values()]
         least = min((count for count in counts if count), default=0)
         said += [f"{len(recorded['pairs'])} gaps"]
+        said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
         said += [f"{least} repetitions" if least else "no repetitions counted"]
     if claim.kind in ("value", "same") and recorded.get("repetitions"):
         said.append(f"{recorded['repetitions']} repetitions")
@@ -207,11 +209,13 @@ def _against(
     rounding = 1e-9 * margin + 1e-12 * size
     if abs(difference) + reach <= margin + rounding:
         return "matched", "within the margin"
-    if abs(difference) <= reach:
-        return "inconclusive", "holds the printed number and leaves the margin"
+    if abs(difference) - reach <= margin + rounding:
+        return "inconclusive", "lies partly in the margin"
+    if claim.better == "neither":
+        return "differs", "outside the margin"
     if (difference > 0) == (claim.better == "higher"):
-        return "better", "beyond on the better side, not in the margin"
-    return "short", "beyond on the worse side, not in the margin"
+        return "better", "outside the margin, on the better side"
+    return "short", "outside the margin, on the worse side"
 
 
 def _same(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
@@ -259,7 +263,20 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     named = [name for pair in recorded["pairs"] for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
     ours = "; ".join(f"{n}: {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
+    if claim.share:
+        verdict, words = _shared(float(claim.share), verdicts)
+        return Verdict(verdict, "; ".join([words, *reasons]), ours)
     return Verdict(combined(verdicts), "; ".join(reasons), ours)
+
+
+def _shared(share: float, gaps: Sequence[str]) -> tuple[str, str]:
+    """Verdict on an order that is claimed of a share of its gaps, and in words."""
+    holding, reversed_ = gaps.count("matched"), gaps.count("violated")
+    asked = share * len(gaps) - 1e-9
+    words = f"{holding} of {len(gaps)} gaps hold, {reversed_} are reversed, {share:.0%} are claimed"
+    if holding >= asked:
+        return "matched", words
+    return ("violated" if len(gaps) - reversed_ < asked else "inconclusive"), words
 
 
 def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:

@@ -14,9 +14,13 @@ def test_the_ledger_of_the_four_papers_loads():
     papers = Counter(claim.paper_key for claim in ledger.values())
     assert set(papers) == {"mroueh2015", "raj2017", "liu2022", "soleymani2025"}
     assert {claim.kind for claim in ledger.values()} == set(KINDS)
-    assert len(ledger) == 133
+    assert len(ledger) == 172
     svm = [claim for claim in ledger.values() if claim.id.startswith("liu2022/table2-mnist")]
-    assert {claim.margin for claim in svm} == {"0.02", "1"}
+    assert {claim.margin for claim in svm} == {"0.02", "0.3"}
+    assert {claim.better for claim in svm} == {"higher", "neither"}
+    assert ledger["mroueh2015/fig2-templates-bins"].share == "0.75"
+    assert ledger["mroueh2015/remark2-cost"].count == "instructions"
+    assert "by construction" in ledger["soleymani2025/example5.2"].limits
     assert ledger["liu2022/table1-mnist"].margins == (4.5, 37.5)
 
 

@@ -1,6 +1,7 @@
 """Every outcome of every kind of claim, on both sides of its threshold."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,9 +41,9 @@ def verdict(claim, **numbers):
     [
         (98.90, 0.25, "matched"),  # the whole interval, ends included
         (99.20, 0.10, "matched"),
-        (99.31, 0.10, "better"),  # beyond 98.90 as a whole, and not within the margin
-        (99.50, 0.29, "better"),
-        (98.50, 0.06, "short"),
+        (99.61, 0.10, "better"),  # the whole interval outside the margin
+        (99.59, 0.10, "inconclusive"),
+        (98.50, 0.06, "inconclusive"),  # a mean inside the margin is never short
         (98.00, 0.10, "short"),
         (98.90, 0.26, "inconclusive"),  # holds the printed number and leaves the margin
         (99.50, 0.31, "inconclusive"),
@@ -54,6 +55,33 @@ def test_value(value, se, expected):
     result = verdict(NUMBER, value=value, se=se)
     assert result.verdict == expected
     assert "98.90" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(98.9, "matched"), (99.5, "differs"), (98.3, "differs")]
+)
+def test_a_comparator_outside_the_margin_differs(value, expected):
+    comparator = replace(NUMBER, better="neither")
+    assert verdict(comparator, value=value, se=0.01).verdict == expected
+    assert verdict(comparator, value=value, se=0.3).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("share", "gaps", "expected"),
+    [
+        ("0.75", [1, 1, 1, 0], "matched"),  # nothing is asked of the others
+        ("0.75", [1, 1, 1, -1], "matched"),
+        ("0.75", [1, 1, 0, -1], "inconclusive"),  # three could still hold
+        ("0.75", [1, 1, -1, -1], "violated"),
+        ("0.5", [1, -1], "matched"),
+        ("0.5", [0, 0], "inconclusive"),
+        ("", [1, 1, 1, -1], "violated"),
+    ],
+)
+def test_an_order_that_is_claimed_of_a_share(share, gaps, expected):
+    scores = {"base": Score(0.0, 0.1)} | {f"a{i}": Score(gap, 0.1) for i, gap in enumerate(gaps)}
+    order = [f"a{i} > base" for i in range(len(gaps))]
+    assert verdict(replace(ORDER, share=share), order=order, scores=scores).verdict == expected
 
 
 def test_a_value_in_which_nothing_varies():
@@ -227,7 +255,7 @@ def test_identity():
 @given(st.lists(st.sampled_from(VERDICTS), min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
 def test_the_worst_of_several_decides(verdicts):
-    for worst in ("violated", "short", "inconclusive", "vacuous"):
+    for worst in ("violated", "short", "differs", "inconclusive", "vacuous"):
         if worst in verdicts:
             assert combined(verdicts) == worst
             return

@@ -1,17 +1,97 @@
-"""Every public class with ``fit`` is held to scikit-learn's contract somewhere in the tests."""
+"""scikit-learn's contract, once for every public class with ``fit``."""
 
-import ast
 import inspect
 import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from invariance.evaluation import Augmented
+from invariance.features import (
+    AngularBasis,
+    BlockPCA,
+    GroupCDF,
+    LogMel,
+    MaxFilter,
+    OrbitFourier,
+    OrbitNystroem,
+    PatchPooling,
+    Scattering,
+    SetFeatures,
+)
+from invariance.groups import Negation, Transformations
+from invariance.kernels import Gaussian, GramTransformer, Polynomial, SpectrumRepair
+from invariance.linear import (
+    BlockRidgeClassifier,
+    NormInfinityClassifier,
+    RLSClassifier,
+    RLSRegressor,
+)
+from invariance.spectral import (
+    Eigenfunctions,
+    SortedCoordinates,
+    SpectralAveraging,
+    SpectralAveragingClassifier,
+)
+
+
+class Identity(Transformations):
+    """Of points of any length, as scikit-learn's checks have them."""
+
+    order = 1
+
+    def elements(self):
+        return np.zeros(1)
+
+    def _act(self, elements, X):
+        return np.repeat(X[None], len(elements), axis=0)
+
 
 PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "evaluation", "datasets")
+ESTIMATORS = [
+    AngularBasis(concentration=0.9, max_frequency=1),
+    Augmented(Ridge(), Identity()),
+    BlockPCA(),
+    BlockRidgeClassifier(alpha=1e-3, block_rows=7),
+    Eigenfunctions(),
+    GramTransformer(Gaussian(0.1), repair="flip"),
+    GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
+    LogMel(),
+    MaxFilter(Negation(), 5, templates="sphere", random_state=0),
+    NormInfinityClassifier(loss="hinge", bound=10.0),
+    OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
+    OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
+    PatchPooling(),
+    RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
+    RLSRegressor([1e-3], Gaussian(0.1), scoring="r2"),
+    Scattering(n_scales=1, orientations=2),
+    SetFeatures(n_coordinates=1),
+    SortedCoordinates(),
+    SpectralAveraging(estimator="ridge"),
+    SpectralAveragingClassifier(),
+    SpectrumRepair("flip"),
+]
 
 
-def public_estimators() -> set[str]:
+def expected_failures(estimator):
+    """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities."""
+    if not isinstance(estimator, (RLSClassifier, SpectralAveragingClassifier)):
+        return {}
+    reason = "leaves out one copy, or all of a weight"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learns_contract(estimator, check):
+    check(estimator)
+
+
+def test_every_estimator_is_checked():
     found = set()
     for package in PACKAGES:
         module = import_module(f"invariance.{package}")
@@ -19,25 +99,7 @@ def public_estimators() -> set[str]:
             thing = getattr(module, name)
             if inspect.isclass(thing) and hasattr(thing, "fit") and not inspect.isabstract(thing):
                 found.add(name)
-    return found
-
-
-def checked_estimators() -> set[str]:
-    """Classes that are called inside ``@parametrize_with_checks([...])``."""
-    found = set()
-    for path in Path(__file__).parent.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == (
-                "parametrize_with_checks"
-            ):
-                calls = (c.func for c in ast.walk(node.args[0]) if isinstance(c, ast.Call))
-                found |= {c.id for c in calls if isinstance(c, ast.Name)}
-    return found
-
-
-def test_every_estimator_is_checked():
-    assert public_estimators() - checked_estimators() == set()
-    assert len(public_estimators()) > 10
+    assert found == {type(estimator).__name__ for estimator in ESTIMATORS}
 
 
 @pytest.mark.parametrize("path", ["Makefile", ".github/workflows/tests.yml"])

@@ -7,17 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.ndimage import rotate
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import AngularBasis, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, Normal, VonMises, check_group
 from invariance.kernels import Average, Gaussian, Linear, Polynomial
 from invariance.orbits import CircleProducts
-
-
-@parametrize_with_checks([AngularBasis(), AngularBasis(concentration=0.9, max_frequency=1)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("density", [None, VonMises(2.0), VonMises(1.0, loc=0.5), Normal(0.3)])

@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import BlockPCA, GroupCDF
 from invariance.groups import CyclicShifts
-
-
-@parametrize_with_checks([BlockPCA()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def curves(n=80, seed=0):

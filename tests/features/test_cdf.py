@@ -8,21 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import GroupCDF, draw_templates
 from invariance.groups import CyclicShifts, Negation, Permutations, SignedPermutations, SignFlips
 from invariance.kernels import CDF, Average
-
-
-@parametrize_with_checks(
-    [
-        GroupCDF(n_components=5, n_bins=3, random_state=0),
-        GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def definition(model, X):

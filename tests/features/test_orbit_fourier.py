@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import OrbitFourier, draw_frequencies, median_gamma
 from invariance.groups import (
@@ -25,19 +24,6 @@ from invariance.groups import (
     VonMises,
 )
 from invariance.kernels import Average, Gaussian, Laplacian
-
-
-@parametrize_with_checks(
-    [
-        OrbitFourier(n_components=7, random_state=0),
-        OrbitFourier(Negation(), n_components=5, form="cos_sin", gamma=0.1, random_state=0),
-        OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
-        OrbitFourier(n_components=5, sampling="orthogonal", random_state=0),
-        OrbitFourier(n_components=5, sampling="quasi", kernel="laplacian", random_state=0),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 class Scalings(Transformations):

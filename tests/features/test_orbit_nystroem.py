@@ -10,33 +10,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import OrbitNystroem, leverage_scores
 from invariance.features.from_data import whitener
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
-    Negation,
     Permutations,
     SignFlips,
     SortedNoise,
     VonMises,
 )
 from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
-
-
-@pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
-@parametrize_with_checks(
-    [
-        OrbitNystroem(n_components=7, random_state=0),
-        OrbitNystroem(Negation(), 5, kernel="laplacian", landmarks="leverage", random_state=0),
-        OrbitNystroem(Negation(), 5, side="first", landmarks="kmeans", random_state=0),
-        OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def definition(model, X):

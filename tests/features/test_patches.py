@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import OrbitFourier, PatchPooling
-
-
-@parametrize_with_checks([PatchPooling(), PatchPooling(PCA(1), size=1, grid=2, n_patches=50)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def plain(images, psi, size, stride, grid):

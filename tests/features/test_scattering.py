@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.features import Scattering
 
@@ -71,8 +70,3 @@ def test_sides_that_are_no_multiples_are_continued():
     # Far from the edge, where both see the same pixels.
     inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, whole)]
     assert_allclose(inner[0], inner[1], rtol=1e-3)
-
-
-@parametrize_with_checks([Scattering(n_scales=1, orientations=2)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)

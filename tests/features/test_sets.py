@@ -9,7 +9,6 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.core.parameters import ParameterError
 from invariance.features import (
@@ -27,16 +26,6 @@ from invariance.kernels import Average, Gaussian, SetKernel
 RNG = np.random.default_rng(0)
 SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]
 X = pad_sets(SETS)
-
-
-@parametrize_with_checks(
-    [
-        SetFeatures(n_coordinates=1),
-        SetFeatures(OrbitFourier(n_components=3, random_state=0), "sum", n_coordinates=1),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("block_bytes", [None, 300])

@@ -4,7 +4,6 @@ import builtins
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.datasets import make_vowels
 from invariance.features import LogMel, draw_windowed_templates
@@ -116,11 +115,6 @@ def test_spectrograms_of_changed_waves_are_changed_spectrograms():
         likeness = [np.corrcoef(a, b)[0, 1] for a, b in zip(by_wave, by_image, strict=True)]
         unmoved = [np.corrcoef(a, b)[0, 1] for a, b in zip(by_wave, still, strict=True)]
         assert np.mean(likeness) > 0.85 and np.mean(likeness) > np.mean(unmoved)
-
-
-@parametrize_with_checks([LogMel()])
-def test_log_mel_is_a_scikit_learn_transformer(estimator, check):
-    check(estimator)
 
 
 def test_log_mel_hears_tones_and_silence():

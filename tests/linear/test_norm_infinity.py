@@ -7,16 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog, lsq_linear, minimize
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.linear import NormInfinityClassifier, margin_loss
 
 LOSSES = ("hinge", "logistic", "square")
-
-
-@parametrize_with_checks([NormInfinityClassifier(loss=loss, bound=10.0) for loss in LOSSES])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def noisy_labels(rng, n, p):

@@ -7,34 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.kernels import Gaussian, Linear
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
-
-_REPEATED = "check_sample_weight_equivalence_on_dense_data"
-
-
-def expected_failures(estimator):
-    """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities."""
-    exact = estimator.alphas and not hasattr(estimator, "predict_proba")
-    return {} if exact else {_REPEATED: "leaves out one copy, or all of a weight"}
-
-
-@parametrize_with_checks(
-    [
-        RLSClassifier(),
-        RLSClassifier([0.1]),
-        RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
-        RLSRegressor(),
-        RLSRegressor([0.1], fit_intercept=False),
-        RLSRegressor(kernel=Gaussian(0.1)),
-        RLSRegressor([1e-3], Gaussian(0.1), scoring="r2"),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def ridge(X, Y, lam, intercept, n):

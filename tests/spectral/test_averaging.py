@@ -11,7 +11,6 @@ from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.groups import (
     CyclicShifts,
@@ -53,19 +52,6 @@ CASES = [
     (Circle(), TorusTranslations([5], period=2 * np.pi), 20),
     (Product([Sphere(3), Torus(2)]), DirectProduct([CyclicShifts(3), SignFlips(2)]), 25),
 ]
-
-
-@parametrize_with_checks(
-    [
-        SpectralAveraging(),
-        SpectralAveraging(estimator="centered"),
-        SpectralAveraging(estimator="least_squares", cutoff=1),
-        SpectralAveraging(estimator="ridge"),
-        Eigenfunctions(),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:the cutoff keeps")

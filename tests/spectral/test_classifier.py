@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.groups import Permutations, Rotations3D
 from invariance.linear import RLSClassifier
@@ -16,16 +15,6 @@ from invariance.spectral import (
 
 X = Sphere(4).sample(160, random_state=0)
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X.prod(axis=1), [-0.02, 0.02])]
-
-
-@parametrize_with_checks(
-    [SpectralAveragingClassifier()],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": "leaves out one copy, or all of a weight"
-    },
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("smoothness", [None, 4.0])

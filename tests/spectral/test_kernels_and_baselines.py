@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invariance.groups import CyclicShifts, Permutations, SignFlips, TorusTranslations
 from invariance.kernels import Average
@@ -115,11 +114,6 @@ def test_augmentation_lists_or_samples_the_orbit():
     np.testing.assert_array_equal(np.sort(some, axis=1), np.tile(np.sort(X, axis=1), (4, 1)))
     with pytest.raises(ValueError, match="n_copies"):
         augment(X, labels, SignFlips(4), n_copies=0)
-
-
-@parametrize_with_checks([SortedCoordinates()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def test_sorting_is_constant_on_orbits():

@@ -335,7 +335,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if kept == constant and self.degree != 0:
             warnings.warn(
                 f"the cutoff keeps {kept} {of}, so that the model can only be constant: give a "
-                "higher degree, or neither degree nor cutoff with estimator='ridge', which searches",
+                "higher degree, or no degree and cutoff and estimator='ridge', which searches",
                 UserWarning,
                 stacklevel=3,
             )

@@ -28,7 +28,7 @@ from ..core.parameters import (
 )
 from ..groups import FiniteGroup, SignFlips, Transformations
 from ..kernels import Kernel
-from ..orbits.derivatives import BOUNDS, BOUNDS_KIND
+from ..kernels.base import BOUNDS, BOUNDS_KIND
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis
 from .projection import invariant_subspace

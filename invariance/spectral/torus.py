@@ -182,21 +182,6 @@ class Torus(Basis):
             action.eliminate_zeros()
         return action
 
-    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        if np.any(matrix):
-            raise ParameterError(
-                f"{short(self)}: only translations act continuously on a torus; rotations do not "
-                "keep its lattice"
-            )
-        m, index = self.frequencies(k), self._index(k)
-        total = sparse.csr_array((len(m), len(m)))
-        for i in np.flatnonzero(shift):
-            partner = m * np.where(np.arange(self._d) == i, -1, 1)
-            slopes = -self._frequency * shift[i] * m[:, i]
-            total = total + one_per_row(slopes, index.find(partner))
-        total.eliminate_zeros()
-        return sparse.csr_array(total)
-
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
         """Traces on the kept eigenspaces, by a product of theta series.
 

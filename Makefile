@@ -15,12 +15,13 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report site choose full test lab check clean help
+.PHONY: report site choose full test chaos lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
 	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
 	@echo "make test     run the tests"
+	@echo "make chaos    kill the runner and its processes at random moments (KILLS=10)"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
 	@echo "make choose   choose the settings that make full measures, without test data (hours)"
 	@echo "make lab      open JupyterLab; the text notebooks open as notebooks"
@@ -46,6 +47,11 @@ full: $(VENV)/.full
 test: export SCIPY_ARRAY_API ?= 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal -q
+
+# Kills at moments of a clock, hence apart from the tests; SEED is another sequence.
+chaos: $(VENV)/.test
+	INVARIANCE_KILLS=$(or $(KILLS),10) INVARIANCE_CHAOS_SEED=$(or $(SEED),0) \
+	$(BIN)/python -m pytest -m chaos -rP tests/companion/runner
 
 check: $(VENV)/.test
 	$(BIN)/ruff format --check .

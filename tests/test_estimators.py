@@ -35,6 +35,7 @@ from invariance.spectral import (
     Eigenfunctions,
     SortedCoordinates,
     SpectralAveraging,
+    SpectralAveragingClassifier,
 )
 
 
@@ -70,14 +71,15 @@ ESTIMATORS = [
     Scattering(n_scales=1, orientations=2),
     SetFeatures(n_coordinates=1),
     SortedCoordinates(),
-    SpectralAveraging(),
+    SpectralAveraging(estimator="ridge"),
+    SpectralAveragingClassifier(),
     SpectrumRepair("flip"),
 ]
 
 
 def expected_failures(estimator):
     """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities."""
-    if not isinstance(estimator, RLSClassifier):
+    if not isinstance(estimator, (RLSClassifier, SpectralAveragingClassifier)):
         return {}
     reason = "leaves out one copy, or all of a weight"
     return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -1,12 +1,9 @@
-"""``python -m invariance.companion`` is the command ``invariance``."""
+"""The command ``invariance``, or what to install where the library came without its laboratory."""
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
-    """The command, or what to install where the library came without its laboratory."""
     try:
         from invariance.companion.cli import main as command
     except ModuleNotFoundError as error:

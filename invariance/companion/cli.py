@@ -1,4 +1,4 @@
-"""The command ``invariance``: list, choose, run, report, site, pages, data, scoreboard, check."""
+"""The command ``invariance``; ``invariance --help`` lists what it can do."""
 
 import gc
 import sys
@@ -12,13 +12,12 @@ from joblib import cpu_count
 
 from invariance.companion.errors import CompanionError, NotebookError, OutputError
 from invariance.companion.ledger import consistency, scoreboard
+from invariance.companion.ledger.results import read_status
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
 from invariance.companion.runner.places import Cluster, Here, Place, connect
 from invariance.core.parameters import ParameterError
-
-__all__ = ["main"]
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 
@@ -66,6 +65,22 @@ def main() -> None:
     """Run the companion's notebooks, compare with the papers, report."""
 
 
+@main.command()
+@click.argument("name")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where. [default: ./NAME]"
+)
+@_clear
+def new(name: str, out: Path | None) -> None:
+    """Start a companion to a paper of your own, with the key NAME, in a new folder."""
+    from invariance.companion.new import start_companion
+
+    folder = out or Path(name)
+    for path in start_companion(name, folder):
+        click.echo(path)
+    click.echo(f"Next: cd {folder} && make report")
+
+
 @main.command("list")
 @click.argument("notebooks", nargs=-1)
 @_clear
@@ -75,7 +90,7 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     for notebook in paths.select(notebooks):
         states = []
         for profile in PROFILES:
-            status = batch.status_of(paths, notebook, profile)
+            status = read_status(paths.output(notebook, profile), notebook)[0]
             if status:
                 states.append(f"{profile}: {status['status']}, {_duration(status['duration_s'])}")
         click.secho(notebook, bold=True, nl=False)
@@ -135,7 +150,7 @@ def run(
     deadline: float | None,
     cell_timeout: float | None,
 ) -> None:
-    """Run papers (mroueh2015), notebooks (mroueh2015/xperm) or, without a name, everything.
+    """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
     A notebook that is killed while others run, for want of memory perhaps, is tried once more
     alone.

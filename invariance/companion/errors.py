@@ -3,15 +3,6 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = [
-    "CompanionError",
-    "LedgerError",
-    "NotebookError",
-    "OutputError",
-    "RecordError",
-    "hint",
-]
-
 
 class CompanionError(Exception):
     """Base of everything that the companion raises on purpose."""

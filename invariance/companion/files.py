@@ -1,4 +1,4 @@
-"""Files written whole or not at all, and their digests."""
+"""Files and folders written whole or not at all, and their digests."""
 
 import ctypes
 import hashlib
@@ -14,24 +14,15 @@ from typing import Any
 
 from invariance.companion.errors import OutputError
 
-__all__ = [
-    "ensure_writable",
-    "file_digest",
-    "read_json",
-    "repair_folder",
-    "replace_folder",
-    "write_bytes",
-    "write_json",
-]
-
 
 @contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Errors of writing to `path` as `OutputError`."""
     try:
         yield
+    except OutputError:
+        raise
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         raise OutputError(
             f"cannot write {path}: {error.strerror or error}. Earlier results are untouched; "
             "free some space or choose a folder that can be written to, then run again"
@@ -46,7 +37,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     OutputError
         If the folder is full, read-only or cannot be made.
     """
-    with _clear_errors(path):
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
@@ -83,13 +74,7 @@ def file_digest(path: Path) -> str | None:
 
 
 def ensure_writable(folder: Path) -> None:
-    """Make a folder and prove that a file can be written in it.
-
-    Raises
-    ------
-    OutputError
-        If it cannot.
-    """
+    """Make a folder and prove that a file can be written in it; `OutputError` if not."""
     probe = folder / f".probe.{uuid.uuid4().hex}"
     write_bytes(probe, b"x" * 4096)
     probe.unlink()
@@ -102,19 +87,16 @@ def _aside(final: Path) -> Path:
 def repair_folder(final: Path) -> None:
     """Finish a `replace_folder` that was cut short between its two renames."""
     aside = _aside(final)
-    if not aside.exists():
-        return
-    with _clear_errors(final):
-        if final.exists():
-            shutil.rmtree(aside)
-        else:
-            os.rename(aside, final)
+    if aside.exists():
+        with writing(final):
+            if final.exists():
+                shutil.rmtree(aside)
+            else:
+                os.rename(aside, final)
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, where the system can (Linux); whether it was done."""
-    if sys.platform != "linux":
-        return False
+    """Swap two folders in one step; whether the system and its file system could."""
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:
@@ -136,9 +118,9 @@ def replace_folder(new: Path, final: Path) -> None:
     """
     repair_folder(final)
     aside = _aside(final)
-    with _clear_errors(final):
+    with writing(final):
         final.parent.mkdir(parents=True, exist_ok=True)
-        if final.is_dir() and _exchange(new, final):
+        if sys.platform == "linux" and final.is_dir() and _exchange(new, final):
             shutil.rmtree(new, ignore_errors=True)
             return
         if final.exists():

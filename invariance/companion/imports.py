@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["closure", "digest", "module_digest", "package_folder", "read_all"]
-
 
 def package_folder() -> Path:
     """Folder of the ``invariance`` package."""

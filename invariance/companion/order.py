@@ -13,20 +13,15 @@ The runner starts the first once those that it reads and that run at all have en
 and the second, at full scale, when nothing else is running, after all that need not be alone.
 """
 
+from contextlib import suppress
+
 from invariance.companion.errors import NotebookError, hint
 from invariance.companion.paths import Paths
 from invariance.companion.source import read_notebook
 
-__all__ = ["reads", "runs_alone"]
-
 
 def reads(paths: Paths, notebook: str) -> list[str]:
     """Notebooks whose results a notebook reads.
-
-    Parameters
-    ----------
-    paths : Paths
-    notebook : str
 
     Raises
     ------
@@ -51,12 +46,10 @@ def reads(paths: Paths, notebook: str) -> list[str]:
                 f"notebooks read each other in a circle, none of them can be first: "
                 f"{' reads '.join(chain)}"
             )
-        try:
+        with suppress(NotebookError):  # that notebook's own error
             further = _header(paths, chain[-1])[0]
-        except NotebookError:
-            continue  # that notebook's own error
-        chains += [[*chain, name] for name in further if name not in seen]
-        seen |= set(further)
+            chains += [[*chain, name] for name in further if name not in seen]
+            seen |= set(further)
     return found
 
 

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
 
 import yaml
 
@@ -21,8 +22,6 @@ from invariance.companion.errors import NotebookError, hint
 from invariance.companion.paths import PROFILES
 from invariance.companion.source import parse_code, read_notebook
 from invariance.core.parameters import ParameterError, short
-
-__all__ = ["Parameter", "read_parameters", "resolve"]
 
 _PLAIN = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict}
 
@@ -47,17 +46,13 @@ class Parameter:
     help: str = ""
 
     def check(self, value: Any) -> Any:
-        """The value, as the annotated type.
+        """The value, as the annotated type; `ParameterError` if it is of another.
 
         An int is taken for a float; nothing else is converted.
-
-        Raises
-        ------
-        ParameterError
         """
         try:
-            value = _conform(ast.parse(self.type, mode="eval").body, value)
-        except (TypeError, OverflowError):
+            value = _as(eval(self.type, {"__builtins__": {}}, _PLAIN), value)
+        except (TypeError, OverflowError, RecursionError):
             raise ParameterError(
                 f"parameter {self.name}: {short(value)} is not of type {self.type} "
                 f"(default: {self.default!r})"
@@ -83,106 +78,84 @@ class Parameter:
             return self.check(text)
         try:
             # BaseLoader makes a string of every scalar: the type reads it, not YAML
-            node = yaml.compose(text, Loader=yaml.BaseLoader)
-            value = _read(ast.parse(self.type, mode="eval").body, node)
-        except (TypeError, yaml.YAMLError, RecursionError) as error:
-            raise ParameterError(
-                f"parameter {self.name}: {short(text)} is not of type {self.type} "
-                f"(default: {self.default!r})"
-            ) from error
+            value = _from_yaml(yaml.compose(text, Loader=yaml.BaseLoader))
+        except (TypeError, yaml.YAMLError, RecursionError):
+            value = text
         return self.check(value)
+
+
+class _Word(str):
+    """A word without quotes on the command line: what it means is for the type to say.
+
+    Types decide, not the looks: ``010`` is ten for an int, and ``1:30`` is no number at all, as
+    it would be in YAML.
+    """
 
 
 _NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-
-
-def _scalar(name: str, text: str) -> Any:
-    """A plain word as a value of a type; TypeError if it is none.
-
-    Types decide, not the looks: ``010`` is ten for an int, and ``1:30`` is no number at all, as
-    it would be in YAML.
-    """
-    low = text.strip().lower()
-    match name:
-        case "int" if _INT.fullmatch(low):
-            with suppress(ValueError):  # more digits than Python reads
-                return int(low)
-        case "float" if _FLOAT.fullmatch(low):
-            return float(low)
-        case "bool" if low in _TRUE | _FALSE:
-            return low in _TRUE
-        case "None" if low in _NONE:
-            return None
-        case "str":
-            return text
-    raise TypeError
-
-
-def _read(annotation: ast.expr, node: yaml.Node) -> Any:
-    """The value of a node of YAML's flow style, by the declared type."""
-    match annotation, node:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right), _:
-            try:
-                return _read(left, node)
-            except TypeError:
-                return _read(right, node)
-        case ast.Constant(value=None), yaml.ScalarNode(style=None):
-            return _scalar("None", node.value)
-        case ast.Name(id="str"), yaml.ScalarNode():
-            return node.value
-        case ast.Name(id=("int" | "float" | "bool") as name), yaml.ScalarNode(style=None):
-            return _scalar(name, node.value)
-        case ast.Subscript(value=ast.Name(id="list"), slice=item), yaml.SequenceNode():
-            return [_read(item, child) for child in node.value]
-        case ast.Name(id="list"), yaml.SequenceNode():
-            return [_read(_ANY, child) for child in node.value]
-        case ast.Name(id="dict"), yaml.MappingNode():
-            return {_read(_TEXT, key): _read(_ANY, value) for key, value in node.value}
-    raise TypeError
-
-
 # what stands in a list or dict without declared items
-_TEXT = ast.parse("str", mode="eval").body
-_ANY = ast.parse("None | bool | int | float | list | dict | str", mode="eval").body
+_ANY = None | bool | int | float | list | dict | str
+
+
+def _from_yaml(node: yaml.Node | None) -> Any:
+    match node:
+        case yaml.ScalarNode():
+            return _Word(node.value) if node.style is None else node.value
+        case yaml.SequenceNode():
+            return [_from_yaml(child) for child in node.value]
+        case yaml.MappingNode():
+            return {str(_from_yaml(key)): _from_yaml(value) for key, value in node.value}
+    raise TypeError
+
+
+def _as(kind: Any, value: Any) -> Any:
+    """The value as of a type; TypeError if it is of another."""
+    if isinstance(kind, UnionType):
+        for option in get_args(kind):
+            with suppress(TypeError):
+                return _as(option, value)
+        raise TypeError
+    if isinstance(value, _Word):
+        return _meant(kind, value.strip().lower(), value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, get_origin(kind) or kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError
+    if isinstance(value, list):
+        of = get_args(kind)
+        return [_as(of[0], v) if of else _items(v) for v in value]
+    return _items(value)
+
+
+def _items(value: Any) -> Any:
+    """A value of any type, each word in it as what it looks like."""
+    if isinstance(value, dict):
+        return {key: _items(v) for key, v in value.items()}
+    return _as(_ANY, value) if isinstance(value, _Word | list) else value
+
+
+def _meant(kind: Any, low: str, word: _Word) -> Any:
+    if kind is int and _INT.fullmatch(low):
+        with suppress(ValueError):  # more digits than Python reads
+            return int(low)
+    elif kind is float and _FLOAT.fullmatch(low):
+        return float(low)
+    elif kind is bool and low in _TRUE | _FALSE:
+        return low in _TRUE
+    elif kind in (None, NoneType) and low in _NONE:
+        return None
+    elif kind is str:
+        return str(word)
+    raise TypeError
 
 
 def _finite(value: Any) -> bool:
-    match value:
-        case float():
-            return isfinite(value)
-        case list():
-            return all(map(_finite, value))
-        case dict():
-            return all(map(_finite, value.values()))
-    return True
-
-
-def _conform(annotation: ast.expr, value: Any) -> Any:
-    match annotation:
-        case ast.Constant(value=None):
-            if value is None:
-                return None
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            for option in (left, right):
-                try:
-                    return _conform(option, value)
-                except TypeError:
-                    continue
-        case ast.Name(id="float"):
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return float(value)
-        case ast.Name(id="int"):
-            if isinstance(value, int) and not isinstance(value, bool):
-                return value
-        case ast.Name(id=name):
-            if isinstance(value, _PLAIN[name]):
-                return value
-        case ast.Subscript(value=ast.Name(id="list"), slice=item):
-            if isinstance(value, list):
-                return [_conform(item, v) for v in value]
-    raise TypeError
+    if isinstance(value, float):
+        return isfinite(value)
+    inside = value.values() if isinstance(value, dict) else value
+    return not isinstance(value, list | dict) or all(map(_finite, inside))
 
 
 def _known_annotation(annotation: ast.expr) -> bool:
@@ -270,19 +243,8 @@ def resolve(
 ) -> dict[str, Any]:
     """Every parameter of a notebook with its value: the given one or the default.
 
-    Parameters
-    ----------
-    notebook : str
-        For the message.
-    parameters : mapping
-        From `read_parameters`.
-    given : mapping
-        Values; a str is parsed by the parameter's type, as from a command line.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown name, with the valid ones, or a value of the wrong type.
+    A str is parsed by the parameter's type, as from a command line. An unknown name is a
+    `ParameterError` that tells the valid ones, and so is a value of the wrong type.
     """
     for name in given:
         if name not in parameters:

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from invariance.companion.errors import NotebookError, hint
 
-__all__ = ["PROFILES", "Paths"]
-
 PROFILES = ("quick", "full")
 
 
@@ -33,8 +31,8 @@ class Paths:
     Examples
     --------
     >>> paths = Paths(Path("/project"))
-    >>> paths.output("mroueh2015/xperm", "quick").as_posix()
-    '/project/build/quick/mroueh2015/xperm'
+    >>> paths.output("paper/notebook", "quick").as_posix()
+    '/project/build/quick/paper/notebook'
     """
 
     root: Path

@@ -13,9 +13,6 @@ from typing import Any
 
 import psutil
 
-__all__ = ["PACKAGES", "architecture", "code_version", "hardware", "package_versions"]
-__all__ += ["floor_s", "peak_memory_mb"]
-
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
 

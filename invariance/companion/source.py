@@ -7,17 +7,15 @@ takes the others down.
 import ast
 import codecs
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from invariance.companion.errors import NotebookError
-from invariance.companion.lean import skip_iri_grammar
 
 if TYPE_CHECKING:
     import nbformat
-
-__all__ = ["calls_of", "code_cells", "notebook_code", "parse_code", "read_notebook", "read_text"]
 
 
 def read_text(path: Path) -> str:
@@ -61,7 +59,9 @@ def read_notebook(path: Path) -> "nbformat.NotebookNode":
         If it does not exist, is not UTF-8 or jupytext cannot read it.
     """
     text = read_text(path)
-    skip_iri_grammar()
+    # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
+    # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import jupytext
 
     try:

@@ -6,11 +6,15 @@ import re
 import shutil
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from invariance.companion.ledger.results import read_status
 from invariance.companion.paths import Paths
+from invariance.companion.runner.worker import processes_of
 
 LEDGER = """\
 claims:
@@ -65,6 +69,24 @@ class Project(Paths):
         code = [start, *map(textwrap.dedent, cells)] if parameters else cells
         path.write_text(HEADER + parameters + "".join(f"\n# %%\n{cell.strip()}\n" for cell in code))
         return name
+
+    def status(self, name: str, profile: str = "quick") -> dict | None:
+        return read_status(self.output(name, profile), name)[0]
+
+    def hidden(self) -> list[Path]:
+        """Attempts under way or left behind, and copies half published."""
+        left = [*self.build.glob(".runners/*"), *self.build.glob("*/*/.*")]
+        return [path for path in [*left, *self.figures.glob("*/.*")] if path.is_dir()]
+
+    def processes(self) -> list[psutil.Process]:
+        """Workers and kernels, which hold their job open, and whatever they have started."""
+        found = processes_of(self.root)
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                held = [file.path for file in process.open_files()]
+                if any(path.startswith(str(self.build / ".runners")) for path in held):
+                    found.append(process)
+        return [process for process in found if process.pid != os.getpid()]
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """One attempt at a notebook: its process, how it ended, and what is kept of it.
 
-An attempt writes to a hidden sibling of its output folder, named after the runner (`lock`). On
-success that folder takes the place of the output folder by a rename; on failure it becomes
-``failed/`` inside the output folder and the last good results stay. ``status.json`` always tells of
-the latest attempt, and of the latest success what `resume` needs to recognise it.
+An attempt writes to a folder of its runner (`lock`). On success that folder takes the place of the
+output folder by a rename; on failure it becomes ``failed/`` inside the output folder and the last
+good results stay. ``status.json`` always tells of the latest attempt, and of the latest success
+what `resume` needs to recognise it.
 """
 
 import shutil
@@ -14,13 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.errors import OutputError
 from invariance.companion.files import (
     file_digest,
     read_json,
-    repair_folder,
     replace_folder,
     write_json,
+    writing,
 )
 from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.results import (
@@ -31,21 +30,8 @@ from invariance.companion.ledger.results import (
     read_status,
 )
 from invariance.companion.paths import Paths
-from invariance.companion.runner.lock import is_alive
-from invariance.companion.runner.places import Place, Process
-from invariance.companion.runner.processes import kill_all
+from invariance.companion.runner.places import Place, Process, prepare
 from invariance.companion.runner.resume import inputs_of, outputs_of
-
-__all__ = [
-    "Job",
-    "Outcome",
-    "describe_failure",
-    "ending",
-    "finish",
-    "publish_again",
-    "remove_leftovers",
-    "start",
-]
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -57,7 +43,9 @@ _THREAD_VARIABLES = (
 )
 # with less than this many bytes free, a worker that left no word died of it
 _LITTLE_SPACE = 2**17
-_PUBLISHED = (".svg", ".png", ".csv")
+# a notebook with more output than this is neither kept nor read: reading it takes minutes
+_MOST_MB = 100
+_PUBLISHED = (".svg", ".png", ".csv", ".json")
 _ABSENT = object()
 
 
@@ -83,7 +71,7 @@ class Outcome:
     resumed: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """A notebook to be run: from where, with what, to where; and its process once it has started.
 
@@ -91,20 +79,18 @@ class Job:
     ----------
     notebook : str
     source, final, folder : Path
-        The text notebook, its output folder, and the attempt's own folder beside it.
+        The text notebook, its output folder, and the attempt's own folder.
     parameters : dict
     default_parameters : bool
         Whether these are the notebook's own for its profile; only such results are published.
     fingerprint : dict
         What its results follow from; see `resume.fingerprint`.
-    runner : str
-        Name of the runner's lock, by which the attempt's folder is called.
-    expected_s, expected_mb : float
-        Seconds, and MiB at its peak.
     reads : list of str
         Notebooks whose results it reads.
     inputs : dict
         Digests of those results when it started; see `resume.inputs_of`.
+    expected_s, expected_mb : float
+        Seconds, and MiB at its peak.
     alone : bool
         To run beside no other: it is about time, or was killed beside others.
     """
@@ -112,69 +98,51 @@ class Job:
     notebook: str
     source: Path
     final: Path
+    folder: Path
     parameters: dict[str, Any]
-    default_parameters: bool
-    fingerprint: dict[str, Any]
-    runner: str
-    expected_s: float
-    expected_mb: float
-    reads: list[str]
+    default_parameters: bool = False
+    fingerprint: dict[str, Any] = field(default_factory=dict)
+    reads: list[str] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
-    folder: Path = field(init=False)
+    expected_s: float = 0.0
+    expected_mb: float = 0.0
+    alone: bool = False
     process: Process | None = None
     started: datetime | None = None
     clock: float = 0.0
-    alone: bool = False
-
-    def __post_init__(self) -> None:
-        self.folder = self.final.with_name(f".{self.final.name}.{self.runner}")
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.clock if self.clock else 0.0
 
-
-def remove_leftovers(final: Path, build: Path) -> None:
-    """Folders of attempts whose runner was killed outright, and what may still write to them."""
-    repair_folder(final)
-    for folder in final.parent.glob(f".{final.name}.*"):
-        owner = folder.name.rpartition(".")[2]
-        if owner != "previous" and not is_alive(build, owner):
-            kill_all(folder)
-            if folder.is_dir():
-                shutil.rmtree(folder, ignore_errors=True)
-            else:
-                folder.unlink(missing_ok=True)
+    @property
+    def published(self) -> bool:
+        return self.parameters["profile"] == "full" and self.default_parameters
 
 
-def _environment(paths: Paths, threads: int) -> dict[str, str]:
-    return {
-        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
-        "INVARIANCE_ROOT": str(paths.root),
-        "TQDM_DISABLE": "1",
-        # sets of strings come in the same order in every run
-        "PYTHONHASHSEED": "0",
-    }
-
-
-def start(
-    job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None, more: bool
-) -> None:
-    """Start a job's process.
-
-    ``threads`` are BLAS's, ``cell_timeout`` is in seconds, ``more`` says whether others follow.
-    """
+def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None) -> None:
+    """Start a job's process, with so many of BLAS's threads and seconds for a cell."""
+    job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
+    job.started, job.clock = datetime.now(UTC), time.monotonic()
     description = {
         "notebook": job.notebook,
         "source": str(job.source),
         "folder": str(job.folder),
         "parameters": job.parameters,
         "cell_timeout": cell_timeout,
-        "more": more,
     }
-    job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
-    job.started, job.clock = datetime.now(UTC), time.monotonic()
-    job.process = place.start(description, _environment(paths, threads))
+    environment = {
+        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
+        "INVARIANCE_ROOT": str(paths.root),
+        "TQDM_DISABLE": "1",
+        "PYTHONHASHSEED": "0",  # sets of strings come in the same order in every run
+        # as a kernel sets it; here before anything is imported
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "JUPYTER_PLATFORM_DIRS": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    prepare(description)
+    job.process = place.start(description, environment)
 
 
 def describe_failure(kind: str, message: str, job: Job | None = None) -> dict[str, Any]:
@@ -194,6 +162,8 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
             return "ok", None
         if isinstance(failure, dict) and isinstance(failure.get("message"), str):
             return outcome["status"], describe_failure("unknown", "") | failure
+    if not job.folder.exists():
+        return "failed", describe_failure("output", f"{job.folder} was removed while it ran")
     code = job.process.returncode if job.process else None
     if code is None:
         return "failed", describe_failure("runner", "its process left no exit code", job)
@@ -201,8 +171,7 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
         name = signal.Signals(-code).name
         how = f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
         return "killed", describe_failure("worker died", f"the notebook's process was {how}", job)
-    free = shutil.disk_usage(job.folder).free
-    if free < _LITTLE_SPACE:
+    if shutil.disk_usage(job.folder).free < _LITTLE_SPACE:
         message = f"no space left for {job.final}: free some, then run again"
         return "failed", describe_failure("output", message, job)
     try:
@@ -216,34 +185,37 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     return "failed", describe_failure("runner", message, job)
 
 
-def _status(
-    job: Job,
-    status: str,
-    failure: dict | None,
-    results: str | None,
-    success: dict[str, Any] | None,
-    executed: str | None,
-) -> dict[str, Any]:
-    started = job.started or datetime.now(UTC)
-    return {
-        "schema": 2,
-        "notebook": job.notebook,
-        "profile": job.parameters["profile"],
-        "parameters": job.parameters,
-        "default_parameters": job.default_parameters,
-        "status": status,
-        "failure": failure,
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "duration_s": round(job.elapsed, 2),
-        "results": results,
-        "success": success,
-        "executed": executed,
-    }
+def finish(
+    job: Job, paths: Paths, place: Place, status: str, failure: dict[str, Any] | None
+) -> Outcome:
+    """End a job's processes and put in its place what is kept of it."""
+    duration = job.elapsed
+    place.end(job.process, job.folder)
+    if status == "ok" and (fault := _fault(job)):
+        status, failure = "failed", describe_failure("results", fault)
+    failure = failure or (None if status == "ok" else describe_failure(status, "no reason known"))
+    try:
+        if failure is None:
+            _keep_success(job, paths)
+        else:
+            _keep_failure(job, status, failure)
+    except OSError as error:
+        if failure is None:
+            status, failure = "failed", describe_failure("output", str(error))
+        else:
+            failure = {**failure, "message": f"{failure['message']} (and: {error})"}
+    shutil.rmtree(job.folder, ignore_errors=True)
+    return Outcome(job.notebook, status, duration, failure)
 
 
 def _fault(job: Job) -> str | None:
     """What is wrong with what an attempt left that says it went well; None if nothing is."""
+    if not (job.folder / ".work" / "job.json").is_file():
+        return f"{job.folder} was removed while it ran; what it had written by then is lost"
+    if megabytes := _too_large(job.folder / "executed.ipynb"):
+        return (
+            f"the notebook's output takes {megabytes} MB, at most {_MOST_MB} are kept: print less"
+        )
     executed, problems = read_executed(job.folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "the executed notebook is missing"
@@ -266,106 +238,105 @@ def _fault(job: Job) -> str | None:
     return None
 
 
+def _too_large(path: Path) -> int:
+    """Megabytes of a file that holds too many; 0 of any other."""
+    megabytes = path.stat().st_size // 10**6 if path.is_file() else 0
+    return megabytes if megabytes > _MOST_MB else 0
+
+
+def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
+    content = {
+        "schema": 2,
+        "notebook": job.notebook,
+        "profile": job.parameters["profile"],
+        "parameters": job.parameters,
+        "default_parameters": job.default_parameters,
+        "status": status,
+        "started": (job.started or datetime.now(UTC)).isoformat(timespec="seconds"),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "duration_s": round(job.elapsed, 2),
+    }
+    write_json(folder / "status.json", content | fields)
+
+
 def _keep_success(job: Job, paths: Paths) -> None:
     shutil.rmtree(job.folder / ".work", ignore_errors=True)
     has_results = (job.folder / "results.json").is_file()
-    success = {
-        "fingerprint": job.fingerprint,
-        "inputs": job.inputs,
-        "outputs": outputs_of(job.folder),
-    }
-    write_json(
-        job.folder / "status.json",
-        _status(
-            job, "ok", None, "this attempt" if has_results else None, success, "executed.ipynb"
-        ),
+    _write_status(
+        job,
+        job.folder,
+        "ok",
+        failure=None,
+        results="this attempt" if has_results else None,
+        executed="executed.ipynb",
+        success={
+            "fingerprint": job.fingerprint,
+            "inputs": job.inputs,
+            "outputs": outputs_of(job.folder),
+        },
     )
+    # published first: a kill in between leaves a notebook that runs again, not one that is kept
+    # beside an earlier publication
+    if has_results and job.published:
+        _publish(job, job.folder, paths)
     replace_folder(job.folder, job.final)
-    if has_results and job.parameters["profile"] == "full" and job.default_parameters:
-        _publish(job, paths)
+
+
+def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:
+    executed = None
+    if job.folder.exists() and status != "interrupted":
+        shutil.rmtree(job.folder / ".work", ignore_errors=True)
+        partial = job.folder / "executed.ipynb"
+        if _too_large(partial) or read_executed(partial)[0] is None:
+            partial.unlink(missing_ok=True)
+        else:
+            executed = "failed/executed.ipynb"
+        replace_folder(job.folder, job.final / "failed")
+    before, _ = read_status(job.final, job.notebook)
+    earlier = "earlier attempt" if (job.final / "results.json").is_file() else None
+    success = before["success"] if before else None
+    _write_status(
+        job, job.final, status, failure=failure, results=earlier, executed=executed, success=success
+    )
 
 
 def publish_again(job: Job, paths: Paths) -> bool:
     """Repair the published copy of a valid result, if it was damaged; whether it was done.
 
-    A sound copy of other results (from elsewhere, or of another commit) is left as it is.
+    A sound copy of other results (from elsewhere, or of another commit) is left as it is. The
+    digests of a sound copy are recorded: a kill may have come between the two.
     """
     mine, _ = read_results(job.final, job.notebook)
-    if mine is None or job.parameters["profile"] != "full" or not job.default_parameters:
+    if mine is None or not job.published:
         return False
     target = paths.published(job.notebook)
     theirs, problems = read_results(target, job.notebook)
-    if problems:
-        theirs = None
-    if theirs is not None and as_recorded(theirs) != as_recorded(mine):
-        return False
-    files = [path for path in job.final.iterdir() if _to_publish(path)]
-    if theirs is not None and all(
-        file_digest(target / path.name) == file_digest(path)
-        for path in files
-        if path.name != "results.json"
-    ):
-        return False
-    _publish(job, paths)
+    if not problems and theirs is not None:
+        if as_recorded(theirs) != as_recorded(mine):
+            return False
+        figures = [path for path in _to_publish(job.final) if path.name != "results.json"]
+        if all(file_digest(target / path.name) == file_digest(path) for path in figures):
+            record_digests(paths, target)
+            return False
+    _publish(job, job.final, paths)
     return True
 
 
-def _to_publish(path: Path) -> bool:
-    return path.suffix in _PUBLISHED or path.name == "results.json"
+def _to_publish(folder: Path) -> list[Path]:
+    files = (path for path in folder.iterdir() if path.suffix in _PUBLISHED)
+    return sorted(path for path in files if path.suffix != ".json" or path.name == "results.json")
 
 
-def _publish(job: Job, paths: Paths) -> None:
+def _publish(job: Job, folder: Path, paths: Paths) -> None:
     target = paths.published(job.notebook)
-    fresh = target.with_name(f".{target.name}.{job.runner}")
-    try:
-        fresh.mkdir(parents=True, exist_ok=True)
-        for path in sorted(job.final.iterdir()):
-            if _to_publish(path):
+    fresh = target.with_name(f".{target.name}.{job.folder.parents[1].name}")
+    with writing(target):
+        try:
+            fresh.mkdir(parents=True, exist_ok=True)
+            for path in _to_publish(folder):
                 shutil.copyfile(path, fresh / path.name)
-    except OSError as error:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise OutputError(f"cannot publish to {target}: {error.strerror or error}") from error
+        except OSError:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
     replace_folder(fresh, target)
     record_digests(paths, target)
-
-
-def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:
-    executed = None
-    if job.folder.exists():
-        shutil.rmtree(job.folder / ".work", ignore_errors=True)
-        if status == "interrupted":
-            shutil.rmtree(job.folder)
-        else:
-            partial = job.folder / "executed.ipynb"
-            if read_executed(partial)[0] is None:
-                partial.unlink(missing_ok=True)
-            else:
-                executed = "failed/executed.ipynb"
-            replace_folder(job.folder, job.final / "failed")
-    before, _ = read_status(job.final, job.notebook)
-    earlier = "earlier attempt" if (job.final / "results.json").is_file() else None
-    success = before["success"] if before else None
-    write_json(job.final / "status.json", _status(job, status, failure, earlier, success, executed))
-
-
-def finish(
-    job: Job, paths: Paths, place: Place, status: str, failure: dict[str, Any] | None
-) -> Outcome:
-    """End a job's processes and put in its place what is kept of it."""
-    duration = job.elapsed
-    place.end(job.process, job.folder)
-    if status == "ok" and (fault := _fault(job)):
-        status, failure = "failed", describe_failure("results", fault)
-    failure = failure or (None if status == "ok" else describe_failure(status, "no reason known"))
-    try:
-        if failure is None:
-            _keep_success(job, paths)
-        else:
-            _keep_failure(job, status, failure)
-    except OSError as error:
-        if failure is None:
-            status, failure = "failed", describe_failure("output", str(error))
-        else:
-            failure = {**failure, "message": f"{failure['message']} (and: {error})"}
-        shutil.rmtree(job.folder, ignore_errors=True)
-    return Outcome(job.notebook, status, duration, failure)

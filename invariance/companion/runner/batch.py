@@ -21,7 +21,7 @@ from invariance.companion.ledger.protocols import registered
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.ledger.verdicts import judge_again
 from invariance.companion.order import reads, runs_alone
-from invariance.companion.parameters import Parameter, read_parameters, resolve
+from invariance.companion.parameters import read_parameters, resolve
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner.attempt import (
     Job,
@@ -30,15 +30,12 @@ from invariance.companion.runner.attempt import (
     ending,
     finish,
     publish_again,
-    remove_leftovers,
     start,
 )
-from invariance.companion.runner.lock import RunnerLock
+from invariance.companion.runner.lock import runner_folder
 from invariance.companion.runner.places import Here, Place
 from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
 from invariance.core.parameters import ParameterError
-
-__all__ = ["DEADLINES", "Outcome", "Summary", "run_notebooks", "status_of"]
 
 # seconds after which a notebook counts as hanging, unless --deadline says otherwise
 DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
@@ -64,9 +61,112 @@ class Summary:
         return int(any(outcome.status != "ok" for outcome in self.outcomes))
 
 
-def status_of(paths: Paths, notebook: str, profile: str) -> dict[str, Any] | None:
-    """Content of a notebook's ``status.json``, or None if it was never run."""
-    return read_status(paths.output(notebook, profile), notebook)[0]
+def run_notebooks(
+    paths: Paths,
+    notebooks: Sequence[str],
+    *,
+    profile: str = "quick",
+    parameters: Mapping[str, Any] | None = None,
+    place: Place | None = None,
+    resume: bool = False,
+    threads: int = 1,
+    deadline: float | None = None,
+    cell_timeout: float | None = None,
+    tell: Callable[[Outcome], None] | None = None,
+) -> Summary:
+    """Run notebooks, several at a time, longest first, each after those whose results it reads.
+
+    Together they take no more memory than the place has, by what they took before. Notebooks that
+    say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
+    process was killed while others were running, as a system does that is out of memory.
+
+    Parameters
+    ----------
+    paths : Paths
+    notebooks : sequence of str
+        ``<paper>/<name>``; see ``Paths.select``.
+    profile : {"quick", "full"}
+    parameters : mapping, optional
+        Values for parameters that every one of the notebooks has; str as on a command line.
+    place : Place, optional
+        Where they run, and how many at a time; default: here, one a core.
+    resume : bool
+        Skip notebooks whose results are those that a run would give; see `resume`.
+    threads : int
+        BLAS threads of each notebook; fixed, so that results do not depend on `place`.
+    deadline : float, optional
+        Seconds after which a notebook is killed; default: `DEADLINES`.
+    cell_timeout : float, optional
+        Seconds after which a cell is given up.
+    tell : callable, optional
+        Called with each outcome as it arrives.
+
+    Raises
+    ------
+    ParameterError, LedgerError, OutputError
+        Before anything is run: unknown parameter or profile, wrong type, malformed ledger, an
+        output folder that cannot be written to.
+    """
+    if profile not in PROFILES:
+        raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
+    place = place or Here()
+    for name, number in {"jobs": place.slots, "threads": threads}.items():
+        if number < 1:
+            raise ParameterError(f"{name}={number}: at least 1")
+    for name, seconds in {"deadline": deadline, "cell_timeout": cell_timeout}.items():
+        if seconds is not None and not 0 < seconds < inf:
+            raise ParameterError(f"{name}={seconds}: seconds above 0, and finite")
+    ledger = load_ledger(paths.ledger)
+    given = {**(parameters or {}), "profile": profile}
+    jobs: list[Job] = []
+    malformed: dict[Job, str] = {}
+    for notebook in notebooks:
+        source, final = paths.source(notebook), paths.output(notebook, profile)
+        job = Job(notebook, source, final, final, {"profile": profile})
+        try:
+            own = read_parameters(source)
+            job.parameters = resolve(notebook, own, given)
+            defaults = {name: p.default for name, p in own.items()} | {"profile": profile}
+            job.default_parameters = job.parameters == defaults
+        except NotebookError as error:
+            malformed[job] = str(error)
+        jobs.append(job)
+    ensure_writable(paths.build / profile)
+    with (
+        _signals_noted() as stop,
+        runner_folder(paths) as folder,
+        tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
+    ):
+        for job in jobs:
+            job.folder = folder / job.notebook
+            repair_folder(job.final)
+            repair_folder(paths.published(job.notebook))
+            try:
+                if job not in malformed:
+                    _prepare(job, paths, threads)
+            except NotebookError as error:
+                malformed[job] = str(error)
+        batch = _Batch(
+            paths, place, threads, deadline or DEADLINES[profile], cell_timeout, stop, bar, tell
+        )
+        for job, message in malformed.items():
+            batch.end(job, "failed", describe_failure("notebook", message))
+        waiting = [job for job in jobs if job not in malformed]
+        if resume:
+            waiting = batch.keep(waiting, profile, ledger)
+        # a text's length says little of its time, and more than nothing
+        batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
+    return Summary(batch.outcomes, interrupted=stop.requested)
+
+
+def _prepare(job: Job, paths: Paths, threads: int) -> None:
+    """Find out what a job follows from, and what it will take."""
+    profile = job.parameters["profile"]
+    job.fingerprint = fingerprint(job.source, job.parameters, threads)
+    job.expected_s, job.expected_mb = _expected(paths, job.notebook, profile)
+    job.reads = reads(paths, job.notebook)
+    # seconds at a toy's scale are shown, not believed
+    job.alone = runs_alone(paths, job.notebook) and profile == "full"
 
 
 def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
@@ -75,7 +175,7 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     Seconds are those of a run and of the earlier ones that filled its cache: of the processor
     where they are fewer than by the clock, for others may have run beside it. A record from before
     that was noted says too little, hence the largest counts. A notebook never run comes first: it
-    may be the longest. Of several such the longest text does.
+    may be the longest.
     """
     folders = [paths.output(notebook, profile)]
     if profile == "full":
@@ -88,22 +188,6 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
             seconds.append(own + volatile["cached_s"])
             memory.append(volatile["peak_memory_mb"] or _UNKNOWN_MB)
     return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
-
-
-def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
-    """Judge stored numbers again where the ledger has changed since."""
-    results, problems = read_results(folder, notebook)
-    content: Any = read_json(folder / "results.json")
-    if results is None or problems:
-        return
-    for claim_id, entry in content["claims"].items():
-        # numbers of a protocol that was never registered keep the verdict of their time
-        ours = content["profile"] == "quick" or entry.get("protocol")
-        if ours and claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
-            verdict = judge_again(ledger[claim_id], entry["recorded"])
-            entry.update(verdict._asdict() if verdict else {})
-    if content != read_json(folder / "results.json"):
-        write_json(folder / "results.json", content)
 
 
 @dataclass
@@ -131,34 +215,6 @@ def _signals_noted() -> Iterator[_Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _prepare(
-    paths: Paths,
-    notebook: str,
-    parameters: Mapping[str, Parameter],
-    values: dict[str, Any],
-    threads: int,
-    runner: str,
-) -> Job:
-    profile = values["profile"]
-    source = paths.source(notebook)
-    defaults = {name: p.default for name, p in parameters.items()} | {"profile": profile}
-    seconds, memory = _expected(paths, notebook, profile)
-    return Job(
-        notebook=notebook,
-        source=source,
-        final=paths.output(notebook, profile),
-        parameters=values,
-        default_parameters=values == defaults,
-        fingerprint=fingerprint(source, values, threads),
-        runner=runner,
-        expected_s=seconds,
-        expected_mb=memory,
-        reads=reads(paths, notebook),
-        # seconds at a toy's scale are shown, not believed
-        alone=runs_alone(paths, notebook) and profile == "full",
-    )
 
 
 def _reasons(
@@ -198,6 +254,22 @@ def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
     return None
 
 
+def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
+    """Judge stored numbers again where the ledger has changed since."""
+    results, problems = read_results(folder, notebook)
+    content: Any = read_json(folder / "results.json")
+    if results is None or problems:
+        return
+    for claim_id, entry in content["claims"].items():
+        # numbers of a protocol that was never registered keep the verdict of their time
+        ours = content["profile"] == "quick" or entry.get("protocol")
+        if ours and claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
+            verdict = judge_again(ledger[claim_id], entry["recorded"])
+            entry.update(verdict._asdict() if verdict else {})
+    if content != read_json(folder / "results.json"):
+        write_json(folder / "results.json", content)
+
+
 def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
     """The first job that can start now; those to run alone come last.
 
@@ -211,113 +283,6 @@ def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | 
     free = room - sum(job.expected_mb for job in running)
     beside = (job for job in ready if not job.alone and (job.expected_mb <= free or not running))
     return next(beside, ready[0] if ready and not running else None)
-
-
-def run_notebooks(
-    paths: Paths,
-    notebooks: Sequence[str],
-    *,
-    profile: str = "quick",
-    parameters: Mapping[str, Any] | None = None,
-    place: Place | None = None,
-    resume: bool = False,
-    threads: int = 1,
-    deadline: float | None = None,
-    cell_timeout: float | None = None,
-    tell: Callable[[Outcome], None] | None = None,
-) -> Summary:
-    """Run notebooks, several at a time, longest first, each after those whose results it reads.
-
-    Together they take no more memory than the place has, by what they took before. Notebooks that
-    say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
-    process was killed while others were running, as a system does that is out of memory.
-
-    Parameters
-    ----------
-    paths : Paths
-    notebooks : sequence of str
-        ``<paper>/<name>``; see ``Paths.select``.
-    profile : {"quick", "full"}
-    parameters : mapping, optional
-        Values for parameters that every one of the notebooks has; str as on a command line.
-    place : Place, optional
-        Where they run, and how many at a time; default: here, one a core.
-    resume : bool
-        Skip notebooks whose last run succeeded with the same key, unless what they read is newer.
-    threads : int
-        BLAS threads of each notebook; fixed, so that results do not depend on `place`.
-    deadline : float, optional
-        Seconds after which a notebook is killed; default: `DEADLINES`.
-    cell_timeout : float, optional
-        Seconds after which a cell is given up.
-    tell : callable, optional
-        Called with each outcome as it arrives.
-
-    Returns
-    -------
-    Summary
-
-    Raises
-    ------
-    ParameterError, LedgerError, OutputError
-        Before anything is run: unknown parameter or profile, wrong type, malformed ledger, an
-        output folder that cannot be written to.
-    """
-    if profile not in PROFILES:
-        raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
-    place = place or Here()
-    for name, number in {"jobs": place.slots, "threads": threads}.items():
-        if number < 1:
-            raise ParameterError(f"{name}={number}: at least 1")
-    for name, seconds in {"deadline": deadline, "cell_timeout": cell_timeout}.items():
-        if seconds is not None and not 0 < seconds < inf:
-            raise ParameterError(f"{name}={seconds}: seconds above 0, and finite")
-    deadline = DEADLINES[profile] if deadline is None else deadline
-    ledger = load_ledger(paths.ledger)
-    given = {**(parameters or {}), "profile": profile}
-
-    resolved: dict[str, tuple[dict[str, Parameter], dict[str, Any]]] = {}
-    malformed: dict[str, str] = {}
-    for notebook in notebooks:
-        try:
-            own = read_parameters(paths.source(notebook))
-            resolved[notebook] = own, resolve(notebook, own, given)
-        except NotebookError as error:
-            malformed[notebook] = str(error)
-    ensure_writable(paths.build / profile)
-    with (
-        _signals_noted() as stop,
-        RunnerLock(paths.build) as lock,
-        tqdm(total=len(notebooks), unit="notebook", disable=None) as bar,
-    ):
-        waiting: list[Job] = []
-        for notebook, (own, values) in resolved.items():
-            try:
-                waiting.append(_prepare(paths, notebook, own, values, threads, lock.name))
-            except NotebookError as error:
-                malformed[notebook] = str(error)
-        batch = _Batch(paths, place, threads, deadline, cell_timeout, stop, bar, tell)
-        for notebook, message in malformed.items():
-            job = Job(
-                notebook,
-                paths.source(notebook),
-                paths.output(notebook, profile),
-                {"profile": profile},
-                default_parameters=False,
-                fingerprint={},
-                runner=lock.name,
-                expected_s=0.0,
-                expected_mb=0.0,
-                reads=[],
-            )
-            batch.end(job, "failed", describe_failure("notebook", message))
-        for job in waiting:
-            repair_folder(job.final)
-        if resume:
-            waiting = batch.keep(waiting, profile, ledger)
-        # a text's length says little of its time, and more than nothing
-        batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
-    return Summary(batch.outcomes, interrupted=stop.requested)
 
 
 @dataclass
@@ -362,12 +327,12 @@ class _Batch:
         return again
 
     def _keep(self, job: Job, profile: str, ledger: Ledger) -> None:
+        _refresh_verdicts(job.final, job.notebook, ledger)
+        if job.published:
+            _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
         if publish_again(job, self.paths):
             self.bar.write(f"{'repaired':<11}  {job.notebook:<40}  its published copy was damaged")
-        _refresh_verdicts(job.final, job.notebook, ledger)
-        if profile == "full" and job.default_parameters:
-            _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
-        status = status_of(self.paths, job.notebook, profile)
+        status, _ = read_status(job.final, job.notebook)
         spent = status["duration_s"] if status and isinf(job.expected_s) else job.expected_s
         self.done(Outcome(job.notebook, "ok", spent, resumed=True))
 
@@ -377,36 +342,27 @@ class _Batch:
         while (waiting or running) and not self.stop.requested:
             while len(running) < self.place.slots and (job := _next(waiting, running, room)):
                 waiting.remove(job)
-                if self._start(job, more=bool(waiting)):
+                try:
+                    start(job, self.paths, self.place, self.threads, self.cell_timeout)
                     running.append(job)
                     self.bar.set_postfix_str(", ".join(j.notebook for j in running))
+                except OSError as error:
+                    self.end(job, "failed", describe_failure("output", str(error)))
             for job in list(running):
-                ended = self._look(job)
-                if ended is None:
+                if (ended := self._look(job)) is None:
                     continue
                 running.remove(job)
-                status, failure = ended
-                if status == "killed" and running and not job.alone and not self.stop.requested:
+                if ended[0] == "killed" and running and not job.alone and not self.stop.requested:
                     self._once_more(job, running)
                     waiting.append(job)
                 else:
-                    self.end(job, status, failure)
+                    self.end(job, *ended)
             time.sleep(_GLANCE)
         for job in running:
             # one that has ended well by itself meanwhile is not thrown away
             ended = self._look(job)
             failure = describe_failure("interrupted", "stopped before it was finished", job)
             self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
-
-    def _start(self, job: Job, more: bool) -> bool:
-        try:
-            remove_leftovers(job.final, self.paths.build)
-            remove_leftovers(self.paths.published(job.notebook), self.paths.build)
-            start(job, self.paths, self.place, self.threads, self.cell_timeout, more)
-        except OSError as error:
-            self.end(job, "failed", describe_failure("output", str(error)))
-            return False
-        return True
 
     def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
         """How a job has ended, if it has."""

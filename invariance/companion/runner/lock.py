@@ -1,92 +1,74 @@
-"""Which runners are alive: each holds a lock as long as it lives, on whatever machine.
+"""Each runner has a folder for what it has under way, and a lock on it as long as it lives.
 
-Attempt folders are named after their runner, so that runners which share ``build/`` (containers,
-machines of a cluster, two terminals) never collide, and what a dead one left is told from what a
-living one is writing. A process id could not tell: two containers have the same ones.
+Runners may share ``build/`` (containers, machines of a cluster, two terminals): what a dead one
+left is told from what a living one is writing by its lock, which the system releases when the
+process ends, however it ends. A process id could not tell: two containers have the same ones.
 """
 
 import fcntl
-import os
+import shutil
+import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from typing import IO
 
-from invariance.companion.errors import OutputError
+from invariance.companion.files import writing
+from invariance.companion.paths import Paths
+from invariance.companion.runner.worker import kill_all
 
-__all__ = ["RunnerLock", "is_alive"]
-
-_FOLDER = ".runners"
-
-
-class RunnerLock:
-    """The lock of one runner, released by the system when its process ends, however it ends.
-
-    Parameters
-    ----------
-    build : Path
-        The folder that runners share.
-
-    Attributes
-    ----------
-    name : str
-        Unique; no other runner ever has it.
-    """
-
-    def __init__(self, build: Path) -> None:
-        self.name = uuid.uuid4().hex[:16]
-        self._path = build / _FOLDER / self.name
-        try:
-            self._handle = self._take(build)
-        except OSError as error:
-            raise OutputError(
-                f"cannot write {self._path}: {error.strerror or error}. Earlier results are "
-                "untouched"
-            ) from error
-
-    def _take(self, build: Path) -> int:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        for path in self._path.parent.iterdir():
-            if not is_alive(build, path.name):
-                path.unlink(missing_ok=True)
-        # locked before it has its name: nobody finds it unlocked
-        unnamed = self._path.with_name(f"{self.name}.new")
-        handle = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o666)
-        # on a file system without locks others take every runner for alive
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.rename(unnamed, self._path)
-        return handle
-
-    def __enter__(self) -> "RunnerLock":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._path.unlink(missing_ok=True)
-        os.close(self._handle)
+_PATIENCE = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
 
 
-def is_alive(build: Path, name: str) -> bool:
-    """Whether the runner of that name still holds its lock.
-
-    A file system that knows no locks says yes of every runner whose file is there.
-    """
+def _lock(stream: IO[str], how: int) -> bool:
+    """Whether the lock was to be had; no on a file system without locks."""
     try:
-        handle = os.open(build / _FOLDER / name, os.O_RDWR)
-    except FileNotFoundError:
+        fcntl.flock(stream, how)
+    except OSError:
         return False
-    except OSError:
-        return True
+    return True
+
+
+@contextmanager
+def runner_folder(paths: Paths) -> Iterator[Path]:
+    """A folder for this runner's attempts, on the file system of the results.
+
+    What dead runners left behind is removed first: their folders, half-published copies, and the
+    processes that would go on writing to them.
+    """
+    home = paths.build / ".runners"
+    mine = home / uuid.uuid4().hex[:16]
+    with writing(mine):
+        home.mkdir(parents=True, exist_ok=True)
+        with open(home / "turn", "w") as turn:  # nobody meets a folder that is not locked yet
+            _lock(turn, fcntl.LOCK_EX)
+            for folder in home.iterdir():
+                if folder.is_dir():
+                    _sweep(folder, paths)
+            mine.mkdir()
+            alive = open(mine / "alive", "w")
+            _lock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        yield mine
     finally:
-        os.close(handle)
-    # a name still to come is locked in a moment
-    return name.endswith(".new")
+        shutil.rmtree(mine, ignore_errors=True)
+        alive.close()
+
+
+def _sweep(folder: Path, paths: Paths) -> None:
+    """Remove a runner's folder if the runner is dead."""
+    with suppress(FileNotFoundError), open(folder / "alive") as alive:
+        if not _lock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            return
+    kill_all(folder)
+    end = time.monotonic() + _PATIENCE
+    for job in [*folder.rglob(".work/job.json")]:
+        # held by worker and kernel; once it is ours, a worker on its way finds its job gone
+        with suppress(FileNotFoundError), open(job) as held:
+            while not _lock(held, fcntl.LOCK_EX | fcntl.LOCK_NB) and time.monotonic() < end:
+                time.sleep(0.02)
+            shutil.rmtree(job.parents[1], ignore_errors=True)
+    for copy in paths.figures.glob(f"*/.*.{folder.name}"):
+        shutil.rmtree(copy, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,7 @@ have the same environment installed. Everything that a notebook writes goes to t
 that only its exit code has to travel.
 """
 
-import asyncio
+import multiprocessing
 import os
 import shutil
 import signal
@@ -13,9 +13,8 @@ import subprocess
 import sys
 import time
 import uuid
-import weakref
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,18 +23,11 @@ import psutil
 
 from invariance.companion.errors import CompanionError
 from invariance.companion.files import write_json
-from invariance.companion.runner.nursery import Nursery
-from invariance.companion.runner.processes import MARK, kill_all
+from invariance.companion.runner.worker import MARK, forked, kill_all
 
-__all__ = ["Cluster", "ClusterError", "Here", "Place", "Process", "connect"]
-
-_WORKER = ("-P", "-m", "invariance.companion.runner._worker")
-
+_WORKER = ("-P", "-m", "invariance.companion.runner.worker")
 # seconds between two looks at a notebook's process, and patience with one that shall end
-_GLANCE, _PATIENCE = 0.1, 20.0
-
-# seconds for whoever has accepted a connection at the last moment to say what it is
-_GREETING = 1.0
+_GLANCE, _PATIENCE = 0.1, 5.0
 
 
 class ClusterError(CompanionError, OSError):
@@ -43,64 +35,72 @@ class ClusterError(CompanionError, OSError):
 
 
 class Process(Protocol):
-    """What a runner needs to know of a notebook's process: see `subprocess.Popen`."""
+    """What a runner needs to know of a notebook's process."""
 
     returncode: int | None
 
     def poll(self) -> int | None: ...
 
-    def end(self) -> None:
-        """End it, and whatever it started, wherever it runs."""
-
 
 class Place(Protocol):
-    """Somewhere to run notebooks."""
+    """Somewhere to run notebooks, `slots` at a time.
+
+    ``start`` begins the process of the notebook that is described, in a folder of its own
+    (see `prepare`); ``end`` ends it and everything that it has started.
+    """
 
     slots: int
 
-    def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
-        """Start the worker process of a notebook in its folder, ``description["folder"]``."""
+    def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process: ...
 
-    def end(self, process: Process | None, folder: Path) -> None:
-        """End every process of a notebook, wherever it runs."""
+    def end(self, process: Process | None, folder: Path) -> None: ...
 
 
-class _Guarded(subprocess.Popen[bytes]):
-    """A notebook's guard on this machine, with everything below it."""
-
-    def end(self) -> None:
-        if self.stdin is not None:
-            # the guard ends everything below it, and then itself
-            self.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self.wait(_PATIENCE)
+def prepare(description: dict[str, Any]) -> None:
+    """Make an empty folder for a run, with the description of its job."""
+    shutil.rmtree(description["folder"], ignore_errors=True)
+    write_json(_job(description), description)
 
 
-def _launch(
-    description: dict[str, Any],
-    environment: dict[str, str],
-    worker: Sequence[str] = _WORKER,
-    nursery: Nursery | None = None,
-) -> Process:
-    folder = Path(description["folder"])
-    shutil.rmtree(folder, ignore_errors=True)
-    work = folder / ".work"
-    write_json(work / "job.json", description)
-    with open(work / "worker.log", "wb") as log:
-        root = environment["INVARIANCE_ROOT"]
-        if nursery is not None and (born := nursery.start(folder, root, log.fileno())):
-            return born
-        return _Guarded(
-            [sys.executable, *worker, str(work / "job.json")],
-            # held open as long as this process lives: see `invariance.companion.runner.processes`
-            stdin=subprocess.PIPE,
+def _job(description: dict[str, Any]) -> Path:
+    return Path(description["folder"], ".work", "job.json")
+
+
+def _popen(
+    path: Path, environment: Mapping[str, str], worker: Sequence[str] = _WORKER
+) -> subprocess.Popen[bytes]:
+    with path.with_name("worker.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, *worker, str(path)],
+            stdin=subprocess.PIPE,  # held open as long as this process lives
             stdout=log,
             stderr=subprocess.STDOUT,
-            cwd=root,
-            env=os.environ | environment | {MARK: str(folder)},
+            cwd=environment["INVARIANCE_ROOT"],
+            env=os.environ | environment | {MARK: str(path.parents[1])},
             # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
             start_new_session=True,
         )
+
+
+class _Fork:
+    """A fork of multiprocessing's server, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, process: Any) -> None:
+        self._process = process
+        self.terminate, self.kill = process.terminate, process.kill
+
+    @property
+    def returncode(self) -> int | None:
+        # 255: the server itself is gone, and with it all that it had forked
+        return -signal.SIGKILL if self._process.exitcode == 255 else self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float) -> None:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a notebook", timeout)
 
 
 def _share(processes: int) -> dict[str, str]:
@@ -108,17 +108,33 @@ def _share(processes: int) -> dict[str, str]:
     return {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // processes))}
 
 
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 class Here:
     """This machine.
+
+    On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
+    which has imported everything (`preload`): two interpreters with Jupyter, scikit-learn and
+    matplotlib take four seconds to start, two forks a few hundredths. With more threads there
+    would be threads to fork; every process is started anew.
 
     Parameters
     ----------
     jobs : int, optional
         Notebooks at a time; default: the number of cores.
-    memory_mb : float, optional
-        MiB that they may take together; default: 20 GiB, or 85 % of what the machine has.
     worker : sequence of str, optional
         Arguments of Python that start a worker; the path of a job's description follows.
+    memory_mb : float, optional
+        MiB that they may take together; default: 20 GiB, or 85 % of what the machine has.
     """
 
     def __init__(
@@ -131,47 +147,54 @@ class Here:
         there = 0.85 * psutil.virtual_memory().total / 2**20
         self.memory_mb = min(20 * 1024.0, there) if memory_mb is None else memory_mb
         self._worker = worker
-        self._forks = sys.platform == "linux" and worker is _WORKER
-        self._nursery: Nursery | None = None
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
         environment = environment | _share(self.slots)
-        nursery = self._nursery
-        if nursery is not None and not (nursery.alive and nursery.environment == environment):
-            nursery.close()
-            nursery = None
-        # for one notebook alone it would be no gain
-        if nursery is None and self._forks and description.get("more"):
-            nursery = Nursery(environment)
-            weakref.finalize(self, nursery.close)
-            self._forks = nursery.alive  # what cannot be had is not asked for again
-        self._nursery = nursery if self._forks else None
-        return _launch(description, environment, self._worker, self._nursery)
+        path = _job(description)
+        if (
+            sys.platform != "linux"
+            or environment["OMP_NUM_THREADS"] != "1"
+            or self._worker is not _WORKER
+        ):
+            return _popen(path, environment, self._worker)
+        return _fork(path, environment)
 
-    def end(self, process: Process | None, folder: Path) -> None:
-        if process is not None:
-            process.end()
+    def end(self, process: Any, folder: Path) -> None:
+        if process is not None and process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+            process.kill()
+            process.wait(_PATIENCE)
         kill_all(folder)
+
+
+def _fork(path: Path, environment: dict[str, str]) -> Process:
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["invariance.companion.runner.preload"])
+    arguments = (path, {**os.environ, **environment})
+    process = server.Process(target=forked, args=arguments, name="notebook", daemon=False)
+    # the server keeps the environment of the process that starts it
+    with _environment(environment | {"PYTHONSAFEPATH": "1"}):
+        process.start()
+    return _Fork(process)
 
 
 def _supervise(description: dict[str, Any], environment: dict[str, str]) -> int:
     """On a worker of the cluster: run a notebook's process to its end, or until told to stop."""
     from distributed import get_worker
 
-    folder = Path(description["folder"])
+    folder, here = Path(description["folder"]), Here(1)
     kill_all(folder)  # of a worker that was lost: Dask gives its notebook to another
-    process = _launch(description, environment | _share(get_worker().state.nthreads))
+    prepare(description)
+    process = _popen(_job(description), environment | _share(get_worker().state.nthreads))
     try:
-        while process.poll() is None:
+        # a runner that has gone leaves the stop sign out, but the next one clears the folder
+        while process.poll() is None and folder.exists() and not (folder / ".work/stop").exists():
             time.sleep(_GLANCE)
-            # a runner that has gone leaves the stop sign out, but the next one clears the folder
-            if (folder / ".work" / "stop").exists() or not folder.exists():
-                break
     finally:
-        process.end()
-        kill_all(folder)
-    code = process.poll()
-    return -signal.SIGKILL if code is None else code
+        here.end(process, folder)
+    return process.returncode
 
 
 class _Remote:
@@ -185,7 +208,7 @@ class _Remote:
     def poll(self) -> int | None:
         if self.returncode is None and self._future.done():
             try:
-                self.returncode = self._future.result(timeout=_PATIENCE)
+                self.returncode = self._future.result(timeout=20.0)
             except Exception as error:  # whatever befell the cluster, this notebook failed
                 log = self._folder / ".work" / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
@@ -196,14 +219,12 @@ class _Remote:
         return self.returncode
 
     def end(self) -> None:
-        if self.returncode is not None:
-            return
-        if (self._folder / ".work").is_dir():
+        if self.returncode is None and (self._folder / ".work").is_dir():
             (self._folder / ".work" / "stop").touch()
-            end = time.monotonic() + _PATIENCE
+            end = time.monotonic() + 4 * _PATIENCE
             while self.poll() is None and time.monotonic() < end:
                 time.sleep(_GLANCE)
-        self._future.cancel()
+            self._future.cancel()
 
 
 class Cluster:
@@ -229,63 +250,37 @@ class Cluster:
     def __init__(self, client: Any, root: Path, jobs: int | None = None) -> None:
         self._client = client
         self.slots = sum(client.ncores().values()) if jobs is None else jobs
-        sight = client.run(_sees, str(root / "notebooks" / "claims.yml"), on_error="return")
-        blind = {address: seen for address, seen in sight.items() if seen is not True}
+        ledger = str(root / "notebooks" / "claims.yml")
+        sight = client.run(os.path.isfile, ledger, on_error="return")
+        blind = {
+            address: "does not see that folder" if seen is False else seen
+            for address, seen in sight.items()
+            if seen is not True
+        }
         if blind:
             raise ClusterError(
                 f"{len(blind)} of {len(sight)} workers cannot run notebooks of {root}: "
-                + "; ".join(
-                    f"{address} " + ("does not see that folder" if seen is False else str(seen))
-                    for address, seen in blind.items()
-                )
+                + "; ".join(f"{address} {fault}" for address, fault in blind.items())
                 + ". They need the same environment and a file system in common with this machine"
             )
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process:
         shared = {k: v for k, v in os.environ.items() if k.startswith("INVARIANCE_")}
-        future = self._client.submit(
-            _supervise,
-            description,
-            shared | environment,
-            key=f"{description['notebook']}-{uuid.uuid4().hex}",
-        )
+        key = f"{description['notebook']}-{uuid.uuid4().hex}"
+        future = self._client.submit(_supervise, description, shared | environment, key=key)
         return _Remote(future, Path(description["folder"]))
 
-    def end(self, process: Process | None, folder: Path) -> None:
+    def end(self, process: Any, folder: Path) -> None:
         if process is not None:
             process.end()
 
 
-def _sees(path: str) -> bool:
-    return Path(path).is_file()
-
-
-async def _identity(address: str, timeout: float) -> dict[str, Any]:
-    """What the Dask process at an address says of itself."""
-    from distributed import Security, rpc
-
-    arguments = Security().get_connection_args("client")
-    async with (
-        asyncio.timeout(timeout + _GREETING),
-        rpc(address, timeout=timeout, connection_args=arguments) as process,
-    ):
-        return await process.identity()
-
-
-def _stranger(address: str, what: str = "something") -> ClusterError:
-    return ClusterError(
-        f"{what} answers at {address!r}, but no Dask scheduler: give the address that "
-        "'dask scheduler' prints for itself, such as 'tcp://10.0.0.1:8786', not its dashboard's"
-    )
-
-
 def connect(address: str, timeout: float = 10.0) -> Any:
-    """A client of the Dask scheduler at an address.
+    """A client of the Dask scheduler at an address, such as ``"tcp://10.0.0.1:8786"``.
 
     Parameters
     ----------
     address : str
-        Such as ``"tcp://10.0.0.1:8786"``.
     timeout : float
         Seconds to wait for somebody to accept the connection, and one more to say who it is.
 
@@ -308,24 +303,44 @@ def connect(address: str, timeout: float = 10.0) -> Any:
             "running on a cluster needs Dask, which is not installed here: "
             "pip install 'invariance[guides]'"
         ) from error
+    who, fault = "something", None
     # A client waits without end for the greeting of whoever accepts its connection, and nothing
     # ends it from outside. Hence a question first, in an event loop that goes away with it.
     try:
         answer = LoopRunner().run_sync(_identity, address, timeout)
+        if "workers" not in answer:
+            who, fault = f"a Dask {answer['type'].lower()}", TypeError()
     # silence; a line cut; another language, whose first letters are read as a message's length
     except (TimeoutError, CommClosedError, MemoryError, AssertionError) as error:
-        raise _stranger(address) from error
+        fault = error
     except Exception as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address!r} within {timeout:g} s "
             f"({str(error).splitlines()[0] if str(error) else type(error).__name__}): start one "
             "with 'dask scheduler', and give the address that it prints, not its dashboard's"
         ) from error
-    if "workers" not in answer:
-        raise _stranger(address, f"a Dask {answer['type'].lower()}")
+    if fault is not None:
+        raise ClusterError(
+            f"{who} answers at {address!r}, but no Dask scheduler: give the address that 'dask "
+            "scheduler' prints for itself, such as 'tcp://10.0.0.1:8786', not its dashboard's"
+        ) from fault
     if not answer["workers"]:
         raise ClusterError(
             f"the Dask scheduler at {address!r} has no workers: start some with "
             f"'dask worker {address}' on each machine"
         )
     return Client(address, timeout=timeout, set_as_default=False)
+
+
+async def _identity(address: str, timeout: float) -> dict[str, Any]:
+    """What the Dask process at an address says of itself."""
+    import asyncio
+
+    from distributed import Security, rpc
+
+    arguments = Security().get_connection_args("client")
+    async with (
+        asyncio.timeout(timeout + 1.0),
+        rpc(address, timeout=timeout, connection_args=arguments) as process,
+    ):
+        return await process.identity()

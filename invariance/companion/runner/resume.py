@@ -21,8 +21,6 @@ from invariance.companion.paths import Paths
 from invariance.companion.provenance import architecture, package_versions
 from invariance.companion.source import notebook_code, parse_code, read_text
 
-__all__ = ["NEW", "fingerprint", "inputs_of", "outputs_of", "reason_to_run"]
-
 NEW = "it has not run yet"
 
 # in an output folder, but no output of the run

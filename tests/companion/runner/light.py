@@ -1,23 +1,41 @@
 """A runner and a worker without Jupyter: all of the companion's processes, at a tenth of the time.
 
 ``python light.py run ROOT`` runs every notebook of a project with ``--resume``;
-``python light.py work JOB`` is the worker: under the real guard, it starts a "kernel" that writes
-results step by step and starts two processes that would sleep for ever.
+``python light.py work JOB`` is the worker: the real one, but that its "kernel" writes results step
+by step and starts two processes that would sleep for ever.
 What it writes follows from the notebook's text, so that it can be told from anything else.
 """
 
 import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from invariance.companion.files import write_bytes, write_json
-from invariance.companion.runner.processes import die_with_parent, guarded
+from invariance.companion.ledger.results import read_results, read_status
+from invariance.companion.paths import Paths
+from invariance.companion.runner.batch import run_notebooks
+from invariance.companion.runner.places import Here
+from invariance.companion.runner.worker import die_with_parent, lifeline, work
 
 STEP = 0.03
+HEADER = """\
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+#   invariance: {READS}
+# ---
+# %% tags=["parameters"]
+profile: str = "quick"
+seed: int = 0
+# %%
+"""
+NAMES = ("p/a", "p/b", "p/reader")
 
 
 def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
@@ -63,7 +81,92 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
     }
 
 
-def kernel(job: dict) -> None:
+class Chaos:
+    """A project of tiny notebooks, and what each of them has to have written."""
+
+    def __init__(self, project, seed: int) -> None:
+        self.project, self.random = project, random.Random(seed)
+        self.version = 0
+        # of each notebook, every truth that it ever had
+        self.truths: dict[str, list[dict[str, bytes]]] = {name: [] for name in NAMES}
+        for name in NAMES:
+            self.rewrite(name)
+
+    def rewrite(self, name: str) -> None:
+        """Another text, hence other results."""
+        self.version += 1
+        header = HEADER.replace("READS", "reads: [p/a]" if name == "p/reader" else "")
+        write_bytes(self.project.source(name), f"{header}x = {self.version}\n".encode())
+        self.truths[name].append(
+            truth(self.project.source(name).read_text(), name, {"profile": "full", "seed": 0})
+        )
+
+    def folder(self, name: str) -> Path:
+        return self.project.output(name, "full")
+
+    def holds(self, folder: Path, outputs: dict[str, bytes]) -> bool:
+        return all(
+            (folder / name).is_file() and (folder / name).read_bytes() == content
+            for name, content in outputs.items()
+        )
+
+    def assert_all_done(self, altered: Path | None = None) -> None:
+        """Every notebook has its latest results; `altered` may be published as other results."""
+        for name in NAMES:
+            status, problems = read_status(self.folder(name), name)
+            assert problems == [] and status["status"] == "ok", (name, status, problems)
+            assert self.holds(self.folder(name), self.truths[name][-1]), name
+            if altered is not None and altered.parent == self.project.published(name):
+                assert read_results(altered.parent, name)[1] == []
+                continue
+            published = dict(self.truths[name][-1])
+            del published["executed.ipynb"]
+            assert self.holds(self.project.published(name), published), name
+        assert self.project.hidden() == []
+
+    def resume(self, names: tuple[str, ...] = NAMES, **options) -> list[str]:
+        """Run what is not up to date, at once and without processes; what had to run."""
+        place = Writer(self)
+        options = {"profile": "full", "place": place, "resume": True} | options
+        summary = run_notebooks(self.project, names, **options)
+        # outcomes name every notebook; none is left out
+        assert sorted(o.notebook for o in summary.outcomes) == sorted(names)
+        return place.started
+
+
+class Writer:
+    """A place that runs no process: a notebook writes its truth at once."""
+
+    slots = 2
+
+    def __init__(self, chaos: Chaos) -> None:
+        self.chaos, self.started = chaos, []
+
+    def start(self, description, environment):
+        folder, name = Path(description["folder"]), description["notebook"]
+        for file, content in self.chaos.truths[name][-1].items():
+            write_bytes(folder / file, content)
+        write_json(folder / ".work" / "outcome.json", {"status": "ok", "failure": None})
+        self.started.append(name)
+        return SimpleNamespace(returncode=0, poll=lambda: 0)
+
+    def end(self, process, folder):
+        pass
+
+
+class Kernel:
+    """A fork that writes the outputs of the job that it is told of by a file."""
+
+    def __init__(self, told: Path, _: Path) -> None:
+        worker = os.getpid()
+        self.pid = os.fork()
+        if not self.pid:
+            die_with_parent(worker)
+            write_outputs(json.loads(told.with_name("job.json").read_text()))
+            os._exit(0)
+
+
+def write_outputs(job: dict) -> None:
     folder = Path(job["folder"])
     for environment in ({}, None):  # one that cannot be told by its environment, one that can
         subprocess.Popen(
@@ -82,30 +185,20 @@ def kernel(job: dict) -> None:
         write_bytes(folder / name, content)
 
 
-def work(path: str) -> None:
-    job = json.loads(Path(path).read_text())
-    work = Path(path).parent
-    guarded(Path(job["folder"]))
-    worker = os.getpid()
-    write_json(work / "progress.json", {"cell_index": 0, "cell_source": "x = 1"})
-    child = os.fork()
-    if not child:
-        die_with_parent(worker)
-        kernel(job)
-        os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    outcome = {"status": "ok", "failure": None}
-    if code:
+def execute(job: dict, kernel: Kernel) -> dict:
+    under_way = {"cell_index": 0, "cell_source": "x = 1"}
+    write_json(Path(job["folder"], ".work", "progress.json"), under_way)
+    if os.waitpid(kernel.pid, 0)[1]:
         failure = {"kind": "kernel died", "message": "the kernel died while it ran this cell"}
-        outcome = {"status": "killed", "failure": failure}
-    write_json(work / "outcome.json", outcome)
+        return {"status": "killed", "failure": failure}
+    return {"status": "ok", "failure": None}
+
+
+def work_light(path: str) -> None:
+    work(Path(path), lifeline(), Kernel, execute)
 
 
 def run(root: str) -> None:
-    from invariance.companion.paths import Paths
-    from invariance.companion.runner.batch import run_notebooks
-    from invariance.companion.runner.places import Here
-
     paths = Paths(Path(root))
     place = Here(2, worker=(__file__, "work"))
     summary = run_notebooks(paths, paths.all_notebooks(), profile="full", place=place, resume=True)
@@ -116,4 +209,4 @@ def run(root: str) -> None:
 
 
 if __name__ == "__main__":
-    {"run": run, "work": work}[sys.argv[1]](sys.argv[2])
+    {"run": run, "work": work_light}[sys.argv[1]](sys.argv[2])

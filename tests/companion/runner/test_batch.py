@@ -12,7 +12,6 @@ import sys
 import time
 
 import nbformat
-import psutil
 import pytest
 
 from invariance.companion.errors import OutputError
@@ -20,12 +19,9 @@ from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.paths import Paths
-from invariance.companion.runner._worker import start_again
-from invariance.companion.runner.attempt import remove_leftovers
-from invariance.companion.runner.batch import Summary, run_notebooks, status_of
-from invariance.companion.runner.lock import RunnerLock, is_alive
+from invariance.companion.runner.batch import Summary, run_notebooks
+from invariance.companion.runner.lock import runner_folder
 from invariance.companion.runner.places import Here
-from invariance.companion.runner.processes import MARK
 from invariance.core.parameters import ParameterError
 
 pytestmark = pytest.mark.notebooks
@@ -74,24 +70,6 @@ def results(paths: Paths, notebook: str, profile: str = "quick") -> dict:
     return content
 
 
-def left_over(paths: Paths) -> list[psutil.Process]:
-    """Processes of runs in this project, whoever their parent is."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK, "").startswith(str(paths.root)):
-                if process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        except (psutil.Error, OSError):
-            continue
-    return found
-
-
-def hidden(paths: Paths) -> list[str]:
-    """Attempts under way or left behind."""
-    return [path.name for path in paths.build.glob("*/*/.*")]
-
-
 def statuses(summary: Summary) -> dict[str, str]:
     return {outcome.notebook: outcome.status for outcome in summary.outcomes}
 
@@ -131,7 +109,7 @@ while""",
     assert (project.root / "attempts").read_text() == "xx"
     assert [o.notebook for o in summary.outcomes][-1] == "p/scarce"
     assert "p/scarce was killed beside p/beside: once more, alone" in capfd.readouterr().out
-    assert left_over(project) == [] and hidden(project) == []
+    assert project.processes() == [] and project.hidden() == []
 
 
 def test_one_failure_never_stops_the_rest(project):
@@ -159,14 +137,14 @@ def test_one_failure_never_stops_the_rest(project):
         "p/half": "failed",
     }
     assert summary.exit_code == 1 and not summary.interrupted
-    assert left_over(project) == [] and hidden(project) == []
+    assert project.processes() == [] and project.hidden() == []
     failures = {o.notebook: o.failure for o in summary.outcomes if o.failure}
 
     assert failures["p/fails"]["cell_source"] == "answer = 1 / 0"
     assert failures["p/fails"]["exception"] == "ZeroDivisionError"
     assert "answer = 1 / 0" in failures["p/fails"]["traceback"]
     assert "\x1b" not in failures["p/fails"]["traceback"]
-    status = status_of(project, "p/fails", "quick")
+    status = project.status("p/fails", "quick")
     assert status["failure"] == failures["p/fails"] and status["results"] is None
     executed = nbformat.read(project.output("p/fails", "quick") / status["executed"], as_version=4)
     assert any("ZeroDivisionError" in str(cell.get("outputs")) for cell in executed.cells)
@@ -242,7 +220,7 @@ def test_resume_publication_and_a_later_failure(project):
     project.write("p/good", GOOD, CLAIM, "assert width == 1.5, 'too wide'")
     summary = run_notebooks(project, [name], parameters={"width": "2.5"}, **options)
     assert statuses(summary) == {name: "failed"}
-    status = status_of(project, name, "full")
+    status = project.status(name, "full")
     assert (status["results"], status["executed"]) == ("earlier attempt", "failed/executed.ipynb")
     assert status["parameters"]["width"] == 2.5 and not status["default_parameters"]
     assert results(project, name, "full")["parameters"]["width"] == 1.5
@@ -287,7 +265,7 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
             "no space left" in str(summary.outcomes[0].failure)
         )
         assert (before / "results.json").read_text() == "precious"
-        assert hidden(project) == [] and left_over(project) == []
+        assert project.hidden() == [] and project.processes() == []
     finally:
         subprocess.run(["umount", str(project.build)], check=True)
 
@@ -316,14 +294,14 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
     sleep, asleep = project.root / "sleep", project.root / "asleep"
     sleep.touch()
     process = command(project, "run", "--jobs", "2")
-    wait_for(lambda: asleep.exists() and status_of(project, "p/good", "quick"))
-    assert len(left_over(project)) >= 2  # worker and kernel
+    wait_for(lambda: asleep.exists() and project.status("p/good", "quick"))
+    assert len(project.processes()) >= 2  # worker and kernel
     process.send_signal(signal.SIGINT)
     output = process.communicate(timeout=30)[0]
     assert process.returncode == 130, output
-    assert left_over(project) == [] and hidden(project) == []
+    assert project.processes() == [] and project.hidden() == []
     assert "1 of 2 notebooks succeeded" in output and "--resume" in output
-    assert status_of(project, "p/sleeps", "quick")["status"] == "interrupted"
+    assert project.status("p/sleeps", "quick")["status"] == "interrupted"
     assert not (project.output("p/sleeps", "quick") / "results.json").exists()
 
     # a runner that is killed outright takes its kernels along ...
@@ -332,8 +310,8 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
     wait_for(asleep.exists)
     process.kill()
     process.communicate()
-    wait_for(lambda: left_over(project) == [], 10)
-    assert [name[: len(".sleeps.")] for name in hidden(project)] == [".sleeps."]
+    wait_for(lambda: project.processes() == [], 10)
+    assert len(project.hidden()) == 1
 
     # ... and what it left is swept up
     sleep.unlink()
@@ -341,8 +319,8 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
     output = process.communicate(timeout=120)[0]
     assert process.returncode == 0, output
     assert "kept         p/good" in output
-    assert hidden(project) == []
-    assert status_of(project, "p/sleeps", "quick")["status"] == "ok"
+    assert project.hidden() == []
+    assert project.status("p/sleeps", "quick")["status"] == "ok"
 
 
 def test_a_hanging_notebook_meets_its_deadline(project):
@@ -352,7 +330,7 @@ def test_a_hanging_notebook_meets_its_deadline(project):
     assert time.monotonic() - start < 30
     assert statuses(summary) == {"p/hangs": "timeout"}
     assert "--deadline" in summary.outcomes[0].failure["message"]
-    assert left_over(project) == []
+    assert project.processes() == []
 
 
 def test_plain_papermill_gives_the_same_claims(project):
@@ -379,27 +357,6 @@ def test_plain_papermill_gives_the_same_claims(project):
     assert set(by_hand["claims"]) <= set(load_ledger(project.ledger))
 
 
-def test_a_kernel_that_dies_before_the_first_cell_is_started_again(tmp_path):
-    progress, deaths = tmp_path / "progress.json", [1, 2]
-
-    def run() -> None:
-        if deaths:
-            deaths.pop()
-            raise RuntimeError("Kernel died before replying to kernel_info")
-
-    start_again(run, progress)
-    assert deaths == []
-    deaths[:] = [1, 2, 3, 4]
-    with pytest.raises(RuntimeError):
-        start_again(run, progress)
-    assert deaths == [1]
-    # a cell has run: what it did must not be done twice
-    progress.touch()
-    with pytest.raises(RuntimeError):
-        start_again(run, progress)
-    assert deaths == []
-
-
 def test_what_a_notebook_emits_obeys_the_umask(project):
     before = os.umask(0o077)
     try:
@@ -412,16 +369,15 @@ def test_what_a_notebook_emits_obeys_the_umask(project):
 
 
 def test_runners_that_share_a_folder_never_collide(project):
-    build = project.build
-    with RunnerLock(build) as one, RunnerLock(build) as other:
-        assert one.name != other.name
-        assert is_alive(build, one.name) and is_alive(build, other.name)
-        leftover = build / "quick" / "p" / ".a.0123456789abcdef"
-        mine = leftover.with_name(f".a.{one.name}")
-        for folder in (leftover, mine):
+    with runner_folder(project) as one, runner_folder(project) as other:
+        assert one != other and one.is_dir() and other.is_dir()
+        dead = one.with_name("0123456789abcdef")
+        for folder in (dead / "p" / "a", one / "p" / "a"):
             folder.mkdir(parents=True)
-        remove_leftovers(build / "quick" / "p" / "a", build)
-        assert mine.is_dir() and not leftover.exists()
-    assert not is_alive(build, one.name)
-    remove_leftovers(build / "quick" / "p" / "a", build)
-    assert not mine.exists()
+        copies = [project.figures / "p" / f".a.{folder.name}" for folder in (dead, one)]
+        for copy in copies:
+            copy.mkdir(parents=True)
+        with runner_folder(project):
+            assert (one / "p" / "a").is_dir() and not dead.exists()
+            assert [copy.is_dir() for copy in copies] == [False, True]
+    assert project.hidden() == [copies[1]] and not one.exists()

@@ -16,7 +16,7 @@ from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.order import reads
 from invariance.companion.paths import Paths
-from invariance.companion.runner.batch import run_notebooks, status_of
+from invariance.companion.runner.batch import run_notebooks
 
 REAL = Paths(Path(__file__).parents[3])
 
@@ -151,7 +151,7 @@ def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project
     project.source(name).write_text(text)
     run_notebooks(project, [name], place=Script(1))
     run_notebooks(project, [name], place=Stopped(1))
-    assert status_of(project, name, "quick")["status"] == "interrupted"
+    assert project.status(name, "quick")["status"] == "interrupted"
     assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "kept"}
 
 

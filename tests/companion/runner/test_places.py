@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
-from invariance.companion.runner.batch import run_notebooks, status_of
+from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Cluster, ClusterError, Here, connect
-from invariance.companion.runner.processes import processes_of
+from invariance.companion.runner.worker import processes_of
 
 distributed = pytest.importorskip("distributed", reason="needs the extra `guides` (Dask)")
 
@@ -42,7 +42,7 @@ def test_a_batch_on_a_cluster(project, cluster):
         sign = pathlib.Path({str(project.root / "struck")!r})
         if not sign.exists():
             sign.touch()
-            worker = psutil.Process().parents()[2]  # above the notebook's worker and its guard
+            worker = psutil.Process().parents()[1]  # above the notebook's worker
             assert "dask" in " ".join(worker.cmdline()) or "spawn" in " ".join(worker.cmdline())
             os.kill(worker.pid, signal.SIGKILL)
     """,
@@ -60,7 +60,7 @@ def test_a_batch_on_a_cluster(project, cluster):
     there = _numbers(project, "p/draws")
     run_notebooks(project, ["p/draws"], place=Here(1))
     assert _numbers(project, "p/draws") == there
-    assert status_of(project, "p/draws", "quick")["status"] == "ok"
+    assert project.status("p/draws", "quick")["status"] == "ok"
 
 
 def test_ending_a_notebook_ends_its_processes(project, cluster):

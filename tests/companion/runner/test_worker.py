@@ -1,14 +1,11 @@
 """Notebooks in forks of a process that has imported everything: only a clock can tell."""
 
 import json
-import os
-import signal
-import time
 
 import pytest
 
-from invariance.companion.runner.batch import run_notebooks, status_of
-from invariance.companion.runner.nursery import Nursery
+from invariance.companion.runner import places
+from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
 
 pytestmark = pytest.mark.notebooks
@@ -40,7 +37,7 @@ numpy.set_printoptions(precision=2)
 os.environ["LEFT"] = "behind"
 matplotlib.rcParams["font.size"] = 30
 warnings.simplefilter("ignore")
-told["forked"] = b"nursery" in Path("/proc/self/cmdline").read_bytes()
+told["forked"] = b"forkserver" in Path("/proc/self/cmdline").read_bytes()
 told["draws"] = numpy.random.rand(2).tolist()
 (run.folder / "told.json").write_text(json.dumps(told, default=str))
 """
@@ -50,18 +47,19 @@ def told(project, name: str) -> dict:
     return json.loads((project.output(name, "quick") / "told.json").read_text())
 
 
-def test_a_fork_finds_what_a_new_interpreter_finds(project):
+def test_a_fork_finds_what_a_new_interpreter_finds(project, monkeypatch):
     names = [project.write(f"p/{name}", STATE) for name in "abc"]
     assert run_notebooks(project, names, place=Here(1)).exit_code == 0
     forked = [told(project, name) for name in names]
-    assert run_notebooks(project, names[:1], place=Here(1)).exit_code == 0  # alone: started anew
+    monkeypatch.setattr(places, "_fork", lambda path, environment: places._popen(path, environment))
+    assert run_notebooks(project, names[:1], place=Here(1)).exit_code == 0
     anew = told(project, names[0])
     assert [state.pop("forked") for state in (*forked, anew)] == [True] * 3 + [False]
     draws = [state.pop("draws") for state in (*forked, anew)]
     assert len({str(drawn) for drawn in draws}) == 4  # NumPy's own generator is everybody's own
     for state, name in zip((*forked, anew), [*names, names[0]], strict=True):
         folder = state["environment"].pop("INVARIANCE_RUN_DIR")
-        assert folder.startswith(str(project.output(name, "quick").with_name(f".{name[2:]}.")))
+        assert folder.startswith(str(project.build / ".runners")) and folder.endswith(name)
     for state in forked:
         # packages that were imported beforehand have added theirs
         assert set(anew["warnings"]) <= set(state.pop("warnings"))
@@ -70,29 +68,12 @@ def test_a_fork_finds_what_a_new_interpreter_finds(project):
         assert {k for k in anew if state[k] != anew[k]} == set()
 
 
-def test_without_a_nursery_notebooks_are_started_one_by_one(project, monkeypatch):
-    made = []
-
-    class Stillborn(Nursery):
-        def __init__(self, environment):
-            made.append(self)
-            super().__init__(environment)
-            self._process.kill()
-            self.close()
-
-    monkeypatch.setattr("invariance.companion.runner.places.Nursery", Stillborn)
-    names = [project.write(f"p/{name}", STATE) for name in "ab"]
-    assert run_notebooks(project, names, place=Here(1)).exit_code == 0
-    assert [told(project, name)["forked"] for name in names] == [False, False]
-    assert len(made) == 1  # what cannot be had is not asked for again
-
-
-def test_a_nursery_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(project, capfd):
+def test_a_server_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(project, capfd):
     wait = "import os, pathlib, time\nroot = pathlib.Path(os.environ['INVARIANCE_ROOT'])\n"
     project.write("p/kills", wait + "import psutil\n"
                   "if not (root / 'struck').exists():\n"
                   "    (root / 'struck').touch()\n"
-                  "    psutil.Process().parents()[2].kill()\n    time.sleep(1000)")  # fmt: skip
+                  "    psutil.Process().parents()[1].kill()\n    time.sleep(1000)")  # fmt: skip
     project.write("p/later", "x = 1")
     project.write("p/last", "x = 1")
     summary = run_notebooks(project, ["p/kills", "p/later", "p/last"], place=Here(1))
@@ -101,17 +82,5 @@ def test_a_nursery_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(p
         "p/later": "ok",
         "p/last": "ok",
     }
-    assert "SIGKILL" in status_of(project, "p/kills", "quick")["failure"]["message"]
-    assert not list(project.build.glob("*/*/.*"))
-
-
-def test_its_end_is_its_runners(project):
-    nursery = Nursery({"INVARIANCE_ROOT": str(project.root), "OMP_NUM_THREADS": "1"})
-    assert nursery.alive
-    pid = nursery._process.pid
-    nursery.close()
-    end = time.monotonic() + 10
-    while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not os.path.exists(f"/proc/{pid}")
-    assert nursery._process.returncode in (0, -signal.SIGKILL)
+    assert "SIGKILL" in project.status("p/kills")["failure"]["message"]
+    assert project.hidden() == [] and project.processes() == []

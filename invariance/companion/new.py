@@ -1,0 +1,42 @@
+"""Start a companion to a paper: `start_companion`."""
+
+import re
+from pathlib import Path
+from string import Template
+
+import yaml
+
+from invariance.companion.errors import NotebookError, OutputError
+from invariance.companion.files import write_bytes
+
+
+def start_companion(name: str, folder: Path) -> list[Path]:
+    """Write the smallest companion to a paper into a new folder: one claim, one notebook, one test.
+
+    Parameters
+    ----------
+    name : str
+        The paper's key, such as ``miller1999``: a small letter, then letters, digits, ``_``, ``-``.
+    folder : Path
+        Does not exist yet, or is empty.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+        raise NotebookError(
+            f"{name!r} cannot be a paper's key: a small letter, then small letters, digits, _ or -"
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OutputError(f"{folder} is not empty: choose a folder that does not exist yet")
+    texts = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+    written = []
+    for path, text in texts.items():
+        target = folder / Template(path).substitute(name=name)
+        # make's own variables, and formulas in the notebook, stay as they are
+        content = Template(text).safe_substitute(name=name)
+        write_bytes(target, content.encode())
+        written.append(target)
+    return written

@@ -1,0 +1,244 @@
+"""Whatever is killed, nothing is lost, nothing goes on running, and a later run clears up.
+
+`make chaos` runs the test that kills at random moments (marker `chaos`), ``INVARIANCE_KILLS`` of
+them; ``INVARIANCE_CHAOS_SEED`` is another sequence.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import count
+from pathlib import Path
+
+import psutil
+import pytest
+
+from invariance.companion import files
+from invariance.companion.ledger.results import read_status
+from invariance.companion.runner.batch import run_notebooks
+from invariance.companion.runner.places import Here
+from invariance.companion.runner.worker import MARK
+
+LIGHT = Path(__file__).with_name("light.py")
+NAMES = ("p/a", "p/b", "p/reader")
+KILLS = int(os.environ.get("INVARIANCE_KILLS", 10))
+
+
+def _in_a_child(work) -> int:
+    """Do something in a fork of this process; its exit status."""
+    pid = os.fork()
+    if not pid:
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _die_at(step: int) -> None:
+    """Have this process kill itself before its n-th change to the file system."""
+    left = count(step, -1)
+
+    def counted(change):
+        def first(*arguments, **options):
+            if not next(left):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return change(*arguments, **options)
+
+        return first
+
+    for name in ("mkdir", "rename", "replace", "rmdir", "unlink"):
+        setattr(os, name, counted(getattr(os, name)))
+    files._exchange = counted(files._exchange)
+
+
+@pytest.mark.parametrize("swaps", [True, False])
+def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos, monkeypatch, swaps):
+    """Also where folders cannot be swapped in one step; the next run clears up what it keeps."""
+    if not swaps:
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    chaos.resume()
+    for step in count(1):
+        chaos.rewrite("p/b")
+
+        def work(step=step) -> None:
+            _die_at(step)
+            chaos.resume()
+
+        code = _in_a_child(work)
+        folder, truths = chaos.folder("p/b"), chaos.truths["p/b"][-2:]
+        aside = folder.with_name(".b.previous")  # between two renames
+        found = folder if swaps or folder.exists() else aside
+        assert any(chaos.holds(found, truth) for truth in truths), step
+        chaos.resume()
+        chaos.assert_all_done()
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    assert step > 20
+
+
+def _fails(light, chaos, project, harm) -> str:
+    """What is said of p/b when `harm` befalls its folder before a good end."""
+
+    class Harmed(light.Writer):
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            harm(Path(description["folder"]))
+            return process
+
+    chaos.resume()
+    chaos.rewrite("p/b")
+    (outcome,) = run_notebooks(project, ["p/b"], profile="full", place=Harmed(chaos)).outcomes
+    assert outcome.status == "failed"
+    assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
+    chaos.resume()
+    chaos.assert_all_done()
+    return outcome.failure["message"]
+
+
+def test_a_folder_that_vanishes_midway_is_a_failure(light, chaos, project):
+    """Though the notebook goes on, writes what is left of its outputs and ends well."""
+
+    def vanish(folder: Path) -> None:
+        kept = {name: (folder / name).read_bytes() for name in ("executed.ipynb", "results.json")}
+        shutil.rmtree(folder)
+        for name, content in kept.items():
+            files.write_bytes(folder / name, content.replace(b'"figures"', b'"drawn"'))
+        files.write_json(folder / ".work" / "outcome.json", {"status": "ok", "failure": None})
+
+    assert "was removed while it ran" in _fails(light, chaos, project, vanish)
+    assert "was removed while it ran" in _fails(light, chaos, project, shutil.rmtree)
+
+
+@pytest.mark.parametrize("ending", ["ok", "failed"])
+def test_an_enormous_output_is_neither_read_nor_kept(light, chaos, project, ending):
+    def print_a_lot(folder: Path) -> None:
+        with open(folder / "executed.ipynb", "r+b") as file:
+            file.truncate(500 * 10**6)
+        failure = {"message": "the notebook's output takes 500 MB, as it says itself"}
+        outcome = {"status": ending, "failure": None if ending == "ok" else failure}
+        files.write_json(folder / ".work" / "outcome.json", outcome)
+
+    assert "output takes 500 MB" in _fails(light, chaos, project, print_a_lot)
+    assert not [p for p in chaos.folder("p/b").rglob("*.ipynb") if p.stat().st_size > 10**8]
+
+
+def _processes(project, sleep: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = process.environ().get(MARK, "").startswith(str(project.root))
+            if (ours or sleep in process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def _by_role(runner: subprocess.Popen) -> dict[str, list[psutil.Process]]:
+    """Workers and kernels below a runner."""
+    roles: dict[str, list[psutil.Process]] = {"runner": [], "worker": [], "kernel": []}
+    try:
+        roles["runner"] = [psutil.Process(runner.pid)]
+        for role, above in (("worker", "runner"), ("kernel", "worker")):
+            roles[role] = [c for p in roles[above] for c in p.children()]
+    except psutil.Error:
+        pass
+    return roles
+
+
+@pytest.mark.chaos
+def test_random_kills_lose_nothing(light, chaos, project, monkeypatch):
+    sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
+    environment = {**os.environ, "LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
+    told = Counter()
+
+    def start() -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, str(LIGHT), "run", str(project.root)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def alone() -> None:
+        end = time.monotonic() + 15
+        while living := _processes(project, sleep):
+            assert time.monotonic() < end, [p.cmdline() for p in living]
+            time.sleep(0.02)
+
+    monkeypatch.setenv("LIGHT_SLEEP", sleep)
+    place = Here(2, worker=(str(LIGHT), "work"))
+
+    def complete() -> None:
+        summary = run_notebooks(project, NAMES, profile="full", place=place, resume=True)
+        assert summary.exit_code == 0, summary
+        alone()
+        chaos.assert_all_done()
+
+    clock = time.monotonic()
+    runner = start()
+    output = runner.communicate(timeout=120)[0]
+    assert runner.returncode == 0, output
+    whole = time.monotonic() - clock
+    complete()
+    for _ in range(KILLS):
+        changed = chaos.random.choice([["p/a"], ["p/b"], ["p/a", "p/b"], ["p/b", "p/reader"]])
+        for name in changed:
+            chaos.rewrite(name)
+        runner = start()
+        role = chaos.random.choice(["runner", "runner", "worker", "kernel", "all"])
+        number = chaos.random.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+        time.sleep(chaos.random.uniform(0, 1.1 * whole))
+        while role != "runner" and runner.poll() is None:
+            roles = _by_role(runner)
+            victims = roles.get(role) or [*roles["kernel"], *roles["worker"]]
+            if victims:
+                break
+            time.sleep(0.01)
+        roles = _by_role(runner)
+        victims = [p for ps in roles.values() for p in ps] if role == "all" else roles[role][:1]
+        chaos.random.shuffle(victims)
+        for victim in victims:
+            try:
+                victim.send_signal(number)
+            except psutil.Error:
+                continue
+        output = runner.communicate(timeout=120)[0]
+        told[role, signal.Signals(number).name] += 1
+        if number == signal.SIGKILL and role in ("worker", "all"):
+            # what nobody is left to know of: the worker's orphans without a mark, and, if the
+            # runner is gone as well, the others until the next run
+            for process in _processes(project, sleep):
+                if role == "all" or MARK not in process.environ():
+                    process.kill()
+        alone()
+        statuses = {name: read_status(chaos.folder(name), name) for name in NAMES}
+        what = (role, number, output, {n: s and s["status"] for n, (s, _) in statuses.items()})
+        for name, (status, problems) in statuses.items():
+            # the earlier success or the new one, whole
+            truths = chaos.truths[name][-2 if name in changed else -1 :]
+            assert any(chaos.holds(chaos.folder(name), truth) for truth in truths), (name, what)
+            assert problems == [] and status["success"] is not None, (name, what)
+            if status["status"] == "ok":
+                continue
+            assert status["failure"]["message"], what
+            if status["status"] == "interrupted":
+                assert role in ("runner", "all"), what
+            else:  # only what was killed itself, or killed with everything else before the runner
+                assert role != "runner", what
+                assert role != "all" or number == signal.SIGKILL, what
+                assert "kill" in str(status["failure"]) or "died" in str(status["failure"]), what
+        if role == "runner" and number == signal.SIGKILL and runner.returncode != 0:
+            assert runner.returncode == -number, what
+        complete()
+    print(f"{KILLS} kills, {dict(told)}")

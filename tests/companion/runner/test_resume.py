@@ -1,0 +1,222 @@
+"""What lies on disk is believed only if it is what a run would give."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from invariance.companion.cli import main
+from invariance.companion.files import file_digest, write_bytes
+from invariance.companion.ledger import consistency
+from invariance.companion.ledger.results import read_results, read_status
+from invariance.companion.runner.batch import run_notebooks
+
+NAMES = ("p/a", "p/b", "p/reader")
+CORRUPTIONS = int(os.environ.get("INVARIANCE_CORRUPTIONS", 60))
+
+
+def _zeros(content, _):
+    return bytes(len(content))
+
+
+def _truncated(content, chaos):
+    return content[: chaos.random.randrange(len(content))]
+
+
+def _garbage(content, chaos):
+    place = chaos.random.randrange(len(content))
+    return content[:place] + chaos.random.randbytes(40) + content[place + 40 :]
+
+
+def _deep(content, _):
+    return b"[" * 50_000
+
+
+def _other_type(content, chaos):
+    """A JSON file in which one value is of another type; anything else becomes a list."""
+    wrong = chaos.random.choice([[1], 1, None, "text", {}, 1e308, -1, [[]], {"status": [1]}])
+    try:
+        whole = json.loads(content)
+    except ValueError:
+        return b"[1]"
+    node = whole
+    while isinstance(node, dict) and node:
+        key = chaos.random.choice(sorted(node))
+        below = node[key]
+        if not isinstance(below, dict) or not below or chaos.random.random() < 0.4:
+            node[key] = wrong
+            return json.dumps(whole).encode()
+        node = below
+    return json.dumps(wrong).encode()
+
+
+def _marked(content, _):
+    return b"\xef\xbb\xbf" + content
+
+
+CORRUPT = (_zeros, _truncated, _garbage, _deep, _other_type, _other_type, _marked)
+
+
+def _harm(chaos, path: Path) -> str:
+    """Corrupt one file in one of many ways."""
+    others = [other for name in NAMES if (other := chaos.folder(name) / path.name) != path]
+    how = chaos.random.choice([*CORRUPT, "deleted", "another's", "a folder"])
+    if how == "deleted":
+        path.unlink()
+    elif how == "another's":
+        path.write_bytes(chaos.random.choice(others).read_bytes())
+    elif how == "a folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(how(path.read_bytes() or b"{}", chaos))
+    return how if isinstance(how, str) else how.__name__
+
+
+def test_corrupted_files_are_never_believed(chaos, project):
+    done, kept = Counter(), 0
+    assert sorted(chaos.resume()) == sorted(NAMES)
+    assert chaos.resume() == []
+    chaos.assert_all_done()
+    for _ in range(CORRUPTIONS):
+        name = chaos.random.choice(NAMES)
+        folders = [chaos.folder(name), chaos.folder(name), project.published(name)]
+        files = sorted(path for path in chaos.random.choice(folders).iterdir() if path.is_file())
+        path = chaos.random.choice(files)
+        how = _harm(chaos, path)
+        done[how] += 1
+        if chaos.random.random() < 0.2:
+            chaos.rewrite(name)
+        for other in NAMES:  # whatever a clock says
+            moment = chaos.random.choice([0, 1, 2**31, 2**32])
+            if (chaos.folder(other) / "results.json").is_file():
+                os.utime(chaos.folder(other) / "results.json", (moment, moment))
+
+        for folder in folders:
+            for problem in (read_results(folder, name)[1], read_status(folder, name)[1]):
+                assert all(isinstance(sentence, str) for sentence in problem)
+        assert all(isinstance(sentence, str) for sentence in consistency.problems(project))
+        for command in (["list"], ["check"], ["scoreboard"]):
+            result = CliRunner().invoke(main, command)
+            assert isinstance(result.exception, SystemExit | None), (how, path, result.exception)
+        started = chaos.resume()
+        assert set(started) <= ({name} if name != "p/a" else {"p/a", "p/reader"})
+        kept += started == []
+        # a published number that was changed for another is a result from elsewhere
+        sound = how == "_other_type" and path.name == "results.json" and started == []
+        try:
+            chaos.assert_all_done(path if sound else None)
+        except AssertionError as error:
+            raise AssertionError(f"{how} of {path}, then started {started}") from error
+        assert chaos.resume() == []
+        if sound:
+            write_bytes(path, chaos.truths[name][-1][path.name])
+    print(f"{CORRUPTIONS} corruptions, {dict(done)}; {kept} touched nothing that matters")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe\x00", "byte-order mark"),
+        (b"# %%\nx = '\xe9'\n", "not UTF-8 text"),
+        (b"{HEADER}\0\0", "null bytes"),
+        (b"{HEADER}x = " + b"-" * 20_000 + b"1\n", "nested too deeply"),
+        (b"{HEADER}x = " + b"(" * 20_000 + b"\n", "not Python|nested too deeply"),
+        (b"{HEADER}x = (\n", "is not Python"),
+        (b"{LONG}", "nested too deeply"),
+        (b"", "0 parameters cells"),
+    ],
+)
+def test_a_bad_source_is_its_own_failure(light, chaos, project, content, message):
+    header = light.HEADER
+    long = header.replace("0\n", "-" * 20_000 + "1\n")
+    content = content.replace(b"{HEADER}", header.encode()).replace(b"{LONG}", long.encode())
+    project.source("p/b").write_bytes(content)
+    summary = run_notebooks(project, NAMES, profile="full", place=light.Writer(chaos))
+    failed = {o.notebook: o for o in summary.outcomes if o.status != "ok"}
+    assert set(failed) == {"p/b"} and len(summary.outcomes) == 3
+    told = failed["p/b"].failure["message"]
+    assert any(part in told for part in message.split("|")) and len(told) < 500
+    assert any("p/b" in problem for problem in consistency.problems(project))
+    result = CliRunner().invoke(main, ["list"])
+    assert result.exit_code == 0 and "p/a" in result.output
+
+
+def test_resume_says_why_it_runs_something_again(chaos, project, capfd):
+    capfd.readouterr()
+
+    def again(**options) -> str:
+        chaos.resume(**options)
+        return capfd.readouterr().out
+
+    assert again() == "" and again() == ""
+    chaos.rewrite("p/b")
+    assert "p/b" in (told := again()) and "its text has changed" in told and "p/a" not in told
+    (chaos.folder("p/b") / "walk.svg").unlink()
+    assert "walk.svg is missing" in again()
+    (chaos.folder("p/b") / "results.json").write_text("{")
+    assert "results.json is not what the run wrote" in again()
+    (chaos.folder("p/b") / "status.json").write_text("[1]")
+    assert "status.json: not readable as results" in again()
+    assert "threads was 1, is 2" in again(threads=2)
+    assert "threads was 2, is 1" in again()
+    chaos.rewrite("p/a")
+    told = again()
+    assert "it reads p/a, which runs again" in told
+    table = project.published("p/a") / "numbers.csv"
+    table.write_text("x\n3\n")
+    assert "published copy was damaged" in again()
+
+
+def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatch):
+    monkeypatch.setenv("INVARIANCE_DATA", str(project.root / "data"))
+    capfd.readouterr()
+    data = project.root / "data" / "own" / "points.bin"
+    write_bytes(data, b"1 2 3")
+    outputs = chaos.truths["p/b"][-1]
+    results = json.loads(outputs["results.json"])
+    results["provenance"]["data"] = {"own/points.bin": file_digest(data)}
+    outputs["results.json"] = json.dumps(results).encode()
+
+    def again() -> str:
+        chaos.resume()
+        return capfd.readouterr().out
+
+    assert again() == "" and again() == ""
+    stat = data.stat()
+    data.write_bytes(b"1 2 4")
+    os.utime(data, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert "p/b" in (told := again()) and "the data file own/points.bin has changed" in told
+    data.write_bytes(b"1 2 3")
+    assert again() == ""
+    data.unlink()  # what is not here has not changed
+    assert again() == ""
+
+
+def test_half_an_executed_notebook_is_dropped_with_a_failure(light, chaos, project):
+
+    class Cut(light.Writer):
+        """The worker dies while it writes."""
+
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            folder = Path(description["folder"])
+            (folder / "executed.ipynb").write_bytes(b'{"cells": [')
+            (folder / ".work" / "outcome.json").write_bytes(b"[1]")
+            (folder / ".work" / "worker.log").write_text("out of luck")
+            process.returncode = 3
+            return process
+
+    run_notebooks(project, NAMES, profile="full", place=light.Writer(chaos))
+    chaos.rewrite("p/b")
+    summary = run_notebooks(project, ["p/b"], profile="full", place=Cut(chaos))
+    assert "ended with code 3: out of luck" in summary.outcomes[0].failure["message"]
+    status, problems = read_status(chaos.folder("p/b"), "p/b")
+    assert problems == [] and status["status"] == "failed" and status["executed"] is None
+    assert not (chaos.folder("p/b") / "failed" / "executed.ipynb").exists()
+    assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
+    chaos.resume()
+    chaos.assert_all_done()

@@ -52,15 +52,11 @@ LEFT_OUT = {
     *("groups." + name for name in ("SignedPermutationGroup", "Transformations")),
     "groups.ContinuousGroup",
     "groups.Grid",
-    "spectral.SpectralKernel",
     # Needs Pedalboard; SpectrogramPitchSpeed shares its parameters.
     "groups.PitchSpeed",
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
     *("linear." + name for name in ("CholeskyRLS", "solve_ridges")),  # numerics, unchecked
-    *(
-        "spectral." + name
-        for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls", "SpectralCost")
-    ),
+    *("spectral." + name for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("DataError", "Dataset", "DatasetInfo", "available")),
     *("datasets." + name for name in ("download", "load_recordings", "read_wav")),
     "theory.mroueh2015.Sizes",
@@ -191,11 +187,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
     "spectral.sobolev_target": {"smoothness": 2.0},
-    "spectral.transform_to_invariant": {
-        "model": spectral.SpectralAveraging(spectral.Sphere(4, 2), SHIFTS).fit(
-            X / np.linalg.norm(X, axis=1, keepdims=True), X[:, 0]
-        )
-    },
     "datasets.balanced_sample": {"per_class": 2},
     "datasets.deform_images": {"images": RNG.random((3, 8, 8))},
     "datasets.fixed_length": {"waves": [np.ones(5), np.ones(7)], "n_samples": 6},

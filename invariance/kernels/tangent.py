@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import lru_cache, partial
 from math import prod
 from typing import Annotated, Any
 
@@ -12,11 +14,23 @@ from scipy import ndimage
 from sklearn.base import BaseEstimator
 
 from ..core.config import block_bytes_of
-from ..core.parameters import BLOCK_BYTES, Number, OneOf, check_parameters, stores_parameters
+from ..core.parameters import (
+    BLOCK_BYTES,
+    Each,
+    Kind,
+    Number,
+    OneOf,
+    ParameterError,
+    Shape,
+    Whole,
+    check_parameters,
+    stores_parameters,
+)
 from ..orbits import row_blocks
 from .base import as_points
+from .tiles import in_tiles
 
-__all__ = ["TANGENTS", "TangentDistance"]
+Array = NDArray[Any]
 
 #: Infinitesimal transformations, by name, of gradients (along columns and rows) and coordinates.
 TANGENTS = {
@@ -28,6 +42,14 @@ TANGENTS = {
     "diagonal": lambda gx, gy, x, y: y * gx + x * gy,
     "thickness": lambda gx, gy, x, y: gx**2 + gy**2,
 }
+
+#: Points of a side of a tile, and those whose tangents are computed together: arrays stay in cache.
+_TILE, _AT_ONCE = 256, 32
+
+_SHAPE = Kind(
+    "(height, width), at least two pixels each as images are differentiated both ways",
+    lambda shape: Shape(2).accepts(shape) and min(shape) > 1,
+)
 
 
 @stores_parameters
@@ -58,6 +80,8 @@ class TangentDistance(BaseEstimator):
         are all but parallel.
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one.
+    n_jobs : int or None
+        Threads, as everywhere in joblib.
 
     Raises
     ------
@@ -72,38 +96,43 @@ class TangentDistance(BaseEstimator):
     (1.23, array([[0.16]]))
     """
 
-    shape: tuple[int, int]
-    vectors: tuple[str, ...] = ("horizontal", "vertical", "thickness")
+    shape: Annotated[tuple[int, int], _SHAPE]
+    vectors: Annotated[tuple[str, ...], Each(OneOf(*TANGENTS))] = (
+        "horizontal",
+        "vertical",
+        "thickness",
+    )
     _: KW_ONLY
     side: Annotated[str, OneOf("both", "first", "second")] = "both"
     smoothing: Annotated[float, Number(0)] = 0.9
     ridge: Annotated[float, Number(0)] = 1e-6
     block_bytes: Annotated[int | None, BLOCK_BYTES] = None
+    n_jobs: Annotated[int | None, Whole() | None] = None
 
-    def tangents(self, X: ArrayLike) -> NDArray[Any]:
+    def tangents(self, X: ArrayLike) -> Array:
         """Tangent vectors of each image, shape (n, k, d)."""
         X = self._points(X)
-        vectors = [self.vectors] if isinstance(self.vectors, str) else list(self.vectors)
-        unknown = [v for v in vectors if v not in TANGENTS]
-        if unknown or not vectors:
-            raise ValueError(f"vectors must be some of {', '.join(TANGENTS)}; got {self.vectors!r}")
-        if not self.smoothing >= 0:
-            raise ValueError(f"smoothing must be >= 0 pixels, got {self.smoothing!r}")
-        images = X.reshape(len(X), *self.shape)
-        smooth = (
-            ndimage.gaussian_filter(images, self.smoothing, axes=(1, 2), mode="constant")
-            if self.smoothing > 0
-            else images
-        )
-        down, right = np.gradient(smooth, axis=(1, 2))
-        y, x = np.meshgrid(
-            *(np.arange(s, dtype=X.dtype) - (s - 1) / 2 for s in self.shape), indexing="ij"
-        )
-        return np.stack(
-            [TANGENTS[v](right, down, x, y).reshape(len(X), -1) for v in vectors], axis=1
-        )
+        return self._tangents(X, *self._axes(X.dtype))
 
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> NDArray[Any]:
+    def _axes(self, dtype: Any) -> tuple[Any, Any]:
+        """For each axis: matrices that smooth, that smooth and differentiate, and coordinates."""
+        axes = []
+        for side in self.shape:
+            smooth = np.eye(side)
+            if self.smoothing:
+                smooth = ndimage.gaussian_filter1d(smooth, self.smoothing, axis=0, mode="constant")
+            parts = smooth, np.gradient(smooth, axis=0), np.arange(side) - (side - 1) / 2
+            axes.append([part.astype(dtype) for part in parts])
+        return axes[0], axes[1]
+
+    def _tangents(self, X: Array, down: Any, right: Any) -> Array:
+        images = X.reshape(-1, *self.shape)
+        gx, gy = down[0] @ (images @ right[1].T), down[1] @ (images @ right[0].T)
+        y, x = np.meshgrid(down[2], right[2], indexing="ij")
+        vectors = [TANGENTS[name](gx, gy, x, y) for name in self.vectors]
+        return np.stack(vectors, axis=1).reshape(len(X), len(vectors), -1)
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         """Distances of shape (n, m).
 
         Parameters
@@ -111,68 +140,90 @@ class TangentDistance(BaseEstimator):
         X : array-like of shape (n, d)
         Y : array-like of shape (m, d), default X
         """
-        check_parameters(self)
         X = self._points(X)
-        Y = X if Y is None else self._points(Y)
-        squared = np.empty((len(X), len(Y)), np.result_type(X, Y))
-        k = 1 if isinstance(self.vectors, str) else len(self.vectors)
-        budget = block_bytes_of(self.block_bytes) / 2
-        # What becomes of a point, of a pair of points: tangents, bases, products of two bases.
-        point, pair = 8 * X.shape[1] * (4 * k + 8), 8 * (5 * k**2 + 8 * k + 4)
-        for columns in row_blocks(len(Y), point, budget):
-            second = Y[columns]
-            Q = self._bases(second)
-            own = np.einsum("mkd,md->mk", Q, second)
-            norms = np.einsum("md,md->m", second, second)
-            for rows in row_blocks(len(X), point + pair * len(second), budget):
-                first = X[rows]
-                squared[rows, columns] = self._squared(
-                    first, self._bases(first), second, Q, own, norms
-                )
-        return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
+        sides = (X, X if Y is None else self._points(Y))
+        dtype = np.result_type(*sides)
+        axes = self._axes(dtype)
+        planes = [int(self.side != other) * len(self.vectors) for other in ("second", "first")]
+        budget = block_bytes_of(self.block_bytes) / 4
+        # Bytes of a point that are kept, and while it is prepared; and of a pair of points.
+        kept = dtype.itemsize * X.shape[1] * (max(planes) + 1)
+        point, pair = (
+            8 * X.shape[1] * (4 * max(planes) + 8),
+            8 * (planes[0] + 2) * (planes[1] + 2) * 3,
+        )
+        side = max(1, int(min(_TILE, (budget / pair) ** 0.5, budget / point)))
 
-    def _points(self, X: ArrayLike) -> NDArray[Any]:
+        @lru_cache(max(2, int(budget / kept / side)))
+        def prepared(which: int, start: int, stop: int) -> _Side:
+            some = sides[which][start:stop].astype(dtype, copy=False)
+            return _Side(some, planes[which], partial(self._bases, axes=axes))
+
+        def tile(rows: slice, columns: slice) -> Array:
+            one, two = (prepared(i, s.start, s.stop) for i, s in enumerate((rows, columns)))
+            squared = _squared(one, two, self.ridge if self.side == "both" else 0.0)
+            if Y is None and rows == columns:
+                np.fill_diagonal(squared, 0)
+            return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
+
+        symmetric = Y is None and self.side == "both"
+        shape, how = (len(sides[0]), len(sides[1])), {"symmetric": symmetric, "n_jobs": self.n_jobs}
+        return in_tiles(tile, shape, (side, side), dtype, **how)
+
+    def _points(self, X: ArrayLike) -> Array:
+        check_parameters(self)
         X = as_points(X, type(self).__name__)
-        sizes = np.asarray(self.shape)
-        if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or np.any(sizes < 2):
-            raise ValueError(
-                "shape must be (height, width), at least two pixels each since images are "
-                f"differentiated both ways, got {self.shape!r}"
-            )
         if X.shape[1] != prod(self.shape):
-            raise ValueError(
-                f"points have {X.shape[1]} features, which do not make images of shape {self.shape}"
+            raise ParameterError(
+                f"TangentDistance takes images of shape {self.shape} as rows of "
+                f"{prod(self.shape)} pixels, got {X.shape[1]}"
             )
         return X
 
-    def _bases(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _bases(self, X: Array, axes: Any) -> Array:
         """Orthonormal bases of the tangent planes, (n, k, d); missing directions are zero."""
-        T = self.tangents(X).astype(X.dtype, copy=False)
-        values, vectors = np.linalg.eigh(T.astype(float) @ T.swapaxes(1, 2).astype(float))
+        T = self._tangents(X, *axes)
+        wide = T.astype(float, copy=False)
+        values, vectors = np.linalg.eigh(np.einsum("nkd,nld->nkl", wide, wide))
         kept = values > 1e-10 * np.maximum(values[:, -1:], np.finfo(float).tiny)
         scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
         return np.asarray((scale[:, :, None] * vectors.swapaxes(1, 2)).astype(X.dtype) @ T)
 
-    def _squared(self, X: Any, P: Any, Y: Any, Q: Any, own: Any, norms: Any) -> Any:
-        """Squared distances: |x - z|^2 less its projection on the span of both planes."""
-        n, k, d = P.shape
-        squared = np.einsum("nd,nd->n", X, X)[:, None] - 2 * X @ Y.T + norms
-        if self.side != "second":
-            # Coordinates of x - z in the plane of x, (n, m, k).
-            u = np.einsum("nkd,nd->nk", P, X)[:, None] - (P.reshape(n * k, d) @ Y.T).reshape(
-                n, k, -1
-            ).swapaxes(1, 2)
-            squared -= np.einsum("nmk,nmk->nm", u, u)
-        if self.side != "first":
-            m = len(Q)
-            v = (X @ Q.reshape(m * k, d).T).reshape(n, m, k) - own
-            if self.side == "second":
-                return squared - np.einsum("nmk,nmk->nm", v, v)
-            cross = (P.reshape(n * k, d) @ Q.reshape(m * k, d).T).reshape(n, k, m, k)
-            cross = np.ascontiguousarray(cross.transpose(0, 2, 1, 3), dtype=float)
-            # What the plane of z adds to that of x: its part orthogonal to the latter.
-            rest = v - (u[:, :, None, :] @ cross)[:, :, 0]
-            gram = (1 + self.ridge) * np.eye(k) - cross.swapaxes(2, 3) @ cross
-            solved = np.linalg.solve(gram, rest[..., None])[..., 0]
-            squared -= np.einsum("nmk,nmk->nm", rest, solved)
-        return squared
+
+class _Side:
+    """Points of one side and orthonormal bases of their planes, (1 + k, n, d), one after another.
+
+    And the points' squared norms and coordinates in their own planes, (1 + k, n).
+    """
+
+    def __init__(self, X: Array, k: int, bases: Callable[[Array], Array]):
+        self.vectors = np.empty((1 + k, *X.shape), X.dtype)
+        self.vectors[0] = X
+        for some in row_blocks(len(X) * bool(k), 1, _AT_ONCE):
+            self.vectors[1:, some] = bases(X[some]).swapaxes(0, 1)
+        self.own = np.einsum("knd,nd->kn", self.vectors, X).astype(float)
+
+
+def _squared(one: _Side, two: _Side, ridge: float) -> Array:
+    """Squared distances: |x - z|^2 less its projection on the span of both planes."""
+    (k, n, d), (q, m, _) = one.vectors.shape, two.vectors.shape
+    inner = (one.vectors.reshape(-1, d) @ two.vectors.reshape(-1, d).T).astype(float, copy=False)
+    inner = inner.reshape(k, n, q, m).swapaxes(1, 2)
+    squared = one.own[0][:, None] - 2 * inner[0, 0] + two.own[0]
+    # Coordinates of x - z in the plane of x, and what the plane of z adds to that: its part
+    # orthogonal to the plane of x, whose inner products are those of the identity less `overlap`.
+    u = one.own[1:, :, None] - inner[1:, 0]
+    squared -= np.einsum("inm,inm->nm", u, u)
+    cross = inner[1:, 1:]
+    overlap = np.einsum("ijnm,ilnm->jlnm", cross, cross)
+    rest = inner[0, 1:] - two.own[1:, None] - np.einsum("inm,ijnm->jnm", u, cross)
+    for j in range(q - 1):  # by elimination
+        pivot = 1 + ridge - overlap[j, j]
+        inverse = 1 / np.where(
+            pivot > 1e-15, pivot, np.inf
+        )  # a direction may lie in the other plane
+        squared -= rest[j] ** 2 * inverse
+        factors = overlap[j, j + 1 :] * inverse
+        rest[j + 1 :] += factors * rest[j]
+        overlap[j + 1 :, j + 1 :] += factors[:, None] * overlap[j, j + 1 :]
+    return squared

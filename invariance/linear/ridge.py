@@ -90,6 +90,8 @@ class RidgeFit:
     Attributes
     ----------
     alpha : float
+    error : float
+        Weighted mean square of its leave-one-out residuals.
     coefficients : ndarray of shape (m + r, t)
     noise : ndarray of shape (t,)
         Variance of the noise that makes the data most likely, where the estimate is read as the
@@ -124,8 +126,9 @@ class RidgeFit:
         path = LeaveOneOutPath(left, values**2, residue, outside)
         # A point that alone determines a coefficient cannot be left out.
         gone = path.residuals(self._total * alphas, least=1e-12)
-        best = int(np.argmin([np.mean(np.square(each)) for each in gone]))
-        self.alpha = float(alphas[best])
+        errors = [float(np.mean(np.square(each))) for each in gone]
+        best = int(np.argmin(errors))
+        self.alpha, self.error = float(alphas[best]), errors[best]
         ridge = self._total * self.alpha
         self._inverse = 1 / (values**2 + ridge)
         inner = left.T @ residue

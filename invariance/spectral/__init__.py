@@ -2,24 +2,17 @@
 
 from .averaging import SpectralAveraging
 from .base import Basis, Eigenspace, OracleCalls
-from .baselines import SortedCoordinates, augment
-from .characters import invariant_dimensions
-from .classifier import SpectralAveragingClassifier
-from .discrepancy import invariance_discrepancy
-from .expansion import Eigenfunctions, Expansion, transform_to_invariant
-from .explain import SpectralCost
-from .kernels import (
-    HeatKernel,
-    MaternKernel,
+from .baselines import (
     SignAveragedVonMises,
     SobolevKernel,
-    SpectralKernel,
+    SortedCoordinates,
     VonMisesKernel,
+    augment,
 )
+from .expansion import Eigenfunctions, Expansion, invariance_discrepancy, sobolev_target
 from .product import Product
-from .projection import invariant_subspace, project
+from .projection import invariant_dimensions, invariant_subspace, project
 from .sphere import Sphere
-from .targets import sobolev_target
 from .torus import Circle, Torus
 
 __all__ = [
@@ -28,17 +21,12 @@ __all__ = [
     "Eigenfunctions",
     "Eigenspace",
     "Expansion",
-    "HeatKernel",
-    "MaternKernel",
     "OracleCalls",
     "Product",
     "SignAveragedVonMises",
     "SobolevKernel",
     "SortedCoordinates",
     "SpectralAveraging",
-    "SpectralAveragingClassifier",
-    "SpectralCost",
-    "SpectralKernel",
     "Sphere",
     "Torus",
     "VonMisesKernel",
@@ -48,5 +36,4 @@ __all__ = [
     "invariant_subspace",
     "project",
     "sobolev_target",
-    "transform_to_invariant",
 ]

@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..groups import Transformations
 from ..core.parameters import ParameterError, short
+from ..groups import Transformations
 from .base import Basis, Maps, OracleCalls
-
-__all__ = ["Actions", "Symmetry", "output_matrices"]
 
 #: A generator's eigenvalues must be roots of unity of at most this order.
 MAX_ORDER = 2000
@@ -40,11 +38,7 @@ class Symmetry:
 
     @classmethod
     def generated(
-        cls,
-        basis: Basis,
-        group: Any,
-        outputs: Transformations | None = None,
-        n_outputs: int = 1,
+        cls, basis: Basis, group: Any, outputs: Transformations | None = None, n_outputs: int = 1
     ) -> Symmetry:
         """The symmetry of a group's generators, together with those that the basis brings.
 
@@ -55,7 +49,6 @@ class Symmetry:
             manifold (or, as ``outputs`` do, on the outputs), or whose generators are not of finite
             order there.
         """
-        basis.check_accuracy()
         own = basis.exchanges()
         slopes = maps = own[0][:0], own[1][:0]
         turns = spins = np.empty((0, n_outputs, n_outputs))
@@ -72,12 +65,11 @@ class Symmetry:
             _check_finite_order(basis, group, maps)
             _check_inverses(basis, group, maps, (matrices[size:], shifts[size:]))
             if outputs is not None:
-                turns = output_matrices(outputs, generators, n_outputs)
+                turns = _output_matrices(outputs, generators, n_outputs)
         elif group is not None and not hasattr(group, "lie_algebra"):
             raise ParameterError(
                 f"{short(group)} has neither generators() nor lie_algebra(), which its invariants "
-                "are found by; take a FiniteGroup, such as OrthogonalMatrices or Permutations, or "
-                "a continuous group, such as Rotations3D"
+                "are found by; take a FiniteGroup, such as Permutations, or Rotations3D"
             )
         joined = np.concatenate([maps[0], own[0]]), np.concatenate([maps[1], own[1]])
         if outputs is None:
@@ -89,11 +81,7 @@ class Symmetry:
 
     @classmethod
     def listed(
-        cls,
-        basis: Basis,
-        group: Transformations | None,
-        outputs: Transformations | None = None,
-        n_outputs: int = 1,
+        cls, basis: Basis, group: Any, outputs: Transformations | None = None, n_outputs: int = 1
     ) -> Symmetry:
         """All elements of a finite group, for an average over them."""
         if len(basis.exchanges()[0]) or not hasattr(group, "generators"):
@@ -101,16 +89,14 @@ class Symmetry:
                 f"method='reynolds' averages over a listed group, which {short(group)} (and the "
                 "exchange of factors that a basis brings) is not; use method='auto'"
             )
-        assert group is not None
-        basis.check_accuracy()
         elements = group.elements()
         maps = basis.isometries(group, elements)
         _check_finite_order(basis, group, maps)
-        turns = None if outputs is None else output_matrices(outputs, elements, n_outputs)
+        turns = None if outputs is None else _output_matrices(outputs, elements, n_outputs)
         return cls(maps, (maps[0][:0], maps[1][:0]), turns)
 
 
-def output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDArray:
+def _output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDArray:
     """How elements move p outputs: orthogonal matrices, shape (r, p, p)."""
     images = outputs.act(elements, np.concatenate([np.eye(p), np.ones((1, p)), np.zeros((1, p))]))
     matrices = images[:, :p].swapaxes(1, 2)
@@ -119,7 +105,7 @@ def output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDAr
     if max(defect, np.abs(images[:, p + 1]).max(initial=0)) > 1e-8:
         raise ParameterError(
             f"outputs must be turned by orthogonal matrices, but {short(outputs)} acts on {p} "
-            "outputs otherwise; take a group of such matrices, such as Permutations or Rotations3D"
+            "outputs otherwise; take such a group, Permutations or Rotations3D"
         )
     return np.asarray(matrices)
 
@@ -128,8 +114,8 @@ def _output_slopes(outputs: Any, p: int, number: int) -> NDArray:
     matrices, shifts = outputs.lie_algebra(p) if hasattr(outputs, "lie_algebra") else ([], 0)
     if len(matrices) != number or np.any(shifts):
         raise ParameterError(
-            f"outputs must turn by the generators of the group's Lie algebra, {number} matrices, "
-            f"which {short(outputs)} does not; give the same continuous group"
+            f"outputs must turn by the {number} generators of the group's Lie algebra, which "
+            f"{short(outputs)} does not; give the same continuous group"
         )
     return np.asarray(matrices)
 
@@ -141,13 +127,11 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
     mean: the usual cause is a mistyped angle or period.
     """
     for i, (matrix, shift) in enumerate(zip(*maps, strict=True)):
-        turns = np.angle(np.linalg.eigvals(matrix)) / (2 * np.pi)
-        for turn in turns:
+        for turn in np.unique(np.abs(np.angle(np.linalg.eigvals(matrix)))) / (2 * np.pi):
             if abs(turn - float(Fraction(turn).limit_denominator(MAX_ORDER))) > 1e-11:
                 raise ParameterError(
-                    f"element {i} of {short(group)} turns by {abs(turn):.9g} of a full turn, which "
-                    f"is no fraction with a denominator up to {MAX_ORDER}: it generates no finite "
-                    "group (of manageable order)"
+                    f"element {i} of {short(group)} turns by {turn:.9g} of a full turn, no "
+                    f"fraction with a denominator up to {MAX_ORDER}: it generates no finite group"
                 )
         if not np.any(basis.same_place(shift)):
             continue
@@ -157,33 +141,24 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
         multiples = basis.same_place(np.arange(1, MAX_ORDER + 1)[:, None] * total)
         if np.abs(multiples).max(axis=1).min() > 1e-9:
             raise ParameterError(
-                f"element {i} of {short(group)} translates by {short(shift)}, which is no fraction "
-                f"of the period of {short(basis)} with a denominator up to {MAX_ORDER}: it "
-                "generates no finite group there; give group and basis the same period"
+                f"element {i} of {short(group)} translates by {short(shift)}, no fraction of the "
+                f"period of {short(basis)} with a denominator up to {MAX_ORDER}: it generates no "
+                "finite group; give group and basis the same period"
             )
 
 
-def _check_inverses(basis: Basis, group: Transformations, maps: Maps, others: Maps) -> None:
+def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: Maps) -> None:
     """Refuse a group that is another one on this manifold, such as one of another period."""
-    for i, ((a, s), (b, t)) in enumerate(
-        zip(zip(*maps, strict=True), zip(*others, strict=True), strict=True)
-    ):
-        gap = max(np.abs(b @ a - np.eye(len(a))).max(), np.abs(basis.same_place(b @ s + t)).max())
-        if gap > 1e-8:
-            raise ParameterError(
-                f"generator {i} of {short(group)} followed by its inverse is not the identity on "
-                f"{short(basis)} (off by {gap:.2g}): the group is another one there; for "
-                "translations, give group and basis the same period"
-            )
-
-
-def _signed_rows(action: Any) -> tuple[NDArray, NDArray] | None:
-    """perm and signs of a sparse signed permutation, or None."""
-    if not sparse.issparse(action) or np.any(np.diff(action.indptr) != 1):
-        return None
-    if np.any(np.abs(action.data) != 1):
-        return None
-    return action.indices, action.data
+    matrices = inverses[0] @ maps[0]
+    shifts = np.einsum("rij,rj->ri", inverses[0], maps[1]) + inverses[1]
+    gaps = np.abs(matrices - np.eye(basis.n_features)).max(axis=(1, 2), initial=0)
+    gaps = np.maximum(gaps, np.abs(basis.same_place(shifts)).max(axis=1, initial=0))
+    if gaps.max(initial=0) > 1e-8:
+        raise ParameterError(
+            f"generator {int(gaps.argmax())} of {short(group)} followed by its inverse is not the "
+            f"identity on {short(basis)} (off by {gaps.max():.2g}); for translations, give group "
+            "and basis the same period"
+        )
 
 
 class Actions:
@@ -196,61 +171,61 @@ class Actions:
     def __init__(self, basis: Basis, k: int, symmetry: Symmetry, calls: OracleCalls | None):
         self.basis, self.k, self.symmetry, self.calls = basis, k, symmetry, calls
         self.frame = basis.frame(k)
+        self.on_frame = [basis.frame_action(k, *m) for m in zip(*symmetry.maps, strict=True)]
         if symmetry.turns is not None:
             self.frame = _beside(self.frame, np.eye(symmetry.turns.shape[1]))
+            pairs = zip(self.on_frame, symmetry.turns, strict=True)
+            self.on_frame = [_beside(action, turn) for action, turn in pairs]
 
     @cached_property
-    def on_frame(self) -> list[NDArray | sparse.csr_array]:
-        actions = [
-            self.basis.frame_action(self.k, *m) for m in zip(*self.symmetry.maps, strict=True)
-        ]
-        if self.symmetry.turns is None:
-            return actions
-        return [_beside(a, turn) for a, turn in zip(actions, self.symmetry.turns, strict=True)]
-
-    @cached_property
-    def split(self) -> tuple[list[tuple[NDArray, NDArray]], list[NDArray | sparse.csr_array]]:
+    def split(self) -> tuple[list[tuple[NDArray, NDArray]], list[Any]]:
         """Actions that permute the frame up to signs, as (perm, signs), and the others."""
-        found = [_signed_rows(action) for action in self.on_frame]
-        permuting = [rows for rows in found if rows is not None]
+        permuting, others = [], []
+        for action in self.on_frame:
+            if (
+                sparse.issparse(action)
+                and action.nnz == action.shape[0]
+                and np.all(np.diff(action.indptr) == 1)
+                and np.all(np.abs(action.data) == 1)
+            ):
+                permuting.append((action.indices, action.data))
+            else:
+                others.append(action)
         if self.calls is not None:
             self.calls.inner_products += sum(len(perm) for perm, _ in permuting)
-        return permuting, [a for a, rows in zip(self.on_frame, found, strict=True) if rows is None]
+        return permuting, others
 
     @property
     def mixing(self) -> bool:
         """Whether anything does more than permute the frame up to signs."""
         return bool(self.split[1]) or len(self.symmetry.slopes[0]) > 0
 
-    def _in_basis(self, action: Any, every_entry: bool) -> sparse.csr_array:
-        matrix = sparse.csr_array(self.frame @ action @ self.frame.T)
+    def matrices(self, actions: list[Any], vectors: Any = None) -> list[sparse.csr_array]:
+        """Actions on the frame, in the basis, or what they make of vectors there."""
+        onto = self.frame.T if vectors is None else self.frame.T @ vectors
+        found = [sparse.csr_array(self.frame @ (action @ onto)) for action in actions]
         if self.calls is not None:
-            self.calls.inner_products += matrix.shape[0] ** 2 if every_entry else matrix.nnz
-        return matrix
-
-    def matrices(
-        self, actions: list[NDArray | sparse.csr_array] | None = None, every_entry: bool = False
-    ) -> list[sparse.csr_array]:
-        """D^lambda(g), sparse; ``every_entry`` counts the zeros as asked for, too."""
-        actions = self.on_frame if actions is None else actions
-        return [self._in_basis(action, every_entry) for action in actions]
+            self.calls.inner_products += sum(matrix.nnz for matrix in found)
+        return found
 
     def defects(
-        self, actions: list[NDArray | sparse.csr_array] | None = None, every_entry: bool = False
+        self, actions: list[Any] | None = None, vectors: Any = None
     ) -> list[sparse.csr_array]:
         """What annihilates exactly the invariants: D^lambda(g) - I, and the Lie algebra's action.
 
-        Each of the latter is scaled to the largest entry 1.
+        Each of the latter is scaled to the largest entry 1; all may be applied to vectors.
         """
-        unit = sparse.eye_array(self.frame.shape[0], format="csr")
-        found = [sparse.csr_array(m - unit) for m in self.matrices(actions, every_entry)]
-        spins = self.symmetry.spins
+        unit = sparse.eye_array(self.frame.shape[0], format="csr") if vectors is None else vectors
+        actions = self.on_frame if actions is None else actions
+        found = [sparse.csr_array(matrix - unit) for matrix in self.matrices(actions, vectors)]
+        spins, slopes = self.symmetry.spins, []
         for i, (matrix, shift) in enumerate(zip(*self.symmetry.slopes, strict=True)):
             slope = self.basis.frame_derivative(self.k, matrix, shift)
             if spins is not None:
                 still = sparse.eye_array(slope.shape[0])
                 slope = _beside(slope, np.eye(spins.shape[1])) + _beside(still, spins[i])
-            slope = self._in_basis(slope, every_entry)
+            slopes.append(slope)
+        for slope in self.matrices(slopes, vectors):
             size = np.abs(slope.data).max(initial=0)
             found.append(slope / size if size > 1e-12 else 0 * slope)
         return found

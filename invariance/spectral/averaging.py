@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import lstsq
-from sklearn.base import MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from ..core.arrays import validate_data
 from ..core.parameters import (
     Array,
     Has,
+    Number,
     OneOf,
     ParameterError,
+    Positive,
     check_parameters,
     short,
     stores_parameters,
 )
 from ..groups import Transformations
 from ..linear.ridge import RidgeFit
-from .base import GROUP
-from .invariants import InvariantLearner
+from ..theory import soleymani2025 as theory
+from .actions import Actions, Symmetry
+from .base import BASIS, GROUP, Basis, OracleCalls
+from .expansion import Expansion
+from .projection import invariant_vectors
+from .torus import Torus
 
-__all__ = ["SpectralAveraging"]
+#: Eigenfunctions among which a cutoff is sought: where the generators permute a frame, elsewhere.
+SEARCHED, SEARCHED_MIXING = 10_000, 2_000
+
+#: Invariant functions among which a cutoff is sought; no more than samples either.
+SEARCHED_INVARIANT = 500
 
 ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
 @stores_parameters
-class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
+class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.
 
     Keep the eigenspaces with :math:`D_\lambda \le D`, estimate the coefficients, and project
@@ -43,12 +55,15 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     functions, and that is how every estimator is computed: nothing is ever estimated outside
     the invariant subspace, and a prediction is one evaluation of the basis.
 
+    By default the invariant coefficients come from ridge regression, its penalty and the cutoff
+    from leave-one-out. The paper's own choices are ``estimator="mean", cutoff="theorem"``.
+
     Parameters
     ----------
     basis : Basis, optional
         The manifold. Default: `Torus` with as many dimensions as X has features, on which every
         real point lies (coordinates are read modulo 2). A truncated basis is taken as it is when
-        no ``degree``, ``cutoff`` or ``smoothness`` says otherwise.
+        neither ``degree`` nor ``cutoff`` says otherwise.
     group : FiniteGroup or continuous group, optional
         Acts on the manifold by isometries. Default: the trivial group, so no invariance. A
         continuous group, such as `Rotations3D`, is given by the generators of its Lie algebra,
@@ -56,22 +71,25 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     degree : int, optional
         Label of the highest eigenspace kept (polynomial degree on the sphere, frequency on the
         circle, squared norm of the frequency vector on the torus).
-    cutoff : float, optional
+    cutoff : float or "theorem", optional
         Or else the number D of eigenfunctions, rounded down to whole eigenspaces with a warning.
+        "theorem" is :math:`D = n^{1/(1+\alpha)}` with :math:`\alpha = 2s/d`. When neither is
+        given, "ridge" chooses the cutoff by leave-one-out, among the first 10,000 eigenfunctions
+        (2,000 where the generators do more than permute and sign the functions of a frame) as far
+        as they bring at most 500 invariant functions, and no more than samples; other estimators
+        take "theorem".
     smoothness : float, optional
-        Or else the Sobolev exponent s: the cutoff is :math:`D = n^{1/(1+\alpha)}` with
-        :math:`\alpha = 2s/d`. When none of the three is given, s = d/2 + 1. Together with
-        ``degree`` or ``cutoff`` it only shapes the penalty of ``ridge``.
-    estimator : {"mean", "centered", "least_squares", "ridge"} or linear regressor
-        "mean": as published, :math:`\tilde f = \frac1n \sum_i y_i \phi(x_i)` (eq. 1).
-        "centered": the same after subtracting the mean of y, which otherwise leaks into every
-        coefficient. "least_squares": least squares within the invariant subspace. "ridge": the
-        same with a penalty chosen by leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha
-        |f_\lambda|^2` when ``smoothness`` is given and on :math:`|f|^2` otherwise. Or any
+        The Sobolev exponent s; default s = d/2 + 1. If given it also shapes the penalty of "ridge".
+    estimator : {"ridge", "mean", "centered", "least_squares"} or linear regressor
+        "ridge": least squares within the invariant subspace, with a penalty chosen by
+        leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` when ``smoothness``
+        is given and on :math:`|f|^2` otherwise. "mean": as published, :math:`\tilde f = \frac1n
+        \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y, which
+        otherwise leaks into every coefficient. "least_squares": without a penalty. Or any
         scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
-        fitted to the values of the invariant functions. For any other learner, such as one with a
-        link, put `Eigenfunctions` with the same ``group`` in front of it;
-        `SpectralAveragingClassifier` classifies.
+        fitted to the values of the invariant functions; one that knows no ``fit_intercept`` gets
+        the constant function as well. For any other learner, such as a classifier, put
+        `Eigenfunctions` with the same ``group`` in front of it.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
@@ -116,9 +134,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     Warns
     -----
     UserWarning
-        For s <= d/2, which the theorem does not cover, for a cutoff inside an eigenspace, and for
-        more invariant functions than samples, and for points spread over more than one period of a
-        torus.
+        For a model that can only be constant, s <= d/2, which the theorem does not cover, a cutoff
+        inside an eigenspace, more invariant functions than samples, and points spread over more
+        than one period of a torus.
 
     Examples
     --------
@@ -126,8 +144,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     >>> from invariance.spectral import Sphere, SpectralAveraging
     >>> X = Sphere(30).sample(500, random_state=0)
     >>> y = (X**3).sum(axis=1)
-    >>> model = SpectralAveraging(Sphere(30), Permutations(30), degree=3, estimator="ridge")
-    >>> model.fit(X, y).invariant_dimensions_              # Permutations(30).order is 30!
+    >>> model = SpectralAveraging(Sphere(30), Permutations(30)).fit(X, y)
+    >>> model.invariant_dimensions_                        # Permutations(30).order is 30!
     array([1, 1, 1, 2])
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
     (True, 1.0)
@@ -140,8 +158,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     >>> X = particles.sample(200, random_state=0)
     >>> a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
     >>> y = (a * b).sum(axis=1) + (b * c).sum(axis=1) + (c * a).sum(axis=1)
-    >>> model = SpectralAveraging(particles, Rotations3D(), degree=4, estimator="ridge")
-    >>> model.fit(X, y).invariant_dimensions_
+    >>> model = SpectralAveraging(particles, Rotations3D(), degree=4).fit(X, y)
+    >>> model.invariant_dimensions_
     array([1, 0, 1])
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
     (True, 1.0)
@@ -149,18 +167,23 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
     A vector for each particle, which turns with them:
 
     >>> force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
-    >>> model = SpectralAveraging(
-    ...     particles, Rotations3D(), outputs=Rotations3D(), degree=2, estimator="ridge"
-    ... ).fit(X, force)
+    >>> model = SpectralAveraging(particles, Rotations3D(), outputs=Rotations3D(), degree=2)
+    >>> model = model.fit(X, force)
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, force), 6)
     (True, 1.0)
     """
 
+    basis: Annotated[Basis | None, BASIS | None] = None
+    group: Annotated[Transformations | None, GROUP | None] = None
     _: KW_ONLY
+    degree: Annotated[float | None, Number(0) | None] = None
+    cutoff: Annotated[float | str | None, Number(1) | OneOf("theorem") | None] = None
+    smoothness: Annotated[float | None, Positive() | None] = None
+    method: Annotated[str, OneOf("auto", "components", "null_space")] = "auto"
     estimator: Annotated[
         str | RegressorMixin,
         OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
-    ] = "mean"
+    ] = "ridge"
     alphas: Annotated[ArrayLike | None, Array(ndim=1, above=0) | None] = None
     density: Annotated[
         Callable[[NDArray], NDArray] | None,
@@ -189,26 +212,40 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
         """
         check_parameters(self)
         points: NDArray
-        labels: NDArray
         points, labels = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
         )
         labels = labels.astype(float)
-        weights = self._weights(sample_weight, points)
+        weights = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
+        total = float(weights.sum())
+        if not total > 0:
+            raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
         targets = labels.reshape(len(labels), -1)
         p = 1 if self.outputs is None else targets.shape[1]
-        features = self._fit_features(points, weights, p)
         if self.outputs is not None:
             targets = targets.reshape(-1, 1)
         self._single = targets.shape[1] == 1 and (p > 1 or labels.ndim == 1)
+        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
+        manifold.check_points(points)
+        if (doubt := manifold.outside(points)) is not None:
+            warnings.warn(doubt, UserWarning, stacklevel=2)
         inverse = None if self.density is None else self._inverse_density(points)
-        if isinstance(self.estimator, str):
-            used = weights if inverse is None else weights * inverse
-            solution = self._solve(features, targets, np.repeat(used, p), weights.sum())
+        used = np.repeat(weights if inverse is None else weights * inverse, p)
+
+        self.oracle_calls_ = OracleCalls()
+        self.basis_, searched = self._truncated(manifold, total)
+        most = p * int(np.count_nonzero(weights))
+        self._find_functions(p, min(SEARCHED_INVARIANT, most) if searched else None)
+        self._check_number(most)
+        features = self._features(points, self.oracle_calls_)
+        if self.estimator == "ridge":
+            solution = self._solve_ridge(features, targets, used, searched)
+        elif isinstance(self.estimator, str):
+            solution = self._solve(features, targets, used, total)
         else:
-            given = None if inverse is None and np.all(weights == 1) else weights
-            if given is not None:
-                given = np.repeat(given if inverse is None else given * inverse, p)
+            given = None if np.all(weights == 1) and inverse is None else used
             solution = self._solve_with_regressor(features, targets, given)
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
@@ -223,80 +260,209 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
             )
         return 1 / values
 
-    def _solve(
-        self, features: NDArray, targets: NDArray, weights: NDArray, total: float
-    ) -> NDArray:
-        """Coefficients of the invariant functions, shape (r, t); ``total`` counts the samples."""
-        if self.estimator == "mean":
-            return features.T @ (weights[:, None] * targets) / total
-        root = np.sqrt(weights)[:, None]
+    # ------------------------------------------------------------------ the invariant functions
+    def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
+        """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
+        if self.degree is not None and self.cutoff is not None:
+            raise ParameterError(
+                f"give degree or cutoff, not both (degree={self.degree!r}, cutoff={self.cutoff!r})"
+            )
+        d = manifold.manifold_dimension
+        smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
+        if smoothness <= d / 2:
+            warnings.warn(
+                f"smoothness={smoothness:g} is not above half the manifold's dimension ({d / 2:g})"
+                ": the theorem does not cover it, as such functions need not be continuous",
+                UserWarning,
+                stacklevel=3,
+            )
+        if self.degree is not None:
+            return manifold.truncate(degree=self.degree), False
+        if self.cutoff is None and manifold.degree is not None:
+            return manifold, False
+        if isinstance(self.cutoff, (int, float)):
+            return manifold.truncate(cutoff=self.cutoff), False
+        if self.cutoff is None and self.estimator == "ridge":
+            return manifold, True
+        if n_samples < 1:
+            raise ParameterError(
+                f"the theorem's cutoff follows from the number of samples, but sample_weight sums "
+                f"to {n_samples:.3g}: a weight counts as so many copies of its sample; multiply "
+                "the weights, or give degree or cutoff"
+            )
+        cutoff = theory.cutoff(n_samples, smoothness, d=d)
+        return manifold.truncate(cutoff=cutoff, warn=False), False
+
+    def _find_functions(self, p: int, most: int | None) -> None:
+        """Orthonormal invariant vectors of each eigenspace.
+
+        Where the cutoff is sought: of as many as bring ``most`` invariant functions.
+        """
+        basis, found, kept, size = self.basis_, [], 0, 2 * (most or 0)
+        plain = self.group is None and not len(basis.exchanges()[0])
+        symmetry = None if plain else Symmetry.generated(basis, self.group, self.outputs, p)
+        while True:
+            if most:
+                basis = self.basis_.truncate(cutoff=min(size, SEARCHED), warn=False)
+            for k in range(len(found), len(basis.labels_)):
+                mixing = False
+                if symmetry is None:
+                    vectors = sparse.eye_array(basis.dimensions_[k] * p, format="csc")
+                else:
+                    actions = Actions(basis, k, symmetry, self.oracle_calls_)
+                    mixing = bool(most) and actions.mixing
+                    if k and mixing and basis.counts_[k] > SEARCHED_MIXING:
+                        size = SEARCHED
+                        break
+                    vectors = invariant_vectors(actions, self.method)
+                kept += vectors.shape[1]
+                if k and most and kept > most:
+                    size = SEARCHED
+                    break
+                found.append(vectors)
+            if not most or size >= SEARCHED:
+                break
+            size *= 2
+        last = len(found) - 1
+        self.basis_ = basis if not most else basis.truncate(degree=basis.labels_[last])
+        self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in found])
+        self.vectors_ = sparse.csr_array(sparse.block_diag(found, format="csr"))
+
+    def _check_number(self, n_samples: int) -> None:
+        """Say where there are too many invariant functions, or none but the constant one."""
+        kept, constant = self.vectors_.shape[1], int(self.invariant_dimensions_[0])
+        of = f"invariant functions ({self.basis_.n_functions_} eigenfunctions)"
+        if kept == constant and self.degree != 0:
+            warnings.warn(
+                f"the cutoff keeps {kept} {of}, so that the model can only be constant: give a "
+                "higher degree, or no degree and cutoff and estimator='ridge', which searches",
+                UserWarning,
+                stacklevel=3,
+            )
+        if kept <= n_samples:
+            return
+        message = f"the cutoff keeps {kept} {of}, more than the {n_samples} samples"
         if self.estimator == "least_squares":
-            return np.asarray(lstsq(root * features, root * targets)[0])
+            raise ParameterError(
+                f"{message}: least squares has no unique solution; lower the degree or the "
+                "cutoff, or use estimator='ridge'"
+            )
+        warnings.warn(
+            f"{message}: expect a large error unless the estimator shrinks it",
+            UserWarning,
+            stacklevel=3,
+        )
+
+    def _features(self, X: NDArray, calls: OracleCalls | None = None) -> NDArray:
+        """Values of the invariant functions, shape (n, r), or (n p, r) of p outputs that turn."""
+        D, r = self.basis_.n_functions_, self.vectors_.shape[1]
+        p, weights = self.vectors_.shape[0] // D, self.vectors_
+        if p > 1:  # the outputs of a function side by side
+            weights = sparse.csr_array(weights.reshape((D, p * r)))
+        return self.basis_.combine(X, weights, calls=calls).reshape(p * len(X), r)
+
+    def _split(self, features: NDArray) -> tuple[NDArray, NDArray]:
+        """The constant functions, and the others as ridge regression shrinks them alike."""
+        m = int(self.invariant_dimensions_[0])
+        return features[:, :m], features[:, m:] * self._sobolev_scale()
+
+    def _sobolev_scale(self) -> NDArray:
+        """D_lambda^(-alpha/2) for each non-constant invariant function."""
+        counts = np.repeat(self.basis_.counts_[1:], self.invariant_dimensions_[1:])
+        if self.smoothness is None:
+            return np.ones(len(counts))
+        return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
+
+    # ------------------------------------------------------------------ their coefficients
+    def _solve_ridge(
+        self, features: NDArray, targets: NDArray, weights: NDArray, searched: bool
+    ) -> NDArray:
+        """Coefficients of the invariant functions, shape (r, t), and of fewer where it searches."""
         free, others = self._split(features)
-        if self.estimator == "centered":
-            offset = np.linalg.lstsq(root * free, root * targets)[0]
-            gaps = weights[:, None] * (targets - free @ offset)
-            return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
         alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas, float)
         p = self.vectors_.shape[0] // self.basis_.n_functions_  # alpha is beside sums over outputs
-        self._ridge = RidgeFit(free, others, targets, weights, alphas / p)
+        kept, counts = others.shape[1], np.cumsum(self.invariant_dimensions_) - free.shape[1]
+        fits = {}
+        # A cutoff that brings hardly any function more than the one before is not tried.
+        tried = [0]
+        for count in counts[1:] if searched else ():
+            if count > tried[-1] and (count == kept or count >= 1.15 * tried[-1]):
+                tried.append(int(count))
+        for count in tried if searched else [kept]:
+            fits[count] = RidgeFit(free, others[:, :count], targets, weights, alphas / p)
+        best = min(fits, key=lambda count: fits[count].error)
+        if best < kept:
+            spaces = 1 + int(np.argmax(counts >= best))
+            self.basis_ = self.basis_.truncate(degree=self.basis_.labels_[spaces - 1])
+            self.invariant_dimensions_ = self.invariant_dimensions_[:spaces]
+            size = p * self.basis_.n_functions_
+            self.vectors_ = self.vectors_[:size, : free.shape[1] + best]
+        self._ridge = fits[best]
         self.alpha_ = self._ridge.alpha * p
         self.noise_ = float(self._ridge.noise[0]) if self._single else self._ridge.noise
         constants, shrunk = np.split(self._ridge.coefficients, [free.shape[1]])
         return np.concatenate([constants, shrunk * self._sobolev_scale()[:, None]])
 
+    def _solve(
+        self, features: NDArray, targets: NDArray, weights: NDArray, total: float
+    ) -> NDArray:
+        """The same by one of the other estimators; ``total`` counts the samples."""
+        if self.estimator == "mean":
+            return features.T @ (weights[:, None] * targets) / total
+        root = np.sqrt(weights)[:, None]
+        if self.estimator == "least_squares":
+            return np.asarray(lstsq(root * features, root * targets)[0])
+        free = self._split(features)[0]
+        offset = np.linalg.lstsq(root * free, root * targets)[0]
+        gaps = weights[:, None] * (targets - free @ offset)
+        return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
+
     def _solve_with_regressor(
         self, features: NDArray, targets: NDArray, weights: NDArray | None
     ) -> NDArray:
-        name = type(self.estimator).__name__
-        options = {}
+        """The same by a linear regressor on the values of the functions."""
+        name, options = type(self.estimator).__name__, {}
         if weights is not None:
             if not has_fit_parameter(self.estimator, "sample_weight"):
                 raise ParameterError(
                     f"{name} takes no sample_weight; leave out sample_weight and density"
                 )
             options["sample_weight"] = weights
-        y = targets[:, 0] if self._single else targets
         remedy = (
             "take one that predicts X @ coef_ + intercept_, or put Eigenfunctions(basis, group, "
             f"degree=...) in front of {name} with make_pipeline"
         )
         model: Any = clone(self.estimator)
-        asked = model.get_params() if hasattr(model, "get_params") else {}
-        if self.outputs is not None and "fit_intercept" in asked:
+        turned, asked = self.outputs is not None, model.get_params(deep=False)
+        if turned and "fit_intercept" in asked:
             model.set_params(fit_intercept=False)
-        # The first function is constant: an intercept, where the regressor fits none itself.
-        turned = self.outputs is not None
-        first = 0 if turned or asked.get("fit_intercept") is False else 1
-        while True:
-            used = features[:, first:]
-            self.estimator_ = clone(model).fit(used, y, **options)
-            if not hasattr(self.estimator_, "coef_"):
-                raise ParameterError(f"{name} has no coef_ once it is fitted; {remedy}")
-            if first == 0 or hasattr(self.estimator_, "intercept_"):
-                break
-            first = 0
-        inner = np.zeros((features.shape[1], targets.shape[1]))
-        found = np.reshape(self.estimator_.coef_, (-1, used.shape[1]))
-        intercept = np.reshape(getattr(self.estimator_, "intercept_", 0.0), -1)
-        predicted = np.reshape(self.estimator_.predict(used), targets.shape)
+        # The first function is constant: an intercept, where the regressor fits one.
+        first = int(not turned and bool(asked.get("fit_intercept")))
+        used = features[:, first:]
+        self.estimator_ = model.fit(used, targets[:, 0] if self._single else targets, **options)
+        if not hasattr(model, "coef_"):
+            raise ParameterError(f"{name} has no coef_ once it is fitted; {remedy}")
+        found = np.reshape(model.coef_, (-1, used.shape[1]))
+        intercept = np.reshape(getattr(model, "intercept_", 0.0), -1)
+        predicted = np.reshape(model.predict(used), targets.shape)
         linear = used @ found.T + intercept
         size = max(1.0, float(np.abs(predicted).max()))
         if linear.shape != predicted.shape or np.abs(linear - predicted).max() > 1e-6 * size:
-            raise ParameterError(
-                f"{name} does not predict X @ coef_ + intercept_ (a link function?), so that its "
-                f"coefficients are no expansion in eigenfunctions; {remedy}"
-            )
+            raise ParameterError(f"{name} does not predict X @ coef_ + intercept_; {remedy}")
         if turned and np.any(intercept):
             raise ParameterError(f"{name} fits an intercept, which does not turn with outputs")
+        inner = np.zeros((features.shape[1], targets.shape[1]))
         inner[first:] = found.T
         if not turned:
             inner[0] += intercept * np.sign(features[0, 0])
         return inner
 
-    def _penalised(self, X: NDArray) -> NDArray:
-        """The features whose coefficients ridge regression shrinks alike, shape (n, r - 1)."""
-        return self._split(self._features(X))[1]
+    # ------------------------------------------------------------------ the fitted function
+    @property
+    def expansion_(self) -> Expansion:
+        """The fitted function."""
+        check_is_fitted(self)
+        return Expansion(self.basis_, self.coef_)
 
     def predict(
         self, X: ArrayLike, *, return_std: bool = False
@@ -327,3 +493,27 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, InvariantLearner):
             )
         variances = self._ridge.variances(*self._split(self._features(points)))
         return values, np.sqrt(variances).reshape(values.shape)
+
+    def discrepancy(
+        self,
+        X: ArrayLike,
+        *,
+        n_elements: int = 100,
+        relative: bool = True,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> float:
+        """`invariance_discrepancy` of the fitted function, relative to its largest value.
+
+        Under the group and, on a basis with exchangeable factors, under their exchange; the worst
+        of several outputs.
+        """
+        return self.expansion_.discrepancy(
+            X,
+            self.group,
+            outputs=self.outputs,
+            n_elements=n_elements,
+            relative=relative,
+            random_state=random_state,
+            verbose=verbose,
+        )

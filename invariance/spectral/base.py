@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise, takewhile
-from typing import Any, Self, TypeAlias, TypeVar
+from functools import cached_property
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,6 @@ from ..core.parameters import (
 )
 from ..groups import Transformations
 
-__all__ = ["BASIS", "GROUP", "Basis", "Eigenspace", "OracleCalls"]
-
 #: What may be given for the parameters ``basis`` and ``group``.
 BASIS = Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
 GROUP = Has("a group, such as Permutations(3)", "act", "sample")
@@ -42,7 +41,8 @@ GROUP = Has("a group, such as Permutations(3)", "act", "sample")
 #: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
 Maps: TypeAlias = tuple[NDArray, NDArray]
 
-_Value = TypeVar("_Value")
+#: Eigenspaces that a basis may list.
+SPACES_LIMIT = 50_000
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class OracleCalls:
     Attributes
     ----------
     eigenfunctions : int
-        Oracle one: values phi(x), one a function and point.
+        Oracle one: values phi(x), one per function and point.
     inner_products : int
-        Oracle two: entries <phi o g, phi'> that were computed, one a pair and generator. A
-        structured action computes only its non-zero entries.
+        Oracle two: entries <phi o g, phi'> that were computed. A structured action computes only
+        its non-zero entries.
     """
 
     eigenfunctions: int = 0
@@ -73,10 +73,6 @@ class OracleCalls:
     @property
     def total(self) -> int:
         return self.eigenfunctions + self.inner_products
-
-
-#: Eigenspaces that a basis may list.
-SPACES_LIMIT = 50_000
 
 
 class Basis(BaseEstimator, ABC):
@@ -106,22 +102,43 @@ class Basis(BaseEstimator, ABC):
 
     @property
     @abstractmethod
-    def manifold_dimension(self) -> int:
-        """Dimension d of the manifold in the paper's rates."""
+    def manifold_dimension(self) -> int: ...
 
     @property
     @abstractmethod
-    def volume(self) -> float:
-        """The manifold's volume."""
+    def volume(self) -> float: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a parameter, and forget what was computed from the old ones."""
+        object.__setattr__(self, name, value)
+        for derived in [n for n in vars(self) if n[0] == "_" or n[-1] == "_"]:
+            del self.__dict__[derived]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {n: v for n, v in state.items() if n[0] != "_" and n[-1] != "_"}
+
+    @cached_property
+    def _d(self) -> int:
+        """Coordinates of a point, once the parameters are known to be what they may be."""
+        check_parameters(self)
+        return int(self.n_features)
 
     # ------------------------------------------------------------------ the spectrum
     @abstractmethod
     def spectrum(self) -> Iterator[Eigenspace]:
         """All eigenspaces in ascending order, from formulas: no function is enumerated."""
 
-    @abstractmethod
     def counting(self, eigenvalues: ArrayLike) -> NDArray:
         """The counting function: dimension of all eigenspaces with eigenvalue <= each value."""
+        # An eigenvalue that differs by rounding is the same one.
+        values = np.asarray(eigenvalues, dtype=float)
+        limits = values + 1e-9 * np.abs(values)
+        most = limits.max(initial=-1)
+        spaces = list(takewhile(lambda space: space.eigenvalue <= most, self.spectrum()))
+        totals = np.array(list(accumulate((s.dimension for s in spaces), initial=0)))
+        levels = np.array([space.eigenvalue for space in spaces])
+        return totals[np.searchsorted(levels, limits, side="right")]
 
     def truncate(
         self, degree: float | None = None, cutoff: float | None = None, *, warn: bool = True
@@ -150,7 +167,7 @@ class Basis(BaseEstimator, ABC):
         check_values(f"{type(self).__name__}.truncate", kinds, {"cutoff": cutoff, "warn": warn})
         total, label = 0, 0.0
         # n^(1/(1+alpha)) of a perfect power falls short of it by rounding.
-        limit = cutoff * (1 + 1e-12)
+        limit = float(cutoff) * (1 + 1e-12)
         for space in self.spectrum():
             if total + space.dimension > limit:
                 break
@@ -158,9 +175,8 @@ class Basis(BaseEstimator, ABC):
         if warn and total != cutoff:
             warnings.warn(
                 f"cutoff={cutoff:g} falls inside the eigenspace of eigenvalue "
-                f"{space.eigenvalue:.6g} ({space.dimension} functions, {total + 1} to "
-                f"{total + space.dimension}); it was rounded down to D={total} because cutting "
-                "an eigenspace would break exact invariance",
+                f"{space.eigenvalue:.6g} (functions {total + 1} to {total + space.dimension}); it "
+                f"was rounded down to D={total}, as part of an eigenspace is not invariant",
                 UserWarning,
                 stacklevel=2,
             )
@@ -169,118 +185,90 @@ class Basis(BaseEstimator, ABC):
     def _with_degree(self, degree: float | None) -> Self:
         return type(self)(**{**self.get_params(deep=False), "degree": degree})
 
-    def without_degree(self) -> Self:
-        """The manifold itself, of infinitely many functions."""
-        return self._with_degree(None)
-
-    @property
+    @cached_property
     def eigenspaces_(self) -> list[Eigenspace]:
-        self._check()
-        degree = self.degree
-        if degree is None:
+        check_parameters(self)
+        if self.degree is None:
             raise ParameterError(
-                f"{self!r} has degree None, hence infinitely many functions; truncate it first"
+                f"{short(self)} has degree None, hence infinitely many functions; truncate it first"
             )
-        return self._kept("eigenspaces", lambda: self._spaces(float(degree)))
+        return self._spaces(float(self.degree))
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
         """The eigenspaces up to a degree."""
         limit = degree + 1e-9 * max(1, abs(degree))
-        below = takewhile(lambda space: space.label <= limit, self.spectrum())
-        found = list(islice(below, SPACES_LIMIT + 1))
-        self._check_number(len(found), degree)
+        found = list(
+            islice(takewhile(lambda s: s.label <= limit, self.spectrum()), SPACES_LIMIT + 1)
+        )
+        if len(found) > SPACES_LIMIT:
+            raise ParameterError(
+                f"{short(self)}: more than {SPACES_LIMIT} eigenspaces up to {degree=:g}; lower it"
+            )
         return found
 
-    def _check_number(self, n_spaces: int, degree: float) -> None:
-        if n_spaces > SPACES_LIMIT:
-            raise ParameterError(
-                f"{short(self)}: more than {SPACES_LIMIT} eigenspaces lie below {degree=:g}; "
-                "lower it"
-            )
-
-    def _check(self) -> None:
-        """Refuse wrong parameters; those that were looked at are not looked at again."""
-        self._kept("checked", lambda: check_parameters(self))
-
-    def _kept(self, name: str, make: Callable[[], _Value]) -> _Value:
-        """What was computed before, for as long as the parameters stay the same."""
-        parameters = {key: v for key, v in vars(self).items() if not key.startswith("_")}
-        if getattr(self, "_memory", (None,))[0] != parameters:
-            self._memory: tuple[dict[str, Any], dict[str, Any]] = (parameters, {})
-        found = self._memory[1]
-        if name not in found:
-            found[name] = make()
-        return found[name]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {key: value for key, value in state.items() if key != "_memory"}
-
-    @property
+    @cached_property
     def labels_(self) -> NDArray:
         return np.array([space.label for space in self.eigenspaces_])
 
-    @property
+    @cached_property
     def eigenvalues_(self) -> NDArray:
         return np.array([space.eigenvalue for space in self.eigenspaces_], dtype=float)
 
-    @property
+    @cached_property
     def dimensions_(self) -> NDArray:
         return np.array([space.dimension for space in self.eigenspaces_], dtype=int)
 
-    @property
+    @cached_property
     def counts_(self) -> NDArray:
         return np.cumsum(self.dimensions_)
 
     @property
     def n_functions_(self) -> int:
-        return int(self.dimensions_.sum())
+        return int(self.counts_[-1])
 
     def slices(self) -> list[slice]:
         """Where each kept eigenspace stands among the columns of `evaluate`."""
-        edges = np.concatenate([[0], self.counts_])
-        return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+        return [slice(int(a), int(b)) for a, b in pairwise([0, *self.counts_])]
 
     # ------------------------------------------------------------------ evaluation (oracle one)
     @abstractmethod
-    def sample(self, n_samples: int, random_state=None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         """Points drawn independently from the uniform measure, shape (n_samples, n_features)."""
 
     @abstractmethod
     def frame(self, k: int) -> sparse.csr_array:
         """B_k, shape (dimension, frame size): eigenspace k's basis in terms of its frame."""
 
-    def frame_edges(self) -> NDArray:
-        """Where each eigenspace's frame starts when all stand in a row; shape (K + 1,)."""
-        return self._kept(
-            "edges",
-            lambda: np.cumsum(
-                [0] + [self.frame(k).shape[1] for k in range(len(self.eigenspaces_))]
-            ),
-        )
-
-    def _whole_frame(self) -> sparse.csr_array | None:
+    @cached_property
+    def _frame(self) -> sparse.csr_array | None:
         """All B_k as one block-diagonal array; None where the frame is the basis."""
-        return self._kept(
-            "frame",
-            lambda: _block_diagonal([self.frame(k) for k in range(len(self.eigenspaces_))]),
-        )
+        return block_diagonal([self.frame(k) for k in range(len(self.eigenspaces_))])
 
-    def check_accuracy(self) -> None:
-        """Refuse a basis whose functions rounding errors would spoil; most have none such."""
+    @cached_property
+    def _edges(self) -> NDArray:
+        """Where each eigenspace's frame starts when all stand in a row; shape (K + 1,)."""
+        sizes = [self.frame(k).shape[1] for k in range(len(self.eigenspaces_))]
+        return np.cumsum([0, *sizes])
 
     @abstractmethod
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
         """Frame functions, by their rising places in the row of frames; shape (chosen, n)."""
 
+    def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
+        """Sums of chosen frame functions with weights of shape (r, chosen); shape (r, n)."""
+        return np.asarray(weights @ self._values(X, chosen))
+
+    def _values_cost(self, n_chosen: int) -> int:
+        """Numbers held per point while `_values` works."""
+        return n_chosen
+
     def check_points(self, X: ArrayLike) -> NDArray:
         """X as floats of shape (n, n_features), on the manifold."""
-        self._check()
+        d = self._d
         points = check_array(X, dtype=np.float64)
-        if points.shape[1] != self.n_features:
+        if points.shape[1] != d:
             raise ParameterError(
-                f"points of {short(self)} have {self.n_features} coordinates, got X with "
-                f"{points.shape[1]}"
+                f"points of {short(self)} have {d} coordinates, got X with {points.shape[1]}"
             )
         return points
 
@@ -306,17 +294,7 @@ class Basis(BaseEstimator, ABC):
         -------
         ndarray of shape (n, D), columns by eigenspace as `slices` says
         """
-        X = self.check_points(X)
-        self.check_accuracy()
-        D, frame = self.n_functions_, self._whole_frame()
-        if calls is not None:
-            calls.eigenfunctions += len(X) * D
-        chosen = np.arange(D if frame is None else frame.shape[1])
-        values = np.empty((D, len(X))).T
-        for rows in self._blocks_of(len(X), len(chosen), block_bytes):
-            part = self._values(X[rows], chosen)
-            values[rows] = (part if frame is None else frame @ part).T
-        return values
+        return self._combined(X, None, calls, block_bytes)
 
     def combine(
         self,
@@ -335,52 +313,53 @@ class Basis(BaseEstimator, ABC):
         X : array-like of shape (n, n_features)
         weights : array or sparse array of shape (D, r)
             Column j holds the coefficients of the j-th combination.
-        calls : OracleCalls, optional
-        block_bytes : int, optional
+        calls, block_bytes
             As in `evaluate`.
 
         Returns
         -------
         ndarray of shape (n, r)
         """
-        X = self.check_points(X)
-        self.check_accuracy()
         mix = sparse.csr_array(weights)
         if mix.shape[0] != self.n_functions_:
             raise ParameterError(
                 f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
             )
+        return self._combined(X, mix, calls, block_bytes)
+
+    def _combined(
+        self,
+        X: ArrayLike,
+        mix: sparse.csr_array | None,
+        calls: OracleCalls | None,
+        block_bytes: int | None,
+    ) -> NDArray:
+        points, frame = self.check_points(X), self._frame
+        used = self.n_functions_ if mix is None else int(np.count_nonzero(np.diff(mix.indptr)))
         if calls is not None:
-            calls.eigenfunctions += len(X) * int(np.count_nonzero(np.diff(mix.indptr)))
-        frame = self._whole_frame()
-        if frame is not None:
-            # A product with a few columns is much faster dense.
-            mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 4 else mix))
-        chosen = np.flatnonzero(np.diff(mix.indptr))
-        values = np.empty((len(X), mix.shape[1]))
-        total = self._summation(mix, chosen)
-        for rows in self._blocks_of(len(X), len(chosen), block_bytes):
-            values[rows] = total(X[rows])
-        return values
-
-    def _summation(self, mix: sparse.csr_array, chosen: NDArray) -> Callable[[NDArray], NDArray]:
-        """A function from points to weighted sums of the chosen frame functions, (n, r)."""
-        short_mix = mix[chosen]
-        # Dense products are faster once a good share of the entries is there.
-        full = short_mix.nnz > 0.2 * np.prod(short_mix.shape)
-        across = (short_mix.toarray() if full else short_mix).T
-        return lambda X: (across @ self._values(X, chosen)).T
-
-    def _blocks_of(self, n: int, n_chosen: int, block_bytes: int | None = None) -> Iterator[slice]:
+            calls.eigenfunctions += len(points) * used
+        if mix is None:
+            weights = frame
+            chosen = np.arange(self.n_functions_ if frame is None else frame.shape[1])
+        else:
+            if frame is not None:
+                # A product with a few columns is much faster dense.
+                mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 4 else mix))
+            chosen = np.flatnonzero(np.diff(mix.indptr))
+            part = mix[chosen]
+            # Dense products are faster once a good share of the entries is there.
+            weights = (part.toarray() if part.nnz > 0.2 * np.prod(part.shape) else part).T
+        values = np.empty((len(chosen) if weights is None else weights.shape[0], len(points))).T
         # The table, and while it is made a part of it again.
-        per_point = 16 * max(1, self._values_cost(n_chosen))
+        per_point = 16 * max(1, self._values_cost(len(chosen)))
         step = max(1, block_bytes_of(block_bytes) // per_point)
-        for start in range(0, n, step):
-            yield slice(start, start + step)
-
-    def _values_cost(self, n_chosen: int) -> int:
-        """Numbers held per point while `_values` works."""
-        return n_chosen
+        for start in range(0, len(points), step):
+            some = points[start : start + step]
+            found = (
+                self._values(some, chosen) if weights is None else self._sums(some, chosen, weights)
+            )
+            values[start : start + step] = found.T
+        return values
 
     # ------------------------------------------------------------------ actions (oracle two)
     @abstractmethod
@@ -390,8 +369,8 @@ class Basis(BaseEstimator, ABC):
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         """F with ``psi(x + e (A x + t)) = psi(x) + e F psi(x) + O(e^2)``, for small e."""
         raise ParameterError(
-            f"{type(self).__name__} knows no derivatives of its functions, which continuous groups "
-            "need; take a finite subgroup"
+            f"the functions of {short(self)} have no derivatives, which continuous groups need; "
+            "take a finite subgroup"
         )
 
     @abstractmethod
@@ -410,25 +389,14 @@ class Basis(BaseEstimator, ABC):
 
     def exchanges(self) -> Maps:
         """Symmetries that the basis itself brings: generators as maps ``x -> A x + t``."""
-        d = self.n_features
-        return np.empty((0, d, d)), np.empty((0, d))
-
-    @property
-    def n_orders(self) -> int:
-        """The order of the group that `exchanges` generate."""
-        return 1
+        return np.empty((0, self._d, self._d)), np.empty((0, self._d))
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
         """Traces of the map ``x -> A x + t`` on the kept eigenspaces, shape (K,)."""
-        raise ParameterError(f"characters are known for Sphere and Torus, not for {self!r}")
+        raise ParameterError(f"characters are known for Sphere and Torus, not for {short(self)}")
 
     def representation(
-        self,
-        k: int,
-        group: Transformations,
-        elements: ArrayLike,
-        *,
-        calls: OracleCalls | None = None,
+        self, k: int, group: Transformations, elements: ArrayLike
     ) -> list[sparse.csr_array]:
         r"""The orthogonal matrices of the elements on the k-th kept eigenspace (oracle two).
 
@@ -441,29 +409,18 @@ class Basis(BaseEstimator, ABC):
             Position of the eigenspace among the kept ones.
         group : Group
         elements : array of shape (r, ...)
-        calls : OracleCalls, optional
 
         Returns
         -------
         list of r sparse arrays of shape (dimension, dimension)
         """
-        frame = self.frame(k)
-        matrices = []
-        for matrix, shift in zip(*self.isometries(group, elements), strict=True):
-            action = self.frame_action(k, matrix, shift)
-            matrices.append(sparse.csr_array(frame @ action @ frame.T))
-            if calls is not None:
-                calls.inner_products += matrices[-1].nnz
-        return matrices
+        frame, maps = self.frame(k), zip(*self.isometries(group, elements), strict=True)
+        return [sparse.csr_array(frame @ self.frame_action(k, *m) @ frame.T) for m in maps]
 
     def _affine(self, group: Transformations, elements: ArrayLike, scale: float) -> Maps:
         """A and t of ``x -> A x + t``, read off the images of a few points and then checked."""
-        d = self.n_features
-        if group.n_features not in (None, d):
-            raise ParameterError(
-                f"{short(group)} acts on {group.n_features} coordinates, but the points of "
-                f"{short(self)} have {d}"
-            )
+        d = self._d
+        check_coordinates(self, group)
         elements = np.asarray(elements)
         if len(elements) == 0:
             return np.empty((0, d, d)), np.empty((0, d))
@@ -475,29 +432,34 @@ class Basis(BaseEstimator, ABC):
         gap = np.abs(self.same_place(images[:, d + 1 :] - predicted)).max(axis=(1, 2)) / scale
         if gap.max() > 1e-8:
             raise ParameterError(
-                f"element {int(gap.argmax())} of {short(group)} does not act on the "
-                f"eigenfunctions of {type(self).__name__}: it is no map x -> A x + t "
-                f"(off by {gap.max():.2g})"
+                f"element {int(gap.argmax())} of {short(group)} does not act on the eigenfunctions "
+                f"of {short(self)}: it is no map x -> A x + t (off by {gap.max():.2g})"
             )
         return matrices, shifts
 
 
-def _block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
+def check_coordinates(basis: Basis, group: Transformations) -> None:
+    """Refuse a group that acts on another number of coordinates."""
+    if group.n_features not in (None, basis._d):
+        raise ParameterError(
+            f"{short(group)} acts on {group.n_features} coordinates, but the points of "
+            f"{short(basis)} have {basis._d}"
+        )
+
+
+def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
     """What ``scipy.sparse.block_diag`` gives, without sorting entries that are in order."""
-    heights, widths = (
-        np.cumsum([0] + [b.shape[0] for b in blocks]),
-        np.cumsum([0] + [b.shape[1] for b in blocks]),
+    height, width, filled = (
+        np.cumsum([0, *counts]) for counts in zip(*((*b.shape, b.nnz) for b in blocks), strict=True)
     )
-    filled = np.cumsum([0] + [b.nnz for b in blocks])
-    starts = [b.indptr[:-1].astype(np.int64) + at for b, at in zip(blocks, filled, strict=False)]
-    indices = [b.indices.astype(np.int64) + at for b, at in zip(blocks, widths, strict=False)]
-    indptr = np.concatenate([*starts, filled[-1:]])
-    data = np.concatenate([b.data for b in blocks])
-    shape = (int(heights[-1]), int(widths[-1]))
-    return sparse.csr_array((data, np.concatenate(indices), indptr), shape)
+    starts = [b.indptr[:-1] + at for b, at in zip(blocks, filled, strict=False)]
+    indices = [b.indices + at for b, at in zip(blocks, width, strict=False)]
+    entries = np.concatenate([b.data for b in blocks])
+    places = np.concatenate(indices), np.concatenate([*starts, filled[-1:]])
+    return sparse.csr_array((entries, *places), (int(height[-1]), int(width[-1])))
 
 
-def one_a_row(values: NDArray, columns: NDArray) -> sparse.csr_array:
+def one_per_row(values: NDArray, columns: NDArray) -> sparse.csr_array:
     """The square sparse array with one entry in each row."""
     size = len(values)
     return sparse.csr_array((values, columns, np.arange(size + 1)), (size, size))
@@ -506,16 +468,41 @@ def one_a_row(values: NDArray, columns: NDArray) -> sparse.csr_array:
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:
     """perm and signs with ``(A x)[i] = signs[i] x[perm[i]]``, or None when A is no such matrix.
 
-    >>> import numpy as np
     >>> signed_permutation(np.array([[0.0, -1.0], [1.0, 0.0]]))
     (array([1, 0]), array([-1.,  1.]))
     """
     rounded = np.round(matrix)
-    if np.abs(matrix - rounded).max() > 1e-12:
-        return None
     hits = rounded != 0
+    if np.abs(matrix - rounded).max() > 1e-12 or np.any(np.abs(rounded[hits]) != 1):
+        return None
     if not (np.all(hits.sum(axis=0) == 1) and np.all(hits.sum(axis=1) == 1)):
         return None
     perm = hits.argmax(axis=1)
-    signs = rounded[np.arange(len(perm)), perm]
-    return (perm, signs) if np.all(np.abs(signs) == 1) else None
+    return perm, rounded[np.arange(len(perm)), perm]
+
+
+class RowIndex:
+    """Look up rows of a table of distinct integer rows, many at a time.
+
+    Rows are compared through a 64-bit hash (a random linear form, modulo 2^64) and then verified
+    entry by entry, so that a collision cannot give a wrong answer.
+
+    >>> RowIndex(np.array([[0, 1], [2, 0]])).find(np.array([[2, 0], [5, 5]]))
+    array([ 1, -1])
+    """
+
+    def __init__(self, rows: NDArray):
+        self.rows = rows
+        draw = np.random.default_rng(0)
+        self._form = draw.integers(1, 2**63, size=rows.shape[1], dtype=np.int64) | 1
+        keys = rows.astype(np.int64) @ self._form
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+        if np.any(self._keys[1:] == self._keys[:-1]):
+            raise ValueError("the table holds a row twice (or two rows share a hash)")
+
+    def find(self, queries: NDArray) -> NDArray:
+        """Position of each query row in the table, -1 where it is not there."""
+        place = np.searchsorted(self._keys, queries.astype(np.int64) @ self._form)
+        place = self._order[np.minimum(place, len(self._order) - 1)]
+        return np.where(np.all(self.rows[place] == queries, axis=1), place, -1)

@@ -1,13 +1,9 @@
-"""`Expansion`, `Eigenfunctions` and `transform_to_invariant`: make any fitted expansion invariant.
-
-The projection does not care where the coefficients came from. A lasso, a robust regression or
-anything else that ends in a linear combination of eigenfunctions can be made exactly invariant
-after the fact.
-"""
+"""`Expansion`: a function given by coefficients; what is made of one, and how invariant it is."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
@@ -15,25 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from tqdm import tqdm
 
 from ..core.arrays import validate_data
 from ..core.parameters import (
-    Has,
+    Array,
+    Flag,
     Number,
     ParameterError,
+    Positive,
+    Seed,
+    Whole,
     arguments,
     check_parameters,
-    short,
     stores_parameters,
 )
 from ..groups import Transformations
+from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis, OracleCalls
-from .discrepancy import invariance_discrepancy
 from .projection import invariant_subspace, project
 from .torus import Torus
 
-__all__ = ["Eigenfunctions", "Expansion", "transform_to_invariant"]
+#: At most this many points are handed to a function at once.
+CHUNK = 20_000
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ class Expansion:
         outputs: Transformations | None = None,
     ) -> Expansion:
         """The nearest invariant (with ``outputs``, equivariant) expansion; see `project`."""
-        options: dict[str, Any] = {"method": method, "outputs": outputs}
-        return Expansion(self.basis, project(self.coefficients, self.basis, group, **options))
+        found = project(self.coefficients, self.basis, group, method=method, outputs=outputs)
+        return Expansion(self.basis, found)
 
     def discrepancy(
         self,
@@ -141,19 +143,13 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn.linear_model import LassoCV
+    An exactly invariant classifier:
+
+    >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from invariance.groups import Permutations
     >>> from invariance.spectral import Sphere
     >>> X = Sphere(4).sample(200, random_state=0)
-    >>> model = make_pipeline(Eigenfunctions(Sphere(4), degree=3), LassoCV()).fit(X, X.prod(axis=1))
-    >>> f = transform_to_invariant(model, Permutations(4))
-    >>> bool(f.discrepancy(X, Permutations(4)) < 1e-12)
-    True
-
-    An exactly invariant classifier:
-
-    >>> from sklearn.linear_model import LogisticRegression
     >>> features = Eigenfunctions(Sphere(4), Permutations(4), degree=3)
     >>> model = make_pipeline(features, LogisticRegression(C=100)).fit(X, X.sum(axis=1) > 0.5)
     >>> moved = X[:, [1, 2, 3, 0]]
@@ -173,8 +169,7 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
         basis: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         basis = basis.truncate(degree=self.degree)
         basis.check_points(points)
-        doubt = basis.outside(points)
-        if doubt is not None:
+        if (doubt := basis.outside(points)) is not None:
             warnings.warn(doubt, UserWarning, stacklevel=2)
         self.vectors_ = None
         if self.group is not None or len(basis.exchanges()[0]):
@@ -201,68 +196,135 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
         return np.array([f"eigenfunctions{j}" for j in range(self._n_features_out)], dtype=object)
 
 
-@arguments(model=Has("a fitted estimator, such as LassoCV()", "fit", "predict"), basis=BASIS | None)
-def transform_to_invariant(
-    model: Any,
-    group: Transformations | None,
-    *,
-    basis: Basis | None = None,
-    method: str = "auto",
+@arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())
+def sobolev_target(
+    basis: Basis, group: Transformations | None, *, smoothness: float, random_state: Any = None
 ) -> Expansion:
-    """The invariant function nearest to a fitted expansion in eigenfunctions.
+    r"""An invariant function that is in :math:`H^s`, but in no space 2 % smoother.
+
+    Its energy beyond the first D eigenfunctions is
+
+    .. math:: \sum_{D_\lambda > D} |f_\lambda|^2 = D^{-1.02 \alpha}, \qquad \alpha = 2 s / d,
+
+    up to what the truncation of the basis leaves out. So the theorem's bias is met up to a hair,
+    and :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` stays finite. Within an eigenspace the
+    direction is random. The mean is one.
 
     Parameters
     ----------
-    model : estimator
-        A fitted linear model (``coef_``, ``intercept_``) on ``basis.evaluate(X)``, a pipeline of
-        `Eigenfunctions` and such a model, or a fitted `SpectralAveraging`.
+    basis : Basis
+        A truncated basis, much larger than any cutoff under study.
     group : FiniteGroup or continuous group
-    basis : Basis, optional
-        The truncated basis; needed only when the model does not know it.
-    method : str
-        See `project`.
+    smoothness : float
+        The exponent s.
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> from invariance.groups import SignFlips
+    >>> from invariance.spectral import Torus
+    >>> f = sobolev_target(Torus(2, degree=50), SignFlips(2), smoothness=2.0, random_state=0)
+    >>> float(f.coefficients[0])
+    1.0
+    """
+    rng = check_random_state(random_state)
+    exponent = 1.02 * alpha(smoothness, basis.manifold_dimension)
+    subspaces = invariant_subspace(basis, group)
+    parts = [np.ones(1)]
+    left = 1.0
+    for vectors, count in zip(subspaces[1:], basis.counts_[1:], strict=True):
+        direction = rng.standard_normal(vectors.shape[1])
+        beyond = float(count) ** -exponent if len(direction) else left
+        norm = np.linalg.norm(direction) if len(direction) else 1.0
+        parts.append(vectors @ (direction / norm * np.sqrt(left - beyond)))
+        left = beyond
+    return Expansion(basis, np.concatenate(parts))
+
+
+@arguments(
+    group=GROUP,
+    outputs=GROUP | None,
+    X=Array(ndim=2),
+    n_elements=Whole(1),
+    relative=Flag(),
+    random_state=Seed(),
+    verbose=Whole(0) | Flag(),
+)
+def invariance_discrepancy(
+    function: Callable[[NDArray], NDArray],
+    group: Transformations,
+    X: ArrayLike,
+    *,
+    outputs: Transformations | None = None,
+    n_elements: int = 100,
+    relative: bool = False,
+    random_state: Any = 0,
+    verbose: int = 0,
+) -> float | NDArray:
+    r"""The largest change of a function under the group, over given points.
+
+    .. math:: \mathrm{ID}(f) = \sup_{x, g} |f(x) - f(g x)|
+
+    (Soleymani et al. 2025, section 6.3), a lower bound on the supremum over all points. Groups of
+    at most ``n_elements`` are listed; from larger ones take the generators, ``n_elements``
+    uniform draws and as many random words of length 20 in the generators and their inverses (of
+    continuous groups twice as many draws).
+
+    Parameters
+    ----------
+    function : callable
+        (n, d) -> (n,), or (n, m) for m functions at once.
+    group : FiniteGroup or continuous group
+    X : array-like of shape (n, d)
+    outputs : group, optional
+        Of a function whose m values turn with the group, see `project`: the change is then
+        \\|g f(x) - f(g x)\\|.
+    n_elements : int
+    relative : bool
+        Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows progress.
 
     Returns
     -------
-    Expansion
+    float, or ndarray of shape (m,)
 
-    Raises
-    ------
-    ParameterError
-        When the model has no coefficients or no basis can be found (a TypeError as well as a
-        ValueError).
+    Examples
+    --------
+    >>> from invariance.groups import SignFlips
+    >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
+    8.0
     """
-    last: Any = model
-    vectors = None
-    pipeline: Any = model
-    if hasattr(pipeline, "steps"):
-        steps = [step for _, step in pipeline.steps]
-        if len(steps) != 2 or not hasattr(steps[0], "basis_"):
-            raise ParameterError(
-                "the pipeline must be Eigenfunctions followed by a linear model (a scaler between "
-                f"them would change the coefficients' meaning), got {short(steps)}"
-            )
-        basis, vectors, last = steps[0].basis_, getattr(steps[0], "vectors_", None), steps[1]
-    check_is_fitted(last)
-    found: Any = getattr(last, "basis_", basis)
-    basis = found
-    if basis is None or not hasattr(last, "coef_"):
-        raise ParameterError(
-            f"{type(last).__name__} is no expansion in eigenfunctions: it needs coef_, and a "
-            "basis (pass basis=...)"
-        )
-    coefficients = np.array(last.coef_, dtype=float)
-    if getattr(last, "basis_", None) is None:
-        # A linear model's rows are outputs. Eigenspace 0 holds the constant function, equal to 1
-        # or -1, so that an intercept is a coefficient like any other.
-        coefficients = coefficients.reshape(-1, coefficients.shape[-1]).T
-        if vectors is not None:
-            coefficients = vectors @ coefficients
-        point = basis.sample(1, random_state=0)
-        first = np.zeros((basis.n_functions_, 1))
-        first[0] = 1
-        constant = np.sign(basis.combine(point, first)[0, 0])
-        coefficients[0] += constant * np.reshape(getattr(last, "intercept_", 0.0), -1)
-        if coefficients.shape[1] == 1:
-            coefficients = coefficients[:, 0]
-    return Expansion(basis, coefficients).invariant(group, method=method)
+    X = np.asarray(X, dtype=float)
+    reference = np.asarray(function(X))
+    size = np.abs(reference).max(axis=0)
+    worst = np.zeros_like(size)
+    elements = _tried_elements(group, n_elements, random_state)
+    step = max(1, CHUNK // len(X))
+    starts = range(0, len(elements), step)
+    for start in tqdm(starts, "discrepancy", disable=not verbose, leave=False):
+        moved = group.act(elements[start : start + step], X)
+        values = np.asarray(function(moved.reshape(-1, X.shape[1])))
+        values = values.reshape(len(moved), *reference.shape)
+        due = reference
+        if outputs is not None:
+            due = outputs.act(elements[start : start + step], reference.reshape(len(X), -1))
+        gaps = np.abs(values - due.reshape(-1, *reference.shape))
+        worst = np.maximum(worst, gaps.max(axis=(0, 1)))
+        size = np.maximum(size, np.abs(values).max(axis=(0, 1)))
+    return np.asarray(worst / np.where(size > 0, size, 1))[()] if relative else worst
+
+
+def _tried_elements(group: Transformations, n_elements: int, random_state: Any) -> NDArray:
+    """The elements over which a discrepancy is maximised."""
+    if group.order <= n_elements:
+        return group.elements()
+    if not hasattr(group, "random_words"):
+        return group.sample(2 * n_elements, random_state)
+    parts = [
+        group.generators(),
+        group.sample(n_elements, random_state),
+        group.random_words(n_elements, random_state=random_state),
+    ]
+    return np.concatenate(parts)

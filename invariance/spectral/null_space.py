@@ -12,8 +12,6 @@ from scipy.sparse.linalg import lsmr
 
 from ..core.parameters import ParameterError
 
-__all__ = ["null_projection", "null_vectors", "range_rows"]
-
 #: Larger irreducible blocks of D - I go to LSMR instead of a dense singular value decomposition.
 DENSE_BLOCK = 1500
 
@@ -67,8 +65,8 @@ def _batches(
             continue
         for i, block in enumerate(blocks):
             some = place[0] == i
-            where = place[1][some], place[2][some]
-            yield columns[[i]], sparse.csr_array((data[mine][some], where), (heights[block], width))
+            entries = data[mine][some], (place[1][some], place[2][some])
+            yield columns[[i]], sparse.csr_array(entries, (heights[block], width))
 
 
 def _ranks(labels: NDArray, number: int) -> tuple[NDArray, NDArray]:
@@ -87,15 +85,14 @@ def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
     if stacked.shape[1] > 2 * size:
         # Orthogonal transformations of the rows keep singular values and vectors.
         stacked = np.asarray(np.linalg.qr(stacked, mode="r"))
-    if stacked.shape[1] < size:
-        missing = size - stacked.shape[1]
-        stacked = np.concatenate([stacked, np.zeros((len(stacked), missing, size))], axis=1)
+    missing = max(0, size - stacked.shape[1])
+    stacked = np.pad(stacked, ((0, 0), (0, missing), (0, 0)))
     _, values, vectors = np.linalg.svd(stacked, full_matrices=False)
     doubtful = (values > ZERO / 100) & (values < ZERO * 100)
     if np.any(doubtful):
         raise ParameterError(
             f"D - I has a singular value of {values[doubtful][0]:.2g}, which cannot be told from "
-            "zero: the generators are orthogonal only approximately, or turn by a tiny angle"
+            "zero: give generators that are orthogonal to rounding and turn by no tiny angle"
         )
     return vectors, values < ZERO
 
@@ -106,9 +103,8 @@ def null_vectors(defects: list[sparse.csr_array], k: int) -> sparse.csc_array:
     for indices, stacked in _batches(defects, 2 * DENSE_BLOCK):
         if sparse.issparse(stacked):
             raise ParameterError(
-                f"the generators mix {indices.shape[1]} functions of eigenspace {k}, more "
-                f"than the {2 * DENSE_BLOCK} whose null space is computed; lower the degree, or "
-                "use project(), which needs no basis of the invariants"
+                f"the generators mix {indices.shape[1]} functions of eigenspace {k}, more than "
+                f"the {2 * DENSE_BLOCK} whose null space is found; lower it or use project()"
             )
         for block, vectors, null in zip(indices, *_decomposed(stacked), strict=True):
             nullity = int(null.sum())
@@ -153,9 +149,5 @@ def range_rows(defects: list[sparse.csr_array]) -> sparse.csr_array:
 
 def _lsmr_projection(stacked: sparse.csr_array, f: NDArray) -> NDArray:
     """f less its part in the row space of B, the minimum-norm solution of B z = B f."""
-    result = np.empty_like(f)
-    for j, column in enumerate(f.T):
-        result[:, j] = (
-            column - lsmr(stacked, stacked @ column, atol=1e-14, btol=1e-14, maxiter=20 * len(f))[0]
-        )
-    return result
+    options = {"atol": 1e-14, "btol": 1e-14, "maxiter": 20 * len(f)}
+    return np.stack([c - lsmr(stacked, stacked @ c, **options)[0] for c in f.T], axis=1)

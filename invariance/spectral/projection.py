@@ -1,4 +1,4 @@
-r"""`project`: the nearest invariant coefficients, by five ways that agree.
+r"""`project` and `invariant_subspace`: the nearest invariant coefficients, by ways that agree.
 
 Algorithm 1 of Soleymani et al. 2025 solves, in every eigenspace,
 
@@ -7,6 +7,8 @@ Algorithm 1 of Soleymani et al. 2025 solves, in every eigenspace,
 
 The constraints say that f is invariant, so the solution is the orthogonal projection onto the
 invariant subspace, which is also the average of f~ over the whole group (Reynolds operator).
+Where the generators permute a frame up to signs, invariants are sums over its signed orbits;
+elsewhere they are the common null space of D - I (`null_space`).
 """
 
 from __future__ import annotations
@@ -14,16 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from ..core.extras import need
-from ..groups import Transformations
 from ..core.parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
+from ..groups import FiniteGroup, Transformations
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .null_space import null_projection, null_vectors, range_rows
-from .orbit_sums import orbit_average, orbit_sums
-
-__all__ = ["METHODS", "invariant_subspace", "project"]
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
@@ -152,10 +152,10 @@ def invariant_subspace(
     """
     symmetry = Symmetry.generated(basis, group, outputs, n_outputs)
     spaces = range(len(basis.labels_))
-    return [_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]
+    return [invariant_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]
 
 
-def _vectors(actions: Actions, method: str) -> sparse.csc_array:
+def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_array:
     """Orthonormal invariant vectors of one eigenspace.
 
     Orbit sums for the generators that permute the frame, then, within their span, the null space
@@ -169,24 +169,25 @@ def _vectors(actions: Actions, method: str) -> sparse.csc_array:
     _check_permutes(actions, method)
     if actions.mixing and (not permuting or actions.frame.shape[0] <= SMALL):
         return null_vectors(actions.defects(), actions.k)
-    sums = orbit_sums(actions.frame, permuting)
+    sums = _orbit_sums(actions.frame, permuting)
     if not actions.mixing or sums.shape[1] == 0:
         return sums
-    within = [sparse.csr_array(defect @ sums) for defect in actions.defects(others)]
+    within = actions.defects(others, sums)
     return sparse.csc_array(sums @ null_vectors(within, actions.k))
 
 
 def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
     if method == "reynolds":
-        return sum(matrix @ f for matrix in actions.matrices()) / len(actions.symmetry.maps[0])
+        matrices = actions.matrices(actions.on_frame)
+        return sum(matrix @ f for matrix in matrices) / len(matrices)
     if method in ("auto", "components"):
         _check_permutes(actions, method)
         if not actions.mixing:
-            return orbit_average(actions.frame, actions.split[0], f)
+            return _orbit_average(actions.frame, actions.split[0], f)
         if actions.split[0] and actions.frame.shape[0] > SMALL:
-            vectors = _vectors(actions, method)
+            vectors = invariant_vectors(actions, method)
             return np.asarray(vectors @ (vectors.T @ f))
-    defects = actions.defects(every_entry=method in ("closed_form", "qp"))
+    defects = actions.defects()
     if not defects:
         return f.copy()
     if method in ("auto", "null_space"):
@@ -227,3 +228,117 @@ def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArra
             f"({problem.status}); use method='auto', which needs no solver"
         )
     return np.asarray(scale * f.value)
+
+
+def _signed_orbits(
+    permutations: list[tuple[NDArray, NDArray]], size: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Orbits of frame functions up to sign.
+
+    Invariance asks ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
+    (a, -) that is plain connectedness; an orbit that meets its own negative carries only zero.
+
+    Returns
+    -------
+    orbit : ndarray of int, the orbit's number, -1 where the coefficient must vanish
+    sign : ndarray of float
+    sizes : ndarray of int, one per orbit
+    """
+    if all(np.all(signs > 0) for _, signs in permutations):
+        orbit = _connected([perm for perm, _ in permutations], size)
+        return orbit, np.ones(size), np.bincount(orbit)
+    neighbours = []
+    for perm, signs in permutations:
+        flipped = (signs < 0) * size
+        neighbours.append(np.concatenate([perm + flipped, perm + size - flipped]))
+    plus, minus = np.split(_connected(neighbours, 2 * size), 2)
+    sign = np.where(plus < minus, 1.0, -1.0)
+    orbit = np.full(size, -1)
+    free = plus != minus
+    _, orbit[free] = np.unique(np.minimum(plus, minus)[free], return_inverse=True)
+    return orbit, sign, np.bincount(orbit[free])
+
+
+def _connected(neighbours: list[NDArray], size: int) -> NDArray:
+    """Components of the graph that joins node a with ``neighbours[i][a]`` for every i."""
+    if not neighbours:
+        return np.arange(size)
+    edges = np.stack(neighbours, axis=1).ravel()
+    ends = np.arange(0, len(edges) + 1, len(neighbours))
+    graph = sparse.csr_array((np.ones(len(edges), dtype=np.int8), edges, ends), (size, size))
+    return connected_components(graph, directed=False)[1]
+
+
+def _orbit_average(
+    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]], f: NDArray
+) -> NDArray:
+    """Average over signed orbits of the frame.
+
+    The frame's own average over the group commutes with B_k^T B_k (every isometry does), so
+    averaging there and reading off the basis coefficients averages in the basis.
+    """
+    in_frame = frame.T @ f
+    orbit, sign, sizes = _signed_orbits(permutations, len(in_frame))
+    free = orbit >= 0
+    averaged = np.zeros_like(in_frame)
+    for column, target in zip(in_frame.T, averaged.T, strict=True):
+        sums = np.bincount(orbit[free], (sign * column)[free], len(sizes))
+        target[free] = sign[free] * (sums / sizes)[orbit[free]]
+    return np.asarray(frame @ averaged)
+
+
+def _orbit_sums(
+    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]]
+) -> sparse.csc_array:
+    """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
+    size = frame.shape[1]
+    orbit, sign, sizes = _signed_orbits(permutations, size)
+    free = np.flatnonzero(orbit >= 0)
+    entries = sign[free] / np.sqrt(sizes[orbit[free]])
+    sums = sparse.csc_array((entries, (free, orbit[free])), (size, len(sizes)))
+    vectors = sparse.csc_array(frame @ sums)
+    if frame.shape[0] == size:
+        return vectors
+    # Orbit sums span invariants of the whole frame; B_k annihilates those outside the eigenspace
+    # and keeps the others' lengths, so the Gram matrix is a projector: eigenvalues 0 and 1.
+    values, mix = np.linalg.eigh((vectors.T @ vectors).toarray())
+    return sparse.csc_array(vectors @ mix[:, values > 0.5])
+
+
+@arguments(
+    basis=Has("a truncated basis, such as Sphere(3, degree=8)", "characters"),
+    group=Has("a finite group, such as Permutations(3)", "act", "generators"),
+)
+def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
+    r"""Number of invariant functions in each kept eigenspace, without finding a single one.
+
+    The mean character, :math:`\frac1{|G|} \sum_g \operatorname{tr} D^\lambda(g)`; the traces have
+    generating functions, on the sphere Molien's, on the torus a product of theta series. It lists
+    the group, so its order must be moderate; the eigenspaces may be huge.
+
+    Parameters
+    ----------
+    basis : Basis
+        A truncated `Sphere`, `Torus` or `Circle`.
+    group : FiniteGroup
+
+    Returns
+    -------
+    ndarray of int, shape (K,)
+
+    Raises
+    ------
+    ParameterError
+        For other bases.
+
+    Examples
+    --------
+    >>> from invariance.groups import SignFlips
+    >>> from invariance.spectral import Torus
+    >>> invariant_dimensions(Torus(10, degree=3), SignFlips(10))
+    array([  1,  10,  45, 120])
+    """
+    elements = group.elements()
+    maps = zip(*basis.isometries(group, elements), strict=True)
+    total = sum(basis.characters(matrix, shift) for matrix, shift in maps)
+    return np.rint(total / len(elements)).astype(int)

@@ -16,10 +16,10 @@ degree, and other spheres end at degree `MONOMIALS_TO`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, count
+from functools import cached_property, lru_cache
+from itertools import combinations, count, pairwise
 from math import comb
 from typing import Annotated, Any
 
@@ -30,14 +30,11 @@ from scipy.linalg import qr
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
-from ..groups import Transformations
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
+from ..groups import Transformations
 from ..theory.soleymani2025 import sphere_dimension
-from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
-from .rows import RowIndex
+from .base import Basis, Eigenspace, Maps, RowIndex, one_per_row, signed_permutation
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
-
-__all__ = ["Sphere"]
 
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
 HARMONICS_FROM = 9
@@ -49,8 +46,9 @@ MONOMIALS_TO = 40
 #: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.
 HARMONICS_TO = 1000
 
-#: A dense action on more frame functions than this would not fit in memory.
-DENSE_LIMIT = 4000
+#: A dense action on more frame functions than this would not fit in memory. W(E8) has its first
+#: invariant among 6,435 monomials of degree 8.
+DENSE_LIMIT = 7000
 
 
 @stores_parameters
@@ -86,28 +84,20 @@ class Sphere(Basis):
 
     @property
     def manifold_dimension(self) -> int:
-        return self.n_features - 1
+        return self._d - 1
 
     @property
     def volume(self) -> float:
-        d = self.n_features
+        d = self._d
         return float(2 * np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2)))
 
     def spectrum(self) -> Iterator[Eigenspace]:
-        d = self._ambient()
+        d = self._d
         return (Eigenspace(k, float(k * (k + d - 2)), sphere_dimension(d, k)) for k in count())
-
-    def counting(self, eigenvalues: ArrayLike) -> NDArray:
-        d = self._ambient()
-        values = np.asarray(eigenvalues, dtype=float) * (1 + 1e-12)
-        # The largest k with k (k + d - 2) <= value.
-        top = np.floor((np.sqrt((d - 2) ** 2 + 4 * np.maximum(values, 0)) - (d - 2)) / 2)
-        totals = np.cumsum([sphere_dimension(d, k) for k in range(int(top.max()) + 1)])
-        return np.where(values < 0, 0, totals[top.astype(int)])
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         check_values("Sphere.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
-        points = check_random_state(random_state).standard_normal((n_samples, self._ambient()))
+        points = check_random_state(random_state).standard_normal((n_samples, self._d))
         return points / np.linalg.norm(points, axis=1, keepdims=True)
 
     def check_points(self, X: ArrayLike) -> NDArray:
@@ -121,103 +111,88 @@ class Sphere(Basis):
             )
         return X
 
-    def _ambient(self) -> int:
-        self._check()
-        return int(self.n_features)
-
-    def _by_harmonics(self, k: int) -> bool:
-        """Whether degree k is written in spherical harmonics instead of monomials."""
-        d = self._ambient()
+    @cached_property
+    def _turning(self) -> int:
+        """The degree from which on functions are spherical harmonics instead of monomials."""
+        d, top = self._d, len(self.eigenspaces_) - 1
         limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
-        if k > limit:
+        if top > limit:
             raise ParameterError(
                 f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
-                f"errors are still below 1e-9, got degree {k}; lower it"
+                f"errors are still below 1e-9, got degree {top}; lower it"
                 + ("; or take Circle, whose points are angles" if d == 2 else "")
             )
-        return d == 3 and k >= HARMONICS_FROM
-
-    def check_accuracy(self) -> None:
-        self._by_harmonics(len(self.eigenspaces_) - 1)
+        return HARMONICS_FROM if d == 3 else limit + 1
 
     def frame(self, k: int) -> sparse.csr_array:
-        if self._by_harmonics(k):
+        if k >= self._turning:
             return sparse.eye_array(2 * k + 1, format="csr")
-        return harmonics(self._ambient(), k)
+        return harmonics(self._d, k)
 
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
-        edges = self.frame_edges()
-        starts = np.searchsorted(chosen, edges)
+        starts = np.searchsorted(chosen, self._edges)
         top = int(np.flatnonzero(np.diff(starts)).max(initial=0))
-        coordinates = np.ascontiguousarray(X.T)
         result = np.empty((len(chosen), len(X)))
-        for k, values in self._frames(coordinates, top):
+        for k, values in self._frames(np.ascontiguousarray(X.T), top):
             rows = slice(starts[k], starts[k + 1])
-            wanted = chosen[rows] - edges[k]
+            wanted = chosen[rows] - self._edges[k]
             result[rows] = values if len(wanted) == len(values) else values[wanted]
         return result
 
     def _frames(self, coordinates: NDArray, top: int) -> Iterator[tuple[int, NDArray]]:
         """The frame functions of each degree up to ``top``, one degree at a time."""
-        d, values = self._ambient(), np.ones((1, coordinates.shape[1]))
-        turning = top + 1
-        for k in range(top + 1):
-            if self._by_harmonics(k):
-                turning = k
-                break
-            if k:
-                table = monomials(d, k)
-                values = values[table.parents] * coordinates[table.variables[:, -1]]
-                values *= table.steps[:, None]
+        values = np.ones((1, coordinates.shape[1]))
+        yield 0, values
+        for k in range(1, min(top + 1, self._turning)):
+            table = monomials(self._d, k)
+            values = values[table.parents] * coordinates[table.variables[:, -1]]
+            values *= table.steps[:, None]
             yield k, values
-        if turning <= top:
+        if self._turning <= top:
             for k, values in enumerate(solid_harmonics(coordinates, top)):
-                if k >= turning:
+                if k >= self._turning:
                     yield k, values
 
     def _values_cost(self, n_chosen: int) -> int:
-        sizes = np.diff(self.frame_edges())
-        return n_chosen + 2 * int(sizes.max(initial=1))
+        return n_chosen + 2 * int(np.diff(self._edges).max(initial=1))
 
-    def _summation(self, mix: sparse.csr_array, chosen: NDArray) -> Callable[[NDArray], NDArray]:
-        """A few sums go by Horner's rule, degree by degree from the highest monomials down.
+    def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
+        """Few sums of many monomials go by Horner's rule, from the highest degree down.
 
-        The monomials of the highest degree are then never written out: a sparse product adds them
-        up, and they are most of the frame.
+        The monomials of a sum's highest degree are then never written out, and they are most of
+        the frame: a sparse product with the coordinates adds them up.
         """
-        top = len(self.eigenspaces_) - 1
-        if mix.shape[1] > 2 or top < 2 or self._by_harmonics(top):
-            return super()._summation(mix, chosen)
-        d, edges = self._ambient(), self.frame_edges()
-        # Monomials are made of their parents, degree by degree: so are their coefficients' scales.
-        columns = [mix[:, [j]].toarray()[:, 0] for j in range(mix.shape[1])]
+        top, few = len(self.eigenspaces_) - 1, max(2, len(chosen) // 500)
+        if weights.shape[0] > few or top < 2 or top >= self._turning:
+            return super()._sums(X, chosen, weights)
+        coordinates = np.ascontiguousarray(X.T)
+        sums = np.empty((weights.shape[0], len(X)))
+        for j, row in enumerate(sparse.csr_array(weights)):
+            of_frame = np.zeros(self._edges[-1])
+            of_frame[chosen] = row.toarray().ravel()
+            sums[j] = self._horner(coordinates, of_frame)
+        return sums
+
+    def _horner(self, coordinates: NDArray, weights: NDArray) -> NDArray:
+        """One sum of monomials at points of shape (d, n)."""
+        d, edges = self._d, self._edges
+        parts = [weights[a:b] for a, b in pairwise(edges)]
+        top = max((k for k, part in enumerate(parts) if part.any()), default=0)
+        if top == 0:
+            return np.full(coordinates.shape[1], parts[0][0])
         last = monomials(d, top)
-        size = int(last.parents[-1]) + 1
         place = last.parents, last.variables[:, -1]
-        highest = [
-            sparse.csr_array((c[edges[top] :] * last.steps, place), (size, d)) for c in columns
-        ]
-
-        to_parents = {k: _sums_by_parent(d, k) for k in range(1, top)}
-
-        def total(X: NDArray) -> NDArray:
-            coordinates = np.ascontiguousarray(X.T)
-            sums = np.empty((len(X), len(columns)))
-            for j, (coefficients, first) in enumerate(zip(columns, highest, strict=True)):
-                values = first @ coordinates
-                for k in range(top - 1, -1, -1):
-                    values += coefficients[edges[k] : edges[k + 1], None]
-                    if k:
-                        values *= coordinates[monomials(d, k).variables[:, -1]]
-                        values = to_parents[k] @ values
-                sums[:, j] = values[0]
-            return sums
-
-        return total
+        shape = int(last.parents[-1]) + 1, d
+        values = sparse.csr_array((parts[top] * last.steps, place), shape) @ coordinates
+        for k in range(top - 1, 0, -1):
+            values += parts[k][:, None]
+            values *= coordinates[monomials(d, k).variables[:, -1]]
+            values = sums_by_parent(d, k) @ values
+        return np.asarray(values[0] + parts[0])
 
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         matrices, shifts = self._affine(group, elements, 1.0)
-        defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._ambient()))
+        defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._d))
         off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
         if len(off) and off.max() > 1e-8:
             raise ParameterError(
@@ -227,31 +202,29 @@ class Sphere(Basis):
         return matrices, np.zeros_like(shifts)
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
-        if self._by_harmonics(k):
+        if k >= self._turning:
             return rotated(k, matrix)
-        d = self._ambient()
-        table = monomials(d, k)
-        size = len(table.variables)
+        d, variables = self._d, monomials(self._d, k).variables
         structure = signed_permutation(matrix)
         if structure is not None:
             perm, signs = structure
-            target = monomial_index(d, k).find(np.sort(perm[table.variables], axis=1))
-            values = np.prod(signs[table.variables], axis=1)
-            return one_a_row(values, target)
-        if size > DENSE_LIMIT:
+            target = monomial_index(d, k).find(np.sort(perm[variables], axis=1))
+            return one_per_row(np.prod(signs[variables], axis=1), target)
+        if len(variables) > DENSE_LIMIT:
             raise ParameterError(
-                f"a general orthogonal matrix acts densely on the {size} monomials of degree {k} "
-                f"in {d} variables, more than the {DENSE_LIMIT} that fit; lower the degree"
+                f"a general orthogonal matrix acts densely on the {len(variables)} monomials of "
+                f"degree {k} in {d} variables, more than the {DENSE_LIMIT} that fit; lower the "
+                "degree"
             )
         return symmetric_power(matrix, k)
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
             raise ParameterError(
-                "only antisymmetric matrices generate rotations of the sphere, got\n"
+                "only antisymmetric matrices generate rotations of the sphere, got "
                 f"{short(matrix)} with the shift {short(shift)}"
             )
-        if self._by_harmonics(k):
+        if k >= self._turning:
             turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]
             return sum(w * m for w, m in zip(turn, angular_momentum(k), strict=True))
         return derived_power(matrix, k)
@@ -310,7 +283,8 @@ def monomials(d: int, k: int) -> Monomials:
     )
 
 
-def _sums_by_parent(d: int, k: int) -> sparse.csr_array:
+@lru_cache(maxsize=64)
+def sums_by_parent(d: int, k: int) -> sparse.csr_array:
     """Adds up what belongs to the children of each monomial of degree k - 1, scaled by `steps`."""
     table = monomials(d, k)
     size = len(table.parents)
@@ -414,7 +388,9 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
                 grown[:, target] += factor[:, j, None] * power[table.parents]
         power = grown
     root = np.sqrt(monomials(d, k).factorials)
-    return power * root / root[:, None]
+    power *= root
+    power /= root[:, None]
+    return power
 
 
 def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.transform import Rotation
 
-__all__ = ["angular_momentum", "rotated", "solid_harmonics"]
-
 
 def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
     r"""Values of :math:`Y_{lm}` for l = 0, ..., top, one degree at a time.

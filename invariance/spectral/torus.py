@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations, count
 from math import comb
 from typing import Annotated, Any
@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ..groups import Transformations
 from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
-from .base import Basis, Eigenspace, Maps, one_a_row, signed_permutation
-from .rows import RowIndex
-
-__all__ = ["Circle", "Torus"]
+from ..groups import Transformations
+from .base import Basis, Eigenspace, Maps, RowIndex, one_per_row, signed_permutation
 
 
 @stores_parameters
@@ -57,24 +54,18 @@ class Torus(Basis):
 
     @property
     def manifold_dimension(self) -> int:
-        return self.n_features
+        return self._d
 
     @property
     def volume(self) -> float:
-        return float(self.period**self.n_features)
+        return float(self.period**self._d)
 
     @property
     def _frequency(self) -> float:
-        self._check()
         return float(2 * np.pi / self.period)
 
-    def _dimension(self) -> int:
-        self._check()
-        return int(self.n_features)
-
     def spectrum(self) -> Iterator[Eigenspace]:
-        d = self._dimension()
-        size = 64
+        d, size = self._d, 64
         for level in count():
             if level >= size:
                 size *= 4
@@ -82,67 +73,42 @@ class Torus(Basis):
             if number:
                 yield Eigenspace(level, self._frequency**2 * level, number)
 
-    def counting(self, eigenvalues: ArrayLike) -> NDArray:
-        levels = np.asarray(eigenvalues, dtype=float) / self._frequency**2
-        # A level that is an integer up to rounding belongs to the eigenvalue it was made from.
-        levels = np.floor(levels * (1 + 1e-12) + 1e-12).astype(int)
-        total = np.cumsum(sums_of_squares(self._dimension(), max(int(levels.max()), 0) + 1))
-        return np.where(levels < 0, 0, total[np.maximum(levels, 0)])
-
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
-        check_values(f"{type(self).__name__}.sample", {"n": Whole(0)}, {"n": n_samples})
-        rng = check_random_state(random_state)
+        check_values("Torus.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
         half = self.period / 2
-        return rng.uniform(-half, half, size=(n_samples, self._dimension()))
+        return check_random_state(random_state).uniform(-half, half, size=(n_samples, self._d))
 
     def frequencies(self, k: int) -> NDArray:
         """The integer vectors m of the k-th kept eigenspace, shape (dimension, d)."""
-        return _frequencies(self._dimension(), self._squared_norm(self.eigenspaces_[k].label))
+        return _frequencies(self._d, self._squared_norm(self.labels_[k]))
 
     @staticmethod
     def _squared_norm(label: float) -> int:
         return int(label)
 
     def frame(self, k: int) -> sparse.csr_array:
-        return sparse.eye_array(self.eigenspaces_[k].dimension, format="csr")
+        return sparse.eye_array(self.dimensions_[k], format="csr")
 
-    def frame_edges(self) -> NDArray:
-        return np.concatenate([[0], self.counts_])
-
-    def _whole_frame(self) -> None:
+    @cached_property
+    def _frame(self) -> None:
         return None
 
-    def all_frequencies(self) -> NDArray:
-        """The integer vectors m of all kept eigenspaces, shape (D, d)."""
-        return self._kept(
-            "frequencies",
-            lambda: np.concatenate([self.frequencies(k) for k in range(len(self.eigenspaces_))]),
-        )
+    @cached_property
+    def _edges(self) -> NDArray:
+        return np.concatenate([[0], self.counts_])
 
+    @cached_property
     def _factors(self) -> tuple[NDArray, NDArray]:
         """Frequencies and coordinates of each function's factors, first those that are not 1."""
-
-        def find() -> tuple[NDArray, NDArray]:
-            m = self.all_frequencies()
-            most = max(1, np.count_nonzero(m, axis=1).max(initial=0))
-            coordinates = np.argsort(m == 0, axis=1, kind="stable")[:, :most]
-            return np.take_along_axis(m, coordinates, axis=1), coordinates
-
-        return self._kept("factors", find)
+        m = np.concatenate([self.frequencies(k) for k in range(len(self.labels_))])
+        most = max(1, np.count_nonzero(m, axis=1).max(initial=0))
+        coordinates = np.argsort(m == 0, axis=1, kind="stable")[:, :most]
+        return np.take_along_axis(m, coordinates, axis=1), coordinates
 
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
-        frequencies, coordinates = (each[chosen] for each in self._factors())
+        frequencies, coordinates = (each[chosen] for each in self._factors)
         top = int(np.abs(frequencies).max(initial=0))
-        table = self._table(X, top)
-        places = (frequencies + top) * self.n_features + coordinates
-        values = table[places[:, 0]]
-        for slot in range(1, places.shape[1]):
-            rows = np.flatnonzero(frequencies[:, slot])
-            values[rows] *= table[places[rows, slot]]
-        return values.reshape(len(chosen), len(X))
-
-    def _table(self, X: NDArray, top: int) -> NDArray:
-        """All one-dimensional factors: row ``(m + top) d + i`` holds factor m of coordinate i."""
+        # All one-dimensional factors: row (m + top) d + i holds factor m of coordinate i.
         angles = self._frequency * X.T
         table = np.empty((2 * top + 1, *angles.shape))
         table[top] = 1
@@ -152,22 +118,27 @@ class Torus(Basis):
             np.sin(turned, out=table[top - m])
         table[:top] *= np.sqrt(2)
         table[top + 1 :] *= np.sqrt(2)
-        return table.reshape(-1, len(X))
+        table = table.reshape(-1, len(X))
+        places = (frequencies + top) * self._d + coordinates
+        values = table[places[:, 0]]
+        for slot in range(1, places.shape[1]):
+            rows = np.flatnonzero(frequencies[:, slot])
+            values[rows] *= table[places[rows, slot]]
+        return values
 
     def _values_cost(self, n_chosen: int) -> int:
-        top = int(np.abs(self.all_frequencies()).max(initial=0))
-        return n_chosen + (2 * top + 1) * self.n_features
+        return n_chosen + (2 * int(np.abs(self._factors[0]).max(initial=0)) + 1) * self._d
 
     def outside(self, X: NDArray) -> str | None:
         spread = np.ptp(X, axis=0).max(initial=0)
         if spread <= self.period * (1 + 1e-9):
             return None
-        number = int(np.any(np.abs(X) > self.period / 2 * (1 + 1e-9), axis=1).sum())
+        half = self.period / 2
+        number = int(np.any(np.abs(X) > half * (1 + 1e-9), axis=1).sum())
         return (
             f"{number} of {len(X)} points lie outside of the torus' box, coordinates from "
-            f"{-self.period / 2:.6g} to {self.period / 2:.6g}, and were read modulo the period "
-            f"{self.period:.6g}: points that differ by it are one point to this basis; scale the "
-            "coordinates into the box, or give the period that they have"
+            f"{-half:.6g} to {half:.6g}, and were read modulo the period {self.period:.6g}: scale "
+            "the coordinates into the box, or give the period that they have"
         )
 
     def same_place(self, differences: NDArray) -> NDArray:
@@ -178,8 +149,7 @@ class Torus(Basis):
         if own is not None and abs(own - self.period) > 1e-9 * self.period:
             raise ParameterError(
                 f"{short(group)} has period {own:.9g}, but the {type(self).__name__} has period "
-                f"{self.period:.9g}: its translations would be others here; give both the same "
-                "period"
+                f"{self.period:.9g}; give both the same period"
             )
         matrices, shifts = self._affine(group, elements, self.period / 8)
         for i, matrix in enumerate(matrices):
@@ -187,48 +157,30 @@ class Torus(Basis):
             if np.abs(matrix - rounded).max() > 1e-8 or signed_permutation(rounded) is None:
                 raise ParameterError(
                     f"element {i} of {short(group)} does not act on the eigenfunctions of the "
-                    "torus: apart from translations, only signed permutations of the coordinates "
-                    "map its lattice to itself"
+                    "torus: only signed permutations of the coordinates, and translations, do"
                 )
             matrices[i] = rounded
         return matrices, shifts
 
     def _index(self, k: int) -> RowIndex:
-        return _frequency_index(self._dimension(), self._squared_norm(self.eigenspaces_[k].label))
-
-    def _flipped(self, k: int, i: int) -> NDArray:
-        """Where the functions stand whose i-th frequency has the other sign."""
-        partner = self.frequencies(k).copy()
-        partner[:, i] *= -1
-        return self._index(k).find(partner)
+        return _frequency_index(self._d, self._squared_norm(self.labels_[k]))
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         perm, signs = _lattice_map(matrix)
-        m = self.frequencies(k)
+        m, index = self.frequencies(k), self._index(k)
         moved = np.zeros_like(m)
         moved[:, perm] = m
         values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)
-        action = one_a_row(values, self._index(k).find(moved))
-        for i in np.flatnonzero(wrapped(shift, self.period)).tolist():
+        action = one_per_row(values, index.find(moved))
+        translation = self.same_place(shift)
+        for i in np.flatnonzero(np.abs(translation) >= 1e-14 * self.period):
             # cos(w(u + t)) and sin(w(u + t)) mix the functions m and m with its i-th sign changed.
             cosine, sine = _snapped(self._frequency * np.abs(m[:, i]) * shift[i])
-            off = one_a_row(-np.sign(m[:, i]) * sine, self._flipped(k, i))
+            partner = m * np.where(np.arange(self._d) == i, -1, 1)
+            off = one_per_row(-np.sign(m[:, i]) * sine, index.find(partner))
             action = sparse.csr_array((sparse.diags_array(cosine) + off) @ action)
             action.eliminate_zeros()
         return action
-
-    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        if np.any(matrix):
-            raise ParameterError(
-                f"{type(self).__name__}: only translations act continuously on a torus; rotations "
-                "do not keep its lattice"
-            )
-        m = self.frequencies(k)
-        total = sparse.csr_array((len(m), len(m)))
-        for i in np.flatnonzero(shift).tolist():
-            total = total + one_a_row(-self._frequency * shift[i] * m[:, i], self._flipped(k, i))
-        total.eliminate_zeros()
-        return sparse.csr_array(total)
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
         """Traces on the kept eigenspaces, by a product of theta series.
@@ -284,10 +236,6 @@ class Circle(Torus):
     def spectrum(self) -> Iterator[Eigenspace]:
         return (Eigenspace(k, float(k * k), 2 if k else 1) for k in count())
 
-    def counting(self, eigenvalues: ArrayLike) -> NDArray:
-        eigenvalues = np.asarray(eigenvalues, dtype=float)
-        return np.where(eigenvalues < 0, 0, 1 + 2 * np.sqrt(np.abs(eigenvalues)).astype(int))
-
     @staticmethod
     def _squared_norm(label: float) -> int:
         return int(label) ** 2
@@ -302,12 +250,6 @@ def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
     if found is None:
         raise ParameterError("only signed permutations of the coordinates act on a torus")
     return found
-
-
-def wrapped(differences: NDArray, period: float) -> NDArray:
-    """Differences reduced to [-period/2, period/2], with rounding errors set to zero."""
-    reduced = differences - period * np.round(differences / period)
-    return np.where(np.abs(reduced) < 1e-14 * period, 0.0, reduced)
 
 
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:

@@ -140,7 +140,7 @@ def fit_all(x, y):
     group = rotations(K)
     return {
         "krr": KernelRidge(kernel=VonMisesKernel(eta=20.0, period=2 * np.pi), alpha=0.3).fit(x, y),
-        "spec-avg": SpectralAveraging(Circle(), group, degree=20).fit(x, y),
+        "spec-avg": SpectralAveraging(Circle(), group, degree=20, estimator="mean").fit(x, y),
         "spec-avg-ridge": SpectralAveraging(
             Circle(), group, degree=40, estimator="ridge", smoothness=2.0
         ).fit(x, y),

@@ -153,7 +153,9 @@ for name, (manifold, group, s) in CASES.items():
         basis = counted(manifold)
         X = manifold.sample(n, seed)
         tally.reset()
-        model = SpectralAveraging(basis, group, smoothness=s).fit(X, np.cos(X).sum(axis=1))
+        model = SpectralAveraging(
+            basis, group, smoothness=s, cutoff="theorem", estimator="mean"
+        ).fit(X, np.cos(X).sum(axis=1))
         calls = tally.values + tally.entries
         d, rho = manifold.manifold_dimension, len(group.generators())
         by_averaging = n * model.basis_.n_functions_ * group.order
@@ -235,7 +237,8 @@ s = 0.75
 sizes, works = SETTINGS["samples"], []
 for n in sizes:
     X = Circle().sample(n, seed)
-    model, y = SpectralAveraging(Circle(), ROTATION, smoothness=s), np.cos(2 * X[:, 0])
+    y = np.cos(2 * X[:, 0])
+    model = SpectralAveraging(Circle(), ROTATION, smoothness=s, cutoff="theorem", estimator="mean")
     works.append(lambda model=model, X=X, y=y: model.fit(X, y))
 a = theory.alpha(s, 1)
 sweeps["samples n"] = (sizes, clocked(works, 3), (2 + a) / (1 + a))

@@ -111,7 +111,9 @@ def risks(setting, repetitions, largest, first_seed):
             X = manifold.sample(n, rng)
             y = target.predict(X) + NOISE * rng.standard_normal(n)
             for name in ("mean", "least_squares"):
-                model = SpectralAveraging(manifold, group, smoothness=s, estimator=name).fit(X, y)
+                model = SpectralAveraging(
+                    manifold, group, smoothness=s, cutoff="theorem", estimator=name
+                ).fit(X, y)
                 D = model.basis_.n_functions_
                 error = np.sum((model.coef_ - target.coefficients[:D]) ** 2)
                 found[name][i, repetition] = error + np.sum(target.coefficients[D:] ** 2)
@@ -232,7 +234,7 @@ def risk_by_cutoff(setting, n, cutoffs, repetitions, first_seed):
         y = target.predict(X) + NOISE * rng.standard_normal(n)
         for i, cutoff in enumerate(cutoffs):
             kept = basis.truncate(cutoff=cutoff, warn=False)
-            model = SpectralAveraging(kept, group).fit(X, y)
+            model = SpectralAveraging(kept, group, estimator="mean").fit(X, y)
             gap = np.zeros(max(len(model.coef_), len(target.coefficients)))
             gap[: len(model.coef_)] = model.coef_
             gap[: len(target.coefficients)] -= target.coefficients

@@ -467,7 +467,7 @@ def compared(case, n):
         left |= {(eta, value): e for value, e in zip(LAMBDAS, errors, strict=True)}
     eta, value = min(left, key=left.get)
     models = {
-        degree: SpectralAveraging(torus, group, degree=degree).fit(X, y)
+        degree: SpectralAveraging(torus, group, degree=degree, estimator="mean").fit(X, y)
         for degree in DEGREES
         if invariant_counts[degree] < n
     }
@@ -561,7 +561,7 @@ def sensitivity(case, n, noise, eta):
     X, y, Z = draw(case, n, noise)
     grid = np.append(np.logspace(-6, 4, 11), 50.0)
     errors = error(ridge_path(VonMisesKernel(eta=eta, normalise=False), X, y, grid).predict(Z), Z)
-    mean = SpectralAveraging(torus, group, degree=3).fit(X, y)
+    mean = SpectralAveraging(torus, group, degree=3, estimator="mean").fit(X, y)
     return errors[:-1], errors[-1], float(error(mean.predict(Z), Z))
 
 

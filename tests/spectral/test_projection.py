@@ -285,8 +285,8 @@ def test_other_bad_input_is_named():
     with pytest.raises(ValueError, match="cannot be told from zero"):
         invariant_subspace(basis, nearly_equal)
     with pytest.raises(ValueError, match="acts densely on the"):
-        matrix = ortho_group.rvs(30, random_state=0)
-        Sphere(30, degree=3).representation(3, OrthogonalMatrices([matrix]), matrix[None])
+        matrix = ortho_group.rvs(40, random_state=0)
+        Sphere(40, degree=3).representation(3, OrthogonalMatrices([matrix]), matrix[None])
 
 
 @pytest.mark.parametrize("orders", [[0], [1.5], [[2, 2]], [-3]])

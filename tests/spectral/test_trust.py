@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from invariance.core.parameters import ParameterError
 from invariance.groups import (
     DirectProduct,
     OrthogonalMatrices,
@@ -21,7 +22,6 @@ from invariance.groups import (
     TorusTranslations,
     Translations,
 )
-from invariance.core.parameters import ParameterError
 from invariance.spectral import (
     Circle,
     Eigenfunctions,

@@ -77,7 +77,7 @@ def atom_environments(
     Raises
     ------
     ParameterError
-        For atoms at one place, or labels that are not in ``elements``.
+        For a molecule without atoms, atoms at one place, or labels that are not in ``elements``.
 
     Examples
     --------
@@ -97,6 +97,11 @@ def atom_environments(
         raise ParameterError(
             f"atom_environments needs charges of shape {R.shape[:2]} for positions of shape "
             f"{R.shape}, got shape {Z.shape}"
+        )
+    if not Z.any(axis=1).all():
+        raise ParameterError(
+            f"atom_environments: molecule {int(np.argmin(Z.any(axis=1)))} has no atoms, its charges "
+            "are all zero; leave it out"
         )
     kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
     unknown = np.setdiff1d(Z[Z > 0], kinds)

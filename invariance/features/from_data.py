@@ -90,8 +90,11 @@ def _median_squared_distance(X: NDArray) -> float:
         centred = X - X.mean(axis=0, dtype=np.float64)
         gram = centred @ centred.T
         norms = gram.diagonal().copy()
-        squares = (norms[:, None] + norms - 2 * gram)[np.triu_indices(len(X), 1)]
-        median = float(np.median(squares))
+        squares = np.add.outer(norms, norms)
+        gram *= 2
+        squares -= gram
+        pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(squares)])
+        median = float(np.median(pairs, overwrite_input=True))
     # Distances far below the norms, as within distant clusters, are lost to cancellation there.
     if median > 1e-3 * norms.max() > 0 and np.isfinite(median):
         return median

@@ -85,11 +85,11 @@ class LogMel(FeatureMap):
         n_frames, given = self.shape_[0], self._fitted
         # Frames are centred on multiples of the hop, the recording padded with silence.
         lead = given.frame // 2
-        padded = np.zeros(
-            (len(X), lead + max(X.shape[1], (n_frames - 1) * given.hop + given.frame)),
-            dtype=X.dtype,
-        )
-        padded[:, lead : lead + X.shape[1]] = X
+        length = lead + max(X.shape[1], (n_frames - 1) * given.hop + given.frame)
+        padded = np.zeros((len(X), length), dtype=X.dtype)
+        # A power of two, which rounds nothing, keeps energies from overflowing.
+        _, exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))
+        np.ldexp(X, -exponents, out=padded[:, lead : lead + X.shape[1]])
         from scipy.signal import get_window  # slow to import, and needed here alone
 
         window = get_window("hann", given.frame).astype(X.dtype)

@@ -24,7 +24,11 @@ from ..core.parameters import (
     arguments,
     stores_parameters,
 )
+from ..orbits import row_blocks
 from .feature_map import FeatureMap
+
+#: Bytes of patches and their features that exist at a time, where they may: they stay in cache.
+_TILE_BYTES = 2**23
 
 
 @arguments(images=Array(), shape=Shape(2, 3), size=Whole(1), stride=Whole(1), place=Number(0))
@@ -166,20 +170,19 @@ class PatchPooling(FeatureMap):
     def _some_patches(self, X: NDArray) -> NDArray:
         rng = check_random_state(self.random_state)
         patches = self._patches(X)
-        count = min(self.n_patches, int(np.prod(patches.shape[:3])))
-        chosen = rng.choice(np.prod(patches.shape[:3]), count, replace=False)
-        return patches[np.unravel_index(chosen, patches.shape[:3])].reshape(count, -1)
+        n_all = int(np.prod(patches.shape[:3]))
+        chosen = rng.choice(n_all, min(self.n_patches, n_all), replace=False)
+        return patches[np.unravel_index(chosen, patches.shape[:3])].reshape(len(chosen), -1)
 
     def _pooled(self, X: NDArray) -> NDArray:
-        patches = self._patches(X)
-        flat = patches.reshape(np.prod(patches.shape[:3]), -1)
-        values = flat if self.features_ is None else self.features_.transform(flat)
-        values = values.reshape(*patches.shape[:3], -1)
-        for axis in (1, 2):
-            n = values.shape[axis]
-            edges = np.arange(min(self._fitted.grid, n) + 1) * n // min(self._fitted.grid, n)
-            cells = np.split(values, edges[1:-1], axis=axis)
-            values = np.stack([cell.mean(axis=axis) for cell in cells], axis=axis)
+        rows, columns = self.places_
+        values = self._patches(X).reshape(len(X) * rows * columns, -1)
+        if self.features_ is not None:
+            values = self.features_.transform(values)
+        kind = np.result_type(values, np.float32)
+        down, across = (_means(n, self._fitted.grid).astype(kind) for n in self.places_)
+        values = down @ values.reshape(len(X), rows, -1)
+        values = across @ values.reshape(len(X), len(down), columns, -1)
         return values.reshape(len(X), -1)
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -188,11 +191,20 @@ class PatchPooling(FeatureMap):
         cells = np.prod(np.minimum(self.places_, self._fitted.grid))
         widths = np.prod(self._window) * self._image[2] + self._n_features_out // cells
         image_bytes = np.prod(self.places_) * widths * X.itemsize
-        step = int(max(1, block_bytes_of(self._fitted.block_bytes) // image_bytes))
-        return np.concatenate([self._pooled(X[a : a + step]) for a in range(0, len(X), step)])
+        budget = min(block_bytes_of(self._fitted.block_bytes), _TILE_BYTES)
+        return np.concatenate(
+            [self._pooled(X[some]) for some in row_blocks(len(X), image_bytes, budget)]
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         if self.features is not None:
             tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _means(n: int, grid: int) -> NDArray:
+    """The matrix (cells, n) that averages n places within each of at most ``grid`` cells."""
+    edges = np.arange(min(grid, n) + 1) * n // min(grid, n)
+    inside = (np.arange(n) >= edges[:-1, None]) & (np.arange(n) < edges[1:, None])
+    return inside / np.diff(edges)[:, None]

@@ -205,6 +205,10 @@ def test_molecules_that_cannot_be_are_refused():
         atom_environments(POSITIONS, CHARGES, elements=[1, 6])
     with pytest.raises(ParameterError, match="charges of shape"):
         atom_environments(POSITIONS, CHARGES[:, :3])
+    with pytest.raises(ParameterError, match="molecule 1 has no atoms"):
+        atom_environments(POSITIONS, CHARGES * [[1], [0]])
+    with pytest.raises(ParameterError, match="molecule 0 has no atoms"):
+        atom_environments(POSITIONS[:1], 0 * CHARGES[:1])
     with pytest.raises(ParameterError, match="molecule 0 of the 2"):
         atom_environments(0 * POSITIONS, CHARGES)
     with pytest.raises(ParameterError, match="between atoms are positive"):

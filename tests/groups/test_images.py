@@ -15,7 +15,6 @@ from invariance.groups import (
     Normal,
     Rotations,
     Scalings,
-    Transformations,
     Translations,
     VonMises,
     affine_maps,
@@ -269,64 +268,3 @@ def test_quarter_turns_are_unitary():
         np.testing.assert_allclose(
             turns.act([np.pi / 2 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12
         )
-
-
-def test_compositions_run_in_order():
-    x = images((8, 8), n=2)
-    shifts, turns = Translations((8, 8), 1), Rotations((8, 8), degrees=[10, 20])
-    both = turns.then(shifts)
-    assert both.order == 18
-    moved = both.act(both.elements(), x)
-    expected = shifts.act(shifts.elements(), turns.act([np.deg2rad(20)], x)[0])
-    np.testing.assert_allclose(moved[9:], expected)
-
-
-class Cropping(Transformations):
-    """Leaves the shape: what a wrong user-defined transformation may do."""
-
-    order = 1
-
-    def sample(self, n_samples, random_state=None):
-        return np.zeros(n_samples)
-
-    def _act(self, elements, X):
-        return np.repeat(X[None, :, 1:], len(elements), axis=0)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
-        (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
-        (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
-        (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
-        (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "whole numbers >= 1"),
-        (
-            lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))),
-            "interpolation to be 1 or 3",
-        ),
-        (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
-        (lambda: Rotations((8, 8)).elements(), "infinitely many"),
-        (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
-        (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
-        (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
-        (lambda: affine_maps(shift=3.0), "shift"),
-        (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
-        (lambda: Translations((8, 8), 4).elements(), "differ"),
-        (lambda: Translations((8, 8), 1.5).elements(), "max_shift to be .* whole numbers"),
-        (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
-        (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
-        (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
-        (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
-        (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
-        (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
-        (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "finite"),
-        (
-            lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), n_samples=0),
-            "n_samples to be a whole number >= 1",
-        ),
-    ],
-)
-def test_bad_input_is_named(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        call()

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from invariance.groups import (
     AtomPermutations,
     SortedNoise,
-    check_coulomb,
     check_group,
     coulomb_eigenvalues,
     coulomb_triangle,
@@ -110,24 +109,6 @@ def test_triangle_coordinates_of_the_action():
     expected = coulomb_triangle(moved).reshape(3, 4, -1)
     assert_allclose(half.act(elements, C), expected)
     assert_allclose(half.act(elements, C.reshape(4, -1)), expected)
-
-
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
-        (np.ones((2, 5)), "must be square: rows of 5 entries"),
-        (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric .* use \(C \+ C.T\)"),
-        ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must .* \(0, 1\) is nan"),
-        (np.full((1, 4), np.inf), r"matrix 0 of 1 must be finite, but entry \(0, 0\) is inf"),
-        (np.eye(23), r"rows of 23 entries .* use C\[None\] for a single matrix"),
-        (np.ones((3, 0)), r"expected shape \(n, a, a\), got \(3, 0\)"),
-    ],
-)
-def test_bad_matrices_are_named(bad, message):
-    for function in (check_coulomb, sort_coulomb, coulomb_eigenvalues, coulomb_triangle):
-        with pytest.raises(ValueError, match=message):
-            function(bad)
 
 
 def test_bad_parameters():

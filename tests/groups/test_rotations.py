@@ -7,13 +7,8 @@ from scipy.special import sph_harm_y
 
 from invariance.core.parameters import ParameterError
 from invariance.groups import (
-    CyclicShifts,
-    OnPoints,
     PlaneRotations,
     Rotations3D,
-    SignFlips,
-    Translations,
-    check_group,
 )
 from invariance.spectral import Sphere, invariant_subspace
 
@@ -58,54 +53,3 @@ def test_plane_rotations_by_nodes():
 def test_a_rule_has_no_lie_algebra(group):
     with pytest.raises(ParameterError, match="finite rule"):
         invariant_subspace(Sphere(6, degree=2), group)
-
-
-def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
-    X = np.random.default_rng(0).standard_normal((4, 5, 3))
-    X[1, 3:] = np.nan
-    for group, coordinates in ((SignFlips(2), (2, 0)), (CyclicShifts(3), None)):
-        acting = OnPoints(group, 3, coordinates=coordinates)
-        elements = group.sample(3, 0)
-        columns = list(range(3)) if coordinates is None else list(coordinates)
-        expected = np.repeat(X[None], 3, axis=0)
-        for s in range(4):
-            for p in range(5):
-                if not np.isnan(X[s, p, 0]):
-                    expected[:, s, p, columns] = group.act(elements, X[s, p, columns][None])[:, 0]
-        assert_allclose(acting.act(elements, X), expected)
-        assert_allclose(acting.act(elements, X.reshape(4, -1)), expected.reshape(3, 4, -1))
-
-
-@pytest.mark.parametrize(
-    "group",
-    [
-        OnPoints(CyclicShifts(3), 3),
-        OnPoints(SignFlips(2), 4, coordinates=(1, 2)),
-        OnPoints(PlaneRotations(), 2),
-        OnPoints(Translations((1, 4), max_shift=(0, 1)), 4),
-        PlaneRotations(),
-        PlaneRotations(7),
-        Rotations3D(),
-    ],
-    ids=repr,
-)
-def test_they_are_what_the_group_is(group):
-    check_group(group)
-    inner = getattr(group, "group", group)
-    assert (group.unitary, group.order) == (inner.unitary, inner.order)
-
-
-@pytest.mark.parametrize(
-    "how, message",
-    [
-        ({"n_coordinates": 2}, "moves 3 coordinates"),
-        ({"n_coordinates": 3, "coordinates": (0, 0, 1)}, "different ones below n_coordinates=3"),
-        ({"n_coordinates": 3, "coordinates": (0, 1, 3)}, "different ones below n_coordinates=3"),
-    ],
-)
-def test_coordinates_that_do_not_fit_are_refused(how, message):
-    shifts = CyclicShifts(3)
-    with pytest.raises(ParameterError, match=message):
-        OnPoints(shifts, **how).act(shifts.identity(), np.zeros((1, 6)))
-    with pytest.raises(ParameterError, match="rows of points of 3 coordinates"):
-        OnPoints(shifts, 3).act(shifts.identity(), np.zeros((1, 4)))

@@ -1,0 +1,212 @@
+"""Transformations made of others: one after the other, tabulated, projected, on points."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from invariance.core.parameters import ParameterError
+from invariance.features import OrbitFourier
+from invariance.groups import (
+    Affine,
+    Composition,
+    CyclicShifts,
+    LinearMaps,
+    LogNormal,
+    Negation,
+    Normal,
+    OnPoints,
+    OrthogonalMatrices,
+    Permutations,
+    PlaneRotations,
+    Rotations,
+    Rotations3D,
+    SignFlips,
+    Translations,
+    VonMises,
+    check_group,
+)
+from invariance.kernels import Average, Gaussian
+
+
+def test_composition_applies_first_then_second():
+    both = Composition(CyclicShifts(3), SignFlips(3))
+    x = np.array([[1.0, 2.0, 3.0]])
+    for element in both.elements():
+        shift, flip = both.split(element[None])
+        nested = SignFlips(3).act(flip, CyclicShifts(3).act(shift, x)[0])[0]
+        assert np.array_equal(both.act(element[None], x)[0], nested)
+    assert np.array_equal(both.act(both.elements(), x).shape, (24, 1, 3))
+
+
+def test_composition_of_different_shapes():
+    with pytest.raises(ValueError, match="same points"):
+        CyclicShifts(3).then(SignFlips(4)).act([[1, 2, 3, 1, 2, 3, 4]], np.ones((1, 3)))
+
+
+def test_compositions_run_in_order():
+    x = np.random.default_rng(0).random((2, 8, 8))
+    shifts, turns = Translations((8, 8), 1), Rotations((8, 8), degrees=[10, 20])
+    both = turns.then(shifts)
+    assert both.order == 18
+    moved = both.act(both.elements(), x)
+    expected = shifts.act(shifts.elements(), turns.act([np.deg2rad(20)], x)[0])
+    np.testing.assert_allclose(moved[9:], expected)
+
+
+def test_parts_of_as_many_numbers_compose_whatever_their_shape():
+    X = np.random.default_rng(0).standard_normal((2, 9))
+    shifts, maps = Translations((3, 3), 1), LinearMaps(np.stack([np.eye(9), -np.eye(9)]))
+    both = maps.then(shifts)
+    expected = shifts.act(shifts.elements(), -X)
+    assert_array_equal(both.act(both.elements(), X)[9:], expected)
+    turned = CyclicShifts(9).then(shifts)
+    assert turned.shape == (3, 3) and turned.act(turned.sample(4, 0), X.reshape(2, 3, 3)).ndim == 4
+    with pytest.raises(ValueError, match="same points"):
+        Translations((2, 8), 0).then(Translations((4, 4), 0)).order  # noqa: B018
+
+
+def test_groups_that_commute_make_a_group():
+    """Then one argument's elements do: CyclicShifts(16, block=4).then(p) cost 64 times more."""
+    within = OrthogonalMatrices([np.kron(np.eye(4), np.roll(np.eye(3), 1, axis=0))])
+    for one, two in (
+        (CyclicShifts(4, block=3), within),
+        (within, CyclicShifts(4, block=3)),
+        (Permutations(5), Negation()),
+        (Negation(), SignFlips(5)),
+    ):
+        both = one.then(two)
+        assert both.is_group and both.symmetric and both.one_sided
+        X = np.random.default_rng(0).standard_normal((4, both.n_features))
+        kernel = Average(Gaussian(0.1), both)
+        assert_allclose(kernel(X), Average(Gaussian(0.1), both, side="both")(X), rtol=1e-10)
+        listed = both.act(both.elements(), X[:1])[:, 0]
+        closed = both.act(both.elements()[1:2], listed)[0]
+        assert np.abs(closed[:, None] - listed).max(axis=2).min(axis=1).max() < 1e-12
+    for one, two in (
+        (CyclicShifts(4), SignFlips(4)),
+        (Permutations(3), CyclicShifts(3)),
+        (CyclicShifts(4), Translations((1, 4), shifts=[[0, 0], [0, 1]])),
+    ):
+        both = one.then(two)
+        assert not (both.is_group or both.symmetric or both.one_sided)
+
+
+def test_a_tabulated_affine_action_gives_the_same_points_and_features():
+    rng = np.random.default_rng(0)
+    affine = Affine(
+        (8, 8),
+        rotation=VonMises(9),
+        scaling=LogNormal(0.3),
+        translation=Normal(0.3),
+        interpolation=1,
+    )
+    seen = affine.then(LinearMaps(rng.standard_normal((1, 5, 64))))
+    elements, X = seen.sample(4, 1), rng.standard_normal((6, 64))
+    maps = LinearMaps(seen.act(elements, np.eye(64)).swapaxes(1, 2))
+    assert maps.order == 4 and maps.shape == (64,) and not maps.unitary
+    assert_allclose(maps.act(maps.elements(), X), seen.act(elements, X), atol=1e-12)
+    features = OrbitFourier(maps, 30, gamma=0.1, random_state=0).fit(X)
+    assert features.side_ == "first"
+    omega, phase = features.templates_, features.phases_
+    plain = np.mean([np.cos(Z @ omega.T + phase) for Z in seen.act(elements, X)], axis=0)
+    assert_allclose(features.transform(X), np.sqrt(2 / 30) * plain, atol=1e-12)
+
+
+def test_samples_are_indices_and_every_map_is_drawn():
+    maps = LinearMaps(np.arange(6.0).reshape(3, 1, 2))
+    drawn = maps.sample(200, 0)
+    assert_array_equal(np.unique(drawn), [0, 1, 2])
+    assert_allclose(maps.act(drawn[:5], [[1.0, 1.0]])[:, 0, 0], 4 * drawn[:5] + 1)
+
+
+@pytest.mark.parametrize("bad", [np.eye(3), np.zeros((0, 2, 2))])
+def test_other_shapes_are_refused(bad):
+    with pytest.raises(
+        ValueError, match="matrices to be an array of 3 axes of finite numbers, at least one, got"
+    ):
+        LinearMaps(bad).elements()
+
+
+def test_it_is_the_action_and_then_the_projection():
+    rng = np.random.default_rng(0)
+    components = np.linalg.qr(rng.standard_normal((36, 5)))[0].T
+    turns = Rotations((6, 6), density=VonMises(2.0))
+    seen = turns.then(LinearMaps(components[None]))
+    elements = seen.sample(4, 1)
+    X = rng.standard_normal((3, 6, 6))
+    assert_allclose(elements[:, 0], turns.sample(4, 1))
+    expected = turns.act(elements[:, 0], X).reshape(4, 3, 36) @ components.T
+    assert_allclose(seen.act(elements, X), expected)
+    assert_allclose(seen.act(elements, X.reshape(3, -1)), expected)
+    assert seen.shape == (6, 6) and not seen.unitary
+
+
+def test_a_projection_that_loses_nothing_keeps_the_kernel():
+    rng = np.random.default_rng(0)
+    span = np.zeros((4, 8))
+    span[:, ::2] = np.eye(4)
+    X = rng.standard_normal((5, 4)) @ span
+    group = CyclicShifts(4, block=2)  # keeps the even coordinates even
+    exact = Average(Gaussian(0.2), group, side="both")(X)
+    features = OrbitFourier(
+        group.then(LinearMaps(span[None])), 4000, gamma=0.2, form="cos_sin", random_state=0
+    ).fit(X)
+    assert features.side_ == "first" and features.templates_.shape == (4000, 4)
+    Z = features.transform(X)
+    assert_allclose(Z @ Z.T, exact, atol=5 / np.sqrt(4000))
+
+
+def test_a_projection_of_a_wrong_shape_is_named():
+    with pytest.raises(ValueError, match=r"shapes \(4,\) and \(3,\): both must act on the same"):
+        CyclicShifts(4).then(LinearMaps(np.eye(3)[None])).act([[1, 2, 3, 4, 0]], np.ones((1, 4)))
+
+
+def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
+    X = np.random.default_rng(0).standard_normal((4, 5, 3))
+    X[1, 3:] = np.nan
+    for group, coordinates in ((SignFlips(2), (2, 0)), (CyclicShifts(3), None)):
+        acting = OnPoints(group, 3, coordinates=coordinates)
+        elements = group.sample(3, 0)
+        columns = list(range(3)) if coordinates is None else list(coordinates)
+        expected = np.repeat(X[None], 3, axis=0)
+        for s in range(4):
+            for p in range(5):
+                if not np.isnan(X[s, p, 0]):
+                    expected[:, s, p, columns] = group.act(elements, X[s, p, columns][None])[:, 0]
+        assert_allclose(acting.act(elements, X), expected)
+        assert_allclose(acting.act(elements, X.reshape(4, -1)), expected.reshape(3, 4, -1))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        OnPoints(CyclicShifts(3), 3),
+        OnPoints(SignFlips(2), 4, coordinates=(1, 2)),
+        OnPoints(PlaneRotations(), 2),
+        OnPoints(Translations((1, 4), max_shift=(0, 1)), 4),
+        PlaneRotations(),
+        PlaneRotations(7),
+        Rotations3D(),
+    ],
+    ids=repr,
+)
+def test_they_are_what_the_group_is(group):
+    check_group(group)
+    inner = getattr(group, "group", group)
+    assert (group.unitary, group.order) == (inner.unitary, inner.order)
+
+
+@pytest.mark.parametrize(
+    "how, message",
+    [
+        ({"n_coordinates": 2}, "moves 3 coordinates"),
+        ({"n_coordinates": 3, "coordinates": (0, 0, 1)}, "different ones below n_coordinates=3"),
+        ({"n_coordinates": 3, "coordinates": (0, 1, 3)}, "different ones below n_coordinates=3"),
+    ],
+)
+def test_coordinates_that_do_not_fit_are_refused(how, message):
+    shifts = CyclicShifts(3)
+    with pytest.raises(ParameterError, match=message):
+        OnPoints(shifts, **how).act(shifts.identity(), np.zeros((1, 6)))
+    with pytest.raises(ParameterError, match="rows of points of 3 coordinates"):
+        OnPoints(shifts, 3).act(shifts.identity(), np.zeros((1, 4)))

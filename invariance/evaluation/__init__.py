@@ -11,10 +11,10 @@ from typing import Any
 _HOMES = {
     **dict.fromkeys(("Score", "mean_se", "with_error"), "means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "rates"),
-    **dict.fromkeys(("Predict", "Trial", "trial"), "trials"),
-    **dict.fromkeys(("Answer", "best_method"), "paired"),
+    **dict.fromkeys(
+        ("Answer", "Predict", "Trial", "best_method", "share_of_changes", "trial"), "trials"
+    ),
     **dict.fromkeys(("best_by_leave_one_out", "best_with_copies"), "selection"),
-    "share_of_changes": "discrepancy",
     **dict.fromkeys(("Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"), "symmetry"),
 }
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Score", "mean_se", "with_error"]
-
 
 class Score(NamedTuple):
     """A mean and its standard error, in the units of the measurement.

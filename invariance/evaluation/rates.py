@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-__all__ = ["RateFit", "fit_rate"]
+from ..core.parameters import ParameterError, as_floats, check_finite
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,8 @@ def fit_rate(
     - `y` of shape (points, repetitions): the means over repetitions are fitted with weights
       ``(mean / se)**2``. The delta method linearises ``log mean``, so that repetition `r`
       contributes ``z_r = sum_i a_i y_ir / mean_i`` and the slope has standard error
-      ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of
-      freedom. Repetitions shared between points (the same column, the same random draw) are
-      thereby accounted for.
+      ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of freedom.
+      Repetitions shared between points (the same column, the same draw) are accounted for.
     - `se` given: weights ``(y / se)**2``, normal quantile.
     - neither: ordinary least squares, variance from the residuals, t quantile of ``points - 2``.
 
@@ -79,60 +78,60 @@ def fit_rate(
     confidence : float, default=0.95
         Coverage of the interval.
 
-    Returns
-    -------
-    RateFit
-
     Raises
     ------
     ValueError
-        For shapes that do not fit, values that are not positive and finite, or fewer than three
-        distinct abscissae.
+        For shapes that do not fit, values that are not real, positive and finite, or fewer than
+        three distinct abscissae.
 
     Examples
     --------
-    >>> import numpy as np
     >>> m = np.array([10, 100, 1000])
     >>> print(fit_rate(m, 3 / np.sqrt(m)))
     -0.500 [-0.500, -0.500]
     """
-    x = np.asarray(x, dtype=float)
-    y = np.asarray(y, dtype=float)
+    return _fit(*_checked(x, y, se, confidence), confidence)
+
+
+def _checked(
+    x: ArrayLike, y: ArrayLike, se: ArrayLike | None, confidence: float
+) -> tuple[NDArray, NDArray, NDArray | None]:
+    """x, y and its standard errors; None where repetitions or residuals tell them."""
+    x, y = as_floats("x", x), as_floats("y", y)
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence}: expected a number between 0 and 1")
+        raise ParameterError(f"confidence={confidence}: expected a number between 0 and 1")
     if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
-        raise ValueError(
+        raise ParameterError(
             f"x has shape {x.shape} and y {y.shape}: expected (points,) and (points,) or "
             "(points, repetitions)"
         )
+    if not (np.isfinite(x).all() and (x > 0).all()):
+        raise ParameterError(f"x must be positive and finite to have a logarithm, got {x.tolist()}")
+    if len(np.unique(x)) < 3:
+        raise ParameterError(f"a rate needs three distinct x, got {np.unique(x).tolist()}")
+    check_finite("y", y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    if y.ndim == 2 and se is not None:
-        raise ValueError("se is for one-dimensional y: repetitions bring their own errors")
-    if not (np.isfinite(x).all() and (x > 0).all()):
-        raise ValueError(f"x must be positive and finite to have a logarithm, got {x.tolist()}")
-    if not np.isfinite(y).all():
-        raise ValueError("y holds NaN or infinity: a power law needs finite values")
-    if len(np.unique(x)) < 3:
-        raise ValueError(f"a rate needs at least three distinct x, got {np.unique(x).tolist()}")
-
-    mean = y.mean(axis=1) if y.ndim == 2 else y
+    mean = y.reshape(len(x), -1).mean(axis=1)
     if not (mean > 0).all():
         i = int(np.argmin(mean))
-        raise ValueError(f"y at x={x[i]:g} is {mean[i]:g}: a power law needs positive values")
+        raise ParameterError(f"y at x={x[i]:g} is {mean[i]:g}: a power law needs positive values")
+    if se is None:
+        return x, y, None
     if y.ndim == 2:
-        error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])
-        kind = "repetitions"
-    elif se is not None:
-        error = np.broadcast_to(np.asarray(se, dtype=float), mean.shape)
-        if not (np.isfinite(error).all() and (error >= 0).all()):
-            raise ValueError(f"se must be finite and not negative, got {error.tolist()}")
-        kind = "standard errors"
-    else:
-        error = np.zeros_like(mean)
-        kind = "residuals"
+        raise ParameterError("se is for one-dimensional y: repetitions bring their own errors")
+    error = np.broadcast_to(as_floats("se", se), y.shape)
+    if not (np.isfinite(error).all() and (error >= 0).all()):
+        raise ParameterError(f"se must be finite and not negative, got {error.tolist()}")
+    return x, y, error
 
-    relative = error / mean
+
+def _fit(x: NDArray, y: NDArray, error: NDArray | None, confidence: float) -> RateFit:
+    mean, kind = y, "residuals" if error is None else "standard errors"
+    if y.ndim == 2:
+        mean, kind = y.mean(axis=1), "repetitions"
+        error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])
+    relative = np.zeros_like(mean) if error is None else error / mean
     # a point without error would take all the weight: then every point counts the same
     exact = bool((relative == 0).any())
     weight = np.ones_like(mean) if exact else relative**-2.0
@@ -142,33 +141,20 @@ def fit_rate(
     a = weight * centred / information
     slope = float(a @ log_y)
     intercept = float(np.average(log_y, weights=weight) - slope * np.average(log_x, weights=weight))
-    residual = log_y - intercept - slope * log_x
-    freedom = len(x) - 2
-    scatter = float(np.sum(weight * residual**2) / freedom)
-    residual_se = float(np.sqrt(scatter / information))
-    upper = 0.5 + confidence / 2
-
-    width, slope_se = float(stats.t.ppf(upper, freedom)) * residual_se, residual_se
+    freedom, upper = len(x) - 2, 0.5 + confidence / 2
+    squares = float(np.sum(weight * (log_y - intercept - slope * log_x) ** 2))
+    se = float(np.sqrt(squares / freedom / information))
+    width = float(stats.t.ppf(upper, freedom)) * se
     if kind != "residuals":
         if kind == "repetitions":
             repetitions = y.shape[1]
-            own_se = float(np.std(a @ (y / mean[:, None]), ddof=1) / np.sqrt(repetitions))
-            own_width = float(stats.t.ppf(upper, repetitions - 1)) * own_se
+            own = float(np.std(a @ (y / mean[:, None]), ddof=1) / np.sqrt(repetitions))
+            own_width = float(stats.t.ppf(upper, repetitions - 1)) * own
         else:
-            own_se = float(np.sqrt(np.sum((a * relative) ** 2)))
-            own_width = float(stats.norm.ppf(upper)) * own_se
-        misfit = exact or stats.chi2.sf(scatter * freedom, freedom) < 0.05
-        if misfit and width > own_width:
+            own = float(np.sqrt(np.sum((a * relative) ** 2)))
+            own_width = float(stats.norm.ppf(upper)) * own
+        if (exact or stats.chi2.sf(squares, freedom) < 0.05) and width > own_width:
             kind += ", widened by residuals"
         else:
-            width, slope_se = own_width, own_se
-    return RateFit(
-        slope=slope,
-        low=slope - width,
-        high=slope + width,
-        intercept=intercept,
-        se=slope_se,
-        confidence=confidence,
-        points=len(x),
-        method=kind,
-    )
+            width, se = own_width, own
+    return RateFit(slope, slope - width, slope + width, intercept, se, confidence, len(x), kind)

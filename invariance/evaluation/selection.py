@@ -14,8 +14,6 @@ from ..kernels import GramTransformer, Kernel
 from ..linear import kernel_ridge
 from .trials import Predict
 
-__all__ = ["best_by_leave_one_out", "best_with_copies"]
-
 
 class _SymmetricPart(GramTransformer):
     """Rows of the kernel as they are, and the symmetric part of the training matrix."""

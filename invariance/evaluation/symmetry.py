@@ -22,8 +22,6 @@ from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average
 
-__all__ = ["Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"]
-
 
 @dataclass(frozen=True)
 class Gain:
@@ -36,7 +34,7 @@ class Gain:
         Mean errors on points held out: per cent of wrong labels, root mean squared errors, or
         minus the score where ``scoring`` names one.
     gain : float
-        Their difference; positive where the group helps.
+        By how much the error is less, in ``unit``; positive where the group helps.
     interval : tuple of float
         It covers the expected gain with probability `level`, together with those of all groups.
     p_value : float
@@ -45,7 +43,8 @@ class Gain:
         "lowers the error", "raises the error" or "the data do not tell".
     level : float
     unit : str
-        " %" or nothing.
+        "percentage points" of wrong labels, "% of the error" for root mean squared errors, or
+        "of the score".
     """
 
     name: str
@@ -61,9 +60,9 @@ class Gain:
     def __str__(self) -> str:
         low, high = self.interval
         return (
-            f"{self.name}: error {self.plain:.3g} -> {self.with_group:.3g}{self.unit}, "
-            f"{100 * self.level:g} % interval of the gain {low:.2g} to {high:.2g}, "
-            f"p = {self.p_value:.2g}: {self.verdict}"
+            f"{self.name}: error {self.plain:.3g} -> {self.with_group:.3g}, {100 * self.level:g} % "
+            f"interval of the gain {low:.2g} to {high:.2g} {self.unit}, p = {self.p_value:.2g}: "
+            f"{self.verdict}"
         )
 
 
@@ -214,14 +213,20 @@ def symmetry_test(
     r"""Whether building a group into a model lowers its error on points that it has not seen.
 
     Plain model and model with the group are fitted to the same folds, and compared on the same
-    points. The folds' differences :math:`d_1, \dots, d_J` share training points, hence they count
-    for less than J independent ones: their mean is compared with Student's t on J - 1 degrees of
-    freedom at variance :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2` (Nadeau and
-    Bengio 2003).
+    points: by the difference :math:`d_j` of wrong labels or scores, or by that of root mean squared
+    errors as a share of their mean, because folds differ in how hard they are. The folds' d share
+    training points, hence they count for less than J independent ones: their mean is compared with
+    Student's t on J - 1 degrees of freedom at variance
+    :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2` (Nadeau and Bengio 2003).
 
     A gain says that the group helps this model at this number of points. It is no proof of a
     symmetry: a wrong group can help a model that has too few points, and a right one adds nothing
     to a model that has learned it from many. Of both the test says nothing.
+
+    Size and power, in 1,000 simulations each (``tests/slow_checks/symmetry_test.py``): of two
+    models that are equally good, one is preferred at level 0.95 in SIZE40 % of samples of 40 points
+    and SIZE150 % of 150. Data like those of the example give "shifts" the verdict "lowers the
+    error" in RIGHT % of draws, and "signs" "raises the error" in WRONG %.
 
     Parameters
     ----------
@@ -235,7 +240,8 @@ def symmetry_test(
     build : callable
         From (model, group) to the model with the group, see `built_in`.
     cv : int or splitter
-        An integer is a number of folds, drawn with a fixed seed, stratified for classifiers.
+        An integer is a number of folds, drawn three times with fixed seeds, stratified for
+        classifiers. A splitter's own folds are taken once.
     scoring : str, callable or None
         None is the error rate in per cent, or the root mean squared error.
     level : float
@@ -255,7 +261,7 @@ def symmetry_test(
     >>> X = np.random.default_rng(0).standard_normal((80, 4))
     >>> y = np.tanh(X).sum(axis=1) ** 2
     >>> groups = {"shifts": CyclicShifts(4), "signs": SignFlips(4)}
-    >>> test = symmetry_test(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y, cv=5)
+    >>> test = symmetry_test(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y)
     >>> test["shifts"].verdict, test["signs"].verdict
     ('lowers the error', 'raises the error')
     """
@@ -268,53 +274,66 @@ def symmetry_test(
         check_values("symmetry_test", {f"group {name}": GROUP}, {f"group {name}": one})
     points, targets = np.asarray(X), np.asarray(y)
     models = [clone(model), *(build(model, one) for one in groups.values())]
-    splits = list(_splitter(cv, targets, model).split(points, targets))
-    error = _error(model, scoring)
-    errors = np.empty((len(splits), len(models)))
+    splits = _splits(cv, points, targets, model)
+    error, unit = _error(model, scoring)
+    errors = np.empty((len(models), len(splits)))
     with tqdm(total=errors.size, desc="fits", disable=not verbose) as bar:
         for i, (train, test) in enumerate(splits):
             for j, one in enumerate(models):
                 fitted = clone(one).fit(points[train], targets[train])
-                errors[i, j] = error(fitted, points[test], targets[test])
+                errors[j, i] = error(fitted, points[test], targets[test])
                 bar.update()
     share = float(np.mean([len(test) / len(train) for train, test in splits]))
-    found = [_paired(errors[:, 0] - errors[:, j], share) for j in range(1, len(models))]
-    unit = " %" if is_classifier(model) and scoring is None else ""
     gains = []
-    for j, (name, (gain, se, p, freedom)) in enumerate(zip(groups, found, strict=True)):
-        half = se * float(stats.t.ppf(1 - (1 - level) / (2 * len(groups)), freedom))
-        p_value = min(1.0, len(groups) * p)
+    for name, with_group in zip(groups, errors[1:], strict=True):
+        d = errors[0] - with_group
+        if unit == _SHARES:
+            size = (errors[0] + with_group) / 2
+            d = np.divide(100 * d, size, out=np.zeros_like(d), where=size > 0)
+        gain, interval, p_value = _paired(d, share, level, len(groups))
         verdict = "the data do not tell"
         if p_value <= 1 - level:
             verdict = "lowers the error" if gain > 0 else "raises the error"
-        plain, with_group = errors.mean(axis=0)[[0, j + 1]].tolist()
-        interval = (gain - half, gain + half)
-        gains.append(Gain(name, plain, with_group, gain, interval, p_value, verdict, level, unit))
+        means = float(errors[0].mean()), float(with_group.mean())
+        gains.append(Gain(name, *means, gain, interval, p_value, verdict, level, unit))
     return SymmetryTest(tuple(gains))
 
 
-def _splitter(cv: Any, y: NDArray[Any], model: Any) -> Any:
+#: How often an integer's folds are drawn: the power of once is a sixth less, more add nothing.
+_DRAWS = 3
+_SHARES = "% of the error"
+
+
+def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], model: Any) -> list[Any]:
     made = check_cv(cv, y, classifier=is_classifier(model))
-    whole = Whole(2).accepts(cv)
-    return made.__class__(int(cv), shuffle=True, random_state=0) if whole else made
+    again = [made]
+    if Whole(2).accepts(cv):
+        again = [made.__class__(int(cv), shuffle=True, random_state=k) for k in range(_DRAWS)]
+    splits = [split for one in again for split in one.split(X, y)]
+    if len(splits) < 2:
+        raise ParameterError(f"symmetry_test needs at least two folds, got {len(splits)}")
+    return splits
 
 
-def _error(model: Any, scoring: Any) -> Callable[[Any, NDArray[Any], NDArray[Any]], float]:
+def _error(model: Any, scoring: Any) -> tuple[Callable[..., float], str]:
+    """The error of a fitted model on points and targets, and the unit of its differences."""
     if scoring is not None:
         scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
-        return lambda fitted, X, y: -float(scorer(fitted, X, y))
+        return lambda fitted, X, y: -float(scorer(fitted, X, y)), "of the score"
     if is_classifier(model):
-        return lambda fitted, X, y: 100 * float(np.mean(fitted.predict(X) != y))
-    return lambda fitted, X, y: float(np.sqrt(np.mean(np.square(fitted.predict(X) - y))))
+        return (
+            lambda fitted, X, y: 100 * float(np.mean(fitted.predict(X) != y)),
+            "percentage points",
+        )
+    return lambda fitted, X, y: float(np.sqrt(np.mean(np.square(fitted.predict(X) - y)))), _SHARES
 
 
-def _paired(differences: NDArray[Any], share: float) -> tuple[float, float, float, int]:
-    """Mean, its standard error, p-value and degrees of freedom."""
-    n = len(differences)
-    if n < 2:
-        raise ParameterError(f"symmetry_test needs at least two folds, got {n}")
-    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
-    se = float(np.sqrt((1 / n + share) * variance))
-    if se == 0:
-        return mean, 0.0, float(mean == 0), n - 1
-    return mean, se, float(2 * stats.t.sf(abs(mean) / se, n - 1)), n - 1
+def _paired(
+    d: NDArray[Any], share: float, level: float, n_groups: int
+) -> tuple[float, tuple[float, float], float]:
+    """Mean of the folds' differences, its interval and p-value, corrected for the other groups."""
+    n, mean = len(d), float(d.mean())
+    se = float(np.sqrt((1 / n + share) * d.var(ddof=1)))
+    half = se * float(stats.t.ppf(1 - (1 - level) / (2 * n_groups), n - 1))
+    p = float(2 * stats.t.sf(abs(mean) / se, n - 1)) if se else float(mean == 0)
+    return mean, (mean - half, mean + half), min(1.0, n_groups * p)

@@ -30,16 +30,16 @@ def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | Non
 
     Parameters
     ----------
-    wrong : ndarray of bool, shape (n,) or (n, t)
+    wrong : ndarray of bool, shape (n,) or (n, 1)
     residuals : ndarray of shape (n, t)
     weights : ndarray of shape (n,) or None
         Positive. The tie-breaker stays below half the smallest.
     """
     weights = np.ones(len(wrong)) if weights is None else weights
-    rows = wrong.reshape(len(wrong), -1).mean(axis=1)
     squared = np.average(np.square(residuals).mean(axis=1), weights=weights)
-    smallest = weights.min() / weights.sum() / (1 if wrong.ndim == 1 else wrong.shape[1])
-    return float(np.average(rows, weights=weights) + 0.5 * smallest * squared / (1 + squared))
+    smallest = weights.min() / weights.sum()
+    share = np.average(wrong.ravel(), weights=weights)
+    return float(share + 0.5 * smallest * squared / (1 + squared))
 
 
 class OneVsRest(ClassifierMixin):

@@ -60,7 +60,7 @@ class LeaveOneOutPath:
         one_minus_h = np.maximum(one_minus_h + self.outside[:, None], least)
         inside = self.Q.T @ self.y
         complete = not self.outside.any()
-        together = max(1, 64 // t)  # ridges whose columns make one product
+        together = max(1, 200 // t)  # ridges whose columns make one product
         for start in range(0, len(ridges), together):
             some = shrink[:, start : start + together]
             columns = (some if complete else some - 1)[:, :, None] * inside[:, None]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, field
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, clone
-from sklearn.metrics import get_scorer
-from sklearn.preprocessing import LabelBinarizer
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import check_array
 from ..core.kernel_matrix import check_points, kernel_matrix
@@ -24,11 +21,9 @@ from ..core.parameters import (
     Flag,
     Has,
     Number,
-    ParameterError,
     Text,
     check_finite,
     check_parameters,
-    short,
     stores_parameters,
 )
 from .classes import (
@@ -42,9 +37,8 @@ from .classes import (
 from .gram import REPAIRS, check_symmetric, repaired, rounding, warn_indefinite
 from .ridge import LeaveOneOutPath, check_scale
 
-#: What may be given for the parameters ``alphas`` and ``scoring``.
+#: What may be given for the parameter ``alphas``.
 ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
-SCORING = None | Text() | Has("a scorer, a function of (estimator, X, y)", "__call__")
 
 
 @stores_parameters
@@ -58,35 +52,32 @@ class _RegularisedLeastSquares(BaseEstimator):
     _: KW_ONLY
     fit_intercept: Annotated[bool, Flag()] = True
     repair: Annotated[str, REPAIRS] = "clip"
-    scoring: Annotated[Any, SCORING] = None
 
     coef_: NDArray = field(init=False)
     dual_coef_: NDArray = field(init=False)
     loo_decision_: NDArray = field(init=False)
 
-    def _fit(
-        self, X: NDArray, Y: NDArray, y: NDArray, sample_weight: NDArray, factors: NDArray | float
-    ) -> None:
-        """Fit targets Y of shape (n, t), made of y, with weights times factors (of the classes)."""
+    def _fit(self, X: NDArray, Y: NDArray, weights: NDArray) -> None:
+        """Fit targets Y of shape (n, t); points without weight are as if they were not there."""
         for name in ("coef_", "dual_coef_", "kernel_", "X_fit_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        weights = sample_weight * factors
         kept = np.flatnonzero(weights)
         if not kept.size:
             raise ValueError("sample_weight is zero for all points: nothing to fit")
-        points = X if len(kept) == len(X) else X[np.ix_(kept, kept)] if self._given else X[kept]
-        self._fit_kept(points, Y[kept], y[kept], weights[kept], sample_weight[kept])
-        if len(kept) < len(X):  # what has one row per point has one for those without weight too
-            decided = self.loo_decision_
-            if self.kernel is not None:
-                self.dual_coef_ = _rows(kept, self.dual_coef_, np.zeros((len(X), Y.shape[1])))
-            if hasattr(self, "kernel_"):
-                self.X_fit_ = X
-            self.loo_decision_ = _rows(kept, decided, self._decisions(X))
+        if len(kept) == len(X):
+            return self._fit_kept(X, Y, weights)
+        self._fit_kept(X[np.ix_(kept, kept)] if self._given else X[kept], Y[kept], weights[kept])
+        # what has one row per point has one for those without weight too
+        decided = self.loo_decision_
+        if self.kernel is not None:
+            dual, self.dual_coef_ = self.dual_coef_, np.zeros((len(X), Y.shape[1]))
+            self.dual_coef_[kept] = dual
+        if hasattr(self, "kernel_"):
+            self.X_fit_ = X
+        self.loo_decision_ = self._decisions(X)
+        self.loo_decision_[kept] = decided
 
-    def _fit_kept(
-        self, X: NDArray, Y: NDArray, y: NDArray, weights: NDArray, sample_weight: NDArray
-    ) -> None:
+    def _fit_kept(self, X: NDArray, Y: NDArray, weights: NDArray) -> None:
         """`_fit` to points of positive weights."""
         n = len(X)
         if n < 2:
@@ -96,7 +87,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         shares = weights / weights.sum()
         roots = np.sqrt(n * shares)[:, None]
         y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
-        Y_rooted = roots * (Y - y_mean)
+        rooted = roots * (Y - y_mean)
         signs: NDArray | float = 1.0
         self.negative_share_ = 0.0
         if self.kernel is None:
@@ -104,9 +95,10 @@ class _RegularisedLeastSquares(BaseEstimator):
             check_scale(X)
             x_mean = shares @ X if self.fit_intercept else np.zeros(X.shape[1])
             features = X - x_mean
-            features *= roots
+            if np.ptp(roots):
+                features *= roots
         if self.kernel is None and X.shape[1] <= n:
-            path = self._primal_path(features, Y_rooted, shares)
+            path = self._primal_path(features, rooted, shares)
         else:
             if self.kernel is None:
                 gram, tolerance = features @ features.T, np.inf  # no eigenvalue is truly negative
@@ -117,22 +109,20 @@ class _RegularisedLeastSquares(BaseEstimator):
             if values.min(initial=0) < -tolerance:
                 self._warn_indefinite(values, tolerance)
             L, signs = repaired(values, self.repair)
-            path = LeaveOneOutPath(Q, L, Y_rooted, np.zeros(n))
+            path = LeaveOneOutPath(Q, L, rooted, np.zeros(n))
         self.alphas_ = self._grid(path.L, n)
-        self.loo_errors_ = np.empty(len(self.alphas_))
-        least = np.inf
+        self.loo_errors_ = np.full(len(self.alphas_), np.inf)
         for i, left in enumerate(path.residuals(n * self.alphas_)):
             decided = Y - left / roots
-            error = self.loo_errors_[i] = self._loss(decided, Y, y, weights, sample_weight)
+            self.loo_errors_[i] = self._loss(decided, Y, weights)
             # Among equals the strongest regularisation wins: the grid is sorted upwards.
-            if i == 0 or error <= least:
-                least, self.alpha_, self.loo_decision_ = error, float(self.alphas_[i]), decided
+            if not self.loo_errors_[i] > self.loo_errors_.min():
+                self.alpha_, self.loo_decision_ = float(self.alphas_[i]), decided
         gains = signs / (path.L + n * self.alpha_)
-        dual_coef = path.Q @ (gains[:, None] * (path.Q.T @ Y_rooted))
+        dual_coef = path.Q @ (gains[:, None] * (path.Q.T @ rooted))
         if self.kernel is None:
             coef = features.T @ dual_coef
-            self.coef_ = coef.T
-            self.intercept_ = y_mean - x_mean @ coef
+            self.coef_, self.intercept_ = coef.T, y_mean - x_mean @ coef
         else:
             # The coefficients sum to zero, so centring shows only in the constant.
             self.dual_coef_ = roots * dual_coef
@@ -147,25 +137,6 @@ class _RegularisedLeastSquares(BaseEstimator):
             f"{values.min():.2g} beside a largest of {values.max():.2g}",
             self.repair,
         )
-
-    def _loss(
-        self, decided: NDArray, Y: NDArray, y: NDArray, weights: NDArray, sample_weight: NDArray
-    ) -> float:
-        """What the chosen alpha has least of; minus the score, where ``scoring`` names one."""
-        if self.scoring is None:
-            return self._default_loss(decided, Y, weights)
-        scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
-        given = {"sample_weight": sample_weight} if np.ptp(sample_weight) else {}
-        try:
-            score = float(scorer(self._of_decisions(), decided, y, **given))
-        except (TypeError, ValueError) as error:
-            raise ParameterError(f"scoring={short(self.scoring)} fails: {error}") from error
-        if not np.isfinite(score):
-            raise ParameterError(
-                f"{type(self).__name__}: scoring={short(self.scoring)} gives {score} on "
-                "leave-one-out values; take one that is defined for these targets"
-            )
-        return -score
 
     def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
         """The training points' Gram matrix, centred when there is an intercept, and its means."""
@@ -242,38 +213,6 @@ class _RegularisedLeastSquares(BaseEstimator):
         return tags
 
 
-def _pairs(decided: NDArray) -> NDArray:
-    """Values of which the sign decides as values of two classes, shape (n t, 2)."""
-    return np.column_stack([-decided.ravel(), decided.ravel()]) / 2
-
-
-def _rows(kept: NDArray, some: NDArray, rest: NDArray) -> NDArray:
-    """``rest`` with the rows ``kept`` replaced."""
-    rest[kept] = some
-    return rest
-
-
-class _Decided(ClassifierMixin, BaseEstimator):
-    """A classifier whose points are decision values, for scorers."""
-
-    def __init__(self, classes: NDArray, labels: Callable[[NDArray], NDArray]):
-        self.classes_ = classes
-        self.labels = labels
-
-    def decision_function(self, decided: NDArray) -> NDArray:
-        return decided[:, 0] if decided.shape[1] == 1 else decided
-
-    def predict(self, decided: NDArray) -> NDArray:
-        return self.labels(decided)
-
-
-class _Predicted(RegressorMixin, BaseEstimator):
-    """A regressor whose points are predictions, for scorers."""
-
-    def predict(self, decided: NDArray) -> NDArray:
-        return decided
-
-
 class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     r"""Regularised least squares regression, alpha chosen by exact leave-one-out.
 
@@ -304,14 +243,11 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     repair : {"clip", "flip", "shift", "raise"}
         What happens to negative eigenvalues of an indefinite kernel, with an
         `IndefiniteWarning` that says how many there are. "raise" refuses them.
-    scoring : str, callable or None
-        Score of leave-one-out predictions by which alpha is chosen: a name or a scorer that
-        scikit-learn knows; None takes the squared error.
 
     Attributes
     ----------
     alpha_, alphas_, loo_errors_ : the chosen value, the path, its mean squared leave-one-out
-        errors (or minus its scores), shape (q,)
+        errors, shape (q,)
     loo_decision_ : ndarray of shape (n, t), leave-one-out predictions at ``alpha_``
     negative_share_ : float
         Sum of the negative eigenvalues over the sum of all absolute ones; zero for a positive
@@ -344,14 +280,11 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         self._flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
-        self._fit(points, Y, targets, weights, 1.0)
+        self._fit(points, Y, weights)
         return self
 
-    def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
+    def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
         return float(np.average(np.square(Y - decided).mean(axis=1), weights=weights))
-
-    def _of_decisions(self) -> BaseEstimator:
-        return _Predicted()
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predicted targets, of shape (n,) or (n, t) as in `fit`."""
@@ -371,15 +304,13 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     class_weight : dict, "balanced" or None
         Weights of the classes, in the fit and in the leave-one-out error; "balanced" gives all
         classes the same sum. Without it, few positives among many points are best ignored.
-    scoring : str, callable or None
-        None takes the (weighted) accuracy.
 
     Attributes
     ----------
     classes_ : ndarray
     loo_errors_ : ndarray of shape (q,)
         Leave-one-out misclassification rates (plus a tie-breaking share of squared error below
-        half a sample), or minus the scores.
+        half a sample).
 
     Examples
     --------
@@ -401,45 +332,31 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : array-like of shape (n,), or (n, t) of zeros and ones for several labels at once
+        y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
             Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
         """
         check_parameters(self)
-        points, labels = check_points(self, X, self.kernel, y=y, multi_output=True)
+        points, labels = check_points(self, X, self.kernel, y=y)
         check_classification_targets(labels)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = column_or_1d(labels, warn=True)
-        self._multilabel = type_of_target(labels) == "multilabel-indicator"
-        seen = labels[weights > 0]
-        binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(seen if len(seen) else labels)
-        self.classes_ = binarizer.classes_
-        if not self._multilabel:
-            check_two_classes(self.classes_)
-        Y = binarizer.transform(labels).astype(np.float64)
-        factors = (
-            1.0 if self.class_weight is None else compute_sample_weight(self.class_weight, labels)
-        )
-        self._fit(points, Y, labels, weights, factors)
-        pairs = self._multilabel or Y.shape[1] == 1
-        self._columns = (Y > 0).ravel().astype(int) if pairs else Y.argmax(axis=1)
-        self._column_weights = np.repeat(weights * factors, len(self._columns) // len(Y))
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(self.class_weight, labels)
+        self.classes_ = np.unique(labels[weights > 0] if weights.any() else labels)
+        check_two_classes(self.classes_)
+        two = len(self.classes_) == 2
+        Y = np.where(labels[:, None] == (self.classes_[1:] if two else self.classes_), 1.0, -1.0)
+        self._fit(points, Y, weights)
+        self._columns = (Y[:, 0] > 0).astype(int) if two else Y.argmax(axis=1)
+        self._column_weights = weights
         return self
 
-    def _default_loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
-        if Y.shape[1] == 1 or self._multilabel:
+    def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
+        if Y.shape[1] == 1:
             wrong = (decided > 0) != (Y > 0)
         else:
             wrong = decided.argmax(axis=1) != Y.argmax(axis=1)
         return misclassification(wrong, Y - decided, weights)
-
-    def _of_decisions(self) -> BaseEstimator:
-        return _Decided(self.classes_, self._labels)
-
-    def _labels(self, decided: NDArray) -> NDArray:
-        """Labels, or the multilabel matrix."""
-        return (decided > 0).astype(int) if self._multilabel else super()._labels(decided)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.
@@ -447,16 +364,10 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         Softmax of the decisions times a slope, mixed with a share of labels at random; both are
         fitted to the decisions on points that were left out (`fit_calibration`). The most probable
         class is the predicted one. With weights, of classes too, they are probabilities in the
-        weighted population. For several labels at once shape (n, t), each on its own.
+        weighted population.
         """
         decided, held = self._decide(X), self.loo_decision_
-        pairs = self._multilabel or held.shape[1] == 1
-        held = _pairs(held) if pairs else held
+        if held.shape[1] == 1:
+            decided, held = (np.column_stack([-one, one]) / 2 for one in (decided, held))
         fitted = fit_calibration(held, self._columns, self._column_weights)
-        found = probabilities(_pairs(decided) if pairs else decided, *fitted)
-        return found[:, 1].reshape(decided.shape) if self._multilabel else found
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
+        return probabilities(decided, *fitted)

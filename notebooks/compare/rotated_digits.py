@@ -41,9 +41,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from invariance.companion import Run
 from invariance.companion.run.comparison import say_best, score_texts, show
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
-from invariance.evaluation.discrepancy import share_of_changes
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import trial
+from invariance.evaluation.trials import share_of_changes, trial
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.features.scattering import Scattering
 from invariance.groups import VonMises

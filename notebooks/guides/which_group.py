@@ -85,9 +85,9 @@ model = RLSClassifier(kernel=Gaussian(gamma))
 # ## The test
 #
 # The plain model and the model with each group are fitted to nine tenths of the points and make
-# errors on the rest, ten times. Each difference is paired: same training points, same questions.
-# The folds share points, so the interval is wider than that of ten independent differences
-# (Nadeau and Bengio 2003).
+# errors on the rest, ten times, for three divisions into tenths. Each difference is paired: same
+# training points, same questions. The folds share points, so the interval is wider than that of
+# thirty independent differences (Nadeau and Bengio 2003).
 
 # %%
 test = symmetry_test(model, groups, X, y, verbose=1)
@@ -125,7 +125,7 @@ run.figure(
     alt="Horizontal intervals of gains in percentage points of error beside a line at zero: "
     + "; ".join(f"{gain.name} {gain.interval[0]:.1f} to {gain.interval[1]:.1f}" for gain in test)
     + ".",
-    caption=f"Ten folds of {n_train} labelled images. The intervals hold all four true gains with "
+    caption=f"Ten folds of {n_train} labelled images, drawn three times. The intervals hold all four true gains with "
     "probability 95 %.",
 )
 

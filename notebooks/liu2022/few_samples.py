@@ -36,8 +36,8 @@ from sklearn.model_selection import KFold, train_test_split
 from sklearn.svm import SVC
 
 from invariance.companion import Run, mean_se, shades
+from invariance.companion.network import ResidualNetwork
 from invariance.datasets import load_emnist_letters, load_mnist
-from invariance.evaluation.network import ResidualNetwork
 from invariance.features.scattering import Scattering
 from invariance.groups import Rotations, Translations
 from invariance.kernels import Average, BestFit, Locality, Polynomial, TangentDistance

@@ -35,13 +35,13 @@ from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
 from invariance.companion import Run, Score, colour, label_ends, marker, mean_se
+from invariance.companion.network import ResidualNetwork
 from invariance.datasets import (
     load_digits_images,
     load_mnist,
     make_rotated_mnist,
     make_translated_mnist,
 )
-from invariance.evaluation.network import ResidualNetwork
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
 from invariance.evaluation import Augmented, built_in, symmetry_test
@@ -20,10 +19,25 @@ from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSClassifier, RLSRegressor
 
 
-def half(first):
-    """Least squares on one half of the features."""
-    chosen = (lambda X: X[:, : X.shape[1] // 2]) if first else (lambda X: X[:, X.shape[1] // 2 :])
-    return make_pipeline(FunctionTransformer(chosen), Ridge(1.0))
+class Half(RegressorMixin, BaseEstimator):
+    """Ridge regression on one half of the features."""
+
+    def __init__(self, first=True):
+        self.first = first
+
+    def _of(self, X):
+        middle = X.shape[1] // 2
+        return X[:, :middle] if self.first else X[:, middle:]
+
+    def fit(self, X, y):
+        A, self.mean_ = self._of(X), np.mean(y)
+        self.at_ = A.mean(axis=0)
+        A = A - self.at_
+        self.coef_ = np.linalg.solve(A.T @ A + np.eye(A.shape[1]), A.T @ (y - self.mean_))
+        return self
+
+    def predict(self, X):
+        return (self._of(X) - self.at_) @ self.coef_ + self.mean_
 
 
 def test_the_arithmetic_is_that_of_nadeau_and_bengio():
@@ -31,14 +45,14 @@ def test_the_arithmetic_is_that_of_nadeau_and_bengio():
     X = rng.standard_normal((60, 4))
     y = X @ [1.0, 0.5, 2.0, 0.0] + rng.standard_normal(60)
     folds = KFold(6, shuffle=True, random_state=3)
-    test = symmetry_test(half(True), Negation(), X, y, cv=folds, build=lambda *_: half(False))
+    test = symmetry_test(Half(), Negation(), X, y, cv=folds, build=lambda *_: Half(False))
     d = []
     for fit, held in folds.split(X):
         plain, other = (
-            np.sqrt(np.mean((half(f).fit(X[fit], y[fit]).predict(X[held]) - y[held]) ** 2))
+            np.sqrt(np.mean((Half(f).fit(X[fit], y[fit]).predict(X[held]) - y[held]) ** 2))
             for f in (True, False)
         )
-        d.append(plain - other)
+        d.append(100 * (plain - other) / ((plain + other) / 2))
     se = np.sqrt((1 / 6 + 10 / 50) * np.var(d, ddof=1))
     (gain,) = test
     assert_allclose(gain.gain, np.mean(d))
@@ -48,24 +62,44 @@ def test_the_arithmetic_is_that_of_nadeau_and_bengio():
     assert (gain.p_value <= 0.05) == (gain.interval[0] > 0 or gain.interval[1] < 0)
 
 
+def test_an_integer_draws_the_folds_three_times():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:90] / 16, y[:90] % 3
+    wrong = []
+    for seed in range(3):
+        for fit, held in StratifiedKFold(4, shuffle=True, random_state=seed).split(X, y):
+            wrong.append(100 * np.mean(SVC().fit(X[fit], y[fit]).predict(X[held]) != y[held]))
+    (gain,) = symmetry_test(SVC(), Negation(), X, y, cv=4, build=lambda model, group: SVC(C=1e-9))
+    assert_allclose(gain.plain, np.mean(wrong))
+    assert gain.unit == "percentage points" and gain.verdict == "raises the error"
+
+
+def test_exact_models_are_level():
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    (gain,) = symmetry_test(
+        LinearRegression(), Negation(), X, np.zeros(30), build=lambda model, group: model
+    )
+    assert gain.gain == 0 and gain.p_value == 1 and gain.interval == (0, 0)
+
+
 def test_several_groups_are_corrected_for():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 4))
     y = X @ [1.0, 0.5, 2.0, 0.0] + rng.standard_normal(60)
     groups = {"a": Negation(), "b": Permutations(4), "c": SignFlips(4)}
-    models = {"a": half(False), "b": Ridge(1e3), "c": half(True)}
+    models = {"a": Half(False), "b": Ridge(1e3), "c": Half()}
     names = {repr(group): name for name, group in groups.items()}
 
     def build(model, group):
         return models[names[repr(group)]]
 
-    alone = [symmetry_test(half(True), groups[k], X, y, build=build).gains[0] for k in groups]
-    together = symmetry_test(half(True), groups, X, y, build=build)
+    alone = [symmetry_test(Half(), groups[k], X, y, build=build).gains[0] for k in groups]
+    together = symmetry_test(Half(), groups, X, y, build=build)
     assert_allclose([g.p_value for g in together], [min(1, 3 * g.p_value) for g in alone])
     widths = [np.diff(g.interval)[0] for g in together] / np.array(
         [np.diff(g.interval)[0] or 1 for g in alone]
     )
-    assert_allclose(widths[:2], stats.t.ppf(1 - 0.025 / 3, 9) / stats.t.ppf(0.975, 9))
+    assert_allclose(widths[:2], stats.t.ppf(1 - 0.025 / 3, 29) / stats.t.ppf(0.975, 29))
     assert together["c"].gain == 0 and together["c"].p_value == 1  # the same model
     assert together["c"].verdict == "the data do not tell"
 
@@ -78,7 +112,7 @@ def test_false_alarms_are_no_more_frequent_than_stated(n):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((n, 6))
         y = X.sum(axis=1) + rng.standard_normal(n)
-        test = symmetry_test(half(True), Negation(), X, y, cv=5, build=lambda *_: half(False))
+        test = symmetry_test(Half(), Negation(), X, y, cv=5, build=lambda *_: Half(False))
         alarms += test.best is not None or test.gains[0].verdict == "raises the error"
     assert alarms <= 17
 
@@ -111,9 +145,9 @@ def test_what_is_built_in_depends_on_the_model():
     for one in (made, built_in(features, group), built_in(SVC(), group)):
         assert one.fit(X, y).score(X, y) > 0.8
     test = symmetry_test(model, {"shifts": group}, X, y, cv=3)
-    assert " % interval" in str(test) and "%, 95" in str(test)
+    assert "95 % interval" in str(test) and "percentage points" in str(test)
     scored = symmetry_test(model, group, X, y, cv=3, scoring="balanced_accuracy")
-    assert -1 <= scored.gains[0].plain <= 0 and scored.gains[0].unit == ""
+    assert -1 <= scored.gains[0].plain <= 0 and scored.gains[0].unit == "of the score"
 
 
 def test_augmentation_is_fitting_to_moved_copies():

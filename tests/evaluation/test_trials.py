@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from invariance.evaluation.trials import trial
+from invariance.evaluation.trials import share_of_changes, trial
+from invariance.groups import Negation
 
 X = np.random.default_rng(0).standard_normal((40, 3))
 
@@ -48,3 +49,13 @@ def test_memory_is_measured_by_a_second_run_or_by_the_first():
 
         how = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
         assert 8 <= trial(fit, X, **how).peak_mb < 8.5 and len(fits) == runs
+
+
+def test_share_of_changes_counts_pairs_of_point_and_element():
+    group = Negation()
+    moved = group.act(group.sample(8, 0), X)
+    signs = X[:, 0] > 0
+    expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
+    assert 0 < expected < 1
+    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X=X) == expected
+    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X=X) == 0

@@ -82,14 +82,12 @@ def test_duplicated_samples_and_constant_features():
     assert_allclose(flat.predict(np.ones((2, 2))), 2.5)
 
 
-def test_classifier_labels_and_multilabel():
+def test_classifier_labels():
     X, y = make_classification(200, 10, n_informative=6, n_classes=3, random_state=0)
     names = np.array(["a", "b", "c"])[y]
     model = RLSClassifier().fit(X, names)
     assert set(model.predict(X)) <= set(names)
     assert model.decision_function(X).shape == (200, 3)
-    multi = np.c_[y == 0, y != 1].astype(int)
-    assert RLSClassifier().fit(X, multi).predict(X).shape == multi.shape
 
 
 def test_loo_error_of_the_classifier_is_the_brute_force_one():

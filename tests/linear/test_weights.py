@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.datasets import load_iris, make_classification
-from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score
 
 from invariance.kernels import Gaussian, Linear
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
@@ -189,48 +189,6 @@ def test_the_share_of_random_labels_is_found():
     )
 
 
-def test_several_labels_have_probabilities_of_their_own():
-    X, y = make_classification(200, 6, n_informative=4, n_classes=3, random_state=0)
-    labels = np.c_[y == 0, y != 1].astype(int)
-    model = RLSClassifier().fit(X, labels)
-    found = model.predict_proba(X)
-    assert_array_equal(found > 0.5, model.predict(X) == 1)
-    assert roc_auc_score(labels[:, 0], found[:, 0]) > 0.8
-
-
-@pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc", "f1", "neg_brier"])
-def test_alpha_by_a_score_of_choice(scoring):
-    X, y = make_classification(200, 20, weights=[0.9], flip_y=0.05, random_state=1)
-    grid = np.logspace(-4, 2, 7)
-
-    def brier(estimator, points, truth):
-        return -np.mean((estimator.decision_function(points) - (2 * truth - 1)) ** 2)
-
-    chosen = brier if scoring == "neg_brier" else scoring
-    model = RLSClassifier(grid, scoring=chosen).fit(X, y)
-    score = {
-        "balanced_accuracy": lambda f: balanced_accuracy_score(y, f > 0),
-        "roc_auc": lambda f: roc_auc_score(y, f),
-        "f1": lambda f: 2 * np.sum((f > 0) & y) / (np.sum(f > 0) + y.sum()),
-        "neg_brier": lambda f: -np.mean((f - (2 * y - 1)) ** 2),
-    }[scoring]
-    scores = [score(RLSClassifier([alpha]).fit(X, y).loo_decision_[:, 0]) for alpha in grid]
-    assert_allclose(-model.loo_errors_, scores)
-    assert model.alpha_ == grid[np.flatnonzero(np.array(scores) == max(scores))[-1]]
-
-
-def test_regressors_by_a_score_too():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 30))
-    y = X[:, 0] + rng.standard_t(1.5, 40)
-    model = RLSRegressor(np.logspace(-2, 2, 5), scoring="neg_median_absolute_error").fit(X, y)
-    errors = [
-        np.median(np.abs(RLSRegressor([a]).fit(X, y).loo_decision_[:, 0] - y))
-        for a in model.alphas_
-    ]
-    assert_allclose(model.loo_errors_, errors)
-
-
 def test_clear_errors():
     X, y = load_iris(return_X_y=True)
     for model in (RLSClassifier(), BlockRidgeClassifier()):
@@ -241,10 +199,6 @@ def test_clear_errors():
             model.fit(X, y, sample_weight=np.zeros(150))
         with pytest.raises(ValueError, match="[Nn]egative"):
             model.fit(X, y, sample_weight=-np.ones(150))
-    with pytest.raises(ValueError, match="scoring to be"):
-        RLSClassifier(scoring=3).fit(X, y)
-    with pytest.raises(ValueError, match="no_such_score"):
-        RLSClassifier(scoring="no_such_score").fit(X, y)
 
 
 def test_progress_where_it_is_asked_for(capsys):

@@ -45,7 +45,8 @@ _MACHINERY = "invariance.companion"
 
 
 def _computes(module: str) -> bool:
-    return not f"{module}.".startswith(f"{_MACHINERY}.")
+    inside = f"{module}.".startswith(f"{_MACHINERY}.")
+    return not inside or module == f"{_MACHINERY}.network"  # what notebooks compute with
 
 
 def _leads_on(module: str) -> bool:

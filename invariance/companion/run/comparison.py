@@ -17,7 +17,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.run.run import Run
 from invariance.companion.run.style import label_ends, look
 from invariance.evaluation.means import Score, mean_se, with_error
-from invariance.evaluation.paired import best_method
+from invariance.evaluation.trials import best_method
 from invariance.evaluation.trials import Trial
 
 __all__ = ["answers", "curves", "saved", "say_best", "score_texts", "scores", "show"]

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 from invariance.companion import Run
 from invariance.companion.run.comparison import answers, curves, saved, scores, show
-from invariance.evaluation.paired import LEVEL
+from invariance.evaluation.trials import LEVEL
 from invariance.evaluation.trials import Trial
 
 

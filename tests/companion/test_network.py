@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from invariance.evaluation.network import ResidualNetwork
+from invariance.companion.network import ResidualNetwork
 
 pytest.importorskip("torch", reason="needs the extra `torch`")
 

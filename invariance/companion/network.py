@@ -1,4 +1,4 @@
-"""`ResidualNetwork`: a small residual network trained from scratch, to compare with."""
+"""`ResidualNetwork`: a small network trained from scratch, which several notebooks compare with."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..core.extras import need
 from ..core.parameters import stores_parameters
-
-__all__ = ["ResidualNetwork"]
 
 
 @stores_parameters

@@ -66,7 +66,7 @@ ESTIMATORS = [
     OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
     PatchPooling(),
     RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
-    RLSRegressor([1e-3], Gaussian(0.1), scoring="r2"),
+    RLSRegressor([1e-3], Gaussian(0.1)),
     Scattering(n_scales=1, orientations=2),
     SetFeatures(n_coordinates=1),
     SortedCoordinates(),

@@ -179,7 +179,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "linear.BlockRidgeClassifier": {"alpha": 1e-3},
     "linear.left_out_with_copies": {"alphas": [1e-3]},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
-    "linear.held_out_accuracies": {"n_held_out": 3},
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.Circle": {"degree": 2},
     "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},

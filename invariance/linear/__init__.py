@@ -13,7 +13,6 @@ from .block_ridge import BlockRidgeClassifier
 from .gram import (
     CholeskyRLS,
     IndefiniteWarning,
-    held_out_accuracies,
     kernel_ridge,
     left_out_with_copies,
     rls_by_cholesky,
@@ -29,7 +28,6 @@ __all__ = [
     "NormInfinityClassifier",
     "RLSClassifier",
     "RLSRegressor",
-    "held_out_accuracies",
     "kernel_ridge",
     "left_out_with_copies",
     "margin_loss",

@@ -1,4 +1,4 @@
-"""Learners on a Gram matrix that is given: ridge regression, and alpha by points left or held out.
+"""Learners on a Gram matrix that is given: ridge regression, and alpha by points that are left out.
 
 Negative eigenvalues are measured, warned of, and repaired for training and new points alike.
 """
@@ -23,7 +23,6 @@ from ..core.parameters import (
     arguments,
     as_floats,
     check_finite,
-    check_values,
     short,
 )
 from .classes import check_two_classes, misclassification
@@ -33,7 +32,6 @@ from .ridge import solve_ridges
 REPAIRS = OneOf("clip", "flip", "shift", "raise")
 
 _ALPHAS = Number(0) | Array(1, least=0)
-_RELATIVE = None | OneOf("diagonal")
 
 
 class IndefiniteWarning(UserWarning):
@@ -133,13 +131,12 @@ def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
     return index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
 
 
-@arguments(alphas=_ALPHAS, relative_to=_RELATIVE, repair=None | REPAIRS)
+@arguments(alphas=_ALPHAS, repair=None | REPAIRS)
 def kernel_ridge(
     gram: ArrayLike,
     y: ArrayLike,
     *,
     alphas: ArrayLike,
-    relative_to: str | None = None,
     repair: str | None = "clip",
 ) -> NDArray:
     r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
@@ -156,8 +153,6 @@ def kernel_ridge(
     y : array-like of shape (n,) or (n, t)
     alphas : float or array-like of shape (q,)
         On the scale of `invariance.linear`.
-    relative_to : {None, "diagonal"}
-        "diagonal" takes alphas as multiples of the mean of the matrix's diagonal.
     repair : {"clip", "flip", "shift", "raise"} or None
         What happens to negative eigenvalues, with an `IndefiniteWarning`: see `RLSRegressor`.
         None leaves them to the ridge; an alpha that is too small for it has coefficients NaN.
@@ -182,104 +177,24 @@ def kernel_ridge(
     targets = as_floats("y", y)
     gram = _checked(gram, len(np.atleast_1d(targets)), "y", y)
     check_finite("y", targets)
-    ridges = _ridges(gram, alphas, relative_to)
-    return _duals(gram, targets, ridges, repair, _is_definite("kernel_ridge", gram, repair))
-
-
-def _ridges(gram: NDArray, alphas: ArrayLike, relative_to: str | None) -> NDArray:
-    """What is added to the diagonal."""
-    scale = 1.0
-    if relative_to == "diagonal":
-        scale = float(gram.diagonal().mean(dtype=np.float64))
-        if scale <= 0:
-            raise ParameterError(
-                "relative_to='diagonal' needs a Gram matrix with a positive mean diagonal, got "
-                f"{scale:.2g}; give alphas on the absolute scale, relative_to=None"
-            )
-    return np.atleast_1d(np.asarray(alphas, dtype=float)) * len(gram) * scale
-
-
-def _is_definite(owner: str, gram: NDArray, repair: str | None) -> bool:
-    """Whether no eigenvalue is negative by more than rounding; else say how far it is."""
+    ridges = np.atleast_1d(np.asarray(alphas, dtype=float)) * len(gram)
+    centred = targets - targets.mean(axis=0)
     lowest = lowest_eigenvalue(gram)
     if lowest < 0:
         size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
-        warn_indefinite(owner, size, repair)
-    return lowest == 0
-
-
-def _duals(
-    gram: NDArray, targets: NDArray, ridges: NDArray, repair: str | None, definite: bool
-) -> NDArray:
-    """(K + r)^-1 (y - mean y) for each ridge r, on the repaired matrix where it is indefinite."""
-    centred = targets - targets.mean(axis=0)
-    if definite or repair is None:
-        duals = solve_ridges(gram, centred, ridges, safe=rounding(gram) if definite else np.inf)
+        warn_indefinite("kernel_ridge", size, repair)
+    if lowest == 0 or repair is None:
+        safe = np.inf if lowest < 0 else rounding(gram)
+        duals = solve_ridges(gram, centred, ridges, safe=safe)
         if repair is None or not np.isnan(duals).any():
             return duals
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
     values, signs = repaired(values, repair)
     inside, found = vectors.T @ centred, []
     for ridge in ridges:
-        gains = np.divide(
-            signs, values + ridge, out=np.zeros_like(values), where=values + ridge > 0
-        )
+        gains = np.divide(signs, values + ridge, out=0 * values, where=values + ridge > 0)
         found.append(vectors @ (gains * inside.T).T)
     return np.array(found)
-
-
-@arguments(alphas=_ALPHAS, relative_to=_RELATIVE, repair=None | REPAIRS)
-def held_out_accuracies(
-    gram: ArrayLike,
-    labels: ArrayLike,
-    *,
-    alphas: ArrayLike,
-    n_held_out: int,
-    relative_to: str | None = None,
-    repair: str | None = "clip",
-) -> NDArray:
-    """Accuracy of one-vs-all kernel ridge classification on the last ``n_held_out`` points.
-
-    The others are fitted by `kernel_ridge`, whose parameters these are. For Gram matrices that are
-    too large to be diagonalised.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        By alpha; NaN where the matrix was not positive definite, with ``repair=None``.
-
-    Raises
-    ------
-    ValueError
-        Also for labels that are missing, a single class, or when no alpha makes the matrix
-        positive definite with ``repair=None``.
-
-    Examples
-    --------
-    >>> x = np.random.default_rng(0).uniform(-1, 1, (60, 1))
-    >>> gram, positive = np.exp(-((x - x.T) ** 2)), x[:, 0] > 0
-    >>> bool(held_out_accuracies(gram, positive, alphas=[1e-6, 1e-3], n_held_out=20).max() > 0.9)
-    True
-    """
-    index, targets = _classes(labels)
-    gram, n = _checked(gram, len(index), "labels", labels), len(index)
-    check_values("held_out_accuracies", {"n_held_out": Whole(1, n - 1)}, {"n_held_out": n_held_out})
-    kept, held = slice(0, n - n_held_out), slice(n - n_held_out, n)
-    check_two_classes(np.unique(np.asarray(labels)[kept]), "the points that are not held out")
-    definite = _is_definite("held_out_accuracies", gram, repair)
-    ridges = _ridges(gram[kept, kept], alphas, relative_to)
-    duals = _duals(gram[kept, kept], targets[kept], ridges, repair, definite)
-    accuracies = np.full(len(duals), np.nan)
-    for i, dual in enumerate(duals):
-        if np.isfinite(dual).all():
-            scores = gram[held, kept] @ dual + targets[kept].mean(axis=0)
-            accuracies[i] = np.mean(scores.argmax(axis=1) == index[held])
-    if np.isnan(accuracies).all():
-        raise ValueError(
-            f"the Gram matrix is not positive definite at any alpha up to {np.max(alphas):.1e}; "
-            "give larger ones"
-        )
-    return accuracies
 
 
 def _inverse(

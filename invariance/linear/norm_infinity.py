@@ -108,8 +108,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.5], [1.0, -0.5], [-1.0, 0.5], [-1.0, -0.5]])
     >>> model = NormInfinityClassifier(bound=0.25, loss="hinge").fit(X, [1, 1, 0, 0])
-    >>> model.coef_.round(6)[0, 0], model.risk_.round(6)
-    (np.float64(0.25), array([0.75]))
+    >>> model.coef_[:, 0].round(6), model.risk_.round(6)
+    (array([0.25]), array([0.75]))
     """
 
     bound: Annotated[float, Number(above=0, most=1e10)] = 1.0

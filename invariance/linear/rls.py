@@ -317,8 +317,8 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RLSClassifier().fit(X, y)
-    >>> bool(model.score(X, y) > 0.8), model.predict_proba(X[:1]).argmax()
-    (True, np.int64(0))
+    >>> bool(model.score(X, y) > 0.8), model.predict_proba(X[:1]).round().tolist()
+    (True, [[1.0, 0.0, 0.0]])
     """
 
     _: KW_ONLY

@@ -36,8 +36,8 @@ def numbers(
     **values
         The arguments, by name; one alone comes back alone.
 
-    >>> numbers(above=0, eps=0.5), numbers(axes=None, least=1, n=10, m=[1, 2])
-    (np.float64(0.5), [np.float64(10.0), array([1., 2.])])
+    >>> float(numbers(above=0, eps=np.uint8(2))), numbers(axes=None, least=1, m=[1, 2])
+    (2.0, array([1., 2.]))
     >>> numbers(above=0, eps=-1)
     Traceback (most recent call last):
     invariance.core.parameters.ParameterError: the bound needs eps to be a finite number > 0, got -1

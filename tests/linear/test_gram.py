@@ -1,18 +1,14 @@
-"""Gram matrices that are given: one point left out, with its copies, and points held out."""
+"""Gram matrices that are given: a point left out, alone and with its copies."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
-from sklearn.datasets import load_digits
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance.kernels import Gaussian
 from invariance.linear import (
     RLSClassifier,
-    held_out_accuracies,
-    kernel_ridge,
     left_out_with_copies,
     rls_by_cholesky,
 )
@@ -170,71 +166,3 @@ def test_bad_copies_are_named():
     with pytest.raises(ValueError, match="class"):
         left_out_with_copies(gram, np.zeros(N), alphas=[1e-3])
     assert np.isnan(left_out_with_copies(-gram, LABELS, alphas=[1e-3])).all()
-
-
-# ------------------------------------------------------------ points held out
-
-RELATIVE = {"relative_to": "diagonal"}
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    X = X[:400] / 16
-    return Gaussian(0.05)(X), y[:400] + 3  # labels need not start at zero
-
-
-def scores(gram, y, train, test, lam):
-    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
-    alpha = lam * len(train) * gram[train, train].mean()
-    model = KernelRidge(alpha=alpha, kernel="precomputed")
-    model.fit(gram[np.ix_(train, train)], Y[train] - Y[train].mean(axis=0))
-    return model.predict(gram[np.ix_(test, train)]) + Y[train].mean(axis=0)
-
-
-def test_held_out_accuracies_are_those_of_scikit_learn(digits):
-    gram, y = digits
-    alphas = [1e-8, 1e-5, 1e-2, 1.0]
-    found = held_out_accuracies(gram, y, alphas=alphas, n_held_out=100, **RELATIVE)
-    train, held = np.arange(300), np.arange(300, 400)
-    expected = [
-        np.mean(np.unique(y)[scores(gram, y, train, held, lam).argmax(axis=1)] == y[held])
-        for lam in alphas
-    ]
-    assert_allclose(found, expected)
-
-
-def test_float32_is_enough_above_its_rounding(digits):
-    gram, y = digits
-    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0)
-    one = kernel_ridge(gram.astype(np.float32), Y, alphas=[1e-6], **RELATIVE)[0]
-    two = kernel_ridge(gram, Y, alphas=[1e-6], **RELATIVE)[0]
-    assert_allclose(gram @ one, gram @ two, atol=1e-2)
-
-
-@pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
-def test_bad_input_for_a_held_out_choice_is_named(digits):
-    gram, y = digits
-    indefinite = gram - 0.5 * np.eye(400)
-    with pytest.raises(ValueError, match="not positive definite at any alpha up to 1.0e-05"):
-        held_out_accuracies(
-            indefinite, y, alphas=[1e-6, 1e-5], n_held_out=100, repair=None, **RELATIVE
-        )
-    assert np.isnan(
-        held_out_accuracies(
-            indefinite, y, alphas=[1e-6, 1.0], n_held_out=100, repair=None, **RELATIVE
-        )[0]
-    )
-    with pytest.raises(
-        ValueError, match="n_held_out to be a whole number >= 1 and <= 399, got 400"
-    ):
-        held_out_accuracies(gram, y, alphas=[1.0], n_held_out=400)
-    with pytest.raises(ValueError, match="expected a square Gram matrix"):
-        held_out_accuracies(gram[:10], y, alphas=[1.0], n_held_out=100)
-    for alphas in ([1e-3, np.nan], [-1.0], [np.inf], []):
-        with pytest.raises(ValueError, match="alphas to be .* finite numbers >= 0, at least one"):
-            held_out_accuracies(gram, y, alphas=alphas, n_held_out=100)
-    holed = gram.copy()
-    holed[3, 7] = holed[7, 3] = np.nan
-    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry \(3, 7\) is nan"):
-        held_out_accuracies(holed, y, alphas=[1.0], n_held_out=100)

@@ -16,7 +16,6 @@ from invariance.linear import (
     IndefiniteWarning,
     RLSClassifier,
     RLSRegressor,
-    held_out_accuracies,
     kernel_ridge,
     rls_by_cholesky,
 )
@@ -161,43 +160,16 @@ def test_kernel_ridge_repairs_the_training_matrix_and_the_rows_of_new_points(how
         assert_allclose(rows @ dual, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("how", REPAIRS)
-def test_held_out_choice_repairs_both_sides(how):
-    K, _, Y = indefinite(50, 20, 3)
-    labels, alphas = (Y[:, 0] > 0).astype(int), [1e-5, 1e-2]
-    targets = np.where(labels[:, None] == [0, 1], 1.0, -1.0)
-
-    def decided(n, new, alpha):
-        gram, new = repaired(K[:n, :n], new, how)
-        mean = targets[:n].mean(axis=0)
-        return mean + new @ np.linalg.solve(gram + n * alpha * np.eye(n), targets[:n] - mean)
-
-    with pytest.warns(IndefiniteWarning):
-        found = held_out_accuracies(K, labels, alphas=alphas, n_held_out=15, repair=how)
-    expected = [
-        np.mean(decided(35, K[35:, :35], alpha).argmax(axis=1) == labels[35:]) for alpha in alphas
-    ]
-    assert_allclose(found, expected)
-
-
 def test_refusals():
     K, _, Y = indefinite(30, 1, 2)
     y, labels = Y[:, 0], np.arange(30) % 2
     definite = Gaussian(0.5)(Y)
     crooked = definite.copy()
     crooked[3, 7] += 0.02
-    for call in (
-        lambda gram, **options: kernel_ridge(gram, y, alphas=[1.0], **options),
-        lambda gram, **options: held_out_accuracies(
-            gram, labels, alphas=[1.0], n_held_out=9, **options
-        ),
-    ):
-        with pytest.raises(ValueError, match=r"not symmetric \(largest difference 0.02\)"):
-            call(crooked)
-        with pytest.raises(ValueError, match="not positive semi-definite"):
-            call(K, repair="raise")
-        with pytest.raises(ValueError, match="relative_to to be"):
-            call(definite, relative_to="trace")
+    with pytest.raises(ValueError, match=r"not symmetric \(largest difference 0.02\)"):
+        kernel_ridge(crooked, y, alphas=[1.0])
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        kernel_ridge(K, y, alphas=[1.0], repair="raise")
     with pytest.raises(ValueError, match="not symmetric"):
         rls_by_cholesky(crooked, labels)
     with pytest.raises(ValueError, match="not positive semi-definite: centred, .* RLSClassifier"):
@@ -205,15 +177,9 @@ def test_refusals():
     missing = np.full(30, np.nan)
     for some in (missing, np.where(labels, 1.0, np.nan)):
         with pytest.raises(ValueError, match="labels must be finite"):
-            held_out_accuracies(definite, some, alphas=[1.0], n_held_out=9)
-        with pytest.raises(ValueError, match="labels must be finite"):
             rls_by_cholesky(definite, some)
     with pytest.raises(ValueError, match="y must be finite"):
         kernel_ridge(definite, missing, alphas=[1.0])
-    with pytest.raises(ValueError, match="one class 'a'"):
-        held_out_accuracies(definite, np.full(30, "a"), alphas=[1.0], n_held_out=9)
-    with pytest.raises(ValueError, match="one class '0' in the points that are not held out"):
-        held_out_accuracies(definite, 1 * (np.arange(30) > 25), alphas=[1.0], n_held_out=9)
 
 
 @settings(max_examples=20, deadline=None)
@@ -245,12 +211,8 @@ def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(ho
     assert len(caught) == 1
     expected = rows @ np.linalg.solve(gram + (n + m) * alpha * np.eye(n + m), y - y.mean())
     assert_allclose(K @ dual, expected, rtol=1e-6, atol=1e-9)
-    with pytest.warns(IndefiniteWarning, match="an eigenvalue of -"):
-        held_out_accuracies(K, labels, alphas=[alpha], n_held_out=m, repair=how)
-    for call in (kernel_ridge, held_out_accuracies):
-        options = {} if call is kernel_ridge else {"n_held_out": m}
-        with pytest.raises(ValueError, match="not positive semi-definite: it has an eigenvalue"):
-            call(K, labels, alphas=[alpha], repair="raise", **options)
+    with pytest.raises(ValueError, match="not positive semi-definite: it has an eigenvalue"):
+        kernel_ridge(K, y, alphas=[alpha], repair="raise")
     with pytest.raises(ValueError, match="not positive semi-definite: centred"):
         rls_by_cholesky(K, labels, start=2.0)
 

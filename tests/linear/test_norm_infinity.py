@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from invariance.linear import NormInfinityClassifier, margin_loss
 
+pytest.importorskip("cvxpy", reason="needs the extra `qp`")
+
 LOSSES = ("hinge", "logistic", "square")
 
 

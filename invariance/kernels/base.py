@@ -624,8 +624,23 @@ def outer_derivatives(kernel: Any, shape: tuple[int, int, int]) -> list[Derivati
     made: list[Derivative] = []
     for j in range(len(kernel.theta)):
         moved = [(form_of(_moved(kernel, j, s), shape), w / _STEP) for s, w in _STENCIL]
-        made.append(partial(derivative, forms=moved))
+        rates = [(form.rate, weight) for form, weight in moved]
+        if None in dict(rates):
+            made.append(partial(derivative, forms=moved))
+        else:  # exp(rate v): one exponential in place of four
+            slope = sum(rate * weight for rate, weight in rates)
+            made.append(partial(_of_rate, rate=form_of(kernel, shape).rate, slope=slope))
     return made
+
+
+def _of_rate(values: Array, rate: float, slope: float) -> Array:
+    """The derivative of exp(rate v), where the rate changes by ``slope``; v is overwritten."""
+    values *= values.dtype.type(rate)
+    found = np.exp(values)
+    found *= values
+    if abs(slope / rate - 1) > 1e-9:  # it is the rate itself for one that is linear in gamma
+        found *= values.dtype.type(slope / rate)
+    return found
 
 
 def of_products(

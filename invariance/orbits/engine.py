@@ -461,14 +461,19 @@ class OrbitProducts:
         """Seconds that a way takes, from trials on more and more points until one takes enough."""
         (n, m), size, seen = (len(X), len(Y)), 4, [(0.0, 0.0)]
         X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
-        while True:
-            a, b = min(n, size), min(m, size)
+
+        def once(a: int, b: int) -> float:
             results = [np.empty((a, b, *reduction.tail)) for _ in range(reduction.n_outputs)]
-            start = time.perf_counter()
+            start = time.process_time()
             found = self._loop(way, X[:a], Y[:b], reduction, results)
             if reduction.extreme:
                 self._finish(way.problem, reduction, found, X[:a], np.dtype(float))
-            seen.append((way.operations(a, b), time.perf_counter() - start))
+            return time.process_time() - start
+
+        once(min(n, size), min(m, size))  # a first call has costs of its own
+        while True:
+            a, b = min(n, size), min(m, size)
+            seen.append((way.operations(a, b), min(once(a, b), once(a, b))))
             if (a, b) == (n, m) or seen[-1][1] > enough:
                 break
             size *= 2

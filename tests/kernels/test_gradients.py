@@ -113,6 +113,19 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
     assert set(names) <= set(foreign.get_params())
 
 
+def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words():
+    X = points(30)
+    model = GaussianProcessRegressor(BestFit(DotProduct(0.5), GROUP))
+    with (
+        pytest.warns(UserWarning, match="BestFit is not positive definite .* take Average, or al"),
+        pytest.raises(np.linalg.LinAlgError),
+    ):
+        model.fit(X, X[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Average(Gaussian(0.3), GROUP)(X, eval_gradient=True)
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="for Y=None"):
         Gaussian()(points(), points(), eval_gradient=True)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from invariance import config_context
+from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts, SignFlips, Translations
 from invariance.kernels import Gaussian, Laplacian
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
@@ -60,3 +62,14 @@ def test_tensors_meet_what_was_prepared_before(name, monkeypatch):
     for reduction in (mean, *others):
         orbits.reduce(torch.from_numpy(X[:2]), reduction)
     orbits.reduce(graded, mean)
+
+
+@pytest.mark.parametrize("kind", [GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem])
+@pytest.mark.parametrize("name", ["shifts", "grid", "circle"])
+def test_a_lower_bound_on_memory_after_a_first_transform(name, kind):
+    X = np.random.default_rng(0).standard_normal((40, 9))
+    model = kind(GROUPS[name], 30, random_state=0).fit(X)
+    Z = model.transform(X)
+    for block_bytes in (4000, 20_000, 2**28):
+        with config_context(block_bytes=block_bytes):
+            assert_allclose(model.transform(X), Z, rtol=1e-9, atol=1e-12)

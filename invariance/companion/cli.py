@@ -2,8 +2,6 @@
 
 import gc
 import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +34,16 @@ class _Usage(click.ClickException):
     exit_code = 2
 
 
-def _clear(command: Callable[..., Any]) -> Callable[..., Any]:
+class _Commands(click.Group):
     """Errors raised on purpose are printed without a traceback."""
 
-    @wraps(command)
-    def wrapper(*args, **kwargs):
+    def invoke(self, ctx: click.Context) -> Any:
         try:
-            return command(*args, **kwargs)
+            return super().invoke(ctx)
         except OutputError as error:
             raise click.ClickException(str(error)) from error
         except (CompanionError, ParameterError) as error:
             raise _Usage(str(error)) from error
-
-    return wrapper
 
 
 def _duration(seconds: float) -> str:
@@ -59,7 +54,7 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="invariance")
 def main() -> None:
     """Run the companion's notebooks, compare with the papers, report."""
@@ -70,7 +65,6 @@ def main() -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where. [default: ./NAME]"
 )
-@_clear
 def new(name: str, out: Path | None) -> None:
     """Start a companion to a paper of your own, with the key NAME, in a new folder."""
     from invariance.companion.new import start_companion
@@ -83,7 +77,6 @@ def new(name: str, out: Path | None) -> None:
 
 @main.command("list")
 @click.argument("notebooks", nargs=-1)
-@_clear
 def list_notebooks(notebooks: tuple[str, ...]) -> None:
     """Notebooks, their parameters with types and defaults, last status and duration."""
     paths = Paths.find()
@@ -138,17 +131,13 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     help="Kill a notebook after this time. [default: 900; full: 86400]",
 )
 @click.option("--cell-timeout", type=float, metavar="SECONDS", help="Give up a cell after this.")
-@_clear
 def run(
     notebooks: tuple[str, ...],
     profile: str,
     given: tuple[tuple[str, str], ...],
     jobs: int | None,
     scheduler: str | None,
-    resume: bool,
-    threads: int,
-    deadline: float | None,
-    cell_timeout: float | None,
+    **options: Any,
 ) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
@@ -169,20 +158,10 @@ def run(
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
     if jobs is None and not scheduler:
-        jobs = max(1, cpu_count() // max(1, threads))  # no more threads than cores
+        jobs = max(1, cpu_count() // max(1, options["threads"]))  # no more threads than cores
     place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
-    summary = batch.run_notebooks(
-        paths,
-        chosen,
-        profile=profile,
-        parameters=parameters,
-        place=place,
-        resume=resume,
-        threads=threads,
-        deadline=deadline,
-        cell_timeout=cell_timeout,
-        tell=tell,
-    )
+    options |= {"profile": profile, "parameters": parameters, "place": place, "tell": tell}
+    summary = batch.run_notebooks(paths, chosen, **options)
     for outcome in summary.outcomes:
         failure = outcome.failure
         if failure is None or outcome.status == "interrupted":
@@ -208,7 +187,6 @@ def run(
 @click.option("--profile", type=click.Choice(PROFILES), default="full", show_default=True)
 @click.option("--jobs", type=int, default=1, show_default=True, help="Notebooks at a time.")
 @click.option("--threads", type=int, default=1, show_default=True, help="BLAS threads of each.")
-@_clear
 def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) -> None:
     """Choose the settings of notebooks, with seed 0 and without test data.
 
@@ -244,7 +222,6 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
     help="Which runs to show.",
 )
 @_OUT
-@_clear
 def report(profile: str, out: Path | None) -> None:
     """Build the site from published results and from this machine's runs."""
     _build_site(out, profile)
@@ -252,7 +229,6 @@ def report(profile: str, out: Path | None) -> None:
 
 @main.command()
 @_OUT
-@_clear
 def site(out: Path | None) -> None:
     """Build the site from published results alone: no notebook needs to have run."""
     _build_site(out, None)
@@ -275,7 +251,6 @@ def _build_site(out: Path | None, profile: str | None) -> None:
 
 
 @main.command()
-@_clear
 def pages() -> None:
     """Write figures/README.md and a page per notebook there, for a forge's browser."""
     from invariance.companion.site.forge import write_pages
@@ -286,7 +261,6 @@ def pages() -> None:
 
 @main.command()
 @click.option("--download", "wanted", multiple=True, metavar="NAME", help="Download a data set.")
-@_clear
 def data(wanted: tuple[str, ...]) -> None:
     """Which data sets are here, from where, and whether their checksums hold."""
     from invariance.datasets import DataError, available, download
@@ -320,14 +294,12 @@ def data(wanted: tuple[str, ...]) -> None:
 
 
 @main.command("scoreboard")
-@_clear
 def write_scoreboard() -> None:
     """Write README.md's scoreboard, figures/FAILURES.md and PROTOCOLS.md from published results."""
     click.echo(scoreboard.write_scoreboard(Paths.find()))
 
 
 @main.command()
-@_clear
 def check() -> None:
     """Do ledger, notebooks, stored results and scoreboard agree?"""
     paths = Paths.find()

@@ -61,8 +61,14 @@ def _module_imports(module: str, path: Path, stamp: tuple[int, int], package: Pa
     return _imported(path.read_text(encoding="utf-8"), package, here)
 
 
+def _imports_of(module: str, path: Path, package: Path) -> set[str]:
+    """What a module imports, read again when its file has changed."""
+    stat = path.stat()
+    return _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
+
+
 def closure(
-    source: str, package: Path | None = None, through: Callable[[str], bool] | None = None
+    source: str, package: Path | None = None, through: Callable[[str], bool] = lambda module: True
 ) -> dict[str, Path]:
     """Modules of the package that running `source` imports, with their files.
 
@@ -86,29 +92,19 @@ def closure(
     while waiting:
         module = waiting.pop()
         path = _file(module, package)
-        if module in files or path is None:
-            continue
-        files[module] = path
-        if through is not None and not through(module):
-            continue
-        stat = path.stat()
-        waiting |= _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
+        if module not in files and path is not None:
+            files[module] = path
+            if through(module):
+                waiting |= _imports_of(module, path, package)
     return dict(sorted(files.items()))
 
 
-def read_all(package: Path | None = None) -> None:
+def read_all() -> None:
     """Read every module of the package once: later calls of `closure` here need not."""
-    package = package or package_folder()
+    package = package_folder()
     for path in package.rglob("*.py"):
         parts = path.relative_to(package.parent).with_suffix("").parts
-        stat = path.stat()
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
-
-
-def module_digest(path: Path) -> str:
-    """SHA-256 of one module's source."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+        _imports_of(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path, package)
 
 
 def digest(files: dict[str, Path]) -> str:

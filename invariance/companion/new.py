@@ -8,6 +8,8 @@ import yaml
 
 from invariance.companion.errors import NotebookError, OutputError
 from invariance.companion.files import write_bytes
+from invariance.companion.ledger.scoreboard import write_scoreboard
+from invariance.companion.paths import Paths
 
 
 def start_companion(name: str, folder: Path) -> list[Path]:
@@ -39,4 +41,5 @@ def start_companion(name: str, folder: Path) -> list[Path]:
         content = Template(text).safe_substitute(name=name)
         write_bytes(target, content.encode())
         written.append(target)
+    write_scoreboard(Paths(folder.absolute()))
     return written

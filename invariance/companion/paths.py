@@ -39,20 +39,11 @@ class Paths:
 
     @classmethod
     def find(cls, start: Path | str | None = None, *, alone: bool = False) -> "Paths":
-        """Look for the project: ``INVARIANCE_ROOT``, upwards from `start`, around the package.
+        """The project: ``INVARIANCE_ROOT``, or upwards from `start`, or around the package.
 
-        Parameters
-        ----------
-        start : path, optional
-            Where the upward search starts; default: the working directory.
-        alone : bool
-            Without a project, take `start` for one that has no notebooks: what a notebook of
-            one's own needs, far from any checkout.
-
-        Raises
-        ------
-        NotebookError
-            If no folder with ``notebooks/claims.yml`` is found.
+        The search starts at the working directory unless told otherwise. A project is a folder
+        with ``notebooks/claims.yml``; without one, `start` is taken for a project that has no
+        notebooks if `alone`, and `NotebookError` is raised if not.
         """
         named = os.environ.get("INVARIANCE_ROOT")
         if named and start is None:

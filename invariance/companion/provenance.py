@@ -30,17 +30,11 @@ def package_versions() -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
+    line = ["git", "-C", str(root), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        )
+        return subprocess.run(line, capture_output=True, text=True, timeout=30, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
 
 
 @cache
@@ -54,7 +48,7 @@ def code_version(root: Path) -> str:
     if commit is None:
         return release
     changed = _git(root, "status", "--porcelain", "--", "invariance", "notebooks")
-    return f"{release}+g{commit}{'-dirty' if changed else ''}"
+    return f"{release}+g{commit.strip()}{'-dirty' if changed else ''}"
 
 
 def _cpu_model() -> str:
@@ -75,8 +69,8 @@ def architecture() -> str:
     import numpy  # noqa: F401  (loads the library)
     from threadpoolctl import threadpool_info
 
-    return ", ".join(sorted({str(p["architecture"]) for p in threadpool_info()
-                             if "architecture" in p})) or "unknown"  # fmt: skip
+    found = {str(library.get("architecture", "")) for library in threadpool_info()}
+    return ", ".join(sorted(found - {""})) or "unknown"
 
 
 @cache
@@ -108,9 +102,8 @@ def peak_memory_mb() -> dict[str, float]:
     The system counts a child from its fork on, so the child's figure is an upper bound.
     """
     unit = 2**20 if sys.platform == "darwin" else 2**10
-    return {
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1),
-        "peak_memory_child_mb": round(
-            resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / unit, 1
-        ),
-    }
+    own, child = (
+        round(resource.getrusage(whose).ru_maxrss / unit, 1)
+        for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return {"peak_memory_mb": own, "peak_memory_child_mb": child}

@@ -31,11 +31,10 @@ def read_text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise NotebookError(f"cannot read the notebook {path}: {error.strerror}") from error
-    for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        if content.startswith(mark):
-            raise NotebookError(
-                f"the notebook {path} starts with a byte-order mark: save it as UTF-8 without one"
-            )
+    if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NotebookError(
+            f"the notebook {path} starts with a byte-order mark: save it as UTF-8 without one"
+        )
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -51,13 +50,7 @@ def read_text(path: Path) -> str:
 
 
 def read_notebook(path: Path) -> "nbformat.NotebookNode":
-    """Read a text notebook.
-
-    Raises
-    ------
-    NotebookError
-        If it does not exist, is not UTF-8 or jupytext cannot read it.
-    """
+    """Read a text notebook; `NotebookError` if it cannot be read."""
     text = read_text(path)
     # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
     # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
@@ -83,17 +76,10 @@ def notebook_code(path: Path) -> str:
 
 
 def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
-    """A notebook's calls of plain names (``Run``) and of methods of plain names (``run.claim``).
-
-    Raises
-    ------
-    NotebookError
-        If it cannot be read or is not Python.
-    """
+    """A notebook's calls of plain names (``Run``) and of methods of plain names (``run.claim``)."""
     found = []
-    for node in ast.walk(
-        parse_code(notebook_code(path), f"notebook {path.parent.name}/{path.stem}")
-    ):
+    tree = parse_code(notebook_code(path), f"notebook {path.parent.name}/{path.stem}")
+    for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name)):
                 found.append((name, node))
@@ -103,13 +89,7 @@ def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
 
 
 def parse_code(code: str, what: str) -> ast.Module:
-    """The syntax tree of `code`; `what` says whose it is.
-
-    Raises
-    ------
-    NotebookError
-        If it is not Python, or nested too deeply to be read.
-    """
+    """The syntax tree of `code`; a `NotebookError` names `what` it is of."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError) as error:

@@ -121,10 +121,11 @@ def test_an_import_is_found_wherever_it_stands(tmp_path, source):
     assert list(closure(source, package)) == ["pack", "pack.a"]
 
 
-def test_the_closure_of_a_notebook_reaches_what_it_computes_with():
+def test_the_closure_of_a_notebook_reaches_what_it_computes_with_and_nothing_of_the_runner():
+    """What runs notebooks can change without their results counting as old."""
     found = closure("from invariance.companion import Run, fit_rate")
     assert {"invariance.companion.run.run", "invariance.evaluation.rates"} <= set(found)
-    assert not {name for name in found if name.endswith((".runner.batch", ".cli", ".report"))}
+    assert not {name for name in found if ".runner" in name or ".site" in name or ".cli" in name}
 
 
 def test_selecting_notebooks(project):

@@ -32,6 +32,7 @@ from invariance.companion.ledger.results import (
 from invariance.companion.paths import Paths
 from invariance.companion.runner.places import Place, Process, prepare
 from invariance.companion.runner.resume import inputs_of, outputs_of
+from invariance.companion.runner.worker import failure
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -51,17 +52,10 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one notebook ended.
+    """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted.
 
-    Attributes
-    ----------
-    notebook : str
-    status : {"ok", "failed", "timeout", "killed", "interrupted"}
-    duration_s : float
-    failure : dict or None
-        ``kind``, ``message``, ``exception``, ``traceback``, ``cell_index``, ``cell_source``.
-    resumed : bool
-        Not run: an earlier success was still valid.
+    ``failure`` has ``kind``, ``message``, ``exception``, ``traceback``, ``cell_index`` and
+    ``cell_source``. ``resumed``: not run, an earlier success was still valid.
     """
 
     notebook: str
@@ -73,40 +67,20 @@ class Outcome:
 
 @dataclass(eq=False)
 class Job:
-    """A notebook to be run: from where, with what, to where; and its process once it has started.
-
-    Attributes
-    ----------
-    notebook : str
-    source, final, folder : Path
-        The text notebook, its output folder, and the attempt's own folder.
-    parameters : dict
-    default_parameters : bool
-        Whether these are the notebook's own for its profile; only such results are published.
-    fingerprint : dict
-        What its results follow from; see `resume.fingerprint`.
-    reads : list of str
-        Notebooks whose results it reads.
-    inputs : dict
-        Digests of those results when it started; see `resume.inputs_of`.
-    expected_s, expected_mb : float
-        Seconds, and MiB at its peak.
-    alone : bool
-        To run beside no other: it is about time, or was killed beside others.
-    """
+    """A notebook to be run: from where, with what, to where; its process once it has started."""
 
     notebook: str
     source: Path
-    final: Path
-    folder: Path
+    final: Path  # its output folder
+    folder: Path  # the attempt's own
     parameters: dict[str, Any]
-    default_parameters: bool = False
-    fingerprint: dict[str, Any] = field(default_factory=dict)
-    reads: list[str] = field(default_factory=list)
-    inputs: dict[str, str] = field(default_factory=dict)
+    default_parameters: bool = False  # the notebook's own for its profile: these are published
+    fingerprint: dict[str, Any] = field(default_factory=dict)  # see `resume.fingerprint`
+    reads: list[str] = field(default_factory=list)  # notebooks whose results it reads
+    inputs: dict[str, str] = field(default_factory=dict)  # digests of these when it started
     expected_s: float = 0.0
-    expected_mb: float = 0.0
-    alone: bool = False
+    expected_mb: float = 0.0  # at its peak
+    alone: bool = False  # it is about time, or was killed beside others
     process: Process | None = None
     started: datetime | None = None
     clock: float = 0.0
@@ -145,67 +119,58 @@ def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: floa
     job.process = place.start(description, environment)
 
 
-def describe_failure(kind: str, message: str, job: Job | None = None) -> dict[str, Any]:
-    """What `Outcome.failure` says; with a job, the cell that it had come to as well."""
-    noted = read_json(job.folder / ".work" / "progress.json") if job else None
-    noted = noted if isinstance(noted, dict) else {}
-    progress = {key: noted.get(key) for key in ("cell_index", "cell_source")}
-    return {"kind": kind, "message": message, "exception": None, "traceback": None, **progress}
-
-
 def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     """Status and failure of a worker that has exited by itself."""
     outcome = read_json(job.folder / ".work" / "outcome.json")
     if isinstance(outcome, dict) and outcome.get("status") in STATUSES:
-        failure = outcome.get("failure")
+        told = outcome.get("failure")
         if outcome["status"] == "ok":
             return "ok", None
-        if isinstance(failure, dict) and isinstance(failure.get("message"), str):
-            return outcome["status"], describe_failure("unknown", "") | failure
+        if isinstance(told, dict) and isinstance(told.get("message"), str):
+            return outcome["status"], failure("unknown", "") | told
     if not job.folder.exists():
-        return "failed", describe_failure("output", f"{job.folder} was removed while it ran")
+        return "failed", failure("output", f"{job.folder} was removed while it ran")
     code = job.process.returncode if job.process else None
-    if code is None:
-        return "failed", describe_failure("runner", "its process left no exit code", job)
-    if code < 0:
+    if code is not None and code < 0:
         name = signal.Signals(-code).name
         how = f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        return "killed", describe_failure("worker died", f"the notebook's process was {how}", job)
+        return "killed", failure("worker died", f"the notebook's process was {how}", job.folder)
     if shutil.disk_usage(job.folder).free < _LITTLE_SPACE:
         message = f"no space left for {job.final}: free some, then run again"
-        return "failed", describe_failure("output", message, job)
+        return "failed", failure("output", message, job.folder)
     try:
         log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
     except OSError as error:
         log = f"its log cannot be read ({error.strerror})"
     if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
         message = "the notebook's process was killed by SIGINT while it started"
-        return "killed", describe_failure("worker died", message, job)
+        return "killed", failure("worker died", message, job.folder)
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"
-    return "failed", describe_failure("runner", message, job)
+    return "failed", failure("runner", message, job.folder)
 
 
 def finish(
-    job: Job, paths: Paths, place: Place, status: str, failure: dict[str, Any] | None
+    job: Job, paths: Paths, place: Place, status: str, why: dict[str, Any] | None
 ) -> Outcome:
     """End a job's processes and put in its place what is kept of it."""
     duration = job.elapsed
     place.end(job.process, job.folder)
     if status == "ok" and (fault := _fault(job)):
-        status, failure = "failed", describe_failure("results", fault)
-    failure = failure or (None if status == "ok" else describe_failure(status, "no reason known"))
+        status, why = "failed", failure("results", fault)
     try:
-        if failure is None:
+        if status == "ok":
+            why = None
             _keep_success(job, paths)
         else:
-            _keep_failure(job, status, failure)
+            why = why or failure(status, "no reason known")
+            _keep_failure(job, status, why)
     except OSError as error:
-        if failure is None:
-            status, failure = "failed", describe_failure("output", str(error))
+        if why is None:
+            status, why = "failed", failure("output", str(error))
         else:
-            failure = {**failure, "message": f"{failure['message']} (and: {error})"}
+            why = {**why, "message": f"{why['message']} (and: {error})"}
     shutil.rmtree(job.folder, ignore_errors=True)
-    return Outcome(job.notebook, status, duration, failure)
+    return Outcome(job.notebook, status, duration, why)
 
 
 def _fault(job: Job) -> str | None:
@@ -282,7 +247,7 @@ def _keep_success(job: Job, paths: Paths) -> None:
     replace_folder(job.folder, job.final)
 
 
-def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:
+def _keep_failure(job: Job, status: str, why: dict[str, Any]) -> None:
     executed = None
     if job.folder.exists() and status != "interrupted":
         shutil.rmtree(job.folder / ".work", ignore_errors=True)
@@ -296,7 +261,7 @@ def _keep_failure(job: Job, status: str, failure: dict[str, Any]) -> None:
     earlier = "earlier attempt" if (job.final / "results.json").is_file() else None
     success = before["success"] if before else None
     _write_status(
-        job, job.final, status, failure=failure, results=earlier, executed=executed, success=success
+        job, job.final, status, failure=why, results=earlier, executed=executed, success=success
     )
 
 

@@ -1,6 +1,5 @@
 """Run notebooks: each in its own process, several at a time, nothing half-written (`attempt`)."""
 
-import shutil
 import signal
 import threading
 import time
@@ -26,7 +25,6 @@ from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner.attempt import (
     Job,
     Outcome,
-    describe_failure,
     ending,
     finish,
     publish_again,
@@ -35,6 +33,7 @@ from invariance.companion.runner.attempt import (
 from invariance.companion.runner.lock import runner_folder
 from invariance.companion.runner.places import Here, Place
 from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
+from invariance.companion.runner.worker import failure
 from invariance.core.parameters import ParameterError
 
 # seconds after which a notebook counts as hanging, unless --deadline says otherwise
@@ -94,10 +93,8 @@ def run_notebooks(
         Skip notebooks whose results are those that a run would give; see `resume`.
     threads : int
         BLAS threads of each notebook; fixed, so that results do not depend on `place`.
-    deadline : float, optional
-        Seconds after which a notebook is killed; default: `DEADLINES`.
-    cell_timeout : float, optional
-        Seconds after which a cell is given up.
+    deadline, cell_timeout : float, optional
+        Seconds after which a notebook is killed (default: `DEADLINES`) and a cell is given up.
     tell : callable, optional
         Called with each outcome as it arrives.
 
@@ -150,7 +147,7 @@ def run_notebooks(
             paths, place, threads, deadline or DEADLINES[profile], cell_timeout, stop, bar, tell
         )
         for job, message in malformed.items():
-            batch.end(job, "failed", describe_failure("notebook", message))
+            batch.end(job, "failed", failure("notebook", message))
         waiting = [job for job in jobs if job not in malformed]
         if resume:
             waiting = batch.keep(waiting, profile, ledger)
@@ -194,22 +191,19 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
 class _Stop:
     requested: bool = False
 
+    def note(self, *_: object) -> None:
+        self.requested = True
+
 
 @contextmanager
 def _signals_noted() -> Iterator[_Stop]:
     """Note Ctrl-C, termination and hang-up instead of obeying: nothing is cut in the middle."""
-    noted = _Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
-        numbers.append(signal.SIGHUP)
-
-    def note(*_: object) -> None:
-        noted.requested = True
-
-    before = {number: signal.signal(number, note) for number in numbers}
+    noted, before = _Stop(), {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # nohup leaves the last one ignored, and it stays so
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, noted.note)
     try:
         yield noted
     finally:
@@ -306,8 +300,8 @@ class _Batch:
             with self.bar.external_write_mode():
                 self.tell(outcome)
 
-    def end(self, job: Job, status: str, failure: dict[str, Any] | None) -> None:
-        self.done(finish(job, self.paths, self.place, status, failure))
+    def end(self, job: Job, status: str, why: dict[str, Any] | None) -> None:
+        self.done(finish(job, self.paths, self.place, status, why))
 
     def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
@@ -347,7 +341,7 @@ class _Batch:
                     running.append(job)
                     self.bar.set_postfix_str(", ".join(j.notebook for j in running))
                 except OSError as error:
-                    self.end(job, "failed", describe_failure("output", str(error)))
+                    self.end(job, "failed", failure("output", str(error)))
             for job in list(running):
                 if (ended := self._look(job)) is None:
                     continue
@@ -361,8 +355,7 @@ class _Batch:
         for job in running:
             # one that has ended well by itself meanwhile is not thrown away
             ended = self._look(job)
-            failure = describe_failure("interrupted", "stopped before it was finished", job)
-            self.end(job, *(ended if ended and ended[0] == "ok" else ("interrupted", failure)))
+            self.end(job, *(ended if ended and ended[0] == "ok" else _interrupted(job)))
 
     def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
         """How a job has ended, if it has."""
@@ -371,21 +364,22 @@ class _Batch:
             if job.elapsed <= self.deadline:
                 return None
             message = f"killed after {self.deadline:g} s (--deadline)"
-            return "timeout", describe_failure("deadline", message, job)
-        status, failure = ending(job)
-        if status != "ok" and (job.process.returncode or 0) in _STOPPED:
+            return "timeout", failure("deadline", message, job.folder)
+        ended = ending(job)
+        if ended[0] != "ok" and (job.process.returncode or 0) in _STOPPED:
             # whoever ends everything at once, as a shutdown does, may reach the worker first
             end = time.monotonic() + _TOGETHER
             while not self.stop.requested and time.monotonic() < end:
                 time.sleep(_GLANCE)
-        if status != "ok" and self.stop.requested:
-            message = "stopped before it was finished"
-            return "interrupted", describe_failure("interrupted", message, job)
-        return status, failure
+        return ended if ended[0] == "ok" or not self.stop.requested else _interrupted(job)
 
     def _once_more(self, job: Job, beside: Sequence[Job]) -> None:
         self.place.end(job.process, job.folder)
-        shutil.rmtree(job.folder, ignore_errors=True)
         job.alone, job.process = True, None
         others = ", ".join(other.notebook for other in beside)
         self.bar.write(f"{job.notebook} was killed beside {others}: once more, alone")
+
+
+def _interrupted(job: Job) -> tuple[str, dict[str, Any]]:
+    told = failure("interrupted", "stopped before it was finished", job.folder)
+    return "interrupted", told

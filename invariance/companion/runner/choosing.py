@@ -22,8 +22,6 @@ from invariance.companion.paths import Paths
 from invariance.companion.run.choosing import STAGE
 from invariance.companion.source import calls_of, code_cells
 
-__all__ = ["choose", "chooses"]
-
 
 def chooses(paths: Paths, notebook: str) -> bool:
     """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
@@ -42,26 +40,11 @@ def choose(
     threads: int = 1,
     tell: Callable[[str, float, str], None] = lambda *_: None,
 ) -> int:
-    """Choose the settings of notebooks and keep them.
+    """Choose the settings of notebooks and keep them; how many failed.
 
     In the full profile they become ``notebooks/settings/<paper>/<name>.yml``; a quick one leaves
-    them in its folder under ``build/choosing/``, beside what it printed.
-
-    Parameters
-    ----------
-    paths : Paths
-    notebooks : sequence of str
-        Each has a stage of choosing.
-    profile : {"quick", "full"}
-    jobs, threads : int
-        Notebooks at a time, and BLAS threads of each.
-    tell : callable
-        Called with notebook, seconds and, if it failed, the end of what it printed.
-
-    Returns
-    -------
-    int
-        How many failed.
+    them in its folder under ``build/choosing/``, beside what it printed. `tell` is called with
+    notebook, seconds and, if it failed, the end of what it printed.
     """
     for notebook in notebooks:
         if not chooses(paths, notebook):

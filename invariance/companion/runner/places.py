@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -108,17 +108,6 @@ def _share(processes: int) -> dict[str, str]:
     return {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // processes))}
 
 
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 class Here:
     """This machine.
 
@@ -127,14 +116,9 @@ class Here:
     matplotlib take four seconds to start, two forks a few hundredths. With more threads there
     would be threads to fork; every process is started anew.
 
-    Parameters
-    ----------
-    jobs : int, optional
-        Notebooks at a time; default: the number of cores.
-    worker : sequence of str, optional
-        Arguments of Python that start a worker; the path of a job's description follows.
-    memory_mb : float, optional
-        MiB that they may take together; default: 20 GiB, or 85 % of what the machine has.
+    Notebooks run `jobs` at a time (default: one a core) and take at most `memory_mb` MiB together
+    (default: 20 GiB, or 85 % of what the machine has). `worker` are the arguments of Python that
+    start a worker; the path of a job's description follows.
     """
 
     def __init__(
@@ -172,11 +156,15 @@ class Here:
 def _fork(path: Path, environment: dict[str, str]) -> Process:
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["invariance.companion.runner.preload"])
-    arguments = (path, {**os.environ, **environment})
-    process = server.Process(target=forked, args=arguments, name="notebook", daemon=False)
-    # the server keeps the environment of the process that starts it
-    with _environment(environment | {"PYTHONSAFEPATH": "1"}):
+    process = server.Process(target=forked, args=(path, {**os.environ, **environment}))
+    before = dict(os.environ)
+    # the server keeps the environment of the process that starts it, and takes no path from it
+    os.environ.update(environment, PYTHONSAFEPATH="1")
+    try:
         process.start()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
     return _Fork(process)
 
 
@@ -228,23 +216,10 @@ class _Remote:
 
 
 class Cluster:
-    """The workers of a Dask cluster, one notebook a thread of them.
+    """The workers of a Dask cluster, one notebook a thread of them; `client` is of `connect`.
 
-    A worker that dies takes its notebook with it; Dask starts that one again on another.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        From `connect`.
-    root : Path
-        The project's folder.
-    jobs : int, optional
-        Notebooks at a time; default: the number of the workers' threads.
-
-    Raises
-    ------
-    ClusterError
-        Naming the workers that have no ``invariance`` or do not see the folder.
+    A worker that dies takes its notebook with it; Dask starts that one again on another. A
+    `ClusterError` names the workers that have no ``invariance`` or do not see the folder `root`.
     """
 
     def __init__(self, client: Any, root: Path, jobs: int | None = None) -> None:
@@ -276,23 +251,11 @@ class Cluster:
 
 
 def connect(address: str, timeout: float = 10.0) -> Any:
-    """A client of the Dask scheduler at an address, such as ``"tcp://10.0.0.1:8786"``.
+    """A `distributed.Client` of the scheduler at an address such as ``"tcp://10.0.0.1:8786"``.
 
-    Parameters
-    ----------
-    address : str
-    timeout : float
-        Seconds to wait for somebody to accept the connection, and one more to say who it is.
-
-    Returns
-    -------
-    distributed.Client
-
-    Raises
-    ------
-    ClusterError
-        If Dask is not installed, no scheduler answers there, something else does, or the scheduler
-        has no workers.
+    It waits `timeout` seconds for somebody to accept the connection, and one more for them to say
+    who they are. A `ClusterError` says if Dask is not installed, no scheduler answers there,
+    something else does, or the scheduler has no workers.
     """
     try:
         from distributed import Client

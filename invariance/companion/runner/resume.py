@@ -15,7 +15,7 @@ from typing import Any
 
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import file_digest, read_json
-from invariance.companion.imports import closure, module_digest
+from invariance.companion.imports import closure
 from invariance.companion.ledger.results import as_recorded, read_results, read_status
 from invariance.companion.paths import Paths
 from invariance.companion.provenance import architecture, package_versions
@@ -28,13 +28,7 @@ _APART = ("status.json", "failed", ".work")
 
 
 def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> dict[str, Any]:
-    """What a run's results follow from, but for data and for other notebooks' results.
-
-    Raises
-    ------
-    NotebookError
-        If the notebook cannot be read or is not Python.
-    """
+    """What a run's results follow from, but for data and for other notebooks' results."""
     code = notebook_code(source)
     parse_code(code, f"notebook {source.parent.name}/{source.stem}")
     try:
@@ -44,7 +38,7 @@ def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> di
     return {
         "text": hashlib.sha256(read_text(source).encode()).hexdigest(),
         "parameters": dict(parameters),
-        "code": {module: module_digest(path)[:16] for module, path in modules.items()},
+        "code": {module: str(file_digest(path))[:16] for module, path in modules.items()},
         "packages": package_versions(),
         "settings": file_digest(
             source.parents[1] / "settings" / source.parent.name / f"{source.stem}.yml"
@@ -88,17 +82,9 @@ def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str
 def reason_to_run(
     folder: Path, notebook: str, expected: Mapping[str, Any], inputs: Mapping[str, str]
 ) -> str | None:
-    """Why a notebook's results are not those that a run would give; None if they are.
+    """Why the results in a folder are not those that a run would give; None if they are.
 
-    Parameters
-    ----------
-    folder : Path
-        Its output folder.
-    notebook : str
-    expected : mapping
-        From `fingerprint`.
-    inputs : mapping
-        From `inputs_of`.
+    `expected` comes from `fingerprint`, `inputs` from `inputs_of`.
     """
     status, problems = read_status(folder, notebook)
     if problems:
@@ -123,20 +109,23 @@ def reason_to_run(
     )
 
 
+def _different(before: Any, now: Mapping[str, Any]) -> list[str]:
+    before = before if isinstance(before, dict) else {}
+    return [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+
+
 def _changed(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
     if found.get("text") != expected["text"]:
         return "its text has changed"
-    for key, what in {"parameters": "parameter", "packages": "package", "code": "module"}.items():
-        before, now = found.get(key), expected[key]
-        before = before if isinstance(before, dict) else {}
-        names = [n for n in sorted({*before, *now}) if before.get(n) != now.get(n)]
-        if names and key == "code":
-            return f"the code has changed: {_listed(names)}"
-        if names:
-            changes = [f"{n} was {before.get(n)!r:.40}, is {now.get(n)!r:.40}" for n in names]
-            return f"another {what}: {_listed(changes)}"
+    if names := _different(found.get("code"), expected["code"]):
+        return f"the code has changed: {_listed(names)}"
     if found.get("settings") != expected["settings"]:
         return "other settings have been chosen since"
+    for key, what in {"parameters": "parameter", "packages": "package"}.items():
+        if names := _different(found.get(key), expected[key]):
+            before = found[key] if isinstance(found.get(key), dict) else {}
+            was = [f"{n} was {before.get(n)!r:.40}, is {expected[key].get(n)!r:.40}" for n in names]
+            return f"another {what}: {_listed(was)}"
     for key in ("threads", "architecture"):
         if found.get(key) != expected[key]:
             return f"{key} was {found.get(key)!r:.40}, is {expected[key]!r}"
@@ -148,11 +137,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _changed_inputs(found: Any, inputs: Mapping[str, str]) -> str | None:
-    if found == dict(inputs):
-        return None
-    before = found if isinstance(found, dict) else {}
-    names = [n for n in sorted({*before, *inputs}) if before.get(n) != inputs.get(n)]
-    return f"it reads {_listed(names)}, whose results have changed"
+    names = _different(found, inputs)
+    return f"it reads {_listed(names)}, whose results have changed" if names else None
 
 
 def _changed_outputs(folder: Path, outputs: Mapping[str, Any]) -> str | None:

@@ -97,10 +97,7 @@ def kill_all(folder: Path, patience: float = 10.0) -> None:
 def guard(lifeline: int) -> None:
     """From now on this process ends together with everything below it.
 
-    Parameters
-    ----------
-    lifeline : int
-        A handle that can be read as soon as the runner has gone.
+    It does so when it is told to, and when `lifeline` can be read: the runner has gone.
     """
 
     def stop(number: int, _: object) -> None:
@@ -181,37 +178,39 @@ class Kernel:
         os.killpg(self._pid, signal.SIGINT)
 
 
-def _failure(kind: str, message: str, progress: Any, **more: Any) -> dict[str, Any]:
-    cell = {key: (progress or {}).get(key) for key in ("cell_index", "cell_source")}
-    return {"kind": kind, "message": message, "exception": None, "traceback": None, **cell, **more}
+def failure(kind: str, message: str, folder: Path | None = None, **more: Any) -> dict[str, Any]:
+    """What ``status.json`` says of a failure; with a run's folder, of the cell under way too."""
+    noted = read_json(folder / ".work" / "progress.json") if folder else None
+    noted = noted if isinstance(noted, dict) else {}
+    told = {"kind": kind, "message": message, "exception": None, "traceback": None}
+    return told | {key: noted.get(key) for key in ("cell_index", "cell_source")} | more
 
 
-def _incomplete(path: Path, progress: Any) -> str | None:
+def _incomplete(folder: Path) -> str | None:
     """Why an executed notebook did not run to its last cell; None if it did.
 
     papermill takes ``sys.exit(0)`` for a good end and leaves out the cells after it.
     """
-    executed, problems = read_executed(path)
+    executed, problems = read_executed(folder / "executed.ipynb")
     if executed is None:
-        return problems[0] if problems else f"{path.name} was not written"
-    code = [(i, cell) for i, cell in enumerate(executed["cells"]) if cell["cell_type"] == "code"]
-    for i, cell in code:
-        for output in cell.get("outputs", []):
-            if output.get("output_type") == "error":
-                return (
-                    f"cell {i} ended the notebook early: {output.get('ename')}"
-                    f"({output.get('evalue')}); leave cells by a condition, not by sys.exit"
-                )
-    last = max((i for i, _ in code), default=None)
-    if last is not None and (progress or {}).get("cell_index") != last:
-        return "its last cell did not run"
-    return None
+        return problems[0] if problems else "executed.ipynb was not written"
+    last = None
+    for i, cell in enumerate(executed["cells"]):
+        if cell["cell_type"] == "code":
+            last = i
+            for output in cell.get("outputs", []):
+                if output.get("output_type") == "error":
+                    return (
+                        f"cell {i} ended the notebook early: {output.get('ename')}"
+                        f"({output.get('evalue')}); leave cells by a condition, not by sys.exit"
+                    )
+    came_to = failure("", "", folder)["cell_index"]
+    return None if last in (None, came_to) else "its last cell did not run"
 
 
 def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
     """Execute the job's notebook: ``{"status": ..., "failure": ...}`` as in ``status.json``."""
     folder, source = Path(job["folder"]), Path(job["source"])
-    under_way = folder / ".work" / "progress.json"
     notebook = read_notebook(source)
     import nbformat
     import papermill
@@ -226,7 +225,10 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
             write_bytes(Path(path), buf.encode())
 
     def note(cell: Any, cell_index: int) -> None:
-        write_json(under_way, {"cell_index": cell_index, "cell_source": cell.source})
+        write_json(
+            folder / ".work" / "progress.json",
+            {"cell_index": cell_index, "cell_source": cell.source},
+        )
 
     papermill_io.register("/", Whole())
     language = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -249,31 +251,25 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
             on_cell_execute=note,
         )
     except PapermillExecutionError as error:
-        return {
-            "status": "failed",
-            "failure": {
-                "kind": "cell",
-                "message": f"{error.ename}: {_ANSI.sub('', error.evalue)}",
-                "exception": error.ename,
-                "traceback": _ANSI.sub("", "\n".join(error.traceback)),
-                "cell_index": error.cell_index,
-                "cell_source": error.source,
-            },
+        plainly = {
+            "exception": error.ename,
+            "traceback": _ANSI.sub("", "\n".join(error.traceback)),
+            "cell_index": error.cell_index,
+            "cell_source": error.source,
         }
+        message = f"{error.ename}: {_ANSI.sub('', error.evalue)}"
+        return {"status": "failed", "failure": failure("cell", message, **plainly)}
     except CellTimeoutError:
         message = f"the cell ran longer than {job['cell_timeout']} s (--cell-timeout)"
-        failure = _failure("cell timeout", message, read_json(under_way))
-        return {"status": "timeout", "failure": failure}
+        return {"status": "timeout", "failure": failure("cell timeout", message, folder)}
     except DeadKernelError:
         message = (
             "the kernel died while it ran this cell: killed for want of memory, by a signal, or "
             "by a crash in compiled code"
         )
-        failure = _failure("kernel died", message, read_json(under_way))
-        return {"status": "killed", "failure": failure}
-    progress = read_json(under_way)
-    if reason := _incomplete(folder / "executed.ipynb", progress):
-        return {"status": "failed", "failure": _failure("incomplete", reason, progress)}
+        return {"status": "killed", "failure": failure("kernel died", message, folder)}
+    if reason := _incomplete(folder):
+        return {"status": "failed", "failure": failure("incomplete", reason, folder)}
     return {"status": "ok", "failure": None}
 
 
@@ -288,7 +284,7 @@ def work(
     if held is None:
         return
     job = json.load(held)
-    folder, outcome_file = Path(job["folder"]), path.with_name("outcome.json")
+    folder = Path(job["folder"])
     os.environ[MARK] = str(folder)
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[name] = str(path.with_name(name.lower()))
@@ -299,10 +295,9 @@ def work(
     try:
         outcome = execute(job, child)
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        progress = read_json(outcome_file.with_name("progress.json"))
-        outcome = {"status": "failed", "failure": _failure("runner", message, progress)}
-    write_json(outcome_file, outcome)
+        told = failure("runner", f"{type(error).__name__}: {error}", folder)
+        outcome = {"status": "failed", "failure": told}
+    write_json(path.with_name("outcome.json"), outcome)
     end_below()
     os._exit(0)
 
@@ -310,6 +305,7 @@ def work(
 def forked(path: Path, environment: dict[str, str]) -> None:
     """Do a job in a fork of multiprocessing's server, as a new process would do it."""
     import multiprocessing
+    from multiprocessing import resource_tracker
 
     import numpy as np
 
@@ -325,6 +321,8 @@ def forked(path: Path, environment: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
     sys.path[:] = preload.PATH  # not the runner's
+    # what a notebook leaves to be tidied ends with it: the runner's tracker would tell of leaks
+    setattr(resource_tracker._resource_tracker, "_fd", None)  # noqa: B010
     os.chdir(environment["INVARIANCE_ROOT"])
     np.random.seed()  # noqa: NPY002  (what a notebook draws from it is its own)
     work(path, runner.sentinel)

@@ -128,6 +128,7 @@ def test_corrupted_files_are_never_believed(chaos, project):
         (b"{HEADER}x = (\n", "is not Python"),
         (b"{LONG}", "nested too deeply"),
         (b"", "0 parameters cells"),
+        (b"# ---\n# a: " + b"[" * 100_000 + b"\n# ---\n", "0 parameters cells"),
     ],
 )
 def test_a_bad_source_is_its_own_failure(light, chaos, project, content, message):

@@ -235,7 +235,7 @@ def site(out: Path | None) -> None:
 
 
 def _build_site(out: Path | None, profile: str | None) -> None:
-    from invariance.companion.site import build_site
+    from invariance.companion.site.build import build_site
 
     gc.disable()  # the process ends with the site: nothing of it is worth going through
     try:

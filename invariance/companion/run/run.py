@@ -38,7 +38,7 @@ from invariance.companion.provenance import (
 from invariance.companion.run import style
 from invariance.companion.run.cache import cached, code_digest
 from invariance.companion.run.choosing import Stages
-from invariance.companion.run.figures import to_png, to_svg
+from invariance.companion.run.figures import to_png
 from invariance.companion.run.recording import record
 from invariance.companion.source import notebook_code
 from invariance.core.parameters import ParameterError
@@ -214,7 +214,7 @@ class Run:
         self._stages.measure()
 
     def figure(self, figure: Figure, name: str, *, alt: str, caption: str = "") -> None:
-        """Save a figure as SVG and PNG, show it with its alternative text, and close it.
+        """Save a figure as PNG, show it with its alternative text, and close it.
 
         Parameters
         ----------
@@ -238,12 +238,14 @@ class Run:
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         alt = " ".join(alt.split())
         png = to_png(figure)
-        figure.set_layout_engine("none")  # it lies as it lay in the first of the two
-        files = {f"{name}.svg": to_svg(figure, alt), f"{name}.png": png}
         plt.close(figure)
-        for file, content in files.items():
-            self._keep(file, content)
-        self._figures[name] = {"name": name, "files": [*files], "alt": alt, "caption": caption}
+        self._keep(f"{name}.png", png)
+        self._figures[name] = {
+            "name": name,
+            "files": [f"{name}.png"],
+            "alt": alt,
+            "caption": caption,
+        }
         self._write()
         _display(
             {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"},

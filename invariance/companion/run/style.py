@@ -1,14 +1,10 @@
 """How figures look: one style sheet, one colour and one marker for each method in every notebook.
 
-A method that is not in the table is an error, never a colour made up on the spot: otherwise the
-same method would sooner or later have two colours. Add new methods to `METHODS`.
-
-Hues are those of Okabe and Ito and of Tol's "muted" scheme, told apart by readers with any colour
-vision; a marker tells methods apart in print without colour. Families share a hue: ``cdf`` is
-blue from light (one bin) to dark, best-fit kernels are greens, spectral methods are purples. Every
-colour stands out from white, and from black where a dark page turns the figure around (`contrast`).
+A method that the project's ``notebooks/papers.yml`` does not name is an error, never a colour made
+up on the spot: otherwise the same method would sooner or later have two colours.
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -16,8 +12,10 @@ import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
 from invariance.companion.errors import hint
+from invariance.companion.ledger.papers import read_papers
+from invariance.companion.paths import Paths
 
-__all__ = ["METHODS", "RC", "Look", "colour", "contrast", "label_ends", "look", "marker", "shades"]
+__all__ = ["RC", "Look", "colour", "contrast", "label_ends", "look", "marker", "methods", "shades"]
 __all__ += ["use"]
 
 
@@ -27,101 +25,6 @@ class Look(NamedTuple):
     color: str
     marker: str
 
-
-_BLACK, _GREY, _BROWN = "#000000", "#767676", "#8c510a"
-_ORANGE, _SKY, _GREEN, _BLUE = "#c27f00", "#2f93d1", "#009e73", "#0072b2"
-_VERMILION, _PINK, _OLIVE, _WINE = "#d55e00", "#c4699c", "#87872a", "#882255"
-_INDIGO, _TEAL, _SAND, _PURPLE = "#332288", "#2f9485", "#99803a", "#7b3294"
-_MAGENTA, _SLATE, _CHARCOAL = "#c2188b", "#5b6b8c", "#4d4d4d"
-
-METHODS: dict[str, Look] = {
-    # what invariance is compared with
-    "raw": Look(_GREY, "o"),
-    "bag-of-words": Look(_ORANGE, "s"),
-    "augmentation": Look(_SAND, "P"),
-    "published": Look(_BROWN, "*"),
-    "bound": Look(_BLACK, ""),
-    "definition": Look(_BLACK, "x"),
-    "gemm": Look(_BLACK, "+"),
-    "fast": Look(_TEAL, "o"),
-    # averages over a group
-    "haar": Look(_VERMILION, "D"),
-    "local": Look(_WINE, "d"),
-    "average-fit": Look(_PINK, "v"),
-    # distributions of projections (Mroueh et al. 2015; "group-invariant CDF" in Raj et al. 2017)
-    "cdf": Look(_BLUE, "^"),
-    "cdf25x1": Look("#7d8fc4", "v"),
-    "cdf25x10": Look(_SKY, ">"),
-    "cdf25x25": Look(_BLUE, "^"),
-    # orbit embeddings (Raj et al. 2017)
-    "rff": Look(_SAND, "s"),
-    "nystrom": Look(_OLIVE, "p"),
-    "gp": Look(_BROWN, "h"),
-    "sorted": Look(_ORANGE, "<"),
-    "random-coulomb": Look(_PINK, ">"),
-    "lgika": Look(_INDIGO, "D"),
-    "lgika-rff": Look(_INDIGO, "D"),
-    "lgika-nystrom": Look("#6a5acd", "d"),
-    "exact-kernel": Look(_BLACK, "X"),
-    # best-fit and locality kernels (Liu et al. 2022)
-    "svm": Look(_SLATE, "o"),
-    "ti": Look(_SKY, "<"),
-    "ri": Look(_ORANGE, ">"),
-    "ti-ri": Look(_VERMILION, "X"),
-    "l": Look(_SAND, "s"),
-    "l-ti": Look(_BLUE, "^"),
-    "l-ri": Look(_BROWN, "v"),
-    "l-ti-ri": Look(_GREEN, "D"),
-    "tangent-distance": Look(_WINE, "p"),
-    "linear": Look(_INDIGO, "o"),
-    "polynomial": Look(_GREEN, "D"),
-    "rbf": Look(_PURPLE, "^"),
-    "cnn": Look(_MAGENTA, "*"),
-    "scattering": Look(_OLIVE, "h"),
-    # exact invariance by spectral averaging (Soleymani et al. 2025)
-    "krr": Look(_CHARCOAL, "o"),
-    "krr-average": Look(_VERMILION, "D"),
-    "spec-avg": Look(_PURPLE, "^"),
-    "spec-avg-centred": Look(_PINK, "v"),
-    "spec-avg-least-squares": Look(_INDIGO, "s"),
-    "spec-avg-ridge": Look(_MAGENTA, "d"),
-    "closed-form": Look(_TEAL, "s"),
-    "components": Look(_GREEN, "^"),
-    "null-space": Look(_BLUE, "v"),
-    "qp": Look(_PURPLE, "o"),
-    # solvers
-    "rls": Look(_BLUE, "o"),
-    "1-nn": Look(_ORANGE, "s"),
-    "erm": Look(_VERMILION, "^"),
-    # variables of a sweep
-    "templates": Look(_BLUE, "o"),
-    "bins": Look(_ORANGE, "s"),
-    "group": Look(_GREEN, "D"),
-    "samples": Look(_PURPLE, "^"),
-    "dimension": Look(_WINE, "v"),
-}
-
-_ALIASES = {
-    "bow": "bag-of-words",
-    "original": "raw",
-    "plain": "raw",
-    "pixels": "raw",
-    "gicdf": "cdf",
-    "rf": "rff",
-    "lgika-rf": "lgika-rff",
-    "nys": "nystrom",
-    "lgika-nys": "lgika-nystrom",
-    "knn": "1-nn",
-    "spec-avg-centered": "spec-avg-centred",
-    "paper": "published",
-    "best-fit": "l-ti-ri",
-    "poly": "polynomial",
-    "gaussian": "rbf",
-    "group-average": "haar",
-    "bare-product": "gemm",
-    "spectral-averaging": "spec-avg",
-    "theory": "bound",
-}
 
 RC = {
     "figure.figsize": (6.4, 4.0),
@@ -160,10 +63,22 @@ def use() -> None:
     mpl.rcParams.update(sheet)
 
 
+def methods() -> dict[str, Look]:
+    """The project's methods and their other names."""
+    return _methods(Paths.find(alone=True))
+
+
+@cache
+def _methods(paths: Paths) -> dict[str, Look]:
+    about = read_papers(paths)
+    named = {str(name): Look(*look) for name, look in about["methods"].items()}
+    return named | {str(other): named[name] for other, name in about["aliases"].items()}
+
+
 def look(method: str) -> Look:
     """Colour and marker of a method.
 
-    Case, spaces and underscores do not matter: ``"L-TI RI"`` is ``"l-ti-ri"``.
+    Case, spaces and underscores do not matter: ``"My method"`` is ``"my-method"``.
 
     Raises
     ------
@@ -172,28 +87,25 @@ def look(method: str) -> Look:
 
     Examples
     --------
-    >>> look("haar")
-    Look(color='#d55e00', marker='D')
-    >>> look("Bag of words") == look("bag-of-words")
+    >>> look("raw")
+    Look(color='#767676', marker='o')
+    >>> look("Published") == look("published")
     True
     """
     key = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
-    key = _ALIASES.get(key, key)
-    if key not in METHODS:
+    if key not in methods():
         raise ValueError(
-            f"no colour is set for the method {method!r}. "
-            + hint(key, [*METHODS, *_ALIASES], "methods")
-            + " A new one is added to METHODS in invariance/companion/run/style.py, or takes "
-            "one of shades(family, count)"
+            f"no colour is set for the method {method!r}. {hint(key, methods(), 'methods')} A new "
+            "one is added to methods in notebooks/papers.yml, or takes one of shades(family, count)"
         )
-    return METHODS[key]
+    return methods()[key]
 
 
 def colour(method: str) -> str:
     """The one colour (hex) of a method; see `look`.
 
-    >>> colour("haar")
-    '#d55e00'
+    >>> colour("raw")
+    '#767676'
     """
     return look(method).color
 
@@ -201,8 +113,8 @@ def colour(method: str) -> str:
 def marker(method: str) -> str:
     """The one marker of a method; see `look`.
 
-    >>> marker("haar")
-    'D'
+    >>> marker("raw")
+    'o'
     """
     return look(method).marker
 
@@ -227,7 +139,7 @@ def shades(method: str, count: int) -> list[str]:
 
     The lightest still stands out from white (`contrast`).
 
-    >>> len(set(shades("cdf", 3)))
+    >>> len(set(shades("raw", 3)))
     3
     """
     if count < 1:

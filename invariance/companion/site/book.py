@@ -1,27 +1,30 @@
-"""`Book`: pages written by templates, in which a number stands for every value."""
+"""`Book`: the pages of the site as MyST-NB reads them, written by templates from the material."""
 
+import html
+import json
 import re
+import runpy
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
-from docutils import nodes
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from ..ledger.scoreboard import GALLERY
+from ..ledger.rows import Row
+from ..ledger.scoreboard import clipped
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS
+from ..paths import Paths
 from ..run.figures import light_picture
-from . import widgets
-from .cells import RECORDED, Output, page_of
-from .findings import found
-from .material import Figure, Material, Notebook, Outcome, Paper, Row
-from .nodes import anchor, drawing, framed, link, literal, paragraph, prose, python_link, table
+from .cells import RECORDED, Cell, Output, page_of
+from .ideas import Idea, drawing
+from .material import Figure, Material, Notebook, Outcome
 from .plots import dot_plot
-from .uses import LABORATORY, uses
+from .reference import LABORATORY, Reference
+from .text import anchor, code, escaped, link, prose, table
 
 __all__ = ["Book", "answer"]
 
@@ -31,134 +34,182 @@ _HERE = Path(__file__).parent
 class Book:
     """The material, its pages, and what stands on them.
 
-    A template (Markdown, in ``pages`` and ``templates/parts``) never writes a text of a result, a
-    ledger or a notebook: it writes a number, and the directives of `extension` put the nodes there
-    that it stands for. So no text can be markup.
+    Templates are Markdown. Whatever they write of a value is plain text (`text.escaped`), or
+    Markdown that a filter has made of it; a result, a ledger or a notebook is never markup.
     """
 
-    def __init__(self, material: Material, pictures: Path):
-        self.material, self.pictures = material, pictures
+    def __init__(self, material: Material, paths: Paths, pictures: Path):
+        self.material, self.about, self.pictures = material, material.about, pictures
         self.pages = {n.name: page_of(n) for n in material.notebooks.values()}
-        self.shown: list[list[nodes.Node]] = []
-        self._page = ""
+        self.reference = Reference(self.about["reference"])
+        self.drawings: list[str] = []
+        self._own = paths.notebooks / "pages"
         self._jinja = Environment(
-            loader=FileSystemLoader([_HERE / "templates/parts", _HERE / "pages"]),
-            autoescape=True, finalize=self._neutral, trim_blocks=True, lstrip_blocks=True,
-            keep_trailing_newline=True, undefined=StrictUndefined,
+            loader=FileSystemLoader(_HERE / "templates"), autoescape=True, finalize=escaped,
+            trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+            undefined=StrictUndefined,
         )  # fmt: skip
         ours = (
-            self.page, self.to, self.claim, self.function, self.web, self.thumbnail, self.image,
-            self.code, self.prose, self.verdict, self.literal, self.table, self.drawing,
-            self.widget, self.recorded, self.gallery, self.members, self.toctree,
-            self.heading, answer, circumstances, clipped, counts, dot_plot, mathematics,
+            anchor, answer, circumstances, clipped, code, counts, dot_plot, drawing, link, prose,
+            table, self.claim, self.function, self.heading, self.html, self.idea, self.image,
+            self.literal, self.mathematics, self.members, self.page, self.recorded, self.thumbnail,
+            self.toctree, verdict,
         )  # fmt: skip
         self._jinja.filters |= {function.__name__: function for function in ours}
-        self._jinja.filters["anchor"] = lambda name, what: Markup(anchor(what, name))
         self._jinja.globals |= {
-            "material": material, "notebooks": material.notebooks, "findings": [*found(material)],
-            "verdicts": VERDICTS, "kept": KEPT, "failed": FAILED, "widgets": widgets.WIDGETS,
+            "about": self.about, "material": material, "notebooks": material.notebooks,
+            "papers": {p.key: p for p in material.papers}, "verdicts": VERDICTS, "kept": KEPT,
+            "failed": FAILED, "findings": [*self._findings()],
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Sphinx stores its configuration, and nobody reads the book from there
 
-    def write(self, page: str, template: str, **values: Any) -> str:
-        """The text of a template, for the page of that name."""
-        self._page = page
-        return self._jinja.get_template(template).render(values | {"name": page})
+    def write(self, template: str, **values: Any) -> str:
+        """The text of a template."""
+        return self._jinja.get_template(template).render(values)
 
-    # ---------------------------------------------------------------- numbers in place of values
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every page: its file and its text."""
+        material, about = self.material, self.about
+        spent = [(n.name, run) for n in material.notebooks.values() if (run := n.published)]
+        failed = [f"{n.name}: {n.failure}" for n in material.notebooks.values() if n.failure]
+        homes = {*(paper.key for paper in material.papers), *about["sections"]}
+        others = [name for name in self.pages if name.split("/")[0] not in homes]
+        values: dict[str, dict[str, Any]] = {
+            "index": {}, "claims": {}, "papers/index": {}, "api/index": {},
+            "costs": {"spent": sorted(spent, key=lambda pair: -pair[1].seconds)},
+            "about": {"problems": material.all_problems() + failed, "others": ["costs", *others]},
+        }  # fmt: skip
+        values["api/index"] = {"modules": self.reference.modules}
+        for page, more in values.items():
+            yield f"{page}.md", self.write(f"pages/{page}.md", **more)
+        for paper in material.papers:
+            yield f"papers/{paper.key}.md", self.write("paper.md", paper=paper)
+        for name, section in about["sections"].items():
+            yield f"{name}/index.md", self.write("section.md", name=name, section=section)
+        for name in about["pages"]:
+            yield f"{name}.md", (self._own / f"{name}.md").read_text(encoding="utf-8")
+        for notebook in material.notebooks.values():
+            yield f"{notebook.name}.ipynb", self._notebook(notebook)
+        for module, names in self.reference.modules.items():
+            entries = {name: self._entry(f"{module}.{name}") for name in names}
+            classes = self.reference.classes(module)
+            text = self.write("module.md", module=module, entries=entries, classes=classes)
+            yield f"api/{module}.md", text
+            for name in classes:
+                text = self.write("class.md", module=module, name=name, entry=entries[name])
+                yield f"api/{module}.{name}.md", text
 
-    def _neutral(self, value: Any) -> Any:
-        """What the templates write of a value: numbers and what is safe as it stands."""
-        if isinstance(value, int | Markup) or not str(value):
-            return value
-        return self._inline(nodes.Text(str(value)))
+    def _notebook(self, notebook: Notebook) -> str:
+        """A notebook with prose, code and what it printed as they stand, results between them."""
+        page, name = self.pages[notebook.name], notebook.name
+        runs = {"Published at full scale": notebook.published, "Run on this machine": notebook.run}
+        states = [state(outcome, where) for where, outcome in runs.items() if outcome]
+        head = self.write("head.md", notebook=notebook, title=page.title, states=states, name=name)
+        cells = [Cell(head)]
+        for cell in page.cells:
+            cells.append(cell)
+            if cell.outputs:
+                shown = self.write("outputs.md", notebook=notebook, shown=cell.outputs)
+                cells.append(Cell(shown))
+        used = self.reference.uses(notebook.source)
+        foot = self.write("foot.md", notebook=notebook, rest=page.rest, functions=used)
+        written = [cell.written() for cell in [*cells, Cell(foot)]]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+        content = {"cells": written, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
+        return json.dumps(content)
 
-    def _inline(self, *some: nodes.Node) -> Markup:
-        self.shown.append([*some])
-        return Markup(f"{{shown}}`{len(self.shown) - 1}`")
+    def _entry(self, full: str) -> dict[str, Any]:
+        """An object of the reference: the notebooks that use it, and their claims."""
+        using = [
+            n for n in self.material.notebooks.values() if full in self.reference.uses(n.source)
+        ]
+        names = [notebook.name for notebook in using]
+        counts = not full.startswith(LABORATORY)
+        claims = [row for row in self.material.rows if counts and row.notebook in names]
+        return {"notebooks": names, "claims": claims}
 
-    def _block(self, *some: nodes.Node) -> Markup:
-        self.shown.append([*some])
-        return Markup(f"\n```{{shown}} {len(self.shown) - 1}\n```\n")
+    def _findings(self) -> Iterator[dict[str, Any]]:
+        """Findings that published results bear out; the others are problems of their notebooks."""
+        jinja = Environment(undefined=StrictUndefined)
+        jinja.globals |= _Published(self.material).names()
+        for finding in self.about["findings"]:
+            notebook = self.material.notebooks.get(finding["notebook"])
+            try:
+                said = jinja.from_string(finding["says"]).render()
+            except (UndefinedError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+                if notebook:
+                    why = f"{type(error).__name__}: {error}"
+                    notebook.problems.append(f"the finding {finding['title']!r} is left out: {why}")
+                continue
+            drawn = notebook.published.figures if notebook and notebook.published else {}
+            yield finding | {"said": said, "drawn": drawn.get(finding["figure"])}
 
     # ------------------------------------------------------------------------- within a sentence
 
-    def prose(self, text: str) -> Markup:
-        return self._inline(*prose(text))
-
-    def code(self, text: str) -> Markup:
-        return self._inline(nodes.literal(text, text))
-
-    def verdict(self, verdict: str) -> Markup:
-        known = verdict if verdict in VERDICTS else "open"
-        classes = ["verdict", f"verdict-{known}"]
-        return self._inline(nodes.inline(verdict, verdict, classes=classes))
-
-    def to(self, label: str, target: str, at: str = "") -> Markup:
-        return self._inline(link(self._page, target, label, at=at))
-
     def page(self, notebook: str) -> Markup:
         """A link under the notebook's title."""
-        return self._inline(self._titled(notebook))
+        return link(prose(self.pages[notebook].title), notebook)
 
-    def _titled(self, notebook: str) -> nodes.Node:
-        return link(self._page, notebook, *prose(self.pages[notebook].title))
-
-    def claim(self, label: str, row: Row, code: bool = False) -> Markup:
+    def claim(self, label: Any, row: Row) -> Markup:
         """A link to the claim's place on its paper's page."""
-        where, at = f"papers/{row.claim.paper_key}", anchor("claim", row.claim.id)
-        words = nodes.literal(label, label) if code else label
-        return self._inline(link(self._page, where, words, at=at))
+        return link(label, f"papers/{row.claim.paper_key}", anchor(row.claim.id, "claim"))
 
-    def function(self, name: str) -> Markup:
-        return self._inline(python_link(self._page, name))
+    def function(self, full: str) -> Markup:
+        return link(code(full.rpartition(".")[2]), *self.reference.address(full))
 
-    def web(self, label: str, address: str) -> Markup:
-        return self._inline(nodes.reference("", label, refuri=address))
+    def target(self, name: str) -> str | None:
+        """Where a word between backquotes leads: a notebook, or a public name."""
+        if name in self.pages:
+            return f"site:{name}"
+        if not re.search("[A-Z_]", name) or name not in self.reference.homes:
+            return None
+        return "site:{}#{}".format(*self.reference.address(self.reference.homes[name]))
 
-    def thumbnail(self, figure: Figure, notebook: str) -> Markup:
-        """A picture that leads to its notebook; its words stand there."""
-        image = nodes.image(uri=self._kept(figure.png, 1100), alt="")
-        return self._inline(link(self._page, notebook, image))
+    def thumbnail(self, figure: Figure, page: str) -> Markup:
+        """A picture that leads to a page; its words stand there."""
+        return link(Markup(f"![]({self._kept(figure.png, 1100)[0]})"), page)
 
     # --------------------------------------------------------------------- between the paragraphs
 
-    def image(self, shown: Figure | bytes, alt: str, most: int = 1100) -> Markup:
+    def image(self, figure: Figure, most: int = 1100) -> Markup:
         """A picture at most so many pixels wide."""
-        png = shown.png if isinstance(shown, Figure) else shown
-        return self._block(paragraph(nodes.image(uri=self._kept(png, most), alt=alt)))
+        address, filled = self._kept(figure.png, most)
+        return Markup(f"![{escaped(figure.alt)}]({address})" + "{.filled}" * filled)
 
-    def _kept(self, png: Path | bytes, most: int) -> str:
-        """Address of a picture for docutils; equal pictures are kept once."""
-        content = png if isinstance(png, bytes) else png.read_bytes()
+    def _kept(self, png: Path, most: int) -> tuple[str, bool]:
+        """Address of a picture, and whether it fills its frame; equal pictures are kept once."""
+        content = png.read_bytes()
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
-        if not (self.pictures / name).exists():
+        if name not in self._filled:
             self.pictures.mkdir(parents=True, exist_ok=True)
             few = 16 if most < 500 else 48
-            light = light_picture(content, most=most, colours=few, kind="WEBP")
+            light, filled = light_picture(content, most=most, colours=few, kind="WEBP")
             (self.pictures / name).write_bytes(light)
-        return f"/{self.pictures.name}/{name}"
+            self._filled[name] = filled
+        return f"/{self.pictures.name}/{name}", self._filled[name]
+
+    @cached_property
+    def _filled(self) -> dict[str, bool]:
+        return {}
+
+    def html(self, written: str) -> Markup:
+        """HTML of this package's own."""
+        self.drawings.append(written)
+        return Markup(f"\n```{{drawing}} {len(self.drawings) - 1}\n```\n")
 
     def literal(self, text: str) -> Markup:
-        return self._block(literal(text[:4000]))
+        return self.html(f"<pre>{html.escape(text[:4000], quote=False)}</pre>")
 
-    def table(self, rows: Iterable[Sequence[str]], caption: str = "") -> Markup:
-        """Rows of plain text; a cell that names a notebook leads there."""
-        cells = [
-            [link(self._page, n, c) if (n := c.split(",")[0]) in self.pages else c for c in row]
-            for row in rows
-        ]
-        return self._block(table(cells, caption))
-
-    def drawing(self, svg: Element, alt: str) -> Markup:
-        return self._block(drawing(svg, alt))
-
-    def widget(self, name: str) -> Markup:
+    def idea(self, name: str) -> Idea:
         """Something to move, drawn in advance."""
-        before, after = widgets.WIDGETS[name]().html()
-        return self._block(framed(before=before, after=after))
+        return self._ideas[name]()
+
+    @cached_property
+    def _ideas(self) -> dict[str, Callable[[], Idea]]:
+        return runpy.run_path(str(self._own / "_ideas.py"))
 
     # -------------------------------------------------------------------------- what there is
 
@@ -172,14 +223,6 @@ class Book:
                 some.append((label, thing, 12 if ours and notebook.published else 200))
         return some
 
-    def gallery(self, paper: Paper) -> Iterator[tuple[str, Figure]]:
-        """Words and figure of what the README shows of a paper."""
-        for name, figure, words in GALLERY:
-            notebook = self.material.notebooks.get(name)
-            outcome = notebook.published if notebook and notebook.paper == paper.key else None
-            if outcome and figure in outcome.figures:
-                yield words, outcome.figures[figure]
-
     def heading(self, row: Row) -> str:
         """What the paper calls it; one of many rows of a table says which."""
         place = (row.claim.paper_key, row.claim.source)
@@ -187,12 +230,57 @@ class Book:
         part = re.sub(r"^[a-z]+[0-9.]*(-|$)", "", row.claim.id.split("/")[1]).replace("-", " ")
         return f"{place[1][:1].upper()}{place[1][1:]}" + (f": {part}" if part and many else "")
 
+    def mathematics(self, notebook: Notebook) -> list[str]:
+        """What a notebook uses of the library; what records and draws is left out."""
+        used = self.reference.uses(notebook.source)
+        return [name for name in used if not name.startswith(LABORATORY)]
+
     def members(self, folder: str) -> list[str]:
         return [name for name in self.pages if name.startswith(f"{folder}/")]
 
     def toctree(self, names: Iterable[str]) -> Markup:
         listed = "\n".join(f"/{name}" for name in names)
         return Markup(f"\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n")
+
+
+class _Published:
+    """What a finding may ask of published results; what is not there is a LookupError."""
+
+    def __init__(self, material: Material):
+        self._material = material
+
+    def names(self) -> dict[str, Any]:
+        words = {"kept": KEPT, "failed": FAILED, "judged": VERDICTS}
+        return words | {
+            n: getattr(self, n) for n in ("claims", "recorded", "row", "table", "verdicts")
+        }
+
+    def row(self, claim: str) -> Row:
+        return {row.claim.id: row for row in self._material.rows if row.profile == "full"}[claim]
+
+    def claims(self) -> list[Any]:
+        return [row.result for row in self._material.rows if row.profile == "full"]
+
+    def recorded(self, claim: str) -> Any:
+        """The numbers that a published claim rests on."""
+        return (self.row(claim).result or {})["recorded"]
+
+    def verdicts(self, prefix: str = "") -> list[str]:
+        """What counts of these claims."""
+        return [r.verdict for r in self._material.rows if r.claim.id.startswith(prefix)]
+
+    def table(self, notebook: str, name: str) -> list[dict[str, str]]:
+        """Rows of a published table by the names of its columns."""
+        outcome = self._material.notebooks[notebook].published
+        if outcome is None:
+            raise KeyError(notebook)
+        names, *rows = outcome.tables[name].rows
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def verdict(word: str) -> Markup:
+    known = word if word in VERDICTS else "open"
+    return Markup(f"[{escaped(word)}]{{.verdict .verdict-{known}}}")
 
 
 def answer(outcomes: Iterable[Outcome]) -> Figure | None:
@@ -205,18 +293,7 @@ def answer(outcomes: Iterable[Outcome]) -> Figure | None:
 def counts(rows: Iterable[Row]) -> str:
     """``"3 matched, 1 short"``."""
     found = Counter(row.verdict for row in rows)
-    return ", ".join(f"{number} {verdict}" for verdict, number in found.items())
-
-
-def mathematics(notebook: Notebook) -> list[str]:
-    """What a notebook uses of the library; what records and draws is left out."""
-    return [name for name in uses(notebook.source) if not name.startswith(LABORATORY)]
-
-
-def clipped(text: str, most: int = 400) -> str:
-    """Its first things, as far as there is room."""
-    between = ";" if ";" in text[:most] else ","
-    return text if len(text) <= most else text[:most].rsplit(between, 1)[0] + f"{between} ..."
+    return ", ".join(f"{number} {word}" for word, number in found.items())
 
 
 def state(outcome: Outcome, where: str) -> str:

@@ -4,12 +4,10 @@ import gc
 import io
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,8 @@ import yaml
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
-from . import reference
-from .book import Book, state
-from .cells import Cell
-from .material import Material, Notebook, SiteError, collect
-from .uses import public, uses
+from .book import Book
+from .material import Material, SiteError, collect
 
 __all__ = ["MARKER", "build_site"]
 
@@ -78,8 +73,9 @@ def build_site(
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
             draft, source = Path(place) / "site", Path(place) / "source"
-            warnings = _sphinx(_write_source(material, source), source, draft)
-            _prune(draft)
+            book = _write_source(material, paths, source)
+            warnings = _sphinx(book, source, draft)
+            _bring_mathjax(draft)
             files = sorted(p.relative_to(draft).as_posix() for p in _files(draft))
             (draft / MARKER).write_text(json.dumps({"made by": "invariance", "files": files}))
             _put(draft, out)
@@ -133,55 +129,14 @@ def _files(folder: Path) -> Iterator[Path]:
 # ---------------------------------------------------------------------------- the Sphinx project
 
 
-def _write_source(material: Material, source: Path) -> Book:
+def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     """The pages as Sphinx reads them; every one but the first stands in a table of contents."""
     shutil.copytree(_HERE / "static", source / "static")
-    book = Book(material, source / "pictures")
-    spent = [(n.name, run) for n in material.notebooks.values() if (run := n.published)]
-    failed = [f"{n.name}: {n.failure}" for n in material.notebooks.values() if n.failure]
-    folders = {name.split("/")[0] for name in book.pages}
-    homes = {*(paper.key for paper in material.papers), "compare", "beyond", "guides"}
-    values: dict[str, dict[str, Any]] = {
-        "costs": {"spent": sorted(spent, key=lambda pair: -pair[1].seconds)},
-        "about": {
-            "problems": material.all_problems() + failed,
-            "others": ["costs", *(n for f in sorted(folders - homes) for n in book.members(f))],
-        },
-        "api/index": {"modules": [f"api/{module}" for module in public()]},
-    }
-    texts = {}
-    for path in sorted((_HERE / "pages").rglob("*.md")):
-        page = path.relative_to(_HERE / "pages").with_suffix("").as_posix()
-        texts[f"{page}.md"] = book.write(page, f"{page}.md", **values.get(page, {}))
-    for paper in material.papers:
-        page = f"papers/{paper.key}"
-        texts[f"{page}.md"] = book.write(page, "paper.md", paper=paper)
-    for notebook in material.notebooks.values():
-        texts[f"{notebook.name}.ipynb"] = _notebook(book, notebook)
-    texts |= reference.pages(book)
-    for name, text in texts.items():
+    book = Book(material, paths, source / "pictures")
+    for name, text in book.texts():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8", errors="replace")
     return book
-
-
-def _notebook(book: Book, notebook: Notebook) -> str:
-    """A notebook as MyST-NB reads it: prose and code as they stand, results between them."""
-    page, name = book.pages[notebook.name], notebook.name
-    runs = {"Published at full scale": notebook.published, "Run on this machine": notebook.run}
-    states = [state(outcome, where) for where, outcome in runs.items() if outcome]
-    used = uses(notebook.source)
-    cells = [Cell(book.write(name, "head.md", notebook=notebook, title=page.title, states=states))]
-    for cell in page.cells:
-        cells.append(cell)
-        if cell.outputs:
-            shown = book.write(name, "outputs.md", notebook=notebook, shown=cell.outputs)
-            cells.append(Cell(shown))
-    foot = book.write(name, "foot.md", notebook=notebook, rest=page.rest, functions=used)
-    written = [cell.written() for cell in [*cells, Cell(foot)]]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return json.dumps({"cells": written, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
 
 
 def _configuration(book: Book) -> dict[str, Any]:
@@ -189,68 +144,42 @@ def _configuration(book: Book) -> dict[str, Any]:
     from invariance import __version__
 
     return yaml.safe_load((_HERE / "sphinx.yml").read_text(encoding="utf-8")) | {
+        "project": book.about["name"],
         "release": __version__,
-        "html_title": f"invariance {__version__}",
-        "invariance_book": book,
+        "html_title": f"{book.about['name']} {__version__}",
+        "companion_book": book,
         "templates_path": [str(_HERE / "templates")],
         "html_search_scorer": str(_HERE / "scorer.js"),
     }
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Trees of documents are read and written as wholes: going over all of them finds nothing."""
-    collected = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collected:
-            gc.enable()
-
-
 def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     """Run Sphinx; its warnings, one line each."""
     from sphinx.application import Sphinx
+    from sphinx.util.console import strip_escape_sequences
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     warning = io.StringIO()
     # twice the cores: one process reads or hands out, and none waits long for the last to end
     jobs = 2 * (os.cpu_count() or 1) if sys.platform != "win32" else 1
-    with patch_docutils(), docutils_namespace(), _without_collector():
-        app = Sphinx(
-            source, None, out, source.with_name("doctrees"), "html", _configuration(book),
-            status=None, warning=warning, freshenv=True, parallel=jobs,
-        )  # fmt: skip
-        app.build(force_all=True)
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", warning.getvalue())
-    return [line.replace(f"{source}/", "") for line in plain.splitlines() if line.strip()]
+    collected = gc.isenabled()
+    gc.disable()  # trees of documents are read and written as wholes: going over them finds nothing
+    try:
+        with patch_docutils(), docutils_namespace():
+            app = Sphinx(
+                source, None, out, source.with_name("doctrees"), "html", _configuration(book),
+                status=None, warning=warning, freshenv=True, parallel=jobs,
+            )  # fmt: skip
+            app.build(force_all=True)
+    finally:
+        if collected:
+            gc.enable()
+    lines = strip_escape_sequences(warning.getvalue()).splitlines()
+    return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
 
-# what weighs and shows nothing: colours of names, numbers and punctuation in code, classes that no
-# style sheet names, the same tool-tip on every heading, hints for a server
-_SPARED = [
-    (re.compile(pattern, re.DOTALL), left)
-    for pattern, left in (
-        (r'<span class="(?:n|p|o|w|pre|mi|si|bp|ow|kc|sa)">([^<]*)</span>', r"\1"),
-        (r'<span class="(?:n|p|o|w|pre)">([^<]*)</span>', r"\1"),
-        (r' title="invariance\.[\w.]*"| class="reference internal"', ""),
-        (r'(<a class="headerlink" href="[^"]*") title="[^"]*"', r"\1"),
-        (r'class="docutils literal notranslate"', 'class="literal"'),
-        (r'<link rel="preload"[^>]*>|<meta name="docsearch:[^>]*>', ""),
-        (r"<!--.*?-->|\?(?:digest|v)=[0-9a-f]+(?=\")", ""),
-        (r'(<html[^>]*) data-theme="auto"', r'\1 data-theme="light"'),  # where no script chooses
-    )
-]
-# viewcode gives methods the module that inherits them, and docstrings a colour line by line; in
-# modules strings and comments have a colour, keywords have none
-_METHOD = re.compile(r'(href="[^"#]*/api/invariance[\w.]*\.[A-Z]\w*\.html)#[^"]*(?=")')
-_LINES = re.compile(r'</span>(\n+ *)<span class="sd">')
-_KEYWORDS = re.compile(r'<span class="(?:k|kn|nb|nn|vm|fm|se|nd|ne|mf)">([^<]*)</span>')
-
-
-def _prune(site: Path) -> None:
-    """Bring in the one part of MathJax that is used, and drop what no page asks for."""
+def _bring_mathjax(site: Path) -> None:
+    """The one part of MathJax that is used, and the fonts it needs; what no page asks for goes."""
     spec = find_spec(_MATHJAX)
     assert spec is not None and spec.origin is not None
     mathjax, target = Path(spec.origin).parent / "static/mathjax", site / "_static/mathjax"
@@ -260,15 +189,4 @@ def _prune(site: Path) -> None:
     shutil.copy(mathjax / "tex-chtml.js", target)
     for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
         for path in site.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for path in site.rglob("*.html"):
-        parts = re.split(
-            r"(<pre.*?</pre>|<script.*?</script>)", path.read_text("utf-8"), flags=re.S
-        )
-        parts[::2] = [re.sub(r"\s*\n\s*", "\n", part) for part in parts[::2]]
-        page = "".join(parts)
-        for spared, left in _SPARED:
-            page = spared.sub(left, page)
-        if "_modules" in path.parts:
-            page = _KEYWORDS.sub(r"\1", _METHOD.sub(r"\1", _LINES.sub(r"\1", page)))
-        path.write_text(page, encoding="utf-8")
+            path.unlink()

@@ -1,15 +1,14 @@
-"""A notebook as MyST-NB reads it: prose and code as they stand, results in our directives."""
+"""A notebook as MyST-NB reads it: prose, code and what it printed, and where results stand."""
 
 import ast
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .material import Notebook, is_picture
-from .nodes import table_of_html
-from .uses import tree
+from .reference import tree
 
 __all__ = ["RECORDED", "Cell", "Output", "Page", "page_of"]
 
@@ -25,16 +24,11 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
 
-@dataclass(frozen=True)
-class Output:
-    """One thing to show below a cell.
-
-    `kind` is ``text``, ``prose``, ``error``, ``rows`` (of a table), ``picture`` (PNG), or, with the
-    name of a recorded result, ``figure``, ``table``, ``claim`` or ``says`` (the sentence's text).
-    """
+class Output(NamedTuple):
+    """A recorded result to show below a cell: its kind, and its name or the sentence's text."""
 
     kind: str
-    value: Any
+    value: str
 
 
 @dataclass(frozen=True)
@@ -52,19 +46,22 @@ class Page:
 
 @dataclass
 class Cell:
-    """Prose or code, and what is shown below it."""
+    """Prose or code, what it printed, and the recorded results to show below it."""
 
     source: str
     code: bool = False
     tags: Sequence[str] = ()
+    printed: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
 
     def written(self) -> dict[str, Any]:
-        """The cell in a notebook file, its outputs left out and plumbing folded."""
+        """The cell in a notebook file, with what it printed; plumbing is folded."""
         tags = {*self.tags, *(["hide-input"] if self.code and _is_plumbing(self) else [])}
         written: dict[str, Any] = {"metadata": {"tags": sorted(tags)}, "source": self.source}
         if self.code:
-            return written | {"cell_type": "code", "outputs": [], "execution_count": None}
+            return written | {
+                "cell_type": "code", "outputs": self.printed, "execution_count": None
+            }  # fmt: skip
         return written | {"cell_type": "markdown"}
 
 
@@ -131,22 +128,25 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
         tags = [str(tag) for tag in (cell.get("metadata") or {}).get("tags") or []]
         if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):
             continue
-        shown = [_output(output, captions) for output in cell.get("outputs") or []]
+        made = cell.get("outputs") or []
+        ours = [found for output in made if (found := _recorded(output))]
+        shown = [_printed(output, captions) for output in made if not _recorded(output)]
         notebook.problems += [problem for problem in shown if isinstance(problem, str)]
-        found_here = [output for output in shown if isinstance(output, Output)]
-        # a sentence that a loop says of several things is one output, which says them all
-        outputs = [
-            o for i, o in enumerate(found_here) if o.kind != "says" or o not in found_here[:i]
-        ]
-        yield Cell(_joined(cell["source"]), cell["cell_type"] == "code", tags, outputs)
+        yield Cell(
+            _joined(cell["source"]), cell["cell_type"] == "code", tags,
+            [output for output in shown if isinstance(output, dict)],
+            list(dict.fromkeys(ours)),  # a sentence said of several things is one, with them all
+        )  # fmt: skip
 
 
-def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | None:
-    """What to show of an output, a complaint about it, or nothing."""
+def _recorded(output: Mapping[str, Any]) -> Output | None:
+    """The recorded result that an output shows."""
     ours = (output.get("metadata") or {}).get("invariance") or {}
-    for kind in RECORDED:
-        if isinstance(ours.get(kind), str):
-            return Output(kind, ours[kind])
+    return next((Output(k, ours[k]) for k in RECORDED if isinstance(ours.get(k), str)), None)
+
+
+def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | str | None:
+    """An output for MyST-NB to show, a complaint about it, or nothing."""
     data = output.get("data") or {}
     match output.get("output_type"):
         case "stream":
@@ -154,27 +154,30 @@ def _output(output: Mapping[str, Any], captions: set[str]) -> Output | str | Non
             if output.get("name") == "stderr":
                 if "\r" in text or not text.strip():
                     return None  # a progress bar
-                said = _WARNING.sub(r"\1\n", text).splitlines()
-                return Output("text", _short("\n".join(dict.fromkeys(said))))
-            lines = text.split("\n")
-            return Output("text", _short("\n".join(line.rsplit("\r", 1)[-1] for line in lines)))
+                text = "\n".join(dict.fromkeys(_WARNING.sub(r"\1\n", text).splitlines()))
+            lines = [line.rsplit("\r", 1)[-1] for line in text.split("\n")]
+            return _stream("\n".join(lines))
         case "error":
-            return Output("error", _short("\n".join(map(_joined, output.get("traceback") or []))))
+            return _stream("\n".join(map(_joined, output.get("traceback") or [])))
     if any("widget" in mime for mime in data):
-        return Output("text", "An interactive element stands here when the notebook is open.")
+        return _stream("An interactive element stands here when the notebook is open.")
     if "image/png" in data:
         try:
             png = b64decode(_joined(data["image/png"]), validate=False)
         except ValueError:
             return "a picture that is not in base64"
-        fault = is_picture(png)
-        return f"a picture in an output: {fault}" if fault else Output("picture", png)
-    if rows := table_of_html(_joined(data.get("text/html"))):
-        return Output("rows", rows[:100])
+        if fault := is_picture(png):
+            return f"a picture in an output: {fault}"
+        kept = {"image/png": b64encode(png).decode()}
+        return {"output_type": "display_data", "data": kept, "metadata": {}}
     text = _joined(data.get("text/markdown") or data.get("text/plain"))
     if not text.strip() or text in captions or text.startswith("Verdict("):
         return None
-    return Output("prose" if "text/markdown" in data else "text", _short(text))
+    return _stream(text)
+
+
+def _stream(text: str) -> dict[str, Any]:
+    return {"output_type": "stream", "name": "stdout", "text": _short(text)}
 
 
 def _joined(text: Any) -> str:
@@ -196,12 +199,8 @@ def _calls(source: str) -> Iterator[tuple[str, str]]:
                 case ast.Constant(value=str() as text):
                     yield kind, re.escape(text)
                 case ast.JoinedStr(values=parts):
-                    fixed = [re.escape(str(getattr(p, "value", ""))) for p in parts]
-                    whole = zip(parts, fixed, strict=True)
-                    yield (
-                        kind,
-                        "".join(f if isinstance(p, ast.Constant) else ".+" for p, f in whole),
-                    )
+                    fixed = (p.value if isinstance(p, ast.Constant) else None for p in parts)
+                    yield kind, "".join(".+" if f is None else re.escape(str(f)) for f in fixed)
 
 
 def _mentions(source: str) -> Iterator[tuple[str, str]]:

@@ -1,83 +1,111 @@
-"""The Sphinx extension: what stands for a number, boxes around parts of a page, no raw markup."""
+"""The Sphinx extension: links within the site, ideas to move, things to unfold, no raw markup."""
 
-import re
+import html
+import posixpath
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.parsers.rst import directives
-from sphinx import addnodes
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Keyword, Literal, Name, Text
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxDirective
+from sphinx.writers.html5 import HTML5Translator
 
 from . import reference
 from .book import Book
-from .nodes import box, fold, framed, link, literal, python_link
 
 __all__ = ["setup"]
 
 _SAFE = ("https://", "http://", "mailto:")
 
 
-def _nodes(book: Book, number: str) -> list[nodes.Node]:
-    known = number.isdecimal() and int(number) < len(book.shown)
-    return [node.deepcopy() for node in book.shown[int(number)]] if known else []
+class framed(nodes.General, nodes.Element):
+    """Nodes between ``node["before"]`` and ``node["after"]``, HTML that this package writes."""
+
+    @staticmethod
+    def visit(writer: Any, node: nodes.Element) -> None:
+        writer.body.append(node["before"])
+
+    @staticmethod
+    def depart(writer: Any, node: nodes.Element) -> None:
+        writer.body.append(node["after"])
 
 
-class _Said(SphinxRole):
-    """A number within a sentence: the nodes that it stands for."""
-
-    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        return _nodes(self.config.invariance_book, self.text), []
-
-
-class _Shown(SphinxDirective):
-    """A number between paragraphs: the nodes that it stands for."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        return _nodes(self.config.invariance_book, self.arguments[0])
-
-
-class _Around(SphinxDirective):
-    """A ``div``, or, with its first paragraph as title, a section or something to unfold."""
+class _Fold(SphinxDirective):
+    """Something to unfold, under the words of its first paragraph."""
 
     has_content = True
-    optional_arguments = 1
-    final_argument_whitespace = True
-    option_spec: ClassVar[dict[str, Any]] = {"at": directives.unchanged}
+    option_spec: ClassVar[dict[str, Any]] = {}
 
     def run(self) -> list[nodes.Node]:
         inside = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, inside)
-        classes, ids = " ".join(self.arguments).split(), self.options.get("at", "").split()
-        if self.name == "div":
-            return [box(*inside.children, classes=classes, ids=ids)]
         title, *rest = inside.children
-        if self.name == "fold":
-            return [fold(title.astext(), *rest)]
-        head = nodes.title("", "", *title.children)
-        return [nodes.section("", head, *rest, classes=classes, ids=ids)]
+        before = f"<details><summary>{html.escape(title.astext())}</summary>"
+        return [framed("", *rest, before=before, after="</details>")]
 
 
-def _disarm(app: Sphinx, doctree: nodes.document) -> None:
+class _Drawing(SphinxDirective):
+    """A drawing of the book, by its number."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        known, number = self.config.companion_book.drawings, self.arguments[0]
+        if not number.isdecimal() or int(number) >= len(known):
+            return []
+        return [framed("", before=known[int(number)], after="")]
+
+
+def _link(page: str, address: str) -> str:
+    """Where ``site:papers/x#claim-y`` lies, seen from a page."""
+    target, _, at = address.removeprefix("site:").partition("#")
+    start = posixpath.dirname(page) or "."
+    return posixpath.relpath(f"{target}.html", start) + (f"#{at}" if at else "")
+
+
+def _finish(app: Sphinx, doctree: nodes.document) -> None:
     """No raw markup, no address but of the web, and notebooks' names become links."""
-    pages = app.config.invariance_book.pages
-    page = app.env.current_document.docname
+    book, page = app.config.companion_book, app.env.current_document.docname
     for raw in list(doctree.findall(nodes.raw)):
-        raw.replace_self(literal(raw.astext()))
+        raw.replace_self(nodes.literal_block(raw.astext(), raw.astext(), language="text"))
+    for place in list(doctree.findall(nodes.literal)):
+        name, parent = place.astext(), place.parent
+        if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
+            continue
+        if target := book.target(name):
+            place.replace_self(nodes.reference("", "", place.deepcopy(), refuri=target))
     for place in list(doctree.findall(nodes.reference)):
         address = str(place.get("refuri", ""))
-        if ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
+        if address.startswith("site:"):
+            place["refuri"], place["internal"] = _link(page, address), True
+        elif ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
             place.replace_self(nodes.inline("", "", *place.children))
-    for name in list(doctree.findall(nodes.literal)):
-        target = name.astext()
-        if isinstance(name.parent, nodes.reference | addnodes.pending_xref):
-            continue
-        if target in pages:
-            name.replace_self(link(page, target, nodes.literal(target, target)))
-        elif re.search(r"[A-Z_]", target) and target in reference.homes():
-            name.replace_self(python_link(page, reference.homes()[target]))
+    for entry in doctree.findall(nodes.entry):  # numbers stay on a line, sentences get room
+        length = len(entry.astext())
+        entry["classes"] += ["short"] if length <= 16 else ["long"] if length > 32 else []
+
+
+class _Light(HTML5Translator):
+    """Words of code need no span each to stay on their line: the style sheet sees to that."""
+
+    protect_literal_text = property(lambda self: 0, lambda self, depth: None)  # type: ignore
+
+
+def _untitled(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """A link to a function needs no tool-tip that repeats its name."""
+    for place in doctree.findall(nodes.reference):
+        place.attributes.pop("reftitle", None)
+
+
+class _Plain(PythonLexer):
+    """Python in which names and punctuation have no colour: half the weight of a page of code."""
+
+    def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
+        for at, kind, text in super().get_tokens_unprocessed(*arguments):
+            kept = any(kind in some for some in (Comment, Keyword, Literal, Name.Builtin))
+            yield at, kind if kept else Text, text
 
 
 def _pictures(app: Sphinx) -> None:
@@ -87,13 +115,15 @@ def _pictures(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_config_value("invariance_book", None, "", types=[Book])
+    app.add_config_value("companion_book", None, "", types=[Book])
     app.add_node(framed, html=(framed.visit, framed.depart))
-    app.add_role("shown", _Said())
-    app.add_directive("shown", _Shown)
-    for name in ("div", "section", "fold"):
-        app.add_directive(name, _Around)
+    app.add_directive("fold", _Fold)
+    app.add_lexer("python", _Plain)
+    app.add_lexer("ipython3", _Plain)
+    app.add_directive("drawing", _Drawing)
     app.connect("builder-inited", _pictures)
-    app.connect("doctree-read", _disarm)
+    app.connect("doctree-read", _finish)
+    app.connect("doctree-resolved", _untitled)
+    app.set_translator("html", _Light)
     reference.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,24 +6,20 @@ Whatever is not as a run leaves it is that notebook's problem, by name; the rest
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import CompanionError
-from ..ledger.claims import Claim, Ledger, load_ledger, paper_label
-from ..ledger.protocols import registered, standing
+from ..ledger.claims import load_ledger, paper_label
+from ..ledger.papers import read_papers
 from ..ledger.results import read_executed, read_results, read_status
-from ..ledger.verdicts import VERDICTS, beside
+from ..ledger.rows import OPEN, UNFOUNDED, Row, rows_of
 from ..paths import Paths
 
-__all__ = ["OPEN", "Figure", "Material", "Notebook", "Outcome", "Paper", "Result", "Row"]
-__all__ += ["SiteError", "Table", "collect", "is_picture"]
-
-OPEN = "open"  # the verdict of a claim that no run has recorded
+__all__ = ["Figure", "Material", "Notebook", "Outcome", "Paper", "SiteError", "Table", "collect"]
+__all__ += ["is_picture"]
 
 _LARGEST_PICTURE = 40_000_000  # pixels
 _LONGEST_TABLE = 200  # rows
@@ -31,19 +27,6 @@ _LONGEST_TABLE = 200  # rows
 
 class SiteError(CompanionError, ValueError):
     """The site cannot be built; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """One recorded claim, as ``results.json`` holds it."""
-
-    verdict: str
-    reason: str
-    ours: str
-    recorded: Mapping[str, Any]
-    data: str = ""
-    note: str = ""
-    protocol: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +52,22 @@ class Outcome:
     """One ``results.json`` and the files beside it."""
 
     profile: str
-    claims: Mapping[str, Result]
+    content: Mapping[str, Any]  # what `read_results` returns
     figures: Mapping[str, Figure]
     tables: Mapping[str, Table]
     says: Mapping[str, list[str]]  # sentences by the text that they were made of
-    provenance: Mapping[str, Any]
-    volatile: Mapping[str, Any]
+
+    @property
+    def claims(self) -> Mapping[str, Any]:
+        return self.content["claims"]
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return self.content["provenance"]
+
+    @property
+    def volatile(self) -> Mapping[str, Any]:
+        return self.content["volatile"]
 
     @property
     def seconds(self) -> float:
@@ -117,53 +110,28 @@ class Notebook:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A claim with what was measured for it, and by which notebook."""
-
-    claim: Claim
-    result: Result | None = None
-    notebook: str = ""
-    profile: str = ""
-    digest: str | None = None  # of the protocol that counts
-
-    @property
-    def verdict(self) -> str:
-        """What counts: the verdict of a full run by the registered protocol."""
-        if self.result is None or self.profile != "full":
-            return OPEN
-        entry = {"protocol": self.result.protocol, "verdict": self.result.verdict}
-        return standing(entry, self.digest)
-
-    @property
-    def beside(self) -> str:
-        """Margin, tightness and repetitions, as text."""
-        return beside(self.claim, self.result.recorded) if self.result else ""
-
-    @property
-    def where(self) -> str:
-        """``"Mroueh 2015, theorem 2"``."""
-        return f"{paper_label(self.claim.paper_key)}, {self.claim.source}"
-
-
-@dataclass(frozen=True)
 class Paper:
-    """A paper as ``CITATION.cff`` names it, and its claims in the paper's order."""
+    """A paper as ``papers.yml`` names it, and its claims in the ledger's order."""
 
     key: str
     rows: tuple[Row, ...]
     title: str = ""
     authors: str = ""
     venue: str = ""
-    links: tuple[tuple[str, str], ...] = ()  # label and address
+    links: Mapping[str, str] = field(default_factory=dict)  # addresses by label
+    idea: str = ""
+    notebook: str = ""
+    figure: str = ""
+    caption: str = ""
 
     @property
     def short(self) -> str:
-        """``"Mroueh 2015"``."""
+        """``"Miller 1999"``."""
         return paper_label(self.key)
 
     @property
     def heading(self) -> str:
-        """``"Mroueh 2015: Learning with Group Invariant Features"``."""
+        """``"Miller 1999: On Everything"``."""
         return ": ".join(filter(None, [self.short, self.title.partition(":")[0]]))
 
 
@@ -171,6 +139,7 @@ class Paper:
 class Material:
     """Everything that the site shows."""
 
+    about: Mapping[str, Any]
     papers: tuple[Paper, ...]
     notebooks: Mapping[str, Notebook]
     problems: tuple[str, ...] = ()
@@ -205,20 +174,40 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
     SiteError
         If there is no notebook and no result.
     """
-    ledger = load_ledger(paths.ledger)
+    ledger, about = load_ledger(paths.ledger), read_papers(paths)
     folders = [paths.figures, *([paths.build / profile] if profile else [])]
     names = {*paths.all_notebooks()}.union(*map(_names, folders))
     if not names:
         raise SiteError(
             f"nothing to show: no notebooks in {paths.notebooks}, no results in {paths.figures}"
         )
-    order = dict.fromkeys([*(c.paper_key for c in ledger.values()), "compare", "beyond", "guides"])
-    rank = {paper: index for index, paper in enumerate(order)}
-    ordered = sorted(names, key=lambda n: (rank.get(n.split("/")[0], len(rank)), n))
-    notebooks = {name: _notebook(name, paths, profile) for name in ordered}
-    problems: list[str] = []
-    papers = _papers(ledger, notebooks, paths, problems)
-    return Material(papers, notebooks, tuple(problems))
+    keys = dict.fromkeys([*about["papers"], *(claim.paper_key for claim in ledger.values())])
+    notebooks = {n: _notebook(n, paths, profile) for n in _ordered(names, keys, about)}
+    ran = [n.run.content for n in notebooks.values() if n.run]
+    published = [n.published.content for n in notebooks.values() if n.published]
+    rows = rows_of(ledger, [*ran, *published], paths)
+    problems = [f"{r.claim.id}: its verdict is {UNFOUNDED}" for r in rows if r.verdict == UNFOUNDED]
+    papers = []
+    for key in keys:
+        mine = tuple(row for row in rows if row.claim.paper_key == key)
+        said = about["papers"].get(key, {})
+        known = {k: v for k, v in said.items() if k in Paper.__dataclass_fields__}
+        papers.append(Paper(key, mine, **known))
+    return Material(about, tuple(papers), notebooks, tuple(problems))
+
+
+def _ordered(names: set[str], keys: Iterable[str], about: Mapping[str, Any]) -> list[str]:
+    """Papers, sections, other folders; within each first what ``papers.yml`` puts first."""
+    folders = dict.fromkeys([*keys, *about["sections"]])
+    rank = {folder: index for index, folder in enumerate(folders)}
+
+    def place(name: str) -> tuple[int, int, str]:
+        folder, short = name.split("/")
+        entry = about["papers"].get(folder) or about["sections"].get(folder) or {}
+        first = entry.get("first") or []
+        return rank.get(folder, len(rank)), [*first, short].index(short), name
+
+    return sorted(names, key=place)
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -272,23 +261,14 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
         shown = rows[: 1 + _LONGEST_TABLE]
         left_out = len(rows) - len(shown)
         tables[entry["name"]] = Table(entry["name"], entry["caption"], tuple(shown), left_out)
-    quick = content["profile"] == "quick"
-    claims = {
-        claim: Result(
+    for entry in content["claims"].values():
+        if content["profile"] == "quick" and entry.get("data"):
             # what a quick run measures on a stand-in says nothing of the paper's own data
-            verdict=OPEN if quick and entry.get("data") else entry["verdict"],
-            data=entry.get("data") or "",
-            note=entry.get("note") or "",
-            protocol=entry.get("protocol"),
-            **{key: entry[key] for key in ("reason", "ours", "recorded")},
-        )
-        for claim, entry in content["claims"].items()
-    }
+            entry["verdict"] = OPEN
     says: dict[str, list[str]] = {}
     for entry in content["says"]:
         says.setdefault(entry["text"], []).append(entry["said"])
-    parts = (content[key] for key in ("provenance", "volatile"))
-    return Outcome(content["profile"], claims, figures, tables, says, *parts)
+    return Outcome(content["profile"], content, figures, tables, says)
 
 
 def is_picture(png: Path | bytes) -> str:
@@ -315,49 +295,3 @@ def _csv(path: Path) -> list[tuple[str, ...]]:
     if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
         raise csv.Error("rows of different lengths, or none")
     return rows
-
-
-def _papers(
-    ledger: Ledger, notebooks: Mapping[str, Notebook], paths: Paths, problems: list[str]
-) -> tuple[Paper, ...]:
-    found: dict[str, list[Row]] = {}
-    for attribute in ("run", "published"):
-        for notebook in notebooks.values():
-            outcome = getattr(notebook, attribute)
-            for name, result in outcome.claims.items() if outcome else ():
-                if name in ledger:
-                    digest = registered(ledger[name], paths, notebook.name)
-                    row = Row(ledger[name], result, notebook.name, outcome.profile, digest)
-                    found.setdefault(name, []).append(row)
-    rows: dict[str, list[Row]] = {}
-    for claim in ledger.values():
-        # a claim that moved to another notebook may have an older result, which does not count
-        best = sorted(found.get(claim.id, [Row(claim)]), key=lambda row: row.verdict in VERDICTS)
-        rows.setdefault(claim.paper_key, []).append(best[-1])
-    about = _citations(paths.root / "CITATION.cff", problems)
-    return tuple(Paper(key, tuple(rows[key]), **about.get(key, {})) for key in rows)
-
-
-def _citations(path: Path, problems: list[str]) -> dict[str, dict[str, Any]]:
-    """What ``CITATION.cff`` says of each paper, by first author and year as in the ledger."""
-    about = {}
-    try:
-        for paper in yaml.safe_load(path.read_text(encoding="utf-8")).get("references") or ():
-            families = [author["family-names"] for author in paper["authors"]]
-            about[f"{families[0].lower()}{paper['year']}"] = {
-                "title": str(paper["title"]),
-                "authors": ", ".join(families),
-                "venue": str(paper.get("collection-title") or paper.get("journal") or ""),
-                "links": tuple(_links(paper)),
-            }
-    except (OSError, ValueError, yaml.YAMLError, AttributeError, LookupError, TypeError) as error:
-        problems.append(f"{path.name}: papers have no titles here: {error}")
-    return about
-
-
-def _links(paper: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    dois = [i["value"] for i in paper.get("identifiers") or () if i.get("type") == "doi"]
-    for doi in filter(None, [paper.get("doi"), *dois]):
-        yield "preprint" if "arxiv" in doi.lower() else "DOI", f"https://doi.org/{doi}"
-    if str(paper.get("url", "")).startswith("https://"):
-        yield "paper", str(paper["url"])

@@ -3,16 +3,19 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ..ledger.rows import Row
 from ..ledger.verdicts import FAILED, VERDICTS
-from .material import Paper, Row
-from .nodes import anchor
-from .svg import drawn
+from .ideas import drawn
+from .material import Paper
+from .text import anchor
 
 __all__ = ["dot_plot"]
 
+_DOTS = Path(__file__).parent / "templates/svg/dots.svg"
 _MOST_DEVIATIONS = 1000.0
 
 
@@ -38,7 +41,7 @@ class _Panel:
 
 
 def _values(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     sign = -1 if row.claim.better == "lower" else 1
     for printed, ours, se in zip(
         row.claim.values, recorded["value"], recorded.get("se") or (), strict=True
@@ -49,7 +52,7 @@ def _values(row: Row) -> Iterator[_Dot]:
 
 
 def _rates(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     for rate in recorded["rates"].values():
         sign = -1 if rate["expected"] < 0 else 1
         low, high = sorted(sign * (rate[end] - rate["expected"]) for end in ("low", "high"))
@@ -57,7 +60,7 @@ def _rates(row: Row) -> Iterator[_Dot]:
 
 
 def _orders(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     for pair in recorded["pairs"]:
         gap, se = pair["gap"], pair["se"]
         at = math.copysign(_MOST_DEVIATIONS, gap) if not se and gap else gap / se if se else 0.0
@@ -66,19 +69,19 @@ def _orders(row: Row) -> Iterator[_Dot]:
 
 
 def _identities(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     digits = math.log10(recorded["tolerance"] / max(recorded["largest"], 1e-17))
     yield _Dot(digits, digits, digits)
 
 
 def _alike(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     at, reach = (recorded[key][0] / row.claim.margins[0] for key in ("value", "se"))
     yield _Dot(at, at - 2 * reach, at + 2 * reach)
 
 
 def _bounds(row: Row) -> Iterator[_Dot]:
-    recorded = row.result.recorded if row.result else {}
+    recorded = row.result["recorded"] if row.result else {}
     tight, median = (math.log10(recorded[key]) for key in ("tightness", "median_tightness"))
     yield _Dot(tight, tight, median)
 
@@ -134,7 +137,7 @@ def dot_plot(paper: Paper, home: str = "") -> Element | None:
             ticks = [(panel.scale(value), words, value == 0) for value, words in panel.ticks]
             panels.append((panel.title, [_line(panel, *pair) for pair in rows], ticks))
             lines += len(rows) + 3
-    return drawn("dots", panels=panels, lines=lines, home=home) if panels else None
+    return drawn(_DOTS, panels=panels, lines=lines, home=home) if panels else None
 
 
 def _line(panel: _Panel, row: Row, dots: list[_Dot]) -> tuple[Any, ...]:
@@ -144,4 +147,4 @@ def _line(panel: _Panel, row: Row, dots: list[_Dot]) -> tuple[Any, ...]:
     places = [tuple(map(panel.scale, (dot.low, dot.at, dot.high))) for dot in dots]
     known = row.verdict if row.verdict in VERDICTS else "open"
     name = row.claim.id.split("/")[1]
-    return anchor("claim", row.claim.id), name, known, margin, places
+    return anchor(row.claim.id, "claim"), name, known, margin, places

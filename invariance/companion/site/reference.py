@@ -1,9 +1,11 @@
-"""The reference: pages that autodoc fills, and docstrings made fit for reStructuredText."""
+"""The reference: what is public, which notebooks use it, and docstrings as Sphinx reads them."""
 
+import ast
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -11,11 +13,10 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-from .book import Book
-from .nodes import python_link
-from .uses import LABORATORY, public, uses
+__all__ = ["LABORATORY", "Reference", "setup", "tree"]
 
-__all__ = ["homes", "pages", "setup"]
+#: What records and draws; no claim rests on it.
+LABORATORY = "invariance.companion"
 
 _BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
 # roles, code, references and emphasis stay; bars, stars and underscores outside are themselves
@@ -25,29 +26,82 @@ _MARKUP = re.compile(
 )
 
 
-def pages(book: Book) -> dict[str, str]:
-    """A page per module, with its functions, and one per class, by file name."""
-    written = {}
-    for module, names in public().items():
+class Reference:
+    """The documented names of some modules: classes and functions with words of their own.
+
+    What several modules offer is documented with the first.
+    """
+
+    def __init__(self, modules: Sequence[str]):
+        self.roots = {name.split(".")[0] for name in modules}
+        self._full: dict[int, str] = {}
+        self.modules: dict[str, list[str]] = {}
+        for name in modules:
+            module = import_module(name)
+            for short in module.__all__:
+                value = getattr(module, short)
+                if callable(value) and value.__doc__ and id(value) not in self._full:
+                    self._full[id(value)] = f"{name}.{short}"
+                    self.modules.setdefault(name, []).append(short)
+        self._used: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def homes(self) -> dict[str, str]:
+        """Full names by short ones; the first module that has one counts."""
+        return {name.rpartition(".")[2]: name for name in reversed(self._full.values())}
+
+    def classes(self, module: str) -> list[str]:
         owner = import_module(module)
-        classes = [name for name in names if isinstance(getattr(owner, name), type)]
-        entries = {name: _entry(book, f"{module}.{name}") for name in names}
-        written[f"api/{module}.md"] = book.write(
-            f"api/{module}", "module.md", module=module, entries=entries, classes=classes
-        )
-        for name in classes:
-            page = f"api/{module}.{name}"
-            entry = _entry(book, f"{module}.{name}")
-            written[f"{page}.md"] = book.write(page, "class.md", module=module, entry=entry)
-    return written
+        return [name for name in self.modules[module] if isinstance(getattr(owner, name), type)]
+
+    def address(self, full: str) -> tuple[str, str]:
+        """Page and anchor of a documented name."""
+        module, _, name = full.rpartition(".")
+        return f"api/{full if name in self.classes(module) else module}", full
+
+    def uses(self, source: str) -> tuple[str, ...]:
+        """Full names of what a source imports from the documented modules, in order."""
+        if source not in self._used:
+            self._used[source] = tuple(dict.fromkeys(self._imports(source)))
+        return self._used[source]
+
+    def _imports(self, source: str) -> Iterator[str]:
+        parsed = list(ast.walk(tree(source)))
+        bound = {
+            alias.asname or alias.name: self._named(node.module, alias.name)
+            for node in parsed
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level
+            for alias in node.names
+        }
+        attributes = [
+            getattr(bound[node.value.id], node.attr, None)
+            for node in parsed
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            if isinstance(bound.get(node.value.id), ModuleType)
+        ]
+        found = (self._full.get(id(value)) for value in [*bound.values(), *attributes])
+        yield from filter(None, found)
+
+    def _named(self, module: str, name: str) -> object:
+        """The object that ``from module import name`` brings; None for what is of no root."""
+        if module.split(".")[0] not in self.roots:
+            return None
+        try:
+            return getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
+        except ImportError:
+            return None
 
 
-def _entry(book: Book, full: str) -> dict[str, Any]:
-    """An object of the reference, the notebooks that use it, and their claims."""
-    notebooks = [n.name for n in book.material.notebooks.values() if full in uses(n.source)]
-    counts = not full.startswith(LABORATORY)
-    claims = [row for row in book.material.rows if counts and row.notebook in notebooks]
-    return {"name": full.rpartition(".")[2], "notebooks": notebooks, "claims": claims}
+@cache
+def tree(source: str) -> ast.AST:
+    """The syntax tree; an empty one for what Python cannot read."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+# ------------------------------------------------------------------------ docstrings for Sphinx
 
 
 def _escaped(lines: list[str]) -> Iterator[str]:
@@ -78,28 +132,21 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
     """Methods that scikit-learn and others bring are described there."""
     obj = getattr(obj, "fget", None) or getattr(obj, "__func__", None) or obj
-    home = getattr(obj, "__module__", None) or "invariance"
-    ours = home.split(".")[0] == "invariance" and not re.fullmatch(r"set_\w+_request", name)
-    return None if ours else True
-
-
-@cache
-def homes() -> dict[str, str]:
-    """Full names by short ones; the first module that has one counts."""
-    named = [(name, f"{module}.{name}") for module, names in public().items() for name in names]
-    return dict(reversed(named))
+    home = getattr(obj, "__module__", None) or ""
+    ours = not home or home.split(".")[0] in app.config.companion_book.reference.roots
+    return None if ours and not re.fullmatch(r"set_\w+_request", name) else True
 
 
 def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
     """A word between backquotes: a link where it names something public, else as it stands."""
-    full = homes().get(text.removesuffix("()").rpartition(".")[2])
+    env = inliner.document.settings.env
+    reference = env.config.companion_book.reference
+    full = reference.homes.get(text.removesuffix("()").rpartition(".")[2])
+    literal = nodes.literal(text, text)
     if full is None or text.startswith("."):
-        return [nodes.literal(text, text)], []
-    return [python_link(inliner.document.settings.env.current_document.docname, full)], []
-
-
-def _plain_page(app: Sphinx, page: str, *_: Any) -> str | None:
-    return "source.html" if page.startswith("_modules/") else None
+        return [literal], []
+    page, at = reference.address(full)
+    return [nodes.reference("", "", literal, refuri=f"site:{page}#{at}")], []
 
 
 def _types(app: Sphinx, doctree: nodes.document) -> None:
@@ -107,9 +154,10 @@ def _types(app: Sphinx, doctree: nodes.document) -> None:
 
     Sphinx would compare each with the end of every name that it knows.
     """
+    homes = app.config.companion_book.reference.homes
     for place in list(doctree.findall(addnodes.pending_xref)):
         if place.get("reftype") == "class" and place.get("refspecific"):
-            full = homes().get(place["reftarget"].rpartition(".")[2])
+            full = homes.get(place["reftarget"].rpartition(".")[2])
             if full is None:
                 place.replace_self(place.children)
             else:
@@ -128,9 +176,12 @@ class _English(SearchEnglish):
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("doctree-read", _types)
+    app.connect("doctree-read", _types, priority=400)
     app.add_search_language(_English)
-    app.connect("html-page-context", _plain_page)
+    app.connect(
+        "html-page-context",
+        lambda app, page, *_: "source.html" if page.startswith("_modules/") else None,
+    )
     app.add_role("name", _name)
     app.connect("autodoc-process-docstring", _docstring, priority=400)
     app.connect("autodoc-skip-member", _skip)

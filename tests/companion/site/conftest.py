@@ -9,12 +9,15 @@ from urllib.parse import unquote, urlsplit
 
 import matplotlib.pyplot as plt
 import pytest
+import yaml
 
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
+from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.figures import to_png
-from invariance.companion.site import reference, uses
+from invariance.companion.run.recording import record
+from invariance.evaluation.rates import RateFit
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "notebooks" / "claims.yml"
@@ -126,7 +129,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
     (folder / "scores.csv").write_text("method,score\nhaar,0.99\n")
     content = {
         "schema": 1, "notebook": notebook, "profile": profile, "seed": 0, "claims": claims,
-        "figures": [{"name": "accuracy", "files": ["accuracy.svg", "accuracy.png"],
+        "figures": [{"name": "accuracy", "files": ["accuracy.png"],
                      "alt": "Accuracy against size", "caption": "Accuracy against $N$, `x`."}],
         "tables": [{"name": "scores", "file": "scores.csv", "caption": "Scores, $\\pm$ an error."}],
         "says": [{"text": "{best:.1f} % are right", "said": f"{some} % are *right*"}
@@ -157,21 +160,27 @@ def make_project(root: Path) -> Paths:
     paths = Paths(root)
     paths.notebooks.mkdir(parents=True)
     shutil.copyfile(LEDGER, paths.ledger)
-    shutil.copyfile(ROOT / "CITATION.cff", root / "CITATION.cff")
+    shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
+    about = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text())
+    about["reference"] = ["invariance.features", "invariance.linear"]  # the rest is alike
+    paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
         paths.source(name).parent.mkdir(parents=True, exist_ok=True)
         paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"))
-    claims = {
-        "mroueh2015/fig1-rls-order": claim("matched", "a 0.9 ± 0.1, b 0.8 ± 0.1"),
-        "mroueh2015/theorem1-psd": claim("violated", "largest difference 1e-3", note="too few"),
-        "mroueh2015/theorem1-limit": claim("matched", "-1.0"),
-        "mroueh2015/fig2-10-per-class": claim(
-            "short", "86.1 ± 0.4", recorded={"value": [86.1], "se": [0.4]}, note="fewer pixels"
-        ),
-    }  # fmt: skip
-    ledger = load_ledger(paths.ledger)
-    for name, entry in claims.items():
-        entry["protocol"] = protocol_digest(ledger[name])
+    fit = RateFit(-1.0, -1.01, -0.99, 0.0, 0.005, 0.95, 9, "repetitions")
+    numbers = {
+        "mroueh2015/fig1-rls-order": {"order": "a > b", "scores": {"a": [0.9, 1], "b": [0.1, 0.2]}},
+        "mroueh2015/theorem1-psd": {"difference": 1e-3, "tolerance": 1e-7},
+        "mroueh2015/theorem1-limit": {"rates": fit, "expected": -1.0},
+        "mroueh2015/fig2-10-per-class": {"value": 76.1, "se": 0.4},
+    }
+    notes = {"mroueh2015/theorem1-psd": "too few", "mroueh2015/fig2-10-per-class": "fewer pixels"}
+    claims, ledger = {}, load_ledger(paths.ledger)
+    for name, given in numbers.items():
+        recorded = record(ledger[name], given)
+        entry = {"kind": ledger[name].kind, "recorded": recorded, "note": notes.get(name)}
+        entry |= {"protocol": protocol_digest(ledger[name]), "data": None}
+        claims[name] = entry | judge(ledger[name], recorded)._asdict()
     write_results(paths.published("mroueh2015/xperm"), "mroueh2015/xperm", "full", claims)
     write_results(paths.published("liu2022/few_samples"), "liu2022/few_samples", "full", {})
     built = paths.output("mroueh2015/xperm", "quick")
@@ -199,18 +208,6 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
         yield chromium
         chromium.close()
-
-
-@pytest.fixture(scope="module")
-def small_reference():
-    """One module of the package in the reference: it has tests of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uses, "MODULES", ("invariance.features", "invariance.linear"))
-        for function in (uses.public, uses._canonical, uses.uses, reference.homes):
-            function.cache_clear()
-        yield
-    for function in (uses.public, uses._canonical, uses.uses, reference.homes):
-        function.cache_clear()
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.site import build_site
+from invariance.companion.site.build import build_site
 
 from .conftest import LEDGER, make_project
-from .test_robust import _attack, _spoil
+from .test_damage import _attack, _spoil
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, small_reference) -> Path:
+def site(tmp_path_factory) -> Path:
     """Good notebooks and hostile ones: nothing of these may run."""
     paths = make_project(tmp_path_factory.mktemp("project"))
     _spoil(paths)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.site import SiteError, build_site
-from invariance.companion.site.build import MARKER, _put, refuse_foreign
+from invariance.companion.site.build import MARKER, _put, build_site, refuse_foreign
+from invariance.companion.site.material import SiteError
 
 
 def _tree(folder: Path) -> dict[str, bytes]:

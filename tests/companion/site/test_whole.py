@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from invariance.companion.ledger.papers import read_papers
 from invariance.companion.paths import Paths
-from invariance.companion.site import build_site
-from invariance.companion.site.book import mathematics
+from invariance.companion.site.book import Book
+from invariance.companion.site.build import build_site
 from invariance.companion.site.material import collect
-from invariance.companion.site.nodes import anchor
-from invariance.companion.site.uses import public
+from invariance.companion.site.reference import Reference
+from invariance.companion.site.text import anchor
 
 from .conftest import ROOT, Page, dead_links, target
 from .test_browser import CUT, open_page, search
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 
 def _build(folder: Path) -> None:
-    for name in ("notebooks", "figures", "CITATION.cff"):
+    for name in ("notebooks", "figures"):
         (folder / name).symlink_to(ROOT / name)
     assert build_site(Paths(folder), folder / "site")[1] == []
 
@@ -48,6 +49,7 @@ def test_it_is_small_and_no_link_is_dead(site):
 def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, pages):
     """One click each way, for every claim that has a result."""
     material = collect(Paths(ROOT))
+    book = Book(material, Paths(ROOT), site)
     walked = 0
     for paper in material.papers:
         home = site / f"papers/{paper.key}.html"
@@ -58,19 +60,19 @@ def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, 
             if (found := re.search(r'id="(claim-[^"]+)"', section))
         }
         for row in paper.rows:
-            at = anchor("claim", row.claim.id)
+            at, measured = (anchor(row.claim.id, what) for what in ("claim", "measured"))
             assert at in sections and at in pages[home].ids
             if row.result is None:
                 continue
             links = [a for a in re.findall(r'href="([^"]+)"', sections[at])]
-            for _, address in paper.links:
+            for address in paper.links.values():
                 assert address in links, row.claim.id
             leads = [target(home, a) for a in links if not a.startswith("https")]
             evidence = site / f"{row.notebook}.html"
-            assert (evidence, at) in leads and at in pages[evidence].ids
+            assert (evidence, measured) in leads and measured in pages[evidence].ids
             back = {target(evidence, a) for a in pages[evidence].links}
             assert (home, at) in back, f"{row.claim.id}: no way back from its run"
-            for name in mathematics(material.notebooks[row.notebook]):
+            for name in book.mathematics(material.notebooks[row.notebook]):
                 entry, place = next(lead for lead in leads if lead[1] == name)
                 assert place in pages[entry].ids
                 returns = {target(entry, a) for a in pages[entry].links}
@@ -83,7 +85,8 @@ def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, 
 def test_every_public_name_leads_to_its_source(site, pages):
     sources = {name for path in site.glob("_modules/**/*.html") for name in pages[path].ids}
     entries = {name for path in site.glob("api/*.html") for name in pages[path].ids}
-    names = [f"{module}.{name}" for module, short in public().items() for name in short]
+    public = Reference(read_papers(Paths(ROOT))["reference"]).modules
+    names = [f"{module}.{name}" for module, short in public.items() for name in short]
     assert [name for name in names if name not in entries] == []
     assert [name for name in names if name.rpartition(".")[2] not in sources] == []
 

@@ -34,3 +34,21 @@ document.addEventListener("DOMContentLoaded", () => {
     play(figure.hasAttribute("data-plays") && !still);
   }
 });
+
+// A field above a long table: rows without its words are hidden.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const box of document.querySelectorAll(".filtered")) {
+    const field = document.createElement("input");
+    Object.assign(field, { className: "filter", type: "search", placeholder: "Filter" });
+    field.setAttribute("aria-label", "Show the rows that hold these words");
+    box.before(field);
+    const rows = [...box.querySelectorAll("tbody tr")];
+    field.addEventListener("input", () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+      }
+    });
+  }
+});

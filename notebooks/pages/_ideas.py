@@ -1,77 +1,15 @@
-"""Ideas to move in the page: pictures drawn in advance, a slider that goes through them.
+"""The companion's pictures to move; every number is computed with the library."""
 
-Every number is computed with the library when the site is built. A function draws the picture for
-each position of the slider; what differs between the pictures is all that the page's script knows.
-Without the script the picture at the start stands still.
-"""
-
-import html
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from .svg import drawn
+from invariance.companion.site.ideas import Idea
 
-__all__ = ["WIDGETS", "Widget", "moving_orbit"]
-
-
-@dataclass(frozen=True)
-class Widget:
-    """A picture for each position of a slider.
-
-    Parameters
-    ----------
-    alt : str
-        What it shows, in words.
-    positions : list of str
-        What the slider says at each position.
-    template : str
-        Draws the picture of a position; all have the same structure.
-    numbers : callable
-        What the template draws at a position.
-    at : int
-        Where it starts.
-    plays : bool
-        Whether it moves by itself, where the reader has not asked for less motion.
-    """
-
-    alt: str
-    positions: list[str]
-    template: str
-    numbers: Callable[[int], dict[str, Any]]
-    at: int = 0
-    plays: bool = False
-
-    def picture(self, position: int) -> Element:
-        return drawn(self.template, **self.numbers(position))
-
-    def html(self) -> tuple[str, str]:
-        """The figure around its caption: what comes before and after."""
-        frames = [[*self.picture(i).iter()] for i in range(len(self.positions))]
-        root = self.picture(self.at)
-        moves: list[dict[str, list[str]]] = []
-        for element, states in zip(root.iter(), zip(*frames, strict=True), strict=True):
-            read = [{**state.attrib, "text": state.text or ""} for state in states]
-            moving = {k: [r[k] for r in read] for k in read[0] if len({r[k] for r in read}) > 1}
-            if moving:
-                element.set("data-move", str(len(moves)))
-                moves.append(moving)
-        told = json.dumps({"moves": moves, "says": self.positions}).replace("<", "\\u003c")
-        alt, said = html.escape(self.alt), html.escape(self.positions[self.at])
-        return (
-            f'<figure class="widget"{" data-plays" * self.plays}>'
-            f'<div class="drawing" role="img" aria-label="{alt}">'
-            f'{tostring(root, encoding="unicode")}</div><div class="controls" hidden>'
-            '<button type="button">Play</button><input type="range" min="0" '
-            f'max="{len(self.positions) - 1}" value="{self.at}" aria-label="{said}">'
-            f'<output>{said}</output></div><script type="application/json">{told}</script>'
-        ), "</figure>"
-
+HERE = Path(__file__).parent
 
 Points = list[tuple[float, float]]
 
@@ -97,9 +35,9 @@ def _between(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 @cache
-def orbit(n: int = 8, between: int = 5) -> Widget:
+def orbit(n: int = 8, between: int = 5) -> Idea:
     """A ring of readings that turns, its inner products that turn with it, their CDF that stays."""
-    from ...groups import CyclicShifts
+    from invariance.groups import CyclicShifts
 
     rng = np.random.default_rng(3)
     x, template = rng.uniform(0.15, 1, n), rng.standard_normal(n)
@@ -122,38 +60,13 @@ def orbit(n: int = 8, between: int = 5) -> Widget:
         "A ring of eight readings turns step by step; the eight inner products with a template "
         "turn with it, and their cumulative distribution does not move."
     )
-    return Widget(alt, said, "orbit", numbers, plays=True)
-
-
-_ORBIT_STYLE = """
-text { font: 12px sans-serif; fill: #444 } .axis { fill: none; stroke: #767676 }
-.tone0 { fill: #0072b2 } .tone1 { fill: #d55e00 } .tone2 { fill: #009e73 } .tone3 { fill: #9a5fb0 }
-.still { fill: none; stroke: #009e73; stroke-width: 2.5 }
-@media (prefers-color-scheme: dark) { text { fill: #ccc } }
-@media (prefers-reduced-motion: no-preference) {
-g.turning { animation: turn 16s linear infinite }
-g.sliding { animation: slide 16s linear infinite } }
-@keyframes turn { to { transform: rotate(360deg) } }
-@keyframes slide { from { transform: translateX(-160px) } to { transform: translateX(0) } }
-"""
-
-
-def moving_orbit() -> str:
-    """The picture of an orbit as a file that moves by itself, where motion is welcome."""
-    svg = orbit().picture(0)
-    turning, sliding = [g for g in svg.iter("g") if not g.get("transform", "").endswith("112)")]
-    turning.set("class", "turning")
-    sliding.set("class", "sliding")
-    style = Element("style")
-    style.text = _ORBIT_STYLE
-    svg.insert(0, style)
-    return tostring(svg, encoding="unicode") + "\n"
+    return Idea(alt, said, HERE / "orbit.svg", numbers, plays=True)
 
 
 @cache
-def distribution(n: int = 24) -> Widget:
+def distribution(n: int = 24) -> Idea:
     """A template that turns: each inner product has its place in the distribution."""
-    from ...groups import CyclicShifts
+    from invariance.groups import CyclicShifts
 
     rng = np.random.default_rng(8)
     smooth = np.fft.fft(np.exp(np.cos(2 * np.pi * np.arange(n) / n) * 6))
@@ -177,14 +90,14 @@ def distribution(n: int = 24) -> Widget:
         "Left, a curve and a template that turns against it; in the middle their inner product at "
         "each turn; right, how many turns have a smaller one. That distribution is the feature."
     )
-    return Widget(alt, said, "distribution", numbers)
+    return Idea(alt, said, HERE / "distribution.svg", numbers)
 
 
 @cache
-def local(n: int = 36) -> Widget:
+def local(n: int = 36) -> Idea:
     """An average over nearby rotations: from the plain kernel to the invariant one."""
-    from ...groups import CyclicShifts
-    from ...kernels import Gaussian
+    from invariance.groups import CyclicShifts
+    from invariance.kernels import Gaussian
 
     points = np.exp(4 * np.cos(2 * np.pi * (np.arange(n) - n // 2) / n) - 4)[None]
     group = CyclicShifts(n)
@@ -210,17 +123,17 @@ def local(n: int = 36) -> Widget:
         "Left, the density of rotations that count as harmless; right, the similarity of a point "
         "and its rotated copy: a narrow peak without averaging, flat when all rotations count."
     )
-    return Widget(alt, said, "local", numbers, at=5)
+    return Idea(alt, said, HERE / "local.svg", numbers, at=5)
 
 
 @cache
-def alignment() -> Widget:
+def alignment() -> Idea:
     """A digit turned against another: the best fit is the largest similarity."""
     from scipy.ndimage import zoom
     from sklearn.datasets import load_digits
 
-    from ...groups import Rotations
-    from ...kernels import BestFit, Polynomial
+    from invariance.groups import Rotations
+    from invariance.kernels import BestFit, Polynomial
 
     digits = load_digits()
     twos = digits.images[digits.target == 2]
@@ -249,11 +162,11 @@ def alignment() -> Widget:
         "A handwritten two, a tilted one that the slider turns, and their similarity at each "
         "angle. The best-fit kernel takes the top of that curve."
     )
-    return Widget(alt, said, "alignment", numbers, at=2)
+    return Idea(alt, said, HERE / "alignment.svg", numbers, at=2)
 
 
 @cache
-def projection(n: int = 120) -> Widget:
+def projection(n: int = 120) -> Idea:
     """A curve on the circle and what is left of it when rotations by 1/k must not change it."""
     rng = np.random.default_rng(5)
     frequency = np.arange(1, 13)
@@ -276,13 +189,4 @@ def projection(n: int = 120) -> Widget:
         "A curve on the circle and its projection on what rotations by 360 degrees over k leave "
         "unchanged: of its frequencies the multiples of k stay, the others go."
     )
-    return Widget(alt, said, "projection", numbers, at=2)
-
-
-WIDGETS: dict[str, Callable[[], Widget]] = {
-    "orbit": orbit,
-    "mroueh2015": distribution,
-    "raj2017": local,
-    "liu2022": alignment,
-    "soleymani2025": projection,
-}
+    return Idea(alt, said, HERE / "projection.svg", numbers, at=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.site import build_site
+from invariance.companion.site.build import build_site
 
 from .conftest import (
     CUNNING,
@@ -137,7 +137,7 @@ def _attack(paths) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, small_reference):
+def built(tmp_path_factory):
     paths = make_project(tmp_path_factory.mktemp("hostile"))
     says = _spoil(paths)
     _attack(paths)
@@ -215,7 +215,7 @@ def test_minus_signs(built):
     assert "-" * 1000 in (site / "guides/minus.html").read_text()
 
 
-def test_a_byte_order_mark_is_read_over(tmp_path, small_reference):
+def test_a_byte_order_mark_is_read_over(tmp_path):
     from invariance.companion.site.cells import page_of
     from invariance.companion.site.material import collect
 

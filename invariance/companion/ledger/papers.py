@@ -1,0 +1,40 @@
+"""What a project says of its papers, pages and methods: ``notebooks/papers.yml``."""
+
+from typing import Any
+
+from invariance.companion.errors import LedgerError, hint
+from invariance.companion.ledger.reading import read_yaml
+from invariance.companion.paths import Paths
+
+__all__ = ["read_papers"]
+
+#: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
+_DEFAULTS: dict[str, Any] = {
+    "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
+    "further": "", "further_text": "", "papers": {}, "sections": {}, "pages": {},
+    "reference": [], "costs": {}, "findings": [], "methods": {}, "aliases": {},
+}  # fmt: skip
+
+
+def read_papers(paths: Paths) -> dict[str, Any]:
+    """The project's own words; plain ones where it has none.
+
+    Raises
+    ------
+    LedgerError
+        For a file that is not YAML, an unknown key, or a list where a mapping belongs.
+    """
+    content = read_yaml(paths.papers) if paths.papers.exists() else {}
+    where = f"{paths.papers}"
+    if not isinstance(content, dict):
+        content = {} if content is None else {"the whole": content}
+    for key, value in content.items():
+        if key not in _DEFAULTS:
+            raise LedgerError(f"{where}: unknown key {key!r}. {hint(str(key), _DEFAULTS, 'keys')}")
+        if not isinstance(value, type(_DEFAULTS[key])):
+            raise LedgerError(f"{where}: {key}: {value!r:.60} is of the wrong kind")
+    for key in ("papers", "sections"):
+        for name, entry in content.get(key, {}).items():
+            if not isinstance(entry, dict):
+                raise LedgerError(f"{where}: {key}: {name}: {entry!r:.60} is no mapping")
+    return _DEFAULTS | content

@@ -266,8 +266,8 @@ def load_ledger(path: Path | str) -> Ledger:
 def paper_label(key: str) -> str:
     """A paper's key as a reader writes it.
 
-    >>> paper_label("mroueh2015")
-    'Mroueh 2015'
+    >>> paper_label("miller1999")
+    'Miller 1999'
     """
     match = re.fullmatch(r"([a-z]+)(\d{4})[a-z]?", key)
     return f"{match[1].capitalize()} {match[2]}" if match else key.capitalize()

@@ -96,7 +96,7 @@ class Run:
     --------
     A notebook starts with::
 
-        run = Run("mroueh2015/xperm", profile=profile, seed=seed)
+        run = Run("miller1999/figure1", profile=profile, seed=seed)
 
     and with a parameter more::
 

@@ -77,11 +77,12 @@ class Book:
         homes = {*(paper.key for paper in material.papers), *about["sections"]}
         others = [name for name in self.pages if name.split("/")[0] not in homes]
         values: dict[str, dict[str, Any]] = {
-            "index": {}, "claims": {}, "papers/index": {}, "api/index": {},
+            "index": {}, "claims": {}, "papers/index": {},
             "costs": {"spent": sorted(spent, key=lambda pair: -pair[1].seconds)},
             "about": {"problems": material.all_problems() + failed, "others": ["costs", *others]},
         }  # fmt: skip
-        values["api/index"] = {"modules": self.reference.modules}
+        if self.reference.modules:
+            values["api/index"] = {"modules": self.reference.modules}
         for page, more in values.items():
             yield f"{page}.md", self.write(f"pages/{page}.md", **more)
         for paper in material.papers:

@@ -87,7 +87,7 @@ def _bounds(row: Row) -> Iterator[_Dot]:
 
 
 def _log(unit: float, most: float) -> Callable[[float], float]:
-    """Linear near zero, logarithmic beyond `unit`; -1 to 1 for -`most` to `most`."""
+    """Even near zero, logarithmic beyond `unit`; -1 to 1 for -`most` to `most`."""
     end = math.asinh(most / unit)
     return lambda value: max(-1.0, min(1.0, math.asinh(value / unit) / end))
 

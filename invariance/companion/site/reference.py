@@ -38,9 +38,12 @@ class Reference:
         self.modules: dict[str, list[str]] = {}
         for name in modules:
             module = import_module(name)
-            for short in module.__all__:
+            for short in getattr(module, "__all__", vars(module)):
                 value = getattr(module, short)
-                if callable(value) and value.__doc__ and id(value) not in self._full:
+                foreign = not hasattr(module, "__all__") and (
+                    short.startswith("_") or getattr(value, "__module__", "") != name
+                )
+                if callable(value) and value.__doc__ and not foreign and id(value) not in self._full:
                     self._full[id(value)] = f"{name}.{short}"
                     self.modules.setdefault(name, []).append(short)
         self._used: dict[str, tuple[str, ...]] = {}

@@ -66,6 +66,6 @@ def test_results_larger_than_a_worker_and_a_worker_lost(outputs):
     workers = [row["ran below the worker"] for row in _rows(folder, "batch")]
     assert len(workers) == 2 and all(worker.startswith("tcp://127.0.0.1:") for worker in workers)
     assert {path.name for path in folder.iterdir()} == {
-        "batch.csv", "executed.ipynb", "larger.csv", "lost.png", "lost.svg", "results.json",
+        "batch.csv", "executed.ipynb", "larger.csv", "lost.png", "results.json",
         "status.json",
     }  # fmt: skip

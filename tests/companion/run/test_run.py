@@ -49,7 +49,7 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     assert results(run)["figures"] == [
         {
             "name": "line",
-            "files": ["line.svg", "line.png"],
+            "files": ["line.png"],
             "alt": "A line that rises",
             "caption": "It rises: $y = x$",
         }

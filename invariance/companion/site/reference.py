@@ -43,7 +43,12 @@ class Reference:
                 foreign = not hasattr(module, "__all__") and (
                     short.startswith("_") or getattr(value, "__module__", "") != name
                 )
-                if callable(value) and value.__doc__ and not foreign and id(value) not in self._full:
+                if (
+                    callable(value)
+                    and value.__doc__
+                    and not foreign
+                    and id(value) not in self._full
+                ):
                     self._full[id(value)] = f"{name}.{short}"
                     self.modules.setdefault(name, []).append(short)
         self._used: dict[str, tuple[str, ...]] = {}

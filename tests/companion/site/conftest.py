@@ -13,6 +13,7 @@ import yaml
 
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.protocols import protocol_digest
+from invariance.companion.ledger.reading import AS_PRINTED, read_yaml
 from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.figures import to_png
@@ -159,7 +160,10 @@ def make_project(root: Path) -> Paths:
     """One notebook published and run here, one published only, one with its text alone."""
     paths = Paths(root)
     paths.notebooks.mkdir(parents=True)
-    shutil.copyfile(LEDGER, paths.ledger)
+    claims = read_yaml(LEDGER, AS_PRINTED)
+    for entry in claims["claims"]:
+        entry.setdefault("protocol", "ten draws")  # of some, the project has registered none yet
+    paths.ledger.write_text(yaml.safe_dump(claims))
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text())
     about["reference"] = ["invariance.features", "invariance.linear"]  # the rest is alike

@@ -1,4 +1,4 @@
-"""A companion to a made-up paper, in a folder of its own: from text to site by the same commands."""
+"""A companion to a made-up paper, in a folder of its own: from text to site, usual commands."""
 
 from pathlib import Path
 

@@ -175,7 +175,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.draw_frequencies": {"kernel": "gaussian"},
     "features.draw_templates": {"kind": "gaussian"},
     "features.draw_windowed_templates": {"width": 2.0},
-    "features.leverage_scores": {"kernel": kernels.Gaussian(0.5), "alpha": 0.1},
     "linear.BlockRidgeClassifier": {"alpha": 1e-3},
     "linear.left_out_with_copies": {"alphas": [1e-3]},
     "linear.margin_loss": {"margins": [0.5, -1.0]},

@@ -3,9 +3,9 @@
 from ..core.padded import pad_sets, unpad_sets
 from .angular import AngularBasis
 from .atoms import atom_environments, coulomb_positions
+from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
-from .from_data import leverage_scores, median_gamma
 from .logmel import LogMel
 from .max_filter import MaxFilter
 from .orbit_fourier import OrbitFourier
@@ -37,7 +37,6 @@ __all__ = [
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",
-    "leverage_scores",
     "median_gamma",
     "pad_sets",
     "patch_sets",

@@ -100,8 +100,8 @@ def atom_environments(
         )
     if not Z.any(axis=1).all():
         raise ParameterError(
-            f"atom_environments: molecule {int(np.argmin(Z.any(axis=1)))} has no atoms, its charges "
-            "are all zero; leave it out"
+            f"atom_environments: molecule {int(np.argmin(Z.any(axis=1)))} has charges that are all "
+            "zero, and so no atoms: leave it out"
         )
     kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
     unknown = np.setdiff1d(Z[Z > 0], kinds)

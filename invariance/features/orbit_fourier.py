@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..core.arrays import is_foreign, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
 from ..orbits import Reduction, WeightedMean
-from .from_data import median_gamma
+from .bandwidth import median_gamma
 from .orbit import OrbitFeatures, spawn
 from .templates import draw_frequencies
 
@@ -64,8 +64,6 @@ class OrbitFourier(OrbitFeatures):
     form : {"phase", "cos_sin"}
         One cosine with a random phase per template, s features; or a cosine and a sine: 2 s
         features of smaller variance, cosines first.
-    sampling : {"monte_carlo", "quasi", "orthogonal"}
-        See `draw_frequencies`.
     side : {"auto", "first", "second"}
         Which argument of <x, omega> the elements act on. "auto" takes the second, the templates,
         where that gives the same features: the action is unitary, and the set is a group or its
@@ -112,7 +110,6 @@ class OrbitFourier(OrbitFeatures):
     kernel: Annotated[str, OneOf("gaussian", "laplacian")] = "gaussian"
     gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
     form: Annotated[str, OneOf("phase", "cos_sin")] = "phase"
-    sampling: Annotated[str, OneOf("monte_carlo", "quasi", "orthogonal")] = "monte_carlo"
     side: str = "auto"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
@@ -129,7 +126,6 @@ class OrbitFourier(OrbitFeatures):
             self.gamma_,
             n_components=self.n_components,
             n_features=seen.shape[1],
-            sampling=self.sampling,
             random_state=rng,
         ).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)

@@ -7,23 +7,28 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
 from sklearn.base import clone
 
 from ..core.arrays import is_foreign, like, numpy_only
 from ..core.parameters import (
     Array,
     Flag,
+    Has,
     Number,
     OneOf,
     ParameterError,
     Positive,
+    check_finite,
     stores_parameters,
 )
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..orbits import Reduction, WeightedMean, form_of, row_blocks
-from .from_data import KERNEL, choose_landmarks, median_gamma, whitener
+from ..orbits.way import warn
+from .bandwidth import median_gamma
 from .orbit import OrbitFeatures, spawn
 
+_KERNEL = Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Bytes of features that are turned by the whitener at a time.
 _ROWS_BYTES = 2**22
@@ -51,8 +56,8 @@ class OrbitNystroem(OrbitFeatures):
     kernel : Kernel or {"gaussian", "laplacian"}
     gamma : float or "median"
         Of the kernels given by name.
-    landmarks : {"random", "kmeans", "leverage"} or array of shape (s, d)
-        Random training points, centres of k-means, points drawn by ridge leverage, or your own.
+    landmarks : "random" or array of shape (s, d)
+        Random training points, or your own, such as centres of k-means.
     from_orbit : bool
         Take each candidate landmark from the orbit of a training point, with a random element.
     side : {"auto", "first", "second"}
@@ -88,11 +93,9 @@ class OrbitNystroem(OrbitFeatures):
 
     _among_points = True
     _: KW_ONLY
-    kernel: Annotated[Kernel | str, OneOf("gaussian", "laplacian") | KERNEL] = "gaussian"
+    kernel: Annotated[Kernel | str, OneOf("gaussian", "laplacian") | _KERNEL] = "gaussian"
     gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
-    landmarks: Annotated[str | ArrayLike, OneOf("random", "kmeans", "leverage") | Array(2)] = (
-        "random"
-    )
+    landmarks: Annotated[str | ArrayLike, OneOf("random") | Array(2)] = "random"
     from_orbit: Annotated[bool, Flag()] = False
     side: str = "auto"
     rcond: Annotated[float | None, Number(0, below=1) | None] = None
@@ -105,9 +108,7 @@ class OrbitNystroem(OrbitFeatures):
         if self.from_orbit and elements is not None:
             candidates = self._on_orbits(X, elements, for_elements)
         self.kernel_: Kernel = self._kernel(candidates, rng)
-        self.landmarks_ = choose_landmarks(
-            candidates, self.landmarks, self.n_components, self.kernel_, rng
-        )
+        self.landmarks_ = self._landmarks(candidates, rng)
         preserved = self.group_ is not None and self.kernel_.preserved_by(self.group_)
         self._prepare_on_side(self.landmarks_, elements, preserved=preserved, base=self.kernel_)
         if self.side_ == "first" and self.group_ is not None and elements is not None:
@@ -120,6 +121,23 @@ class OrbitNystroem(OrbitFeatures):
         gram = self.kernel_(self.landmarks_.astype(np.float64))
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
+
+    def _landmarks(self, candidates: NDArray, rng: np.random.RandomState) -> NDArray:
+        n, s = len(candidates), self.n_components
+        if not isinstance(self.landmarks, str):
+            landmarks = np.asarray(self.landmarks, dtype=candidates.dtype)
+            if landmarks.shape != (s, candidates.shape[1]):
+                raise ParameterError(
+                    f"landmarks must have shape (n_components, n_features) = "
+                    f"{(s, candidates.shape[1])}, got {landmarks.shape}"
+                )
+            return landmarks
+        if s > n:
+            warn(
+                f"OrbitNystroem: n_components={s} landmarks were asked for but there are only {n} "
+                "points; all of them are used"
+            )
+        return candidates.copy() if s >= n else candidates[rng.choice(n, s, replace=False)]
 
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):
@@ -160,3 +178,43 @@ class OrbitNystroem(OrbitFeatures):
         for rows in row_blocks(len(values), values[:1].nbytes, _ROWS_BYTES):
             values[rows, : self.rank_] = values[rows] @ turn
         return values[:, : self.rank_]
+
+
+def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
+    """L of shape (rank, s) with L^T L the pseudo-inverse of the Gram matrix, for points of a type.
+
+    Computed in the Gram matrix's precision, which is to be double: the small eigenvalues are lost
+    to rounding in single.
+    """
+    if rcond is None:
+        rcond = len(gram) * np.finfo(dtype).eps
+    check_finite("the landmarks' Gram matrix", gram)
+    gram = (gram + gram.T) / 2
+    inverse = _inverse_factor(gram, rcond)
+    if inverse is not None:
+        return inverse.astype(dtype)
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
+    if not keep.any():
+        raise ValueError(
+            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue, so there are no "
+            "features; is the kernel zero at all landmarks?"
+        )
+    return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
+
+
+def _inverse_factor(gram: NDArray, rcond: float) -> NDArray | None:
+    """L with L^T L the inverse; None unless all eigenvalues exceed rcond times the largest.
+
+    Two Cholesky factors, a tenth of the time of the eigenvectors.
+    """
+    largest = np.abs(gram).sum(axis=0).max()  # no eigenvalue is above it
+    shifted = np.array(gram, order="F")
+    shifted.flat[:: len(gram) + 1] -= rcond * largest
+    try:
+        linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        factor = linalg.cholesky(gram, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    identity = np.eye(len(gram))
+    return linalg.solve_triangular(factor, identity, lower=True, check_finite=False)

@@ -26,7 +26,6 @@ from ..core.parameters import (
     check_parameters,
     stores_parameters,
 )
-from ..orbits import Explanation
 from .feature_map import FeatureMap
 
 
@@ -105,9 +104,7 @@ class SetFeatures(FeatureMap):
                 points = points[rng.choice(len(points), self.n_points, replace=False)]
             fitted = None if self.features is None else clone(self.features).fit(points)
             self.features_[label] = fitted
-            self._widths[label] = (
-                points if fitted is None else fitted.transform(points[:1])
-            ).shape[1]
+            self._widths[label] = _through(fitted, points[:1]).shape[1]
         self._n_features_out = sum(self._widths.values())
         return self
 
@@ -131,52 +128,22 @@ class SetFeatures(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)
-        parts = self._sets(X).by_label()
-        blocks = []
+        sets, blocks = self._sets(X), []
+        parts, dtype = sets.by_label(), sets.values.dtype
         for label, fitted in self.features_.items():
-            width = self._widths[label]
+            pooled = np.zeros((len(sets), self._widths[label]), dtype)
+            blocks.append(pooled)
             if label not in parts:
-                n = len(next(iter(parts.values())))
-                blocks.append(np.zeros((n, width)))
                 continue
-            part, pooled = parts[label], []
-            each = part.values.itemsize * (part.values.shape[1] + 2 * width)
+            part = parts[label]
+            each = dtype.itemsize * (part.values.shape[1] + 2 * pooled.shape[1])
             step = max(1.0, block_bytes_of(self._fitted.block_bytes) / each)
             runs = list(part.blocks(step))
             for some in tqdm(runs, "sets", unit=" blocks", disable=not self._fitted.verbose):
-                points = part[some].values
-                if len(points):
-                    values = points if fitted is None else fitted.transform(points)
-                    pooled.append(part[some].sums() @ values)
-                else:
-                    pooled.append(np.zeros((some.stop - some.start, width), part.values.dtype))
-            blocks.append(np.concatenate(pooled))
+                points = part[some]
+                if len(points.values):
+                    pooled[some] = points.sums() @ _through(fitted, points.values)
         return np.concatenate(blocks, axis=1)
-
-    def explain(self, X: ArrayLike) -> Explanation:
-        """Operations, memory and seconds of `transform`: those of the feature maps of the points.
-
-        Of a feature map that does not explain itself, those of a linear one.
-        """
-        check_is_fitted(self)
-        parts, found = self._sets(X).by_label(), []
-        for label, part in parts.items():
-            fitted = self.features_.get(label)
-            if fitted is None:
-                continue
-            if hasattr(fitted, "explain"):
-                found.append(fitted.explain(part.values))
-            else:
-                cost = 2.0 * part.values.size * self._widths[label]
-                found.append(Explanation.of("features of points", cost, 0, part.values.dtype))
-        return Explanation(
-            way=found[0].way if found else "sums of points",
-            operations=sum(one.operations for one in found),
-            n_bytes=max((one.n_bytes for one in found), default=0)
-            + block_bytes_of(self._fitted.block_bytes),
-            seconds=sum(one.seconds for one in found),
-            alternatives={},
-        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -185,3 +152,7 @@ class SetFeatures(FeatureMap):
         if self.features is not None:
             tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _through(features: TransformerMixin | None, points: NDArray) -> NDArray:
+    return points if features is None else features.transform(points)

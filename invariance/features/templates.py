@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage, special, stats
+from scipy import stats
 from scipy.linalg import hadamard
-from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from ..core.parameters import (
@@ -21,7 +20,6 @@ from ..core.parameters import (
     Whole,
     arguments,
     check_memory,
-    check_values,
 )
 
 
@@ -129,12 +127,11 @@ def draw_windowed_templates(
     shape: tuple[int, int],
     *,
     width: float | tuple[float, float],
-    blur: float = 0.0,
     random_state=None,
 ) -> NDArray[np.float64]:
     """Gaussian images under a Gaussian window at a random place, of unit norm.
 
-    With an infinite window and no blur these are templates uniform on the sphere (Mroueh et al.
+    With an infinite window these are templates uniform on the sphere (Mroueh et al.
     2015, remark 1). A window makes a template answer to one part of an image, so that pooling
     over small translations and rotations forgets where a stroke is rather than how it looks.
 
@@ -144,9 +141,6 @@ def draw_windowed_templates(
     shape : tuple (height, width)
     width : float or pair of floats
         Standard deviation of the window in pixels (along each axis); infinity is no window.
-    blur : float
-        Standard deviation in pixels of the Gaussian filter applied before the window, at most the
-        image's longer side.
     random_state : int, RandomState or None
         Places are uniform over the image, one width away from its border where there is room.
 
@@ -157,7 +151,7 @@ def draw_windowed_templates(
     Raises
     ------
     ValueError
-        For a width that is not positive, a negative blur, no templates or a wrong shape.
+        For a width that is not positive, no templates or a wrong shape.
 
     Examples
     --------
@@ -165,14 +159,11 @@ def draw_windowed_templates(
     >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
     ((5, 784), array([1., 1., 1., 1., 1.]))
     """
-    check_values("draw_windowed_templates", {"blur": Number(0, max(shape))}, {"blur": blur})
     size = 8 * n_templates * int(shape[0]) * int(shape[1])
     check_memory(f"draw_windowed_templates with {shape=}", size, n_templates=n_templates)
     widths = np.broadcast_to(width, 2).astype(float)
     rng = check_random_state(random_state)
     templates = rng.standard_normal((n_templates, *shape))
-    if blur:
-        templates = ndimage.gaussian_filter(templates, (0, blur, blur), mode="wrap")
     for axis, (length, sd) in enumerate(zip(shape, widths, strict=True)):
         if np.isinf(sd):
             continue
@@ -189,7 +180,6 @@ def draw_windowed_templates(
     gamma=Positive(),
     n_components=Whole(1),
     n_features=Whole(1),
-    sampling=OneOf("monte_carlo", "quasi", "orthogonal"),
     random_state=Seed(),
 )
 def draw_frequencies(
@@ -198,7 +188,6 @@ def draw_frequencies(
     *,
     n_components: int,
     n_features: int,
-    sampling: str = "monte_carlo",
     random_state=None,
 ) -> NDArray:
     r"""Templates omega ~ p, the spectral law of a shift-invariant kernel, shape (s, d).
@@ -211,46 +200,19 @@ def draw_frequencies(
     gamma : float
     n_components, n_features : int
         s and d.
-    sampling : {"monte_carlo", "quasi", "orthogonal"}
-        "quasi": a scrambled Sobol sequence through the quantile function; best at powers of two.
-        "orthogonal": blocks of d orthogonal directions with the radii of independent draws.
 
     Examples
     --------
-    >>> W = draw_frequencies(
-    ...     "gaussian", 0.5, n_components=3, n_features=3, sampling="orthogonal", random_state=0
-    ... )
-    >>> bool(abs(W[0] @ W[1]) < 1e-12)
-    True
+    >>> draw_frequencies("gaussian", 0.5, n_components=3, n_features=2, random_state=0).shape
+    (3, 2)
     """
     sizes = {"n_components": n_components, "n_features": n_features}
     check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
     rng = check_random_state(random_state)
     shape = (n_components, n_features)
-    if sampling == "monte_carlo":
-        if kernel == "laplacian":
-            return gamma * rng.standard_cauchy(shape)
-        return np.sqrt(2 * gamma) * rng.standard_normal(shape)
-    if sampling == "quasi":
-        sequence = qmc.Sobol(n_features, seed=np.random.default_rng(rng.randint(2**31)))
-        uniform = sequence.random_base2(int(np.ceil(np.log2(max(n_components, 1)))))
-        # The first points of a scrambled net; 0 and 1 have infinite quantiles.
-        uniform = uniform[:n_components].clip(1e-12, 1 - 1e-12)
-        if kernel == "laplacian":
-            return gamma * np.tan(np.pi * (uniform - 0.5))
-        return np.sqrt(2 * gamma) * special.ndtri(uniform)
     if kernel == "laplacian":
-        raise ParameterError(
-            "orthogonal templates need an isotropic law, which the Laplacian kernel's is not; use "
-            "kernel='gaussian', or sampling='quasi'"
-        )
-    blocks = []
-    for _ in range(-(-n_components // n_features)):
-        q, r = np.linalg.qr(rng.standard_normal((n_features, n_features)))
-        blocks.append((q * np.sign(np.diag(r))).T)  # Haar distributed
-    directions = np.concatenate(blocks)[:n_components]
-    radii = np.sqrt(rng.chisquare(n_features, size=(n_components, 1)))
-    return np.sqrt(2 * gamma) * radii * directions
+        return gamma * rng.standard_cauchy(shape)
+    return np.sqrt(2 * gamma) * rng.standard_normal(shape)
 
 
 class StructuredTemplates:

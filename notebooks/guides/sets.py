@@ -99,14 +99,13 @@ print("matching:", cross_val_score(matching, X, label, cv=4).mean())
 #
 # A kernel compares all pairs of points of all pairs of sets. `SetFeatures` averages a feature map
 # of the points over each set, at a cost that is linear in the number of points. `explain` says
-# what either will cost.
+# what a kernel will cost.
 
 # %%
 features = SetFeatures(OrbitFourier(n_components=200, gamma=1.0, random_state=seed))
 model = make_pipeline(features, Ridge(1e-3))
 print("features:", cross_val_score(model, X, y, cv=4).mean().round(3))
 print(kernel.explain(X))
-print(features.fit(X).explain(X))
 
 # %% [markdown]
 # ## Sets that may be turned

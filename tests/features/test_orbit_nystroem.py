@@ -3,16 +3,14 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
 from sklearn.base import clone
 
-from invariance.features import OrbitNystroem, leverage_scores
-from invariance.features.from_data import whitener
+from invariance.features import OrbitNystroem
+from invariance.features.orbit_nystroem import whitener
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -53,20 +51,18 @@ def definition(model, X):
     st.integers(1, 12),
     st.sampled_from([1, 4]),
     st.sampled_from(["gaussian", "laplacian", Polynomial(2), CDF(0.2)]),
-    st.sampled_from(["random", "kmeans", "leverage"]),
     st.booleans(),
     st.sampled_from(["auto", "first"]),
     st.sampled_from([1000, 10**8]),
     st.integers(0, 10**6),
 )
-def test_agrees_with_the_definition(group, s, r, kernel, landmarks, orbit, side, block, seed):
+def test_agrees_with_the_definition(group, s, r, kernel, orbit, side, block, seed):
     X = np.random.default_rng(seed).standard_normal((12, 6))
     model = OrbitNystroem(
         group,
         s,
         n_transforms=r,
         kernel=kernel,
-        landmarks=landmarks,
         from_orbit=orbit,
         side=side,
         block_bytes=block,
@@ -145,37 +141,6 @@ def test_the_laplacian_kernel_is_not_moved_through_rotations():
         OrbitNystroem(action, 3, kernel="laplacian", side="second", random_state=0).fit(X)
 
 
-def test_leverage_scores():
-    X = np.random.default_rng(0).standard_normal((200, 2))
-    gram = Gaussian(0.5)(X)
-    exact = np.diag(gram @ np.linalg.inv(gram + 0.7 * np.eye(200)))
-    assert_allclose(
-        leverage_scores(X, Gaussian(0.5), alpha=0.7 / 200, n_landmarks=200, random_state=0),
-        exact,
-        atol=1e-8,
-    )
-    # From two thirds of the points: the order is right, and what S does not explain ranks high.
-    near = leverage_scores(X, Gaussian(0.5), alpha=0.7 / 200, n_landmarks=130, random_state=0)
-    assert stats.spearmanr(near, exact).statistic > 0.9
-
-
-def test_leverage_finds_the_rare_points():
-    rng = np.random.default_rng(0)
-    X = np.r_[0.01 * rng.standard_normal((300, 2)), 5 + 3 * rng.standard_normal((15, 2))]
-    exact = Gaussian(0.5)(X)
-
-    def error(landmarks):
-        values = []
-        for seed in range(20):
-            model = OrbitNystroem(None, 16, gamma=0.5, landmarks=landmarks, random_state=seed)
-            Z = model.fit_transform(X)
-            values.append(np.linalg.norm(exact - Z @ Z.T))
-        return np.mean(values)
-
-    assert error("leverage") < 0.8 * error("random")
-    assert error("kmeans") < 0.8 * error("random")
-
-
 def test_too_many_landmarks_and_rank_deficiency():
     X = np.repeat(np.random.default_rng(0).standard_normal((4, 3)), 3, axis=0)
     with pytest.warns(UserWarning, match="n_components=50 landmarks .* only 12 points"):
@@ -207,7 +172,7 @@ def test_molecules_take_their_landmarks_from_the_orbits():
         ({"gamma": -1.0}, "gamma to be a finite number > 0 or 'median', got -1.0"),
         ({"gamma": np.inf}, "gamma to be a finite number > 0 or 'median', got inf"),
         ({"gamma": None}, "gamma to be a finite number > 0 or 'median', got None"),
-        ({"landmarks": "corners"}, "landmarks to be .*'leverage' or .* got 'corners'"),
+        ({"landmarks": "corners"}, "landmarks to be 'random' or .* got 'corners'"),
         ({"landmarks": np.ones((2, 2))}, r"landmarks must have shape .* = \(3, 6\), got \(2, 2\)"),
         ({"kernel": "cosine"}, "kernel to be .* got 'cosine'"),
         ({"rcond": 1}, "rcond to be a finite number >= 0 and < 1 or None, got 1"),
@@ -233,29 +198,9 @@ def test_seeds_threads_pickles_and_types():
     assert_allclose(single @ single.T, Z @ Z.T, atol=1e-3)
 
 
-def test_leverage_fills_up_with_points_that_score_nothing():
-    X = np.zeros((30, 3))
-    X[4], X[17] = 1, [1, -2, 0]
-    options = {"n_components": 5, "kernel": Linear(), "landmarks": "leverage", "random_state": 0}
-    model = OrbitNystroem(**options).fit(X)
-    assert model.landmarks_.shape == (5, 3) and model.rank_ == 2
-    assert_allclose(model.transform(X) @ model.transform(X).T, X @ X.T, atol=1e-12)
+def test_landmarks_at_which_the_kernel_is_zero():
     with pytest.raises(ValueError, match="is the kernel zero at all landmarks"):
-        OrbitNystroem(**options).fit(np.zeros((30, 3)))
-
-
-def test_leverage_scores_of_lists_and_of_bad_parameters():
-    points, how = [[0.0], [0.0], [9.0]], {"alpha": 1 / 3, "n_landmarks": 3, "random_state": 0}
-    expected = leverage_scores(np.array(points), Gaussian(1.0), **how)
-    assert_allclose(leverage_scores(points, Gaussian(1.0), **how), expected)
-    assert_allclose(leverage_scores(pd.DataFrame(points), Gaussian(1.0), **how), expected)
-    for alpha in (0, -1.0, np.nan):
-        with pytest.raises(ValueError, match=f"needs alpha to be a finite number > 0, got {alpha}"):
-            leverage_scores(points, Gaussian(1.0), alpha=alpha, n_landmarks=3)
-    with pytest.raises(ValueError, match="n_landmarks to be a whole number >= 1, got 0"):
-        leverage_scores(points, Gaussian(1.0), alpha=1.0, n_landmarks=0)
-    with pytest.raises(TypeError, match="kernel to be a kernel, such as .*, got -1"):
-        leverage_scores(points, -1, alpha=1.0, n_landmarks=3)
+        OrbitNystroem(n_components=5, kernel=Linear(), random_state=0).fit(np.zeros((30, 3)))
 
 
 def test_single_precision_keeps_most_of_the_rank():

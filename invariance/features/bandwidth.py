@@ -1,0 +1,91 @@
+"""The median heuristic for the bandwidth of a base kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import pdist
+from sklearn.utils import check_random_state
+
+from ..core.parameters import (
+    OneOf,
+    ParameterError,
+    Seed,
+    Whole,
+    arguments,
+    check_finite,
+    short,
+)
+
+
+@arguments(kernel=OneOf("gaussian", "laplacian"), max_points=Whole(2), random_state=Seed())
+def median_gamma(
+    X: ArrayLike, kernel: str = "gaussian", *, max_points: int = 1000, random_state=None
+) -> float:
+    """The gamma whose kernel falls to a fixed value at the median distance between points.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+    kernel : {"gaussian", "laplacian"}
+        gamma = 1 / (2 median |x - z|^2) and 1 / median |x - z|_1.
+    max_points : int
+        Size of the random sample of points that is looked at.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    float
+        1.0 where all points coincide.
+
+    Raises
+    ------
+    ValueError
+        For points that are not finite, or whose distances overflow.
+
+    Examples
+    --------
+    >>> median_gamma([[0.0], [1.0]])
+    0.5
+    """
+    points: NDArray = np.asarray(X)
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
+        )
+    check_finite("X", points)
+    rng = check_random_state(random_state)
+    if len(points) > max_points:
+        points = points[rng.choice(len(points), max_points, replace=False)]
+    if len(points) < 2:
+        return 1.0
+    if kernel == "laplacian":
+        median = float(np.median(pdist(points, "cityblock")))
+    else:
+        median = 2 * _median_squared_distance(points)
+    if median == 0:
+        return 1.0
+    gamma = 1 / median
+    if not 0 < gamma < np.inf:
+        raise ValueError(
+            f"the points are too {'far apart' if gamma == 0 else 'close'} for a bandwidth from "
+            "their median distance: rescale X, or give gamma as a number"
+        )
+    return gamma
+
+
+def _median_squared_distance(X: NDArray) -> float:
+    """Through one matrix product of centred points where that loses no digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = X - X.mean(axis=0, dtype=np.float64)
+        gram = centred @ centred.T
+        norms = gram.diagonal().copy()
+        squares = np.add.outer(norms, norms)
+        gram *= 2
+        squares -= gram
+        pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(squares)])
+        median = float(np.median(pairs, overwrite_input=True))
+    # Distances far below the norms, as within distant clusters, are lost to cancellation there.
+    if median > 1e-3 * norms.max() > 0 and np.isfinite(median):
+        return median
+    return float(np.median(pdist(X, "sqeuclidean")))

@@ -146,12 +146,8 @@ class OrbitFourier(OrbitFeatures):
 
     def _reduction(self) -> Reduction:
         n_features = self.n_components / (2 if self.form == "phase" else 1)
-        self._factor = float(np.sqrt(1 / n_features))
-        return WeightedMean([cosine] if self.form == "phase" else [cosine, sine])
-
-    def _scaled(self, values: Any) -> Any:
-        values *= self._factor
-        return values
+        functions = [cosine] if self.form == "phase" else [cosine, sine]
+        return WeightedMean(functions, factor=float(np.sqrt(1 / n_features)))
 
 
 def _wave(less: float, values: Any) -> Any:

@@ -8,12 +8,15 @@ the kernel; None is the identity.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..core.arrays import like, on_cpu, on_host
@@ -63,10 +66,19 @@ class WeightedMean(Reduction):
         identity alone.
     raw : bool
         Whether the functions take the form's own value v rather than the kernel's.
+    factor : float
+        By which means are multiplied.
     """
 
-    def __init__(self, functions: Sequence[Function] | None = None, *, raw: bool = False):
+    def __init__(
+        self,
+        functions: Sequence[Function] | None = None,
+        *,
+        raw: bool = False,
+        factor: float = 1.0,
+    ):
         self.functions = functions
+        self.factor = factor
         self.raw = raw
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
@@ -74,6 +86,8 @@ class WeightedMean(Reduction):
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         values = values if self.raw or outer is None else outer(values, xp)
+        if self.factor != 1:
+            weights = weights * self.factor
         if self.functions is None:
             return [_contract(xp, values, weights)]
         means = []
@@ -90,7 +104,9 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
         weights = weights.astype(values.dtype, copy=False)
     if a == b == 1:  # nothing to sum, and no pass over the values where the weight is one
         only = values[0, :, 0, :]
-        return only if xp is np and weights[0, 0] == 1 else only * weights
+        if xp is np:
+            return only if weights[0, 0] == 1 else np.multiply(only, weights, out=only)
+        return only * weights
     if b == p == 1:
         return (weights[:, 0] @ values[:, 0, 0, :])[None, :]
     if b == 1:
@@ -238,7 +254,7 @@ class Histogram(Reduction):
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
         a, p, b, q = values.shape
-        n_cells, first = 2 * n + 2, weights.flat[0]
+        n_cells, first = 8 * -(-(2 * n + 2) // 8), weights.flat[0]  # whole words of counts
         # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
         # or a single one where their entries do not lie together.
         rows, together = (p, 1) if a == 1 else (1, p)
@@ -247,7 +263,7 @@ class Histogram(Reduction):
         cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
         equal = bool((weights == first).all())
         if equal:  # counts, in the smallest whole numbers that hold them, and their scale once
-            entries = np.ones(cells.size, np.min_scalar_type(a * b))
+            entries = np.ones(cells.size, np.min_scalar_type(min(a * b, 2**32 - 1)))
         else:
             entries = np.empty((a, p, b, q), dtype)
             entries[...] = weights[:, None, :, None]
@@ -257,6 +273,23 @@ class Histogram(Reduction):
             shape=(rows, p * q * n_cells // rows),
         ).toarray()
         counted = counted.reshape(p * q, n_cells)
-        np.add.accumulate(counted, axis=1, out=counted)
-        shares = counted[:, :-1].reshape(p, q, n_cells - 1)
-        return [np.multiply(shares, first, dtype=dtype) if equal else shares]
+        if not equal:
+            below = np.triu(np.ones((n_cells, 2 * n + 1), dtype))
+            return [(counted @ below).reshape(p, q, -1)]
+        _accumulate(counted)
+        shares = np.multiply(counted[:, : 2 * n + 1], first, dtype=dtype)
+        return [shares.reshape(p, q, -1)]
+
+
+def _accumulate(counts: NDArray[Any]) -> None:
+    """Cumulative sums of rows of small whole numbers, several of which make a word of 64 bits."""
+    bits = 8 * counts.dtype.itemsize
+    if sys.byteorder == "big" or bits == 64:
+        np.add.accumulate(counts, axis=1, out=counts)
+        return
+    words = counts.view(np.uint64)
+    # A product adds to each number of a word those before it, and the last one is the word's sum.
+    ones, last = np.uint64((2**64 - 1) // (2**bits - 1)), np.uint64(64 - bits)
+    words *= ones
+    for before, word in pairwise(words.T):
+        word += (before >> last) * ones

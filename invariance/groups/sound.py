@@ -8,7 +8,6 @@ library behind them.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import KW_ONLY
 from fractions import Fraction
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.extras import need
 from ..core.parameters import (
     Array,
     Flag,
@@ -25,7 +25,6 @@ from ..core.parameters import (
     Shape,
     Whole,
     arguments,
-    short,
     stores_parameters,
 )
 from .base import Transformations
@@ -54,25 +53,20 @@ def _mel(hertz: ArrayLike) -> NDArray[Any]:
     return np.asarray(1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700))
 
 
+#: Changes of pitch, ten octaves at most: twice what anybody hears; and of speed.
+_CENTS = Array(1, least=-12_000, most=12_000) | Number(-12_000, 12_000)
+_SPEEDS = Array(1, above=0) | Positive()
+
+
 @stores_parameters
 class _PitchSpeed(Transformations):
     """A finite set of pairs (cents, speed), equally likely."""
 
     unitary = False
     shape: Any
-    cents: Annotated[ArrayLike, Array()] = (-400, 0, 400)
+    cents: Annotated[ArrayLike, _CENTS] = (-400, 0, 400)
     _: KW_ONLY
-    speeds: Annotated[ArrayLike, Array(above=0)] = (0.5, 1, 2)
-
-    def _check_together(self) -> None:
-        for name in ("cents", "speeds"):
-            if np.ndim(getattr(self, name)) > 1:
-                raise ParameterError(
-                    f"{name} must be one sequence, got {short(getattr(self, name))}"
-                )
-        # Ten octaves: twice what anybody hears.
-        if np.abs(np.asarray(self.cents, dtype=float)).max() > 12_000:
-            raise ParameterError(f"cents must lie within 12000, got {short(self.cents)}")
+    speeds: Annotated[ArrayLike, _SPEEDS] = (0.5, 1, 2)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -97,14 +91,7 @@ class _PitchSpeed(Transformations):
             or not ((elements[:, 1] > 0) & np.isfinite(elements[:, 1])).all()
         ):
             self._refuse(elements, "pairs (cents, speed > 0) of shape (r, 2)")
-        return elements
-
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        return self._moved(elements.astype(float), X)
-
-    @abstractmethod
-    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        """Checked elements applied to X of shape (n, d)."""
+        return elements.astype(float)
 
 
 @stores_parameters
@@ -129,7 +116,7 @@ class PitchSpeed(_PitchSpeed):
     Raises
     ------
     ImportError
-        From `act`, when Pedalboard is not installed.
+        From `act`, when Pedalboard is not installed; `SpectrogramPitchSpeed` does without.
 
     Examples
     --------
@@ -143,15 +130,8 @@ class PitchSpeed(_PitchSpeed):
     sample_rate: Annotated[float, Positive()] = 8000
     high_quality: Annotated[bool, Flag()] = True
 
-    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        try:
-            from pedalboard import time_stretch
-        except ImportError as error:
-            raise ImportError(
-                "changing the pitch or speed of waveforms needs Pedalboard: "
-                "pip install 'invariance[audio]'. Log-mel spectrograms do without "
-                "(SpectrogramPitchSpeed)"
-            ) from error
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        time_stretch = need("pedalboard", "audio").time_stretch
         from scipy.signal import resample_poly  # slow to import, and needed here alone
 
         n_samples = X.shape[1]
@@ -211,10 +191,9 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     high: Annotated[float, Positive()] = 4000.0
 
     def _check_together(self) -> None:
-        super()._check_together()
         _check_range(type(self).__name__, self.low, self.high)
 
-    def _moved(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         n_frames, n_bands = self.shape
         frames = np.arange(n_frames)
         centres = mel_frequencies(n_bands, self.low, high=self.high)

@@ -107,12 +107,6 @@ class CyclicTranslations(CyclicProduct):
         self._check_listable()
         return np.indices(tuple(periods)).reshape(len(periods), -1).T.astype(np.int64)
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """As permutations of the pixels: ``(g x)[i] = signs[i] * x[perm[i]]``, all signs one."""
-        pixels = np.arange(float(self.n_features))[None]
-        perm = self.act(np.atleast_2d(elements), pixels)[:, 0].astype(np.int64)
-        return perm, np.ones(perm.shape, dtype=np.int8)
-
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts along the axes."""
         pairs = np.zeros((len(elements), 2), dtype=np.int64)

@@ -47,7 +47,7 @@ ENUMERATION_LIMIT = 1_000_000
 #: What the abilities below speak of: a class that changes one of these has to say them again.
 _ACTION = "act _act _listed elements generators order quadrature weights".split()
 _ABILITIES = """chain refined relative_rule moves_points as_shifts as_circle as_turns aligned
-    as_assignment largest_inner log_mean_exponential log_mean_separable mean_powers""".split()
+    as_assignment largest_inner log_mean_exponential log_mean_laplacian mean_powers""".split()
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Transformations(BaseEstimator, ABC):
     `largest_inner`           the same in closed form
     `mean_powers`             E_g <x, g z>^k, for polynomial kernels
     `log_mean_exponential`    log E_g exp <x, g z>, for Gaussian kernels
-    `log_mean_separable`      log E_g exp -sum_i cost(x_i - (g z)_i), for Laplacian kernels
+    `log_mean_laplacian`      log E_g exp -sum_i |x_i - (g z)_i|, for Laplacian kernels
     `relative_rule`           a shorter list than all pairs of elements
     `refined`                 a finer quadrature rule of an infinite set
     `moves_points`            which coordinates of points in a row are moved
@@ -361,10 +361,8 @@ class Transformations(BaseEstimator, ABC):
         """E_g <a, g b>^k for k = 0, ..., degree, each of shape (n, m)."""
         return None
 
-    def log_mean_separable(
-        self, A: Array, B: Array, cost: Callable[[Array], Array]
-    ) -> Array | None:
-        """log E_g exp -sum_i cost(a_i - (g b)_i) for all pairs of rows, shape (n, m)."""
+    def log_mean_laplacian(self, A: Array, B: Array) -> Array | None:
+        """log E_g exp -sum_i |a_i - (g b)_i| for all pairs of rows, shape (n, m)."""
         return None
 
     # What is checked.

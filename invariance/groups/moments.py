@@ -1,4 +1,4 @@
-"""`permutation_powers`, `sign_powers`: E <a, g b>^k over groups that nobody can list."""
+"""Means over all permutations or signs, of powers of <a, g b> and of exponentials, unlisted."""
 
 from __future__ import annotations
 
@@ -9,27 +9,73 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 #: Numbers that the monomials of one point may take.
 _MOST = 20_000
+#: Numbers that stay in a core's cache.
+_CACHED = 2**16
+
+
+def row_slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Rows of a large array, as many at a time as stay in a core's cache."""
+    step = max(1, _CACHED // max(shape[1], 1))
+    yield from (slice(start, start + step) for start in range(0, shape[0], step))
+
+
+#: Degree up to which sums of even powers give the moments; beyond, their differences lose digits.
+_BY_SUMS = 6
+#: Coefficients of t^2, t^4, t^6 in log cosh t.
+_LOG_COSH = (1 / 2, -1 / 12, 1 / 45)
 
 
 def sign_powers(A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
-    """E (sum_i s_i a_i b_i)^k over independent signs, k = 0, ..., degree; nothing cancels.
+    r"""E (sum_i s_i a_i b_i)^k over independent signs, k = 0, ..., degree.
+
+    The generating function is :math:`\prod_i \cosh(t a_i b_i)`, whose logarithm holds the sums
+    :math:`p_{2j} = \sum_i (a_i b_i)^{2j}`: one matrix product each.
 
     >>> [m.tolist() for m in sign_powers(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), 2)]
     [[[1.0]], [[0.0]], [[13.0]]]
     """
     moments = [np.zeros((len(A), len(B)), np.result_type(A, B)) for _ in range(degree + 1)]
     moments[0] += 1
-    for a, b in zip(A.T, B.T, strict=True):
-        squares = np.multiply.outer(a, b) ** 2
-        for k in range(degree - degree % 2, 0, -2):
-            power = np.ones_like(squares)
-            for j in range(2, k + 1, 2):
-                power *= squares
-                moments[k] += comb(k, j) * power * moments[k - j]
+    if degree > _BY_SUMS:  # one coordinate after the other: nothing cancels
+        for a, b in zip(A.T, B.T, strict=True):
+            squares = np.multiply.outer(a, b) ** 2
+            for k in range(degree - degree % 2, 0, -2):
+                power = np.ones_like(squares)
+                for j in range(2, k + 1, 2):
+                    power *= squares
+                    moments[k] += comb(k, j) * power * moments[k - j]
+        return moments
+    powers = [(A ** (2 * j), (B ** (2 * j)).T) for j in range(1, degree // 2 + 1)]
+    for rows in row_slices(moments[0].shape):
+        sums = [one[rows] @ two for one, two in powers]
+        for k in range(2, degree + 1, 2):
+            for j in range(1, k // 2 + 1):
+                # From M' = (log M)' M: k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
+                factor = 2 * j * _LOG_COSH[j - 1] * factorial(k - 1) / factorial(k - 2 * j)
+                moments[k][rows] += factor * sums[j - 1] * moments[k - 2 * j][rows]
     return moments
+
+
+def sign_laplacian(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    """log E exp -sum_i |a_i - s_i b_i| over independent signs.
+
+    A coordinate gives -| |a| - |b| | + log(1 + exp(-2 min(|a|, |b|))) - log 2, and the second term
+    is the larger one of two that depend on a or on b alone.
+    """
+    alike = np.result_type(A, B)
+    A, B = np.abs(A), np.abs(B)
+    total = -cdist(A, B, "cityblock").astype(alike, copy=False) - A.shape[1] * float(np.log(2))
+    one, two = (np.log1p(np.exp(-2 * M)) for M in (A, B))
+    columns = np.ascontiguousarray(two.T)
+    for rows in row_slices(total.shape):
+        part, larger = total[rows], np.empty_like(total[rows])
+        for values, column in zip(one[rows].T, columns, strict=True):
+            part += np.maximum(values[:, None], column, out=larger)
+    return total
 
 
 def permutation_powers(
@@ -61,12 +107,18 @@ def permutation_powers(
     found = [np.ones((len(A), len(B)))]
     tensors = [_Tensors(M) for M in wide]
     for k in range(1, degree + 1):
-        total = np.zeros((len(A), len(B)))
-        for parts in _partitions(k):
-            if len(parts) <= n and not (even and any(p % 2 for p in parts)):
-                one, two = (T.of(parts).reshape(len(T.points), block**k) for T in tensors)
-                total += (_set_partitions(parts) / perm(n, len(parts))) * (one @ two.T)
-        found.append(total)
+        shapes = [parts for parts in _partitions(k) if len(parts) <= n]
+        shapes = [parts for parts in shapes if not (even and any(p % 2 for p in parts))]
+        counts = [_set_partitions(parts) / perm(n, len(parts)) for parts in shapes]
+        one, two = (
+            np.concatenate(
+                [np.zeros((len(T.points), 0))]
+                + [T.of(parts).reshape(len(T.points), block**k) for parts in shapes],
+                axis=1,
+            )
+            for T in tensors
+        )
+        found.append((one * np.repeat(counts, block**k)) @ two.T)
     return found
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.extras import need
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import FiniteGroup, Grid, whole_elements
-from .moments import permutation_powers, sign_powers
+from .moments import permutation_powers, row_slices, sign_laplacian, sign_powers
 
 #: Coordinates whose permutations are counted; a factorial has to be computed for it.
 _MOST = 100_000
@@ -219,25 +219,23 @@ class SignFlips(SignedPermutationGroup):
         return xp.abs(X)
 
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
-        """Sums of log cosh a_i b_i."""
+        """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
         a, b = xp.abs(A), xp.abs(B)
         total = a @ b.T - A.shape[1] * float(np.log(2))
-        for start in range(0, A.shape[1], 100):
-            factors = xp.ones_like(total)  # each at most 2
-            for i in range(start, min(start + 100, A.shape[1])):
-                factors *= xp.exp(-2 * a[:, i, None] * b[None, :, i]) + 1
-            total += xp.log(factors)
+        for rows in row_slices(total.shape):
+            for start in range(0, A.shape[1], 100):
+                factors = xp.ones_like(total[rows])  # each at most 2
+                for i in range(start, min(start + 100, A.shape[1])):
+                    factors *= xp.exp(a[rows, i, None] * (-2 * b[None, :, i])) + 1
+                total[rows] += xp.log(factors)
         return total
 
-    def log_mean_separable(self, A: NDArray[Any], B: NDArray[Any], cost: Any) -> NDArray[Any]:
+    def log_mean_laplacian(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Sums over coordinates of the log mean of two terms."""
-        total = np.zeros((len(A), len(B)), np.result_type(A, B))
-        for a, b in zip(A.T, B.T, strict=True):
-            total += np.logaddexp(*(-cost(np.subtract.outer(a, s * b)) for s in (1, -1)))
-        return np.asarray(total - A.shape[1] * np.log(2))
+        return sign_laplacian(A, B)
 
     def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
-        """By one coordinate after the other: only even powers of it have a mean."""
+        """By sums of even powers, which alone have a mean."""
         return sign_powers(A, B, degree)
 
 

@@ -477,10 +477,10 @@ class Laplacian(Kernel):
         check_parameters(self)
         none = np.zeros((0, group.n_features or 1))
         if not largest:
-            mean, gamma = group.log_mean_separable, self.gamma
-            if mean(none, none, np.abs) is None:
+            mean, gamma = group.log_mean_laplacian, self.gamma
+            if mean(none, none) is None:
                 return None
-            return lambda X, Y: np.exp(mean(X, Y, lambda gap: gamma * np.abs(gap)))
+            return lambda X, Y: np.exp(mean(gamma * X, gamma * Y))
         # A sum of convex functions of differences is least where the points are aligned.
         if group.aligned(none) is not None:
             return lambda X, Y: self._gram(group.aligned(X), group.aligned(Y))

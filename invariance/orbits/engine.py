@@ -581,7 +581,7 @@ class _Plan:
                         group.mean_powers(none, none, 1)
                     ),
                     "Average(Gaussian(...))": group.log_mean_exponential(none, none),
-                    "Average(Laplacian(...))": group.log_mean_separable(none, none, np.abs),
+                    "Average(Laplacian(...))": group.log_mean_laplacian(none, none),
                 }
                 forms = "; ".join(words for words, found in known.items() if found is not None)
                 kind = "largest value" if self.problem.reduction.extreme else "mean"

@@ -275,7 +275,7 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
     class Below(Said):
         pass
 
-    for name in ("aligned", "log_mean_exponential", "log_mean_separable", "mean_powers"):
+    for name in ("aligned", "log_mean_exponential", "log_mean_laplacian", "mean_powers"):
         assert ability(SignFlips(3), name) and ability(Renamed(3), name)
         assert ability(Loud(3), name) is None and ability(Weighed(3), name) is None
     assert Loud(3).aligned(X) is None

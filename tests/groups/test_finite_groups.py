@@ -200,3 +200,26 @@ def test_orbit_counts_by_burnside():
     orbits = group.act(group.elements(), X).swapaxes(0, 1)
     canonical = {min(row.tobytes() for row in orbit) for orbit in orbits}
     assert len(canonical) == comb(2 + 3 - 1, 3)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 9), st.integers(0, 10**6))
+def test_mean_powers_and_exponentials_are_those_over_all_elements(n, degree, seed):
+    rng = np.random.default_rng(seed)
+    A, B = rng.standard_normal((2, n)), rng.standard_normal((3, n))
+    for group in (SignFlips(n), Permutations(n), SignedPermutations(min(n, 4))):
+        a, b = A[:, : group.n], B[:, : group.n]
+        moved = group.act(group.elements(), b)
+        inner = np.einsum("nd,gmd->gnm", a, moved)
+        found = group.mean_powers(a, b, degree)
+        for k in range(degree + 1):
+            size = np.mean(np.abs(inner) ** k, axis=0)
+            assert np.all(np.abs(found[k] - np.mean(inner**k, axis=0)) <= 1e-10 * size)
+    flips = SignFlips(n)
+    moved = flips.act(flips.elements(), B)
+    gaps = np.abs(A[:, None] - moved[:, None]).sum(axis=3)
+    expected = np.log(np.mean(np.exp(-gaps), axis=0))
+    assert np.allclose(flips.log_mean_laplacian(A, B), expected, rtol=1e-12, atol=1e-12)
+    inner = np.einsum("nd,gmd->gnm", A, moved)
+    expected = np.log(np.mean(np.exp(inner), axis=0))
+    assert np.allclose(flips.log_mean_exponential(A, B), expected, rtol=1e-12, atol=1e-12)

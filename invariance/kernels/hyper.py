@@ -11,8 +11,6 @@ from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
 from .base import BASE, Kernel
 
-__all__ = ["Hyperkernel"]
-
 
 @stores_parameters
 class Hyperkernel(Kernel):
@@ -30,11 +28,6 @@ class Hyperkernel(Kernel):
     ----------
     base : Kernel
     gamma : float
-
-    Raises
-    ------
-    ValueError
-        When gamma is not positive and finite.
 
     Examples
     --------

@@ -18,8 +18,6 @@ from ..orbits.way import mirror, rate, warn_long
 from .base import Kernel, as_points
 from .orbit import OrbitKernel
 
-__all__ = ["OverlapFit"]
-
 Array = NDArray[Any]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,6 @@ from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
 from .base import Kernel
-
-__all__ = ["MatchingKernel", "SetKernel"]
 
 Array = NDArray[Any]
 
@@ -70,18 +68,17 @@ class _OfSets(Kernel):
         return self._counted(self._points(X), self._points(Y))
 
     def _counted(self, one: PointSets, two: PointSets) -> float:
-        ours, theirs, d = one.by_label(), two.by_label(), one.values.shape[1]
+        ours, theirs = one.by_label(), two.by_label()
         both = ours.keys() & theirs.keys()
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
-        return float((2.0 * d + _VALUE) * pairs)
+        return (2.0 * one.values.shape[1] + _VALUE) * pairs
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
-        one, *rest = (kernel._points(A) for A in rows)
-        operations = kernel._counted(one, *rest) if rest else kernel._counted(one, one) / 2
+        operations = kernel.operations(rows[0], rows[-1]) / (2 if Y is None else 1)
         n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
-        return Explanation.of("pairs of points", operations, n_bytes, one.values.dtype)
+        return Explanation.of("pairs of points", operations, n_bytes, rows[0].dtype)
 
     def _points(self, X: Array) -> PointSets:
         size = int(self.n_coordinates or 0)
@@ -89,21 +86,21 @@ class _OfSets(Kernel):
         return PointSets.of(type(self).__name__, X, size, **flags)
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        check_parameters(self)
-        if hasattr(self.base, "_parameters"):
-            check_parameters(self.base)
+        for part in (self, self.base):
+            if hasattr(part, "_parameters"):
+                check_parameters(part)
         one = self._points(X)
         two = one if Y is None else self._points(Y)
         gram = self._between(one, two)
         if self.normalize:
-            left = np.sqrt(gram.diagonal() if Y is None else self._own(one))
-            gram /= left[:, None]
-            gram /= left if Y is None else np.sqrt(self._own(two))
+            left = gram.diagonal().copy() if Y is None else self._own(one)
+            right = left if Y is None else self._own(two)
+            gram /= np.sqrt(left)[:, None]
+            gram /= np.sqrt(right)
         return gram
 
     def _diag(self, X: Array) -> Array:
-        one = self._points(X)
-        return np.ones(len(X), X.dtype) if self.normalize else self._own(one)
+        return np.ones(len(X), X.dtype) if self.normalize else self._own(self._points(X))
 
     def _own(self, sets: PointSets) -> Array:
         """Values of sets with themselves, not normalised."""
@@ -118,20 +115,18 @@ class _OfSets(Kernel):
             f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets",
             f"verbose=1 shows progress. Cheaper: float32, or {self._cheaper}",
         )
-        ours = one.by_label()
-        theirs = ours if one is two else two.by_label()
+        ours, theirs = one.by_label(), two.by_label()
         side = (min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4) / gram.itemsize) ** 0.5
         evaluate = getattr(self.base, "_gram", self.base)
         for label in ours.keys() & theirs.keys():
+            left, right = ours[label], theirs[label]
             if self.base.is_stationary():  # distances lose fewest digits about the points' centre
-                values = theirs[label].values
-                centre = values.mean(axis=0, dtype=float).astype(values.dtype)
-                for part in {id(p): p for p in (ours[label], theirs[label])}.values():
-                    part.values = part.values - centre
-            rows = list(ours[label].blocks(max(1.0, side / 2)))
-            columns = [(b, theirs[label][b]) for b in theirs[label].blocks(max(1.0, 2 * side))]
+                centre = right.values.mean(axis=0, dtype=float).astype(right.values.dtype)
+                left, right = (replace(s, values=s.values - centre) for s in (left, right))
+            columns = [(b, right[b]) for b in right.blocks(max(1.0, 2 * side))]
+            rows = list(left.blocks(max(1.0, side / 2)))
             for a in tqdm(rows, "sets", unit=" blocks", disable=not self.verbose):
-                first = ours[label][a]
+                first = left[a]
                 for b, second in columns:
                     # Of a symmetric matrix the upper triangle alone.
                     wanted = one is not two or b.stop > a.start

@@ -32,13 +32,10 @@ def test_the_loss_is_the_variance_left_out():
     assert abs(few.lost_ - pca.lost_) < 0.02
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_input_is_named():
+    for options, message in [
         ({"block": 20}, "does not divide"),
         ({"block": 21, "n_components": 22}, "between 1 and block"),
-    ],
-)
-def test_bad_input_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        BlockPCA(**options).fit(curves())
+    ]:
+        with pytest.raises(ValueError, match=message):
+            BlockPCA(**options).fit(curves())

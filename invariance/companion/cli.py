@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +35,6 @@ class _Usage(click.ClickException):
     exit_code = 2
 
 
-class _Commands(click.Group):
-    """Errors raised on purpose are printed without a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except OutputError as error:
-            raise click.ClickException(str(error)) from error
-        except (CompanionError, ParameterError) as error:
-            raise _Usage(str(error)) from error
-
-
 def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.1f} s"
@@ -54,10 +43,23 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="invariance")
 def main() -> None:
     """Run the companion's notebooks, compare with the papers, report."""
+
+
+def _invoke(ctx: click.Context, invoke: Callable[[click.Context], Any] = main.invoke) -> Any:
+    """Errors raised on purpose are printed without a traceback, whatever the command."""
+    try:
+        return invoke(ctx)
+    except OutputError as error:
+        raise click.ClickException(str(error)) from error
+    except (CompanionError, ParameterError) as error:
+        raise _Usage(str(error)) from error
+
+
+main.invoke = _invoke  # type: ignore[method-assign]
 
 
 @main.command()

@@ -17,8 +17,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.run.run import Run
 from invariance.companion.run.style import label_ends, look
 from invariance.evaluation.means import Score, mean_se, with_error
-from invariance.evaluation.trials import best_method
-from invariance.evaluation.trials import Trial
+from invariance.evaluation.trials import Trial, best_method
 
 __all__ = ["answers", "curves", "saved", "say_best", "score_texts", "scores", "show"]
 

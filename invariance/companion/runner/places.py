@@ -144,12 +144,13 @@ class Here:
         return _fork(path, environment)
 
     def end(self, process: Any, folder: Path) -> None:
-        if process is not None and process.poll() is None:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)
-            process.kill()
-            process.wait(_PATIENCE)
+        if process is not None:
+            # told to, it ends everything below it first; killed, it takes its kernel along
+            for end in (process.terminate, process.kill):
+                if process.poll() is None:
+                    end()
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(_PATIENCE)
         kill_all(folder)
 
 

@@ -435,7 +435,8 @@ class OrbitProducts:
         _, plan = self._plan(first, second, reduction)
         n, m, problem = len(first), len(second), plan.problem
         if self.elements is None and plan.too_many(n, m):
-            listed = replace(self, elements=group.sample(_TRIAL_ELEMENTS, 0), weights=None)
+            draw = getattr(group, "random_words", group.sample)  # words need no stabiliser chain
+            listed = replace(self, elements=draw(_TRIAL_ELEMENTS, random_state=0), weights=None)
             return listed.explain(X, reduction, times=times * group.order / _TRIAL_ELEMENTS)
         (way, *others), _ = self._ways(plan, first, second)
         return Explanation(

@@ -198,16 +198,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         coefs = found.astype(np.float64).swapaxes(1, 2)
         return [(coef, target - coef @ mean) for coef in coefs]
 
-    def _weights_at(self, alpha: float) -> tuple[NDArray, NDArray]:
-        (solution,) = self._weights(np.array([alpha]))
-        if np.isnan(solution[0]).any():
-            raise ValueError(
-                f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
-                f"{self._squares.dtype}; raise alpha"
-                + (" or use float64" if self._squares.dtype != np.float64 else "")
-            )
-        return solution
-
     def solve(self, alpha: float | None = None) -> BlockRidgeClassifier:
         """Solve at another alpha from the sums there are; None takes the constructor's.
 
@@ -216,15 +206,21 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_is_fitted(self, "classes_")
         alpha = self.alpha if alpha is None else alpha
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
-        self._solved = self._weights_at(float(alpha))
-        self.alpha_ = float(alpha)
+        (solution,) = self._weights(np.array([float(alpha)]))
+        if np.isnan(solution[0]).any():
+            raise ValueError(
+                f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
+                f"{self._squares.dtype}; raise alpha"
+                + (" or use float64" if self._squares.dtype != np.float64 else "")
+            )
+        self._solved, self.alpha_ = solution, float(alpha)
         return self
 
     def _solution(self) -> tuple[NDArray, NDArray]:
         if not hasattr(self, "alpha_"):
             raise AttributeError("BlockRidgeClassifier is not fitted yet")
         if self._solved is None:
-            self._solved = self._weights_at(self.alpha_)
+            self.solve(self.alpha_)
         return self._solved
 
     @property

@@ -16,24 +16,19 @@ _FREEDOM = 0.5
 CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
 
 
-def check_two_classes(classes: NDArray, where: str = "") -> None:
+def check_two_classes(classes: NDArray) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
         raise ValueError(
             "classification needs labels of at least two classes, got the one class "
-            f"{str(classes[0])!r}" + (f" in {where}" if where else "")
+            f"{str(classes[0])!r}"
         )
 
 
 def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | None = None) -> float:
     """Weighted share of wrong labels, plus a share of the squared error that only breaks ties.
 
-    Parameters
-    ----------
-    wrong : ndarray of bool, shape (n,) or (n, 1)
-    residuals : ndarray of shape (n, t)
-    weights : ndarray of shape (n,) or None
-        Positive. The tie-breaker stays below half the smallest.
+    Weights are positive; the tie-breaker stays below half the smallest.
     """
     weights = np.ones(len(wrong)) if weights is None else weights
     squared = np.average(np.square(residuals).mean(axis=1), weights=weights)
@@ -73,25 +68,14 @@ def probabilities(values: NDArray, slope: float, noise: float) -> NDArray:
 
 
 def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[float, float]:
-    """Slope and share of noise, with which `probabilities` fit points that were left out.
+    """Slope and share of noise, with which `probabilities` fit values of points that were left out.
 
     By maximum likelihood, with a share of 1 / (n + 2) of each point given to the other classes, as
     Platt (1999) does, so that the slope stays finite where the classes are separable. The slope
     alone is "temperature scaling" (Guo et al. 2017), which cannot say that a point far from the
-    boundary is as often mislabelled as one near to it: it is too sure there, and not sure enough
-    elsewhere. A normal prior keeps the second parameter from being fitted to a few points. The
-    most probable class stays the predicted one.
+    boundary is as often mislabelled as one near to it. A normal prior keeps the second parameter
+    from being fitted to a few points. ``truth`` numbers the columns of the points' classes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, k)
-        Decision values of points by models that did not see them.
-    truth : ndarray of shape (n,)
-        The columns of their classes.
-    weights : ndarray of shape (n,)
-
-    Examples
-    --------
     >>> values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> found = probabilities(values, *fit_calibration(values, np.array([0, 0, 1, 1]), np.ones(4)))
     >>> bool(0.5 < found[0, 0] < 0.75)  # three of four are right

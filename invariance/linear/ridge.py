@@ -27,16 +27,8 @@ class LeaveOneOutPath:
 
     With features Phi, freed of what costs nothing, and ``Phi Phi^T = Q diag(L) Q^T``, the fitted
     values at a ridge r are ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their
-    weights multiplied to the rows of Phi and y.
-
-    Attributes
-    ----------
-    Q : ndarray of shape (n, k), orthonormal columns
-    L : ndarray of shape (k,), non-negative
-    y : ndarray of shape (n, t), targets, freed like the features
-    outside : ndarray of shape (n,)
-        Squared norm of each unit vector's part outside the columns of Q and what costs nothing;
-        zero where they are complete.
+    weights multiplied to the rows of Phi and y. ``outside`` is the squared norm of each unit
+    vector's part outside the columns of Q and what costs nothing, shape (n,).
     """
 
     Q: NDArray
@@ -76,35 +68,14 @@ class RidgeFit:
 
     n is the sum of the weights: a weight counts as so many copies of its sample. Of several alphas
     the one is taken whose leave-one-out residuals, weighted, have the smallest mean square over
-    all targets.
+    all targets. ``coefficients``, (b, c), are of shape (m + r, t) for z of shape (n, m) and x of
+    (n, r); ``noise``, (t,), is the variance of the noise that makes the data most likely, where
+    the estimate is read as the posterior mean of c ~ N(0, noise / (n alpha)) and of any b.
 
-    Parameters
-    ----------
-    free : ndarray of shape (n, m)
-        The columns z; a single one of ones is an intercept.
-    features : ndarray of shape (n, r)
-    targets : ndarray of shape (n, t)
-    weights : ndarray of shape (n,)
-    alphas : ndarray of shape (a,)
-
-    Attributes
-    ----------
-    alpha : float
-    error : float
-        Weighted mean square of its leave-one-out residuals.
-    coefficients : ndarray of shape (m + r, t)
-    noise : ndarray of shape (t,)
-        Variance of the noise that makes the data most likely, where the estimate is read as the
-        posterior mean of c ~ N(0, noise / (n alpha)) and of any b.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> X = np.arange(6.0)[:, None]
     >>> fit = RidgeFit(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
-    >>> fit.alpha, fit.coefficients.round(6)
-    (1e-12, array([[1.],
-           [2.]]))
+    >>> fit.alpha, fit.coefficients.round(6).ravel()
+    (1e-12, array([1., 2.]))
     """
 
     def __init__(

@@ -152,3 +152,11 @@ def test_alpha_set_after_fit_waits_and_solve_does_not():
     assert_allclose(lazy.decision_function(X), before, rtol=1e-6)
     with pytest.raises(ValueError, match="solve needs alpha to be a finite number > 0, got -1"):
         model.solve(-1)
+
+
+def test_small_integers_of_numpy_do_not_overflow():
+    X, y = load_digits(return_X_y=True)
+    expected = BlockRidgeClassifier(1e-3, 100).fit(X, y)
+    model = BlockRidgeClassifier(1e-3, np.uint8(100)).fit(X, y)
+    assert model.n_seen_ == len(X)
+    assert_array_equal(model.coef_, expected.coef_)

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from sklearn.utils import validation
 
 from .extras import need
-from .parameters import ParameterError, check_finite, short
+from .parameters import ParameterError, short
 
 _FLOATS = (np.float64, np.float32)
 
@@ -61,6 +61,8 @@ or leave out rows with NaN or infinity
     """
     finite = how.pop("ensure_all_finite", True)
     refuse_masked(input_name, X)
+    if np.iscomplexobj(X):
+        raise ParameterError(f"Complex data not supported: {input_name} needs real numbers")
     try:
         array: NDArray[Any] = validation.check_array(
             X, input_name=input_name, ensure_all_finite=False, **{"dtype": _FLOATS} | how
@@ -93,6 +95,35 @@ def validate_data(
     if labels.dtype.kind == "f":  # NaN may have been None
         check_finite("y", labels)
     return points, labels
+
+
+def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
+    """An array of any shape in float64, or in float32 where ``single`` and given so; also NaN."""
+    shapes = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
+    dtype = _FLOATS if single else np.float64
+    how: dict[str, Any] = {"ensure_min_features": 0, "ensure_all_finite": False, "dtype": dtype}
+    return check_array(value, input_name=name, **shapes, **how)
+
+
+def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> None:
+    """Refuse NaN and infinity, naming the first such entry.
+
+    >>> check_finite("labels", np.array([1.0, np.inf]))
+    Traceback (most recent call last):
+    invariance.core.parameters.ParameterError: labels must be finite, but entry 1 is inf: fill in \
+or leave out rows with NaN or infinity
+    """
+    step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
+    for start in range(0, len(array), step):
+        rows = array[start : start + step]
+        broken = np.isinf(rows) if allow_nan else ~np.isfinite(rows)
+        if broken.any():
+            first, *rest = map(int, np.argwhere(broken)[0])
+            entry = (start + first, *rest)
+            raise ParameterError(
+                f"{what} must be finite, but entry {entry if rest else entry[0]} is "
+                f"{array[entry]}: fill in or leave out rows with NaN or infinity"
+            )
 
 
 def refuse_masked(name: str, X: Any) -> None:

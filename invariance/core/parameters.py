@@ -25,7 +25,6 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import NDArray
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -448,40 +447,3 @@ for n_templates=1000000000000000: take fewer
         raise ParameterError(
             f"{owner}: more memory than this machine has is needed for {named}: take fewer"
         )
-
-
-def as_floats(
-    name: str, value: Any, convert: Callable[..., Any] = np.asarray, *, single: bool = False
-) -> NDArray[Any]:
-    """A float64 array of an argument; complex or masked entries, or too large ones, are refused.
-
-    Where ``single``, an array of float32 stays as it is.
-    """
-    if np.ma.is_masked(value) or np.iscomplexobj(value):
-        raise ParameterError(f"{name} needs real numbers, none of them masked, got {short(value)}")
-    dtype = np.float32 if single and getattr(value, "dtype", None) == np.float32 else np.float64
-    try:
-        return np.asarray(convert(value, dtype=dtype))
-    except OverflowError as error:
-        raise ParameterError(f"{name} needs numbers below 1e308, got {short(value)}") from error
-
-
-def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> None:
-    """Refuse NaN and infinity, naming the first such entry.
-
-    >>> check_finite("labels", np.array([1.0, np.inf]))
-    Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: labels must be finite, but entry 1 is inf: fill in \
-or leave out rows with NaN or infinity
-    """
-    step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
-    for start in range(0, len(array), step):
-        rows = array[start : start + step]
-        broken = np.isinf(rows) if allow_nan else ~np.isfinite(rows)
-        if broken.any():
-            first, *rest = map(int, np.argwhere(broken)[0])
-            entry = (start + first, *rest)
-            raise ParameterError(
-                f"{what} must be finite, but entry {entry if rest else entry[0]} is "
-                f"{array[entry]}: fill in or leave out rows with NaN or infinity"
-            )

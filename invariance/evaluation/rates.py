@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ..core.parameters import ParameterError, as_floats, check_finite
+from ..core.arrays import as_floats, check_finite
+from ..core.parameters import ParameterError
 
 
 @dataclass(frozen=True)

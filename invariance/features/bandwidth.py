@@ -7,14 +7,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
+from ..core.arrays import check_array
 from ..core.parameters import (
     OneOf,
-    ParameterError,
     Seed,
     Whole,
     arguments,
-    check_finite,
-    short,
 )
 
 
@@ -48,12 +46,7 @@ def median_gamma(
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
-    points: NDArray = np.asarray(X)
-    if points.ndim != 2 or points.dtype.kind not in "iuf":
-        raise ParameterError(
-            f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
-        )
-    check_finite("X", points)
+    points = check_array(X, estimator="median_gamma")
     rng = check_random_state(random_state)
     if len(points) > max_points:
         points = points[rng.choice(len(points), max_points, replace=False)]

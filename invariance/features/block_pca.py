@@ -72,9 +72,16 @@ class BlockPCA(FeatureMap):
             rng = check_random_state(self.random_state)
             blocks = blocks[np.sort(rng.choice(len(blocks), self.max_rows, replace=False))]
         blocks = blocks.astype(np.float64)
-        self.mean_ = blocks.mean(axis=0)
-        blocks -= self.mean_
-        values, vectors = np.linalg.eigh(blocks.T @ blocks)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.mean_ = blocks.mean(axis=0)
+            blocks -= self.mean_
+            products = blocks.T @ blocks
+        if not np.isfinite(products).all():
+            raise ParameterError(
+                f"BlockPCA: products of features X overflow, the largest is {np.abs(X).max():g}: "
+                "scale them down"
+            )
+        values, vectors = np.linalg.eigh(products)
         self.components_ = vectors[:, ::-1][:, : self.n_components].T
         # The sign of an eigenvector is arbitrary; fix it, so that runs agree.
         largest = np.abs(self.components_).argmax(axis=1)

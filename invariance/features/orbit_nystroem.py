@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import clone
 
-from ..core.arrays import is_foreign, like, numpy_only
+from ..core.arrays import check_finite, is_foreign, like, numpy_only
 from ..core.parameters import (
     Array,
     Flag,
@@ -19,7 +19,6 @@ from ..core.parameters import (
     OneOf,
     ParameterError,
     Positive,
-    check_finite,
     stores_parameters,
 )
 from ..kernels import Gaussian, Kernel, Laplacian

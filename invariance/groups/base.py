@@ -26,6 +26,7 @@ from ..core.parameters import (
     check_memory,
     check_parameters,
     check_values,
+    plain,
     short,
 )
 
@@ -577,9 +578,10 @@ def numbers(owner: str, name: str, value: ArrayLike) -> Array:
             f"{owner} needs {name} of one shape, put together in one array; got "
             f"{short(value)}: {error}"
         ) from error
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
         raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
-    return array
+    wide: Array = plain(array)
+    return wide
 
 
 def whole_elements(group: Transformations, elements: Array, width: int, what: str) -> Array:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import validate_data
+from ..core.arrays import check_array, validate_data
 from ..core.kernel_matrix import check_points, kernel_matrix
 from ..core.parameters import (
     Has,
@@ -23,7 +23,6 @@ from ..core.parameters import (
     ParameterError,
     Text,
     Whole,
-    as_floats,
     check_parameters,
     stores_parameters,
 )
@@ -34,7 +33,7 @@ _METHODS = OneOf("clip", "flip", "shift", "nystrom")
 
 
 def _square(given: ArrayLike) -> Array:
-    gram = as_floats("gram", given, check_array)
+    gram = check_array(given, input_name="gram", dtype=np.float64)
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
             f"a Gram matrix is square, that of kernel(X) on training points: got {gram.shape}"

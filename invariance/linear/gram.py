@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
+from ..core.arrays import as_floats, check_finite
 from ..core.parameters import (
     Array,
     Number,
@@ -21,8 +22,6 @@ from ..core.parameters import (
     ParameterError,
     Whole,
     arguments,
-    as_floats,
-    check_finite,
     short,
 )
 from .classes import check_two_classes, misclassification

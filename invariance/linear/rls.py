@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..core.arrays import check_array
+from ..core.arrays import check_array, check_finite
 from ..core.kernel_matrix import check_points, kernel_matrix
 from ..core.parameters import (
     Array,
@@ -22,7 +22,6 @@ from ..core.parameters import (
     Has,
     Number,
     Text,
-    check_finite,
     check_parameters,
     stores_parameters,
 )

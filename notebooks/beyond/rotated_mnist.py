@@ -145,6 +145,7 @@ def over_orientations(maps, basis, frequencies):
     return features, np.append(np.zeros(len(still), int), np.repeat(total, 2))
 
 
+# %%
 def even_contrast(moduli):
     """Moduli over the square root of what all orientations respond with nearby."""
     energy = ndimage.gaussian_filter(np.square(moduli).sum(axis=1), (0, 2, 2), mode="wrap") ** 0.5

@@ -261,6 +261,7 @@ def penalty(error, n, which):
     return min(ALPHAS, key=lambda alpha: error(kept, held, alpha))
 
 
+# %%
 @run.cache
 def by_kernel(method, setting, k, d):
     """Errors on the test molecules of a draw, and CPU seconds."""

@@ -124,6 +124,7 @@ def bases(X):
     return [Gaussian(gamma), Gaussian(3 * gamma), Polynomial(degree=8, gamma=1 / X.shape[1])]
 
 
+# %%
 def candidates(method, X, repetition):
     how = dict(random_state=repetition)
     if method == "cdf":

@@ -131,6 +131,7 @@ def histograms(X, templates, half_width, n_bins, noise):
     return np.concatenate(shares, axis=1)
 
 
+# %%
 def candidates(method, X, repetition):
     how = dict(random_state=repetition)
     if method == "cdf":
@@ -174,6 +175,7 @@ def candidates(method, X, repetition):
     return list(BASES)
 
 
+# %%
 def canonical(method, X):
     """What the kernel sees of a Coulomb matrix."""
     if method == "sorted":

@@ -154,6 +154,7 @@ def candidates(method, X, repetition):
     return bases
 
 
+# %%
 def on_pixels(method, X, y):
     """The methods that look at images."""
     P = pixels(X)

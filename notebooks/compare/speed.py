@@ -180,6 +180,7 @@ def orbit_fourier(n):
     }
 
 
+# %%
 def orbit_nystroem(n):
     """<psi(x), psi(z)> with psi = L mean_g K(Z, g x)."""
     X = images[:n]
@@ -240,6 +241,7 @@ def cdf_pooling(n):
     }
 
 
+# %%
 def averaged_kernel(n):
     """K(x, z) = mean_g k(x, g z)."""
     X = images[:n]
@@ -300,6 +302,7 @@ def best_fit(n):
     }
 
 
+# %%
 def locality_by_windows(X, Z):
     """(1 + beta sum_w (1 + alpha <x_w, z_w>)^2)^4 with 7 x 7 windows, window by window."""
     padded = [np.pad(A.reshape(-1, 28, 28), ((0, 0), (3, 3), (3, 3))) for A in (X, Z)]
@@ -355,6 +358,7 @@ coefficients = basis.transform(images)
 circle = basis.rotations(n_nodes=64)
 
 
+# %%
 def circle_average(n):
     """K(x, z) = mean over 64 rotations of k(x, g z)."""
     X = coefficients[:n]
@@ -404,6 +408,7 @@ def sobolev(n):
     return ways | {"bare product": lambda: features @ features.T}
 
 
+# %%
 def scattering(n):
     """Second-order scattering, two scales and eight orientations."""
     X = images[:n]

@@ -92,6 +92,7 @@ METHODS = {
 PUBLIC = {key: name for name, keys in METHODS.items() for key in keys}
 
 
+# %%
 def errors(task):
     """Errors by method (rows) and number of samples (columns)."""
     table = found[task][0]
@@ -250,6 +251,8 @@ run.say(
     "theorem about coordinates and inner products, and holds for nothing else.",
     sphere=f"{ratios(FIT)['sphere'][1]:.2f}" if "sphere" in found else "(not measured yet)",
 )
+
+# %%
 run.say(
     "**Is there some other canonical form?** It is cheap, and a start. Atoms sorted by the norms "
     "of their rows have {few} times the error of the average over several orders near the sorted "
@@ -307,6 +310,7 @@ def unit(task):
     return 1000 if UNITS[task] == "10⁻³" else 1
 
 
+# %%
 def short(method):
     """Name of a method without its authors."""
     return PUBLIC[method].partition(" (")[0]

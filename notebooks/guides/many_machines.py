@@ -116,6 +116,7 @@ def end(process):
         process.wait()
 
 
+# %%
 def start(program, **options):
     """Start ``dask scheduler`` or ``dask worker``, as on a machine of its own."""
     options |= {

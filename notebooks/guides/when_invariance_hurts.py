@@ -132,6 +132,7 @@ for task, others in tasks.items():
                 model = svc().fit(K[:n, :n], y[:n])
                 values[repetition, i] = 100 * (1 - model.score(K_test[:, :n], y[2 * half :]))
 
+# %%
 fig, panels = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
 for axes, task in zip(panels, tasks, strict=True):
     for width, look in looks.items():

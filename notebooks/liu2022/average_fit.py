@@ -171,6 +171,7 @@ def translated(rows, seed):
     )
 
 
+# %%
 @run.cache
 def accuracy(name, size, draw):
     rows = np.random.default_rng([seed, draw]).permutation(len(X))

@@ -148,6 +148,7 @@ GAMMAS = (0.005, 0.01, 0.02, 0.04, 0.08)
 COSTS = (1.0, 10.0, 100.0)
 
 
+# %%
 def folds(y):
     """Five stratified folds, or None where a class would be missing from one."""
     _, counts = np.unique(y, return_counts=True)
@@ -248,6 +249,7 @@ def choices(method, split):
     return [choice_of({k: v[:n, :n] for k, v in candidates.items()}, y[:n]) for n in sizes]
 
 
+# %%
 @run.cache
 def accuracies(method, split):
     """Test accuracy for each training size, and what was chosen."""
@@ -288,6 +290,7 @@ def accuracies(method, split):
     return found
 
 
+# %%
 METHODS = {
     "best-fit": ("best-fit Gaussian", "l-ti-ri"),
     "augmentation": ("RBF, 25 shifted copies", "augmentation"),
@@ -357,6 +360,8 @@ run.figure(
     "the polynomial kernel, which comes last.",
     caption=f"Mean and standard error over {len(split_list) - 1} splits{fewer}.",
 )
+
+# %%
 run.table(
     [
         {"method": label}

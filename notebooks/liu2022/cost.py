@@ -248,6 +248,7 @@ def plain_seconds(definition, group, n_rows, n_elements, threads):
     return moving + evaluating, share * (moving + evaluating * len(test) / len(some)), best
 
 
+# %%
 def fast_seconds(base, group):
     """Seconds (means of three where short) and peak bytes; the values."""
     kernel = BestFit(base, group, precision="single", n_jobs=jobs)
@@ -460,6 +461,8 @@ print(
     f"matrix product: {single / 1e9:.0f} Gflop/s in single, {double / 1e9:.0f} in double precision"
 )
 channels = local.inner_form(local.point_shape).n_channels
+
+# %%
 # What test images show: their columns as a share of the frame, and the pixels of these columns
 # that any image uses.
 seen = test.reshape(-1, *shape) > 0

@@ -275,6 +275,7 @@ PAPER = {
 CNN = {"mnist": (68.33, 83.20, 91.33), "emnist": (33.82, 53.17, 57.06)}
 
 
+# %%
 def luck(name, row, i):
     """Points by which the paper's split is above the mean of the others, and the error of that."""
     mean, error = mean_se(further[name, row][:, i])
@@ -449,6 +450,7 @@ def accuracy_taken(name, split, n):
 NEAR = {("emnist", SIZES[1]), ("mnist", SIZES[2])}  # gaps of the size of their spread
 
 
+# %%
 def splits_for(claimed, n):
     return [*further_splits, *(more_splits if (claimed, n) in NEAR else [])]
 
@@ -534,6 +536,7 @@ def squared_distances(A, B):
     return np.maximum((A**2).sum(1)[:, None] + (B**2).sum(1) - 2 * A @ B.T, 0)
 
 
+# %%
 @run.cache
 def with_copies(name, split, n):
     """Accuracy (%) of the plain kernel on all shifted copies of the training images."""
@@ -564,6 +567,7 @@ def with_scattering(name, split):
     return found
 
 
+# %%
 @run.cache
 def with_residual_network(name, split, recipe):
     """Accuracy (%) of a network trained from scratch, for each training size."""

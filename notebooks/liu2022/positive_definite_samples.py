@@ -119,6 +119,7 @@ def polynomial_counts(linear):
     return [[largest_definite((1 + g * linear) ** d) for g in GAMMAS] for d in DEGREES]
 
 
+# %%
 @run.cache
 def counted(name, shifts, order, n):
     """Largest definite n: linear, polynomial, by criterion and by normalisation."""

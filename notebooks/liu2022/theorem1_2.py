@@ -175,6 +175,7 @@ def definite(kind, linear, smallest, norms):
     return largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
 
 
+# %%
 @run.cache
 def trials(shape, length, axes, n, repetitions, seed):
     """Largest n by Gershgorin's margin and by definiteness, for each kind of base kernel."""

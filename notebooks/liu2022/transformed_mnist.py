@@ -268,6 +268,7 @@ def both_constants(kernel, X, y, X_test, y_test, sizes):
     return accuracy, constants, facts
 
 
+# %%
 @run.cache
 def curve(kind, method, noise, repetition, seed):
     """What `both_constants` gives on moved digits (``noise=None``: the same ones unmoved)."""
@@ -561,6 +562,7 @@ def more_spread(curves, others):
     return Score(spread(curves) - spread(others), float(np.std(without) * np.sqrt(n - 1)))
 
 
+# %%
 if with_network:
     scores, order, excess = {}, [], {"0": 0.0}
     for kind, methods in METHODS.items():

@@ -215,6 +215,7 @@ mean_size = np.sqrt(2 / (np.pi * d)) * stats.chi2.cdf(d * s, d + 1)  # of t_1, z
 f = -C * mean_size * X.mean(axis=1)
 
 
+# %%
 def approximation(m, G, n, rng):
     """Values on X of lemma 4's function: m templates, G sampled elements (0: all), n bins."""
     t = rng.standard_normal((m, d)) / np.sqrt(d)

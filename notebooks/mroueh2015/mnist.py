@@ -390,6 +390,7 @@ def fit_and_score(name, train, test, start=1e-5):
     return np.mean((decided + intercept).argmax(axis=1) == y[test])
 
 
+# %%
 @run.cache
 def learning_curve(name, per_class, draws, seed):
     """Test accuracies, one a draw of training images."""
@@ -559,6 +560,7 @@ def template_error(name, per_class, draws, blocks, seed):
     return np.sqrt((blocks - 1) * np.var(left_out.mean(axis=0)))
 
 
+# %%
 @run.cache
 def accuracy_with(width, draw, train, test, seed):
     """Test accuracy in percent with a draw of templates."""

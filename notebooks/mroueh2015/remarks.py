@@ -159,6 +159,7 @@ for row in rows:
     row["delta2 of Gaussian templates"] = float(theory.theorem1_delta2(row["d"], 0.5))
 run.table(pd.DataFrame(rows).round(4), "sphere", caption="Theorem 1 for templates on the sphere.")
 
+# %%
 delta, concentration = 0.05, []
 for d, name, N in ((2, "identity", 1), (2, "identity", 4), (2, "sign flips", 4), (3, "shifts", 4)):
     group = planar[name] if d == 2 else spatial["cyclic shifts"]

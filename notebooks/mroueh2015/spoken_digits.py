@@ -105,6 +105,7 @@ def recordings(name):
     return data, fixed_length(data.data[rows], 8000), rows
 
 
+# %%
 def splits(name, draw):
     """Rows to train and to test on, by split."""
     data, _, rows = recordings(name)
@@ -261,6 +262,7 @@ def accuracies_of(gram, name, draw, starts):
     return scores
 
 
+# %%
 @run.cache
 def pooled_accuracies(name, representation, s, bins, counts, draws, seed):
     """Accuracies of shape (draws, bins, templates, splits)."""
@@ -358,6 +360,7 @@ def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="full
     run.figure(fig, name_of_figure, alt=alt, caption=caption)
 
 
+# %%
 bars = (
     f"Mean and standard error over {repetitions['log-mel', 'full range']} draws of templates "
     "(and of the speakers left out), full range of thresholds. "

@@ -167,6 +167,7 @@ binning = {
 }
 bin_rates = {name: fit_rate(bins, values[:, :, 0].T) for name, values in binning.items()}
 
+# %%
 fig, axis = plt.subplots(figsize=(6.4, 4))
 for (name, values), shade in zip(binning.items(), shades("bins", 4), strict=True):
     label = f"{name}: slope {bin_rates[name].slope:.2f}"
@@ -358,6 +359,7 @@ def joint_error(name, scales, repetitions, seed):
     return errors
 
 
+# %%
 scales = np.array(SETTINGS["scales"])
 joint = {name: joint_error(name, scales, SETTINGS["joint"], run.seed) for name in groups}
 joint_rates = {name: fit_rate(scales, values) for name, values in joint.items()}
@@ -518,6 +520,7 @@ if profile == "quick":
     TRIED = {"two coordinates swapped": (CyclicShifts(2), 2, (0.2,))}
 
 
+# %%
 def quantile(values):
     """What a share delta of the draws exceeds."""
     return np.quantile(values, 1 - delta)
@@ -594,6 +597,7 @@ def calibration(repetitions, seed):
     return 64 * q1**2 / np.log(2 / delta), 64 * q2**2 / np.log(2 * 20 / delta)
 
 
+# %%
 C1, C2 = calibration(10 * SETTINGS["repetitions"], run.seed)
 run.say(
     "Measured constants: C1 = {C1:.2f} and C2 = {C2:.3f}; the proof's are {P1:.1f} and {P2:.0f}.",
@@ -685,6 +689,8 @@ settings = {
     "permutations of 5 blocks, d = 40": (Permutations(5, block=8), 40),
     "rotations of 28 x 28 images": (Rotations((28, 28), degrees=range(-20, 21)), 784),
 }
+
+# %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.4))
 scores, order = {}, []
 for axis, (title, (group, dimension)) in zip(axes, settings.items(), strict=True):

@@ -150,6 +150,7 @@ def make_problems(seed):
     return problems
 
 
+# %%
 def expected_risk(problem, f):
     """E V(y f(x)), for values f of shape (..., points)."""
     up, down = margin_loss(problem.loss, f), margin_loss(problem.loss, -f)
@@ -224,6 +225,7 @@ m, n = SETTINGS["class"]
 draws, sizes = SETTINGS["draws"], np.array(SETTINGS["sizes"])
 
 
+# %%
 @run.cache
 def learning_curves(loss, draw, sizes, seed):
     """Rows (N, excess, statistical part, gap, error rates, Tikhonov's excess) of one draw."""
@@ -300,6 +302,7 @@ def bound(problem, N, printed=True):
     )
 
 
+# %%
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=False)
 for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
     some = curves.query("loss == @loss")
@@ -349,6 +352,8 @@ for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
     )
     ticks(axis, sizes)
 axes[0].set_ylabel("expected risk above the best of $F_p$")
+
+# %%
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
     fig,
@@ -475,6 +480,7 @@ pool = integrals(SETTINGS["pool"], np.random.default_rng([seed, 6]))
 best_of_all = 1 - C0 * pool.mean()
 
 
+# %%
 def risk_of_minimiser(N, m, G, n, rng):
     """Expected risk on all orbits of the empirical minimiser over the class; G = 0: whole group."""
     t, kept = draw_templates(m, rng)
@@ -529,6 +535,7 @@ def worst_loss(problem):
     return float(margin_loss(problem.loss, -largest)) - problem.best_risk
 
 
+# %%
 run.claim(
     "mroueh2015/theorem3-risk",
     lhs=curves["excess"],
@@ -596,6 +603,7 @@ each = means(t, kept, 10, wavy)
 mean_each = each.mean(axis=0)
 
 
+# %%
 def lost(learnt):
     """Excess on all orbits over the best of the class, for rows of estimates of mu."""
     return s * C0 / 1000 * (np.abs(mean_each) - np.sign(learnt) * mean_each).sum(axis=-1)

@@ -338,6 +338,7 @@ def whitened(rows, smoothing):
     return rows[:, :: settings["every"]] @ (axes / scale)
 
 
+# %%
 @run.cache
 def variant(name, multiple):
     """Held-out accuracy of original features at the best alpha."""
@@ -529,6 +530,7 @@ def draws(kind, choice, widths=STATED):
     )
 
 
+# %%
 @run.cache
 def draws_of_landmarks(choice):
     """The same with training images in place of random templates."""

@@ -105,6 +105,7 @@ counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
 some, few = Z[:200].astype(float), 50
 
 
+# %%
 def pooled(n_nodes, n_transforms=None, draw=0):
     model = OrbitFourier(
         basis.rotations(density, n_nodes=n_nodes),
@@ -233,6 +234,7 @@ for name, model in angular.items():
     ways[f"angular projections, {name}"] = lambda model=model: projections(model)
 
 
+# %%
 def seconds(function):
     start = time.process_time()
     function()
@@ -431,6 +433,8 @@ AIMS = [
         "processor seconds",
     ),
 ]
+
+# %%
 run.table(
     [
         {

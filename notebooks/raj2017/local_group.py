@@ -175,6 +175,7 @@ def against_paper(correct):
     return 100 * difference.mean(), 100 * difference.std() / np.sqrt(held)
 
 
+# %%
 def spread(kappa):
     r"""Circular standard deviation $\sqrt{-2 \ln (I_1 / I_0)(\kappa)}$ of angles, in degrees."""
     return np.degrees(np.sqrt(-2 * np.log(ive(1, kappa) / ive(0, kappa))))

@@ -284,6 +284,7 @@ def second_layer(Z, sigma, tau, seed):
     return OrbitFourier(None, TEMPLATES, **how).fit(Z[:2]).transform(Z)
 
 
+# %%
 def feature_gram(features):
     """In double precision, a part of the features at a time."""
     gram = np.zeros((len(features), len(features)))
@@ -436,6 +437,7 @@ def cdf_gram(moved, templates, half_width):
     return gram / (len(templates) * r**2)
 
 
+# %%
 @run.cache
 def random_coulomb_errors(matrices, sigma):
     return inner_errors(random_coulomb(matrices, sigma, TRIAL // 2, 0), flip=True)
@@ -523,6 +525,7 @@ def nystrom_errors(matrices, sigma, jobs, n, seed, tops):
     return errors
 
 
+# %%
 @run.cache
 def kernel_errors(kernel, matrices, sigma, jobs, n):
     X = representation(matrices, all_matrices(n).astype(float))
@@ -577,6 +580,7 @@ def fourier_rows(n, seed):
     return rows
 
 
+# %%
 def other_rows(n, seed, tops):
     """Errors (draws, 5, n) by row; second layers on local features are drawn once for each top."""
     rows, size = {}, {"n": n, "seed": seed}

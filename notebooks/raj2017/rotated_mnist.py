@@ -352,6 +352,7 @@ def test_blocks():
     return [slice(start, start + 2500) for start in range(n_train, len(labels), 2500)]
 
 
+# %%
 @run.cache
 def features_right(method, first, second):
     """Test accuracy in per cent with one layer and, where there is a second, with two."""

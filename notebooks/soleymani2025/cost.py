@@ -89,6 +89,7 @@ SETTINGS = {
 ROTATION = TorusTranslations([2], period=2 * np.pi)
 
 
+# %%
 def clocked(works, rounds=SETTINGS["rounds"]):
     """Processor seconds of each of several functions, shape (works, rounds), taken in turns.
 
@@ -160,6 +161,8 @@ for name, (manifold, group, s) in CASES.items():
         d, rho = manifold.manifold_dimension, len(group.generators())
         by_averaging = n * model.basis_.n_functions_ * group.order
         found[name].append((calls, theory.oracle_calls(n, s, d=d, generators=rho), by_averaging))
+
+# %%
 fig, axis = plt.subplots(figsize=(7, 4))
 for i, (name, rows) in enumerate(found.items()):
     calls, stated, averaging = np.array(rows).T

@@ -282,6 +282,7 @@ run.claim(
     ceiling=[max(float(order) - 1, count) for _, count, order in everything],
 )
 
+# %%
 figure, axis = plt.subplots()
 for label, rows_, style in (
     ("named families", families, {"marker": "s", "color": "#332288"}),

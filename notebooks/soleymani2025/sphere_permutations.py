@@ -143,6 +143,7 @@ for d in AVERAGE_DIMENSIONS:
     average_seconds.append(time.process_time() - start)
     run.timing(f"exact kernel average, d={d}, {FEWER} points", average_seconds[-1])
 
+# %%
 figure, axis = plt.subplots()
 axis.plot(
     SPEC_DIMENSIONS,
@@ -212,6 +213,7 @@ def gaussians():
     return [Gaussian(gamma=gamma) for gamma in (0.1, 0.5, 2.0)]
 
 
+# %%
 @run.cache
 def compare(d, n, repetition, draws):
     """Test error and relative discrepancy of each method."""

@@ -91,6 +91,7 @@ def sample_sizes(basis, s, label):
     return sizes[spread]
 
 
+# %%
 @run.cache
 def risks(setting, repetitions, largest, first_seed):
     """Excess risk of three estimators, shape (sample sizes, repetitions) each, and fit calls."""

@@ -203,6 +203,7 @@ def change_under_flips(path, eta, Z):
     return worst
 
 
+# %%
 @run.cache
 def kernel_errors(case, n, noise, eta, discrepancies):
     """Test errors (and discrepancies) of kernel ridge regression over the penalties, one seed."""
@@ -250,6 +251,7 @@ gap = np.abs(change_under_flips(model, ETA, Z[:1]) / listed - 1).max()
 print(f"by halves against every flip in turn: {gap:.0e} apart")
 
 
+# %%
 def gather(key, results=found):
     """Values of one key over seeds, shape (seeds, ...)."""
     return np.array([result[key] for result in results])
@@ -457,6 +459,7 @@ def mean_left_out(model, X, y):
     return np.mean((left_out - y) ** 2)
 
 
+# %%
 @run.cache
 def compared(case, n):
     """Test errors chosen by leave-one-out, and those of the paper's sentence, one seed."""
@@ -590,6 +593,7 @@ run.table(
     caption="Test errors; ratio of the published estimate at D = 176 to KRR at lambda = 50.",
 )
 
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
 for axis, n in zip(axes, SIZES[-2:], strict=True):
     part = frame[(frame.n == n) & (frame.noise == 0)]

@@ -98,6 +98,7 @@ LARGEST = {
 }
 SHRINK = SETTINGS["shrink"]
 
+# %%
 # A colour and a line style for each of up to eight manifolds or groups.
 STYLES = [
     {"color": plt.cm.viridis(0.13 * i), "linestyle": ["-", "--", "-.", ":"][i % 4]}
@@ -187,6 +188,7 @@ def energy_on_torus(f, d, degree, period):
     return total
 
 
+# %%
 def energy_on_sphere(f, degree):
     """The same on the sphere in three dimensions, Gauss nodes in height."""
     height, share = np.polynomial.legendre.leggauss(2 * degree + 2)
@@ -297,6 +299,8 @@ for axis, mirrors in zip(axes, (False, True), strict=True):
     )
     axis.legend(fontsize=8)
 axes[0].set_ylabel(r"$|G| \times$ invariant share")
+
+# %%
 run.figure(
     figure,
     "share",

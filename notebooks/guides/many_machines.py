@@ -54,10 +54,10 @@ from invariance.companion import Run, colour
 from invariance.companion.paths import Paths
 from invariance.companion.provenance import peak_memory_mb
 from invariance.companion.runner.places import ClusterError, connect
+from invariance.core.parallel import by_rows
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Gaussian
-from invariance.core.parallel import by_rows
 
 run = Run(
     "guides/many_machines", profile=profile, seed=seed, n_workers=n_workers, memory_mb=memory_mb

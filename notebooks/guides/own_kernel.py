@@ -31,11 +31,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
+from invariance.core.parameters import Positive
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, Kernel
 from invariance.linear import RLSClassifier
 from invariance.orbits import Form
-from invariance.core.parameters import Positive
 
 rng = np.random.default_rng(seed)
 X = rng.standard_normal((160, 6))

@@ -35,11 +35,11 @@ from sklearn.pipeline import make_pipeline
 
 import invariance
 from invariance import config_context
+from invariance.core.parallel import by_rows
 from invariance.features import OrbitFourier
 from invariance.groups import Translations
 from invariance.kernels import BestFit, Gaussian
 from invariance.linear import BlockRidgeClassifier, RLSClassifier
-from invariance.core.parallel import by_rows
 
 digits = load_digits()
 X, y = digits.data / 16, digits.target

@@ -55,8 +55,8 @@ WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turn
 
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
-#: First points of a block, for each thread to have its own.
-_FEWEST_ROWS = 96
+#: First points of a block, where products run at full speed.
+_ROWS = 256
 #: Single precision will do where it changes the kernel's values by no more than this.
 _SINGLE_ERROR = 1e-5
 #: Elements are not listed for a product that costs so many times as much as another way.
@@ -274,7 +274,7 @@ class OrbitProducts:
             for start, stop in pairwise(bounds):
                 columns, rows = slice(start, stop), stop if symmetric else n
                 # The same blocks whatever the number of threads, for the same rounding.
-                step = min(way.row_step(stop - start), max(_FEWEST_ROWS, -(-rows // 8)))
+                step = min(way.row_step(stop - start), max(_ROWS, -(-rows // 8)))
                 blocks: list[Any] = [slice(a, min(a + step, rows)) for a in range(0, rows, step)]
                 if order is not None:
                     blocks = [order[block] for block in blocks]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any, Self
@@ -101,27 +102,30 @@ class Product(Way):
         problem, step = self.problem, min(len(self.elements), self._fitting(len(Y)))
         with_terms = offsets is not None or (problem.form is not None and problem.form.distance)
         both = problem.reduction.extreme and problem.reduction.n_outputs > 1
-        chunk = max(1, min(-(-step // 8), self.columns))  # some elements for each thread
-        norms = [0.0]
-
-        def lifted(start: int) -> Array:
-            moved = self.group.act(self.elements[start : min(start + chunk, stop)], Y)
+        # Threads lift some elements each, which are put together in tiles.
+        chunk = step if run is map else max(1, min(-(-step // 8), self.columns))
+        norm = 0.0
+        for first in range(0, len(self.elements), step):
+            some = slice(first, first + step)
+            moved = self.group.act(self.elements[some], Y)
             moved = moved.reshape(len(moved), len(Y), -1)
             if both:
-                norms.append(largest_norm(moved.reshape(-1, moved.shape[2])))
-            return self.lifted(moved, offsets)
-
-        for first in range(0, len(self.elements), step):
-            stop = min(first + step, len(self.elements))
-            parts = list(run(lifted, range(first, stop, chunk)))
-            tiles = list(run(self._tile, self._tiles(parts, self.weights[first:stop], len(Y))))
-            del parts
-            yield tiles, max(norms), with_terms, len(Y)
+                norm = max(norm, largest_norm(moved.reshape(-1, moved.shape[2])))
+            chunks = [moved[a : a + chunk] for a in range(0, len(moved), chunk)]
+            parts = list(run(partial(self.lifted, offsets=offsets), chunks))
+            del moved, chunks
+            wanted = self._tiles(parts, self.weights[some], len(Y))
+            # Nothing here refers to the tiles, which are gone when the next ones are made.
+            yield list(run(self._tile, wanted)), norm, with_terms, len(Y)
 
     def _tiles(self, parts: list[Array], weights: Array, m: int) -> Iterator[tuple[Any, ...]]:
         """Second points, the weights of some elements, and the lifted points of these."""
         chunk, r = len(parts[0]), len(weights)
         for which in row_blocks(m, 1, max(1, self.columns // r)):
+            if len(parts) == 1:
+                for some in row_blocks(r, 1, self.columns):
+                    yield which, weights[some], [parts[0][some]]
+                continue
             for k in row_blocks(len(parts), chunk, self.columns):
                 yield which, weights[k.start * chunk : k.stop * chunk], parts[k]
 

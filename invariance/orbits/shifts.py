@@ -157,14 +157,8 @@ class Shifts(Way):
     def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
         problem, correlation, moved = self.problem, self.correlation, Y[:, None]
         if self.before is not None:  # (m, r, d): the moves of a point are neighbours
-            elements = self.before.rule[0]
-            share = -(-len(elements) // 8)
-            parts = run(
-                lambda start: self.before.group.act(elements[start : start + share], Y),
-                range(0, len(elements), share),
-            )
-            moved = np.stack([m.reshape(Y.shape) for part in parts for m in part], axis=1)
-            del parts
+            moved = self.before.group.act(self.before.rule[0], Y).reshape(-1, *Y.shape)
+            moved = np.ascontiguousarray(moved.swapaxes(0, 1))
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
         norm = largest_norm(moved)

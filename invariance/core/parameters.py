@@ -13,7 +13,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field  # noqa: F401, for an example
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral, Real
 from typing import (
     Annotated,  # noqa: F401, for an example
@@ -268,7 +268,7 @@ def Has(words: str, *names: str) -> Kind:
     """
 
     def accepts(value: Any) -> bool:
-        return not isinstance(value, type) and all(hasattr(value, name) for name in names)
+        return not isinstance(value, type) and all(map(partial(hasattr, value), names))
 
     return Kind(words, accepts)
 

@@ -37,7 +37,17 @@ class LeaveOneOutPath:
     outside: NDArray
 
     def residuals(self, ridges: NDArray, *, least: float = 0.0) -> Iterator[NDArray]:
-        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, t), for each ridge in turn.
+        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, t), for each ridge in turn."""
+        for block in self._blocks(ridges, least):
+            yield from block.swapaxes(0, 1)
+
+    def mean_squares(self, ridges: NDArray, *, least: float = 0.0) -> NDArray:
+        """Mean squares of the `residuals`, one per ridge."""
+        found = [np.mean(np.square(block), axis=(0, 2)) for block in self._blocks(ridges, least)]
+        return np.concatenate(found)
+
+    def _blocks(self, ridges: NDArray, least: float) -> Iterator[NDArray]:
+        """Residuals for some ridges at once, shape (n, ridges, t).
 
         The identity is (y_i - f(x_i)) / (1 - h_i) with h the diagonal of the hat matrix, and 1 - h
         no smaller than ``least``; numerator and denominator are written as sums in which nothing
@@ -57,9 +67,10 @@ class LeaveOneOutPath:
             some = shrink[:, start : start + together]
             columns = (some if complete else some - 1)[:, :, None] * inside[:, None]
             left = (self.Q @ columns.reshape(len(columns), some.shape[1] * t)).reshape(n, -1, t)
-            for i in range(left.shape[1]):
-                numerator = left[:, i] if complete else self.y + left[:, i]
-                yield numerator / one_minus_h[:, start + i, None]
+            if not complete:
+                left += self.y[:, None]
+            left /= one_minus_h[:, start : start + together, None]
+            yield left
 
 
 class RidgeFit:
@@ -83,23 +94,27 @@ class RidgeFit:
     ):
         self._total = float(weights.sum())
         used = weights > 0
-        free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
+        if not used.all():
+            free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
         root = np.sqrt(weights)[:, None]
         Q, R = np.linalg.qr(root * free)
         self._inverse_free = np.linalg.inv(R)
         # What the free columns explain of the features, and of the targets.
-        self._shared, own = (self._inverse_free @ (Q.T @ (root * a)) for a in (features, targets))
+        explained = self._inverse_free @ Q.T
+        self._shared, own = explained @ (root * features), explained @ (root * targets)
         residue = root * (targets - free @ own)
-        left, values, self._right = np.linalg.svd(
+        left, values, right = np.linalg.svd(
             root * (features - free @ self._shared), full_matrices=False
         )
+        # Directions without variance, such as the constant one, are no part of the features.
+        real = values > 1e-14 * max(features.shape) * values.max(initial=0)
+        left, values, self._right = left[:, real], values[real], right[real]
         outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
         path = LeaveOneOutPath(left, values**2, residue, outside)
         # A point that alone determines a coefficient cannot be left out.
-        gone = path.residuals(self._total * alphas, least=1e-12)
-        errors = [float(np.mean(np.square(each))) for each in gone]
+        errors = path.mean_squares(self._total * alphas, least=1e-12)
         best = int(np.argmin(errors))
-        self.alpha, self.error = float(alphas[best]), errors[best]
+        self.alpha, self.error = float(alphas[best]), float(errors[best])
         ridge = self._total * self.alpha
         self._inverse = 1 / (values**2 + ridge)
         inner = left.T @ residue

@@ -127,7 +127,9 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
     mean: the usual cause is a mistyped angle or period.
     """
     for i, (matrix, shift) in enumerate(zip(*maps, strict=True)):
-        for turn in np.unique(np.abs(np.angle(np.linalg.eigvals(matrix)))) / (2 * np.pi):
+        whole = np.array_equal(matrix, np.round(matrix))  # a signed permutation
+        eigenvalues = np.empty(0) if whole else np.linalg.eigvals(matrix)
+        for turn in np.unique(np.abs(np.angle(eigenvalues))) / (2 * np.pi):
             if abs(turn - float(Fraction(turn).limit_denominator(MAX_ORDER))) > 1e-11:
                 raise ParameterError(
                     f"element {i} of {short(group)} turns by {turn:.9g} of a full turn, no "
@@ -162,48 +164,62 @@ def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: 
 
 
 class Actions:
-    """How a symmetry acts on one eigenspace, computed when first asked for.
+    """How a symmetry acts on one eigenspace.
 
     With p outputs the space is that of p functions side by side, a row for each pair of a function
     and an output, and an element acts on both.
+
+    Attributes
+    ----------
+    plain : bool, whether the frame is the basis
+    on_frame : actions on the frame, of which
+    perms, signs : ndarrays (r, frame size), permute it up to signs, and
+    others : list, do not
+    mixing : bool, whether there is anything that does not
     """
 
     def __init__(self, basis: Basis, k: int, symmetry: Symmetry, calls: OracleCalls | None):
         self.basis, self.k, self.symmetry, self.calls = basis, k, symmetry, calls
-        self.frame = basis.frame(k)
-        self.on_frame = [basis.frame_action(k, *m) for m in zip(*symmetry.maps, strict=True)]
-        if symmetry.turns is not None:
-            self.frame = _beside(self.frame, np.eye(symmetry.turns.shape[1]))
-            pairs = zip(self.on_frame, symmetry.turns, strict=True)
-            self.on_frame = [_beside(action, turn) for action, turn in pairs]
-
-    @cached_property
-    def split(self) -> tuple[list[tuple[NDArray, NDArray]], list[Any]]:
-        """Actions that permute the frame up to signs, as (perm, signs), and the others."""
-        permuting, others = [], []
-        for action in self.on_frame:
+        self.plain, turns = basis._frame is None, symmetry.turns
+        p = 1 if turns is None else turns.shape[1]
+        self.size = int(basis.dimensions_[k]) * p
+        size = p * int(basis._edges[k + 1] - basis._edges[k])
+        self.on_frame, self.others = [], []
+        perms, signs = [], []
+        for i, (matrix, shift) in enumerate(zip(*symmetry.maps, strict=True)):
+            action = basis.frame_action(k, matrix, shift)
+            if turns is not None:
+                action = _beside(action, turns[i])
+            self.on_frame.append(action)
             if (
                 sparse.issparse(action)
-                and action.nnz == action.shape[0]
+                and len(action.data) == size
                 and np.all(np.diff(action.indptr) == 1)
                 and np.all(np.abs(action.data) == 1)
             ):
-                permuting.append((action.indices, action.data))
+                perms.append(action.indices)
+                signs.append(action.data)
             else:
-                others.append(action)
-        if self.calls is not None:
-            self.calls.inner_products += sum(len(perm) for perm, _ in permuting)
-        return permuting, others
+                self.others.append(action)
+        self.perms, self.signs = np.reshape(perms, (-1, size)), np.reshape(signs, (-1, size))
+        self.mixing = bool(self.others) or len(symmetry.slopes[0]) > 0
+        if calls is not None:
+            calls.inner_products += self.perms.size
 
-    @property
-    def mixing(self) -> bool:
-        """Whether anything does more than permute the frame up to signs."""
-        return bool(self.split[1]) or len(self.symmetry.slopes[0]) > 0
+    @cached_property
+    def frame(self) -> sparse.csr_array:
+        """The basis in terms of its frame, shape (size, frame size)."""
+        frame, turns = self.basis._frames[self.k], self.symmetry.turns
+        return frame if turns is None else _beside(frame, np.eye(turns.shape[1]))
 
     def matrices(self, actions: list[Any], vectors: Any = None) -> list[sparse.csr_array]:
         """Actions on the frame, in the basis, or what they make of vectors there."""
-        onto = self.frame.T if vectors is None else self.frame.T @ vectors
-        found = [sparse.csr_array(self.frame @ (action @ onto)) for action in actions]
+        frame, found = self.frame, []
+        for action in actions:
+            if vectors is None:
+                found.append(sparse.csr_array(frame @ action @ frame.T))
+            else:
+                found.append(sparse.csr_array(frame @ (action @ (frame.T @ vectors))))
         if self.calls is not None:
             self.calls.inner_products += sum(matrix.nnz for matrix in found)
         return found
@@ -215,7 +231,7 @@ class Actions:
 
         Each of the latter is scaled to the largest entry 1; all may be applied to vectors.
         """
-        unit = sparse.eye_array(self.frame.shape[0], format="csr") if vectors is None else vectors
+        unit = sparse.eye_array(self.size, format="csr") if vectors is None else vectors
         actions = self.on_frame if actions is None else actions
         found = [sparse.csr_array(matrix - unit) for matrix in self.matrices(actions, vectors)]
         spins, slopes = self.symmetry.spins, []

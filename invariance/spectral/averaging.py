@@ -30,7 +30,7 @@ from ..groups import Transformations
 from ..linear.ridge import RidgeFit
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
-from .base import BASIS, GROUP, Basis, OracleCalls
+from .base import BASIS, GROUP, Basis, OracleCalls, block_diagonal
 from .expansion import Expansion
 from .projection import invariant_vectors
 from .torus import Torus
@@ -326,7 +326,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         last = len(found) - 1
         self.basis_ = basis if not most else basis.truncate(degree=basis.labels_[last])
         self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in found])
-        self.vectors_ = sparse.csr_array(sparse.block_diag(found, format="csr"))
+        self.vectors_ = block_diagonal(list(map(sparse.csr_array, found)))
 
     def _check_number(self, n_samples: int) -> None:
         """Say where there are too many invariant functions, or none but the constant one."""
@@ -359,7 +359,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         p, weights = self.vectors_.shape[0] // D, self.vectors_
         if p > 1:  # the outputs of a function side by side
             weights = sparse.csr_array(weights.reshape((D, p * r)))
-        return self.basis_.combine(X, weights, calls=calls).reshape(p * len(X), r)
+        return self.basis_._combined(X, weights, calls).reshape(p * len(X), r)
 
     def _split(self, features: NDArray) -> tuple[NDArray, NDArray]:
         """The constant functions, and the others as ridge regression shrinks them alike."""
@@ -491,6 +491,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ParameterError(
                 f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
             )
+        self.basis_.check_points(points)
         variances = self._ridge.variances(*self._split(self._features(points)))
         return values, np.sqrt(variances).reshape(values.shape)
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice, pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -111,8 +111,9 @@ class Basis(BaseEstimator, ABC):
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a parameter, and forget what was computed from the old ones."""
         object.__setattr__(self, name, value)
-        for derived in [n for n in vars(self) if n[0] == "_" or n[-1] == "_"]:
-            del self.__dict__[derived]
+        for kept in list(vars(self)):
+            if kept[0] == "_" or kept[-1] == "_":
+                del self.__dict__[kept]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -196,14 +197,15 @@ class Basis(BaseEstimator, ABC):
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
         """The eigenspaces up to a degree."""
-        limit = degree + 1e-9 * max(1, abs(degree))
-        found = list(
-            islice(takewhile(lambda s: s.label <= limit, self.spectrum()), SPACES_LIMIT + 1)
-        )
-        if len(found) > SPACES_LIMIT:
-            raise ParameterError(
-                f"{short(self)}: more than {SPACES_LIMIT} eigenspaces up to {degree=:g}; lower it"
-            )
+        found, limit = [], degree + 1e-9 * max(1, abs(degree))
+        for space in self.spectrum():
+            if space.label > limit:
+                break
+            if len(found) == SPACES_LIMIT:
+                raise ParameterError(
+                    f"{short(self)} has over {SPACES_LIMIT} eigenspaces up to {degree=:g}; lower it"
+                )
+            found.append(space)
         return found
 
     @cached_property
@@ -240,15 +242,18 @@ class Basis(BaseEstimator, ABC):
         """B_k, shape (dimension, frame size): eigenspace k's basis in terms of its frame."""
 
     @cached_property
+    def _frames(self) -> list[sparse.csr_array]:
+        return list(map(self.frame, range(len(self.eigenspaces_))))
+
+    @cached_property
     def _frame(self) -> sparse.csr_array | None:
         """All B_k as one block-diagonal array; None where the frame is the basis."""
-        return block_diagonal([self.frame(k) for k in range(len(self.eigenspaces_))])
+        return block_diagonal(self._frames)
 
     @cached_property
     def _edges(self) -> NDArray:
         """Where each eigenspace's frame starts when all stand in a row; shape (K + 1,)."""
-        sizes = [self.frame(k).shape[1] for k in range(len(self.eigenspaces_))]
-        return np.cumsum([0, *sizes])
+        return np.cumsum([0] + [frame.shape[1] for frame in self._frames])
 
     @abstractmethod
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
@@ -294,7 +299,7 @@ class Basis(BaseEstimator, ABC):
         -------
         ndarray of shape (n, D), columns by eigenspace as `slices` says
         """
-        return self._combined(X, None, calls, block_bytes)
+        return self._combined(self.check_points(X), None, calls, block_bytes)
 
     def combine(
         self,
@@ -325,16 +330,17 @@ class Basis(BaseEstimator, ABC):
             raise ParameterError(
                 f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
             )
-        return self._combined(X, mix, calls, block_bytes)
+        return self._combined(self.check_points(X), mix, calls, block_bytes)
 
     def _combined(
         self,
-        X: ArrayLike,
+        points: NDArray,
         mix: sparse.csr_array | None,
-        calls: OracleCalls | None,
-        block_bytes: int | None,
+        calls: OracleCalls | None = None,
+        block_bytes: int | None = None,
     ) -> NDArray:
-        points, frame = self.check_points(X), self._frame
+        """Sums of eigenfunctions, ``mix`` of shape (D, r), or all; the points are checked."""
+        frame = self._frame
         used = self.n_functions_ if mix is None else int(np.count_nonzero(np.diff(mix.indptr)))
         if calls is not None:
             calls.eigenfunctions += len(points) * used
@@ -344,7 +350,7 @@ class Basis(BaseEstimator, ABC):
         else:
             if frame is not None:
                 # A product with a few columns is much faster dense.
-                mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 4 else mix))
+                mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 8 else mix))
             chosen = np.flatnonzero(np.diff(mix.indptr))
             part = mix[chosen]
             # Dense products are faster once a good share of the entries is there.
@@ -449,20 +455,17 @@ def check_coordinates(basis: Basis, group: Transformations) -> None:
 
 def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
     """What ``scipy.sparse.block_diag`` gives, without sorting entries that are in order."""
-    height, width, filled = (
-        np.cumsum([0, *counts]) for counts in zip(*((*b.shape, b.nnz) for b in blocks), strict=True)
-    )
-    starts = [b.indptr[:-1] + at for b, at in zip(blocks, filled, strict=False)]
-    indices = [b.indices + at for b, at in zip(blocks, width, strict=False)]
-    entries = np.concatenate([b.data for b in blocks])
-    places = np.concatenate(indices), np.concatenate([*starts, filled[-1:]])
-    return sparse.csr_array((entries, *places), (int(height[-1]), int(width[-1])))
-
-
-def one_per_row(values: NDArray, columns: NDArray) -> sparse.csr_array:
-    """The square sparse array with one entry in each row."""
-    size = len(values)
-    return sparse.csr_array((values, columns, np.arange(size + 1)), (size, size))
+    entries, columns, starts = [], [], []
+    height = width = filled = 0
+    for block in blocks:
+        entries.append(block.data)
+        columns.append(block.indices + width)
+        starts.append(block.indptr[:-1] + filled)
+        height, width = height + block.shape[0], width + block.shape[1]
+        filled += len(block.data)
+    starts.append(np.array([filled]))
+    parts = np.concatenate(entries), np.concatenate(columns), np.concatenate(starts)
+    return sparse.csr_array(parts, (height, width))
 
 
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:

@@ -161,18 +161,17 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     Orbit sums for the generators that permute the frame, then, within their span, the null space
     that the other generators leave.
     """
-    if method == "null_space":
+    size = actions.size
+    if method == "components" and actions.mixing:
+        raise _no_orbit_sums(actions)
+    if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
-        unit = sparse.eye_array(actions.frame.shape[0], format="csc")
+        unit = sparse.eye_array(size, format="csc")
         return null_vectors(defects, actions.k) if defects else unit
-    permuting, others = actions.split
-    _check_permutes(actions, method)
-    if actions.mixing and (not permuting or actions.frame.shape[0] <= SMALL):
-        return null_vectors(actions.defects(), actions.k)
-    sums = _orbit_sums(actions.frame, permuting)
+    sums = _orbit_sums(actions)
     if not actions.mixing or sums.shape[1] == 0:
         return sums
-    within = actions.defects(others, sums)
+    within = actions.defects(actions.others, sums)
     return sparse.csc_array(sums @ null_vectors(within, actions.k))
 
 
@@ -180,11 +179,12 @@ def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
     if method == "reynolds":
         matrices = actions.matrices(actions.on_frame)
         return sum(matrix @ f for matrix in matrices) / len(matrices)
+    if method == "components" and actions.mixing:
+        raise _no_orbit_sums(actions)
     if method in ("auto", "components"):
-        _check_permutes(actions, method)
         if not actions.mixing:
-            return _orbit_average(actions.frame, actions.split[0], f)
-        if actions.split[0] and actions.frame.shape[0] > SMALL:
+            return _orbit_average(actions, f)
+        if len(actions.perms) and actions.size > SMALL:
             vectors = invariant_vectors(actions, method)
             return np.asarray(vectors @ (vectors.T @ f))
     defects = actions.defects()
@@ -205,12 +205,11 @@ def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
     return np.stack([_quadratic_program(constraints, column) for column in f.T], axis=1)
 
 
-def _check_permutes(actions: Actions, method: str) -> None:
-    if method == "components" and actions.mixing:
-        raise ParameterError(
-            f"the generators do not permute the functions of eigenspace {actions.k} up to signs, "
-            "so its invariants are no orbit sums; use method='null_space' (or 'auto')"
-        )
+def _no_orbit_sums(actions: Actions) -> ParameterError:
+    return ParameterError(
+        f"the generators do not permute the functions of eigenspace {actions.k} up to signs, so "
+        "its invariants are no orbit sums; use method='null_space' (or 'auto')"
+    )
 
 
 def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArray:
@@ -230,9 +229,7 @@ def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArra
     return np.asarray(scale * f.value)
 
 
-def _signed_orbits(
-    permutations: list[tuple[NDArray, NDArray]], size: int
-) -> tuple[NDArray, NDArray, NDArray]:
+def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
     """Orbits of frame functions up to sign.
 
     Invariance asks ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
@@ -244,14 +241,20 @@ def _signed_orbits(
     sign : ndarray of float
     sizes : ndarray of int, one per orbit
     """
-    if all(np.all(signs > 0) for _, signs in permutations):
-        orbit = _connected([perm for perm, _ in permutations], size)
-        return orbit, np.ones(size), np.bincount(orbit)
-    neighbours = []
-    for perm, signs in permutations:
-        flipped = (signs < 0) * size
-        neighbours.append(np.concatenate([perm + flipped, perm + size - flipped]))
-    plus, minus = np.split(_connected(neighbours, 2 * size), 2)
+    perms, size = actions.perms, actions.perms.shape[1]
+    if not len(perms):
+        return np.arange(size), np.ones(size), np.ones(size, dtype=int)
+    doubled = bool(np.any(actions.signs < 0))
+    if doubled:
+        flipped = (actions.signs < 0) * size
+        perms = np.concatenate([perms + flipped, perms + size - flipped], axis=1)
+    # The graph that joins node a with perms[i][a] for every i.
+    ends = np.arange(0, perms.size + 1, len(perms))
+    graph = sparse.csr_array((np.ones(perms.size, dtype=np.int8), perms.T.ravel(), ends))
+    label = connected_components(graph, directed=False)[1]
+    if not doubled:
+        return label, np.ones(size), np.bincount(label)
+    plus, minus = label[:size], label[size:]
     sign = np.where(plus < minus, 1.0, -1.0)
     orbit = np.full(size, -1)
     free = plus != minus
@@ -259,45 +262,33 @@ def _signed_orbits(
     return orbit, sign, np.bincount(orbit[free])
 
 
-def _connected(neighbours: list[NDArray], size: int) -> NDArray:
-    """Components of the graph that joins node a with ``neighbours[i][a]`` for every i."""
-    if not neighbours:
-        return np.arange(size)
-    edges = np.stack(neighbours, axis=1).ravel()
-    ends = np.arange(0, len(edges) + 1, len(neighbours))
-    graph = sparse.csr_array((np.ones(len(edges), dtype=np.int8), edges, ends), (size, size))
-    return connected_components(graph, directed=False)[1]
-
-
-def _orbit_average(
-    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]], f: NDArray
-) -> NDArray:
+def _orbit_average(actions: Actions, f: NDArray) -> NDArray:
     """Average over signed orbits of the frame.
 
     The frame's own average over the group commutes with B_k^T B_k (every isometry does), so
     averaging there and reading off the basis coefficients averages in the basis.
     """
-    in_frame = frame.T @ f
-    orbit, sign, sizes = _signed_orbits(permutations, len(in_frame))
+    in_frame = actions.frame.T @ f
+    orbit, sign, sizes = _signed_orbits(actions)
     free = orbit >= 0
     averaged = np.zeros_like(in_frame)
     for column, target in zip(in_frame.T, averaged.T, strict=True):
         sums = np.bincount(orbit[free], (sign * column)[free], len(sizes))
         target[free] = sign[free] * (sums / sizes)[orbit[free]]
-    return np.asarray(frame @ averaged)
+    return np.asarray(actions.frame @ averaged)
 
 
-def _orbit_sums(
-    frame: sparse.csr_array, permutations: list[tuple[NDArray, NDArray]]
-) -> sparse.csc_array:
+def _orbit_sums(actions: Actions) -> sparse.csc_array:
     """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
-    size = frame.shape[1]
-    orbit, sign, sizes = _signed_orbits(permutations, size)
-    free = np.flatnonzero(orbit >= 0)
+    orbit, sign, sizes = _signed_orbits(actions)
+    free = orbit >= 0
     entries = sign[free] / np.sqrt(sizes[orbit[free]])
-    sums = sparse.csc_array((entries, (free, orbit[free])), (size, len(sizes)))
-    vectors = sparse.csc_array(frame @ sums)
-    if frame.shape[0] == size:
+    ends = np.concatenate([[0], np.cumsum(free)])
+    sums = sparse.csr_array((entries, orbit[free], ends), (len(orbit), len(sizes)))
+    if actions.plain:
+        return sums
+    vectors = sparse.csc_array(actions.frame @ sums)
+    if actions.size == len(orbit):
         return vectors
     # Orbit sums span invariants of the whole frame; B_k annihilates those outside the eigenspace
     # and keeps the others' lengths, so the Gram matrix is a projector: eigenvalues 0 and 1.

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, count, pairwise
+from itertools import combinations, count
 from math import comb
 from typing import Annotated, Any
 
@@ -32,8 +32,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from ..theory.soleymani2025 import sphere_dimension
-from .base import Basis, Eigenspace, Maps, RowIndex, one_per_row, signed_permutation
+from .base import Basis, Eigenspace, Maps, RowIndex, signed_permutation
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
@@ -93,7 +92,9 @@ class Sphere(Basis):
 
     def spectrum(self) -> Iterator[Eigenspace]:
         d = self._d
-        return (Eigenspace(k, float(k * (k + d - 2)), sphere_dimension(d, k)) for k in count())
+        for k in count():
+            size = comb(d + k - 1, k) - (comb(d + k - 3, k - 2) if k > 1 else 0)
+            yield Eigenspace(k, float(k * (k + d - 2)), size)
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         check_values("Sphere.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
@@ -133,19 +134,19 @@ class Sphere(Basis):
         starts = np.searchsorted(chosen, self._edges)
         top = int(np.flatnonzero(np.diff(starts)).max(initial=0))
         result = np.empty((len(chosen), len(X)))
-        for k, values in self._frames(np.ascontiguousarray(X.T), top):
+        for k, values in self._by_degree(np.ascontiguousarray(X.T), top):
             rows = slice(starts[k], starts[k + 1])
             wanted = chosen[rows] - self._edges[k]
             result[rows] = values if len(wanted) == len(values) else values[wanted]
         return result
 
-    def _frames(self, coordinates: NDArray, top: int) -> Iterator[tuple[int, NDArray]]:
+    def _by_degree(self, coordinates: NDArray, top: int) -> Iterator[tuple[int, NDArray]]:
         """The frame functions of each degree up to ``top``, one degree at a time."""
         values = np.ones((1, coordinates.shape[1]))
         yield 0, values
         for k in range(1, min(top + 1, self._turning)):
             table = monomials(self._d, k)
-            values = values[table.parents] * coordinates[table.variables[:, -1]]
+            values = values[table.parents] * coordinates[table.last]
             values *= table.steps[:, None]
             yield k, values
         if self._turning <= top:
@@ -157,38 +158,27 @@ class Sphere(Basis):
         return n_chosen + 2 * int(np.diff(self._edges).max(initial=1))
 
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
-        """Few sums of many monomials go by Horner's rule, from the highest degree down.
+        """Few sums of many monomials, those of the highest degree without writing them out.
 
-        The monomials of a sum's highest degree are then never written out, and they are most of
-        the frame: a sparse product with the coordinates adds them up.
+        They are products of a coordinate and a monomial of one degree less, and most of the frame:
+        a sum of them is one product with the coordinates, summed against the lower monomials.
         """
         top, few = len(self.eigenspaces_) - 1, max(2, len(chosen) // 500)
         if weights.shape[0] > few or top < 2 or top >= self._turning:
             return super()._sums(X, chosen, weights)
-        coordinates = np.ascontiguousarray(X.T)
-        sums = np.empty((weights.shape[0], len(X)))
-        for j, row in enumerate(sparse.csr_array(weights)):
-            of_frame = np.zeros(self._edges[-1])
-            of_frame[chosen] = row.toarray().ravel()
-            sums[j] = self._horner(coordinates, of_frame)
+        edges, coordinates = self._edges, np.ascontiguousarray(X.T)
+        of_frame = np.zeros((weights.shape[0], edges[-1]))
+        of_frame[:, chosen] = weights.toarray() if sparse.issparse(weights) else weights
+        sums, lower = np.zeros((len(of_frame), len(X))), coordinates
+        for k, lower in self._by_degree(coordinates, top - 1):
+            sums += of_frame[:, edges[k] : edges[k + 1]] @ lower
+        table = monomials(self._d, top)
+        by_parent = np.zeros((len(lower), self._d))
+        for total, highest in zip(sums, of_frame[:, edges[top] :] * table.steps, strict=True):
+            if highest.any():
+                by_parent[table.parents, table.last] = highest
+                total += np.einsum("pn,pn->n", by_parent @ coordinates, lower)
         return sums
-
-    def _horner(self, coordinates: NDArray, weights: NDArray) -> NDArray:
-        """One sum of monomials at points of shape (d, n)."""
-        d, edges = self._d, self._edges
-        parts = [weights[a:b] for a, b in pairwise(edges)]
-        top = max((k for k, part in enumerate(parts) if part.any()), default=0)
-        if top == 0:
-            return np.full(coordinates.shape[1], parts[0][0])
-        last = monomials(d, top)
-        place = last.parents, last.variables[:, -1]
-        shape = int(last.parents[-1]) + 1, d
-        values = sparse.csr_array((parts[top] * last.steps, place), shape) @ coordinates
-        for k in range(top - 1, 0, -1):
-            values += parts[k][:, None]
-            values *= coordinates[monomials(d, k).variables[:, -1]]
-            values = sums_by_parent(d, k) @ values
-        return np.asarray(values[0] + parts[0])
 
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         matrices, shifts = self._affine(group, elements, 1.0)
@@ -208,8 +198,9 @@ class Sphere(Basis):
         structure = signed_permutation(matrix)
         if structure is not None:
             perm, signs = structure
-            target = monomial_index(d, k).find(np.sort(perm[variables], axis=1))
-            return one_per_row(np.prod(signs[variables], axis=1), target)
+            target = monomials(d, k).index.find(np.sort(perm[variables], axis=1))
+            entries = np.prod(signs[variables], axis=1)
+            return sparse.csr_array((entries, target, np.arange(len(target) + 1)))
         if len(variables) > DENSE_LIMIT:
             raise ParameterError(
                 f"a general orthogonal matrix acts densely on the {len(variables)} monomials of "
@@ -249,52 +240,42 @@ class Monomials:
     """The monomials of degree k in d variables, in lexicographic order.
 
     ``variables`` (m, k) lists each monomial's variables in rising order, with repetition;
-    ``parents`` (m,) is its place one degree lower once the last variable is dropped; ``repeats``
-    is that variable's exponent; ``factorials`` is a!, the product of the exponents' factorials;
-    ``steps`` leads from the parent's normalised monomial to this one's.
+    ``last`` (m,) is the last of them, ``repeats`` its exponent, and ``parents`` the place one
+    degree lower once it is dropped; ``factorials`` is a!, the product of the exponents'
+    factorials; ``steps`` leads from the parent's normalised monomial to this one's.
     """
 
     variables: NDArray
-    parents: NDArray
+    last: NDArray
     repeats: NDArray
+    parents: NDArray
     factorials: NDArray
     steps: NDArray
+
+    @cached_property
+    def index(self) -> RowIndex:
+        return RowIndex(self.variables)
 
 
 @lru_cache(maxsize=64)
 def monomials(d: int, k: int) -> Monomials:
     if k == 0:
-        one = np.ones(1)
-        return Monomials(np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=int), one, one, one)
+        one, none = np.ones(1), np.zeros(1, dtype=int)
+        return Monomials(np.empty((1, 0), dtype=np.int64), none, 0 * one, none, one, one)
     lower = monomials(d, k - 1)
-    last = lower.variables[:, -1] if k > 1 else np.zeros(1, dtype=int)
-    children = d - last
-    parents = np.repeat(np.arange(len(last)), children)
-    first = np.repeat(np.cumsum(children) - children, children)
-    variable = last[parents] + np.arange(len(parents)) - first
-    again = variable == last[parents] if k > 1 else np.zeros(len(parents), dtype=bool)
-    repeats = np.where(again, lower.repeats[parents] + 1, 1.0)
+    children = d - lower.last
+    firsts = np.cumsum(children) - children
+    parents = np.repeat(np.arange(len(firsts)), children)
+    last = lower.last[parents] + np.arange(len(parents)) - firsts[parents]
+    repeats = np.where(last == lower.last[parents], lower.repeats[parents] + 1, 1.0)
     return Monomials(
-        np.concatenate([lower.variables[parents], variable[:, None]], axis=1),
-        parents,
+        np.concatenate([lower.variables[parents], last[:, None]], axis=1),
+        last,
         repeats,
+        parents,
         lower.factorials[parents] * repeats,
         np.sqrt((d + 2 * k - 2) / repeats),
     )
-
-
-@lru_cache(maxsize=64)
-def sums_by_parent(d: int, k: int) -> sparse.csr_array:
-    """Adds up what belongs to the children of each monomial of degree k - 1, scaled by `steps`."""
-    table = monomials(d, k)
-    size = len(table.parents)
-    starts = np.flatnonzero(np.diff(table.parents, prepend=-1, append=-1))
-    return sparse.csr_array((table.steps, np.arange(size), starts), (len(starts) - 1, size))
-
-
-@lru_cache(maxsize=64)
-def monomial_index(d: int, k: int) -> RowIndex:
-    return RowIndex(monomials(d, k).variables)
 
 
 @lru_cache(maxsize=64)
@@ -315,7 +296,7 @@ def harmonics(d: int, k: int) -> sparse.csr_array:
         doubled = np.repeat(slots[:, squares], 2, axis=2)
         odds = np.broadcast_to(sets[:, None], (len(sets), len(squares), odd))
         spelled = np.sort(np.concatenate([odds, doubled], axis=2), axis=2)
-        place = monomial_index(d, k).find(spelled.reshape(len(sets) * len(squares), k))
+        place = monomials(d, k).index.find(spelled.reshape(len(sets) * len(squares), k))
         place = place.reshape(len(sets), len(squares))
         kept = np.broadcast_to(place[:, None], (len(sets), *block.shape))
         row = filled + np.arange(len(sets) * len(block)).reshape(len(sets), -1, 1)
@@ -344,7 +325,7 @@ def _even_harmonics(d: int, odd: int, half: int) -> NDArray:
     exponents[:, :odd] += 1
     lower = comb(d + half - 2, half - 1)
     laplacian = np.zeros((len(squares), lower))
-    index = monomial_index(d, half - 1)
+    index = monomials(d, half - 1).index
     for position in range(half):
         # Dropping equal variables at different positions is the same derivative: take it once.
         fresh = np.ones(len(squares), dtype=bool)
@@ -367,7 +348,7 @@ def _raised(d: int, k: int) -> NDArray:
         np.sort(np.concatenate([lower, np.full((len(lower), 1), j)], axis=1), axis=1)
         for j in range(d)
     ]
-    return np.stack([monomial_index(d, k).find(rows) for rows in longer])
+    return np.stack([monomials(d, k).index.find(rows) for rows in longer])
 
 
 def symmetric_power(matrix: NDArray, k: int) -> NDArray:
@@ -382,7 +363,7 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
     for degree in range(1, k + 1):
         table = monomials(d, degree)
         grown = np.zeros((len(table.parents), len(table.parents)))
-        factor = matrix[table.variables[:, -1]]
+        factor = matrix[table.last]
         for j, target in enumerate(_raised(d, degree)):
             if np.any(factor[:, j]):
                 grown[:, target] += factor[:, j, None] * power[table.parents]
@@ -416,7 +397,7 @@ def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
             spelled[:, position] = j
             weight = exponents[moved, i] * (exponents[moved, j] + (i != j))
             rows.append(moved)
-            columns.append(monomial_index(d, k).find(np.sort(spelled, axis=1)))
+            columns.append(monomials(d, k).index.find(np.sort(spelled, axis=1)))
             entries.append(matrix[i, j] * np.sqrt(weight))
     if not rows:
         return sparse.csr_array((size, size))

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, RowIndex, one_per_row, signed_permutation
+from .base import Basis, Eigenspace, Maps, RowIndex, signed_permutation
 
 
 @stores_parameters
@@ -171,13 +171,14 @@ class Torus(Basis):
         moved = np.zeros_like(m)
         moved[:, perm] = m
         values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)
-        action = one_per_row(values, index.find(moved))
+        rows = np.arange(len(m) + 1)
+        action = sparse.csr_array((values, index.find(moved), rows))
         translation = self.same_place(shift)
         for i in np.flatnonzero(np.abs(translation) >= 1e-14 * self.period):
             # cos(w(u + t)) and sin(w(u + t)) mix the functions m and m with its i-th sign changed.
             cosine, sine = _snapped(self._frequency * np.abs(m[:, i]) * shift[i])
             partner = m * np.where(np.arange(self._d) == i, -1, 1)
-            off = one_per_row(-np.sign(m[:, i]) * sine, index.find(partner))
+            off = sparse.csr_array((-np.sign(m[:, i]) * sine, index.find(partner), rows))
             action = sparse.csr_array((sparse.diags_array(cosine) + off) @ action)
             action.eliminate_zeros()
         return action
@@ -245,11 +246,9 @@ class Circle(Torus):
 
 
 def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """A signed permutation, which `isometries` has made sure of."""
-    found = signed_permutation(matrix)
-    if found is None:
-        raise ParameterError("only signed permutations of the coordinates act on a torus")
-    return found
+    """perm and signs of a signed permutation, which `isometries` has made sure of."""
+    perm = np.abs(matrix).argmax(axis=1)
+    return perm, matrix[np.arange(len(perm)), perm]
 
 
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:

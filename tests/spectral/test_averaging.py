@@ -6,27 +6,35 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LassoCV, Ridge
+from sklearn.linear_model import LassoCV, LinearRegression, PoissonRegressor, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from invariance.core.parameters import ParameterError
 from invariance.groups import (
     CyclicShifts,
     DirectProduct,
     OrthogonalMatrices,
     Permutations,
+    Rotations3D,
     SignedPermutations,
     SignFlips,
     TorusTranslations,
 )
 from invariance.spectral import (
     Circle,
+    Eigenfunctions,
     Expansion,
     Product,
     SpectralAveraging,
     Sphere,
     Torus,
     invariance_discrepancy,
+    invariant_dimensions,
     project,
     sobolev_target,
 )
@@ -34,6 +42,13 @@ from invariance.theory import soleymani2025 as theory
 
 ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 TILT = Rotation.from_rotvec([0.3, 0.2, 0.9]).as_matrix()
+GOLDEN = (1 + 5**0.5) / 2
+ICOSAHEDRAL = OrthogonalMatrices(
+    [
+        Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
+        for axis, angle in (([0, 1, GOLDEN], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
+    ]
+)
 THIRD = Rotation.from_rotvec([0, 0, 2 * np.pi / 3]).as_matrix()
 
 CASES = [
@@ -297,3 +312,200 @@ def test_targets_are_invariant_and_have_the_stated_tail():
     last = float(basis.counts_[-1])
     tails = [D ** (-1.02 * 1.5) for D in (first, last)]
     assert beyond == pytest.approx(tails[0] - tails[1])
+
+
+@pytest.mark.parametrize("regressor", [Ridge(1e-8, fit_intercept=False), LinearRegression()])
+def test_no_regressor_loses_the_constant(regressor):
+    X = Sphere(3).sample(200, random_state=0)
+    y = 100 + X.prod(axis=1)
+    model = SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=regressor).fit(X, y)
+    assert model.score(X, y) > 0.999
+    assert model.discrepancy(X) < 1e-12
+
+
+class NoIntercept(Ridge):
+    """A regressor that has no such attribute at all."""
+
+    def __init__(self):
+        super().__init__(alpha=1e-8, fit_intercept=False)
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        del self.intercept_
+        return self
+
+    def predict(self, X):
+        return X @ self.coef_
+
+
+def test_a_regressor_without_an_intercept_gets_the_constant_as_a_feature():
+    X = Sphere(3).sample(200, random_state=0)
+    y = 100 + X.prod(axis=1)
+    model = SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=NoIntercept())
+    assert model.fit(X, y).score(X, y) > 0.999
+
+
+@pytest.mark.parametrize(
+    ("regressor", "message"),
+    [
+        (PoissonRegressor(), "does not predict X @ coef_ .* Eigenfunctions"),
+        (KNeighborsRegressor(), "has no coef_ .* Eigenfunctions"),
+        (make_pipeline(StandardScaler(), Ridge()), "has no coef_"),
+        (
+            TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
+            "has no coef_",
+        ),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_regressors_that_are_not_linear_are_refused_with_the_remedy(regressor, message):
+    X = Sphere(3).sample(200, random_state=0)
+    y = np.exp(X.sum(axis=1))
+    with pytest.raises(ParameterError, match=message):
+        SpectralAveraging(Sphere(3), Permutations(3), degree=2, estimator=regressor).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [PoissonRegressor(alpha=1e-6), KNeighborsRegressor(3)])
+def test_the_remedy_is_exactly_invariant(learner):
+    group, X = Permutations(3), Sphere(3).sample(300, random_state=0)
+    y = np.exp(X.sum(axis=1))
+    model = make_pipeline(Eigenfunctions(Sphere(3), group, degree=3), learner).fit(X, y)
+    assert model.score(X, y) > 0.98
+    assert invariance_discrepancy(model.predict, group, X, relative=True) < 1e-10
+
+
+@pytest.mark.parametrize(
+    "group", [ICOSAHEDRAL, SignedPermutations(3)], ids=["icosahedral", "signed"]
+)
+def test_invariance_holds_to_rounding_at_degree_40(group):
+    basis = Sphere(3, degree=40)
+    X = basis.sample(300, random_state=0)
+    y = np.cos(9 * X[:, 0]) * X[:, 1]
+    model = SpectralAveraging(basis, group, estimator="centered")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    assert model.discrepancy(X[:40], n_elements=120) < 1e-12
+    counted = invariant_dimensions(basis, group)
+    np.testing.assert_array_equal(model.invariant_dimensions_, counted)
+    assert counted[40] > 0
+
+
+def test_data_off_the_torus_box_are_pointed_out_by_number():
+    rng = np.random.default_rng(0)
+    inside, outside = rng.uniform(-1, 1, (50, 2)), rng.uniform(3, 4, (7, 2))
+    X = np.concatenate([inside, outside])
+    for model in (SpectralAveraging(degree=2), Eigenfunctions(degree=2)):
+        with pytest.warns(UserWarning, match="7 of 57 points lie outside"):
+            model.fit(X, X[:, 0])
+    product = SpectralAveraging(Product([Circle(), Torus(1)]), degree=3)
+    with pytest.warns(UserWarning, match="7 of 57 points"):
+        product.fit(X, X[:, 0])
+    # A box of one period may lie anywhere: no two of its points are one.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SpectralAveraging(degree=2).fit(inside, inside[:, 0])
+        SpectralAveraging(degree=2).fit(inside + 1, inside[:, 0])
+        SpectralAveraging(Circle(), degree=2).fit(np.pi * (inside[:, :1] + 1), inside[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("basis", Sphere),
+        ("group", "permutations"),
+        ("degree", "2"),
+        ("degree", np.inf),
+        ("cutoff", 0),
+        ("smoothness", np.nan),
+        ("estimator", Ridge),
+        ("alphas", []),
+        ("alphas", [np.nan]),
+        ("alphas", [-1.0]),
+        ("alphas", 3.0),
+        ("method", None),
+        ("density", 2.0),
+    ],
+)
+def test_wrong_parameters_of_the_estimator_are_named(parameter, value):
+    X = Torus(2).sample(20, random_state=0)
+    with pytest.raises(ParameterError, match=f"SpectralAveraging needs {parameter} to be"):
+        SpectralAveraging(**{parameter: value}).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("d", [3, 4, 6])
+def test_the_default_learns_what_is_there(d):
+    """Signs and permutations on a torus: the published cutoff keeps hardly a function."""
+    torus, group = Torus(d), SignedPermutations(d)
+    scores = []
+    for draw in range(3):
+        rng = np.random.RandomState(draw)
+        X, Z = torus.sample(200, rng), torus.sample(1000, rng)
+        y, t = (np.exp(np.cos(np.pi * A).sum(axis=1) / 2) for A in (X, Z))
+        y = y + 0.05 * t.std() * rng.standard_normal(len(y))
+        model = SpectralAveraging(torus, group).fit(X, y)
+        assert model.discrepancy(Z, n_elements=20) < 1e-12
+        scores.append(model.score(Z, t))
+    assert min(scores) >= 0.99
+
+
+def test_the_default_cutoff_is_the_one_with_the_least_leave_one_out_error():
+    """By the plain definition, over all cutoffs tried and all alphas: leave a point out, fit."""
+    torus, group = Torus(2), SignFlips(2)
+    X, alphas = torus.sample(25, random_state=0), [1e-4, 1e-2, 1.0]
+    y = np.cos(np.pi * X).sum(axis=1) + 0.3 * np.random.default_rng(0).standard_normal(25)
+    model = SpectralAveraging(torus, group, alphas=alphas).fit(X, y)
+    errors = {}
+    for label in (0, 1, 2, 4, 5, 8, 9, 10, 13):
+        kept = SpectralAveraging(torus, group, degree=label, estimator="mean").fit(X, y)
+        features = (kept.basis_.evaluate(X) @ kept.vectors_.toarray())[:, 1:]
+        for alpha in alphas:
+            left = []
+            for i in range(25):
+                rest = np.arange(25) != i
+                spread = features[rest] - features[rest].mean(axis=0)
+                c = np.linalg.solve(
+                    spread.T @ spread + 25 * alpha * np.eye(spread.shape[1]), spread.T @ y[rest]
+                )
+                centred = features[i] - features[rest].mean(axis=0)
+                left.append(y[i] - y[rest].mean() - centred @ c)
+            errors[label, alpha] = np.mean(np.square(left))
+    assert (model.basis_.degree, model.alpha_) == min(errors, key=errors.get)
+
+
+def test_a_model_that_can_only_be_constant_says_so():
+    X = Torus(4).sample(200, random_state=0)
+    paper = SpectralAveraging(Torus(4), SignedPermutations(4), estimator="mean", cutoff="theorem")
+    with pytest.warns(UserWarning, match="can only be constant: give a higher degree"):
+        paper.fit(X, X[:, 0])
+    X = Sphere(3).sample(40, random_state=0)
+    with pytest.warns(UserWarning, match="can only be constant"):
+        SpectralAveraging(Sphere(3), Rotations3D()).fit(X, X[:, 0])
+
+
+def test_missing_labels_are_refused():
+    X = Torus(2).sample(20, random_state=0)
+    with pytest.raises(ValueError, match="y must be finite, but entry 0 is nan"):
+        SpectralAveraging(Torus(2), degree=1).fit(X, [None, *[1.0] * 19])
+    with pytest.raises(ValueError, match="[Cc]omplex"):
+        SpectralAveraging(Torus(2), degree=1).fit(X, X[:, 0] + 1j)
+
+
+class CountsFits(Ridge):
+    fits = 0
+
+    def fit(self, X, y):
+        CountsFits.fits += 1
+        return super().fit(X, y)
+
+
+def test_a_regressor_is_fitted_once():
+    X = Torus(2).sample(50, random_state=0)
+    for intercept in (True, False):
+        CountsFits.fits = 0
+        model = CountsFits(fit_intercept=intercept)
+        SpectralAveraging(Torus(2), degree=2, estimator=model).fit(X, X[:, 0])
+        assert CountsFits.fits == 1

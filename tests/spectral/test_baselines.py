@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 
+from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts, Permutations, SignFlips, TorusTranslations
 from invariance.kernels import Average
 from invariance.spectral import (
@@ -120,3 +123,42 @@ def test_sorting_is_constant_on_orbits():
     group, sort = Permutations(4), SortedCoordinates().fit(X)
     for moved in group.act(group.elements(), X):
         np.testing.assert_array_equal(sort.transform(moved), sort.transform(X))
+
+
+def test_kernels_check_their_points_on_the_diagonal_too():
+    for kernel in (VonMisesKernel(), SobolevKernel(Torus(2, degree=2))):
+        with pytest.raises(ValueError):
+            kernel.diag([[np.nan, 0.0]])
+        with pytest.raises(ValueError):
+            kernel.diag([0.0, 1.0])
+    with pytest.raises(ParameterError, match="eta"):
+        VonMisesKernel(eta=-1).diag([[0.0]])
+
+
+@pytest.mark.parametrize("group", [None, SignFlips(2)])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_gradients_are_those_of_finite_differences(group, normalise):
+    x = Torus(2).sample(7, random_state=0)
+    for make in (
+        lambda value: VonMisesKernel(value, normalise=normalise),
+        lambda value: SignAveragedVonMises(value, normalise=normalise),
+        lambda value: SobolevKernel(Torus(2, degree=5), value, group=group),
+    ):
+        step = 1e-5
+        gram, gradient = make(0.7)(x, eval_gradient=True)
+        np.testing.assert_array_equal(gram, make(0.7)(x))
+        above, below = make(0.7 * np.exp(step))(x), make(0.7 * np.exp(-step))(x)
+        np.testing.assert_allclose(gradient[:, :, 0], (above - below) / (2 * step), atol=1e-7)
+        assert gradient.shape == (7, 7, 1) and make(0.7).theta == np.log([0.7])
+    fixed = VonMisesKernel(0.7, eta_bounds="fixed")
+    assert len(fixed.theta) == 0 and fixed(x, eval_gradient=True)[1].shape == (7, 7, 0)
+
+
+def test_a_gaussian_process_tunes_them():
+    x = Torus(2).sample(60, random_state=0)
+    y = np.cos(np.pi * x).sum(axis=1) + 0.01 * np.random.default_rng(0).standard_normal(60)
+    for kernel in (VonMisesKernel(0.01), SobolevKernel(Torus(2, degree=9), 20.0)):
+        plain = GaussianProcessRegressor(clone(kernel) + WhiteKernel(), optimizer=None).fit(x, y)
+        tuned = GaussianProcessRegressor(clone(kernel) + WhiteKernel()).fit(x, y)
+        assert tuned.log_marginal_likelihood_value_ > plain.log_marginal_likelihood_value_ + 1
+        assert "np.float64" not in repr(tuned.kernel_)

@@ -34,6 +34,7 @@ from ..core.parameters import (
     Positive,
     Whole,
     check_parameters,
+    plain,
     short,
     stores_parameters,
 )
@@ -152,6 +153,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if {"_gram", "__call__"} & vars(cls).keys():
             for name in {"inner_form", "closed_form"} - vars(cls).keys():
                 setattr(cls, name, getattr(Kernel, name))
+
+    def set_params(self, **params: Any) -> Any:
+        """As scikit-learn's; NumPy's numbers, such as a Gaussian process sets, become Python's."""
+        return super().set_params(**{name: plain(value) for name, value in params.items()})
 
     @abstractmethod
     def _gram(self, X: Array, Y: Array | None) -> Array:

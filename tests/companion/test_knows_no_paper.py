@@ -26,8 +26,8 @@ def _names() -> set[str]:
     return names | {*groups.__all__} | {*kernels.__all__}
 
 
-#: English as well, what a section of the site may be about, or a layer of PyTorch (Linear).
-WORDS = {"digits", "lines", "Linear", "Product", "base", "Kernel"}
+#: English as well, what a section of the site may be about, or of click and PyTorch.
+WORDS = {"digits", "lines", "Group", "Linear", "Product", "base", "Kernel"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(COMPANION).as_posix())

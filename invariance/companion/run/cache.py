@@ -4,22 +4,30 @@ A function of a notebook cell depends on its arguments and its source, on helper
 other cells, on the modules of the package that the notebook computes with, on the data files that
 the run has named so far and on the versions of what computes. The machinery that runs a notebook
 and records its results is no part of the key.
+
+A file holds a header of fixed length (JSON: the key, the digest of the rest, seconds that it took)
+and a pickle. What has no header, another key or another digest is taken for absent, and computed
+again; it is never unpickled. The digest finds damage and mistaken files. It is no protection from
+somebody who means harm, who could write it as well: do not share a cache with strangers.
 """
 
 import dis
 import hashlib
 import inspect
 import json
+import os
+import pickle
 import sys
 import textwrap
 import time
 import types
+import uuid
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
 from math import nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import joblib
 import numpy as np
@@ -27,7 +35,6 @@ import numpy as np
 from invariance.companion.errors import CompanionError
 from invariance.companion.imports import closure, digest
 from invariance.companion.provenance import architecture, package_versions
-from invariance.companion.run.store import load, save
 
 __all__ = ["CacheError", "cached", "code_digest"]
 
@@ -217,14 +224,13 @@ def cached(
         everything = json.dumps([code(), seen, arguments], sort_keys=True)
         key = hashlib.sha256(everything.encode()).hexdigest()
         path = folder / f"{function.__name__}-{key[:24]}.pkl"
-        stored = load(path, key)
-        if stored is not None:
-            reused(key, stored.seconds)
-            return stored.value
+        if (stored := _load(path, key)) is not None:
+            value, seconds = stored
+            reused(key, seconds)
+            return value
         start = time.perf_counter()
         value = function(*args, **kwargs)
-        seconds = time.perf_counter() - start
-        if not save(path, key, value, seconds):
+        if not _save(path, key, value, time.perf_counter() - start):
             warnings.warn(
                 f"the result of {function.__name__} is not kept: no room in {folder}, or it has "
                 "no pickle",
@@ -234,3 +240,53 @@ def cached(
         return value
 
     return wrapper
+
+
+_HEADER = 512
+
+
+class _Hashing:
+    """A stream that notes the digest of what passes through."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.digest.update(content)
+        return self._stream.write(content)
+
+
+def _load(path: Path, key: str) -> tuple[Any, float] | None:
+    """Value and seconds saved under a key; None if there is nothing that can be verified."""
+    try:
+        with path.open("rb") as stream:
+            header = json.loads(stream.read(_HEADER))
+            if header["key"] != key:
+                return None
+            if hashlib.file_digest(stream, "sha256").hexdigest() != header["sha256"]:
+                return None
+            stream.seek(_HEADER)
+            return pickle.load(stream), float(header["seconds"])
+    except Exception:  # absent, damaged, or of a class that is no longer there
+        return None
+
+
+def _save(path: Path, key: str, value: Any, seconds: float) -> bool:
+    """Write a value whole or not at all; False if it has no pickle or there is no room."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "xb") as stream:
+            stream.write(b" " * _HEADER)
+            passing = _Hashing(stream)
+            pickle.dump(value, passing, protocol=5)
+            header = {"key": key, "sha256": passing.digest.hexdigest(), "seconds": seconds}
+            stream.seek(0)
+            stream.write(json.dumps(header).encode().ljust(_HEADER))
+        os.replace(temporary, path)
+        return True
+    except Exception:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -71,52 +71,33 @@ def read_results(
         return None, [f"{path}: these are results of {name}, not of {notebook}; run it again"]
     problems: list[str] = []
 
-    def part(key: str, kind: type, check: Callable[[Any], bool] = lambda _: True) -> Any:
-        value: Any = content.get(key, kind())
+    def part(holder: dict[str, Any], key: str, check: Callable[[Any], bool] | None) -> Any:
+        kind = _KINDS_OF[key]
+        value: Any = holder.get(key, kind())
         if not isinstance(value, kind):
             problems.append(f"{path}: {key!r} is {value!r:.60}, not {_NAMES[kind]}")
             return kind()
-        entries = _entries(value)
-        if bad := [str(k) for k, v in entries if not check(v)]:
+        if check is None:
+            return value
+        entries = [*(value.items() if isinstance(value, dict) else enumerate(value))]
+        if bad := [str(name) for name, entry in entries if not check(entry)]:
             problems.append(f"{path}: {key!r} has malformed entries: {', '.join(bad)[:200]}")
-        good = {k: v for k, v in entries if check(v)}
+        good = {name: entry for name, entry in entries if check(entry)}
         return good if kind is dict else [*good.values()]
 
-    results: dict[str, Any] = {
-        "schema": RESULTS_SCHEMA,
-        "notebook": name,
-        "profile": profile,
-        "parameters": part("parameters", dict),
-        "seed": content.get("seed"),
-        "claims": part("claims", dict, _is_claim),
-        "figures": part("figures", list, _is_figure),
-        "tables": part("tables", list, _is_table),
-        "says": part("says", list, _is_sentence),
-        "files": part("files", dict, lambda digest: isinstance(digest, str)),
-        "provenance": part("provenance", dict),
-        "volatile": part("volatile", dict),
-    }
+    results: dict[str, Any] = {key: part(content, key, check) for key, check in _PARTS.items()}
+    results |= {"schema": RESULTS_SCHEMA, "notebook": name, "profile": profile}
+    results["seed"] = content.get("seed")
     if results["seed"] is not None and type(results["seed"]) is not int:
         problems.append(f"{path}: the seed is {results['seed']!r:.60}, not a whole number")
         results["seed"] = None
-    for key, known in _PROVENANCE.items():
-        value = results["provenance"].setdefault(key, known())
-        if not isinstance(value, known):
-            problems.append(f"{path}: provenance, {key!r} is {value!r:.60}, not {_NAMES[known]}")
-            results["provenance"][key] = known()
+    provenance, volatile = results["provenance"], results["volatile"]
+    provenance |= {k: part(provenance, k, None) for k in ("code", "packages", "data", "parameters")}
     for key in ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb"):
-        if not _is_seconds(results["volatile"].setdefault(key, 0.0)):
-            problems.append(f"{path}: {key} is {results['volatile'][key]!r:.60}, no such number")
-            results["volatile"][key] = 0.0
+        if not _is_seconds(volatile.setdefault(key, 0.0)):
+            problems.append(f"{path}: {key} is {volatile[key]!r:.60}, no such number")
+            volatile[key] = 0.0
     return results, problems
-
-
-def _entries(value: Any) -> list[tuple[Any, Any]]:
-    return [*(value.items() if isinstance(value, dict) else enumerate(value))]
-
-
-_NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
-_PROVENANCE: dict[str, type] = {"code": str, "packages": dict, "data": dict, "parameters": dict}
 
 
 def _what(path: Path, content: Any) -> str:
@@ -142,26 +123,37 @@ def _is_claim(value: Any) -> bool:
     return (
         _has(value, kind=str, verdict=str, reason=str, ours=str, recorded=Mapping)
         and value["kind"] in _KINDS
-        and all(isinstance(value.get(key), optional) for key in ("data", "note", "protocol"))
-    )
-
-
-def _is_file(name: Any) -> bool:
-    return isinstance(name, str) and _FILE.fullmatch(name) is not None
+        and _has({"data": None, "note": None, "protocol": None} | value,
+                 data=optional, note=optional, protocol=optional)
+    )  # fmt: skip
 
 
 def _is_figure(value: Any) -> bool:
     return _has(value, name=str, alt=str, caption=str, files=list) and all(
-        map(_is_file, value["files"])
+        isinstance(file, str) and _FILE.fullmatch(file) for file in value["files"]
     )
 
 
-def _is_sentence(value: Any) -> bool:
-    return _has(value, text=str, said=str)
-
-
 def _is_table(value: Any) -> bool:
-    return _has(value, name=str, caption=str) and _is_file(value.get("file"))
+    return _has(value, name=str, caption=str, file=str) and bool(_FILE.fullmatch(value["file"]))
+
+
+#: Parts of the results, and what each entry must be.
+_PARTS: dict[str, Callable[[Any], bool] | None] = {
+    "parameters": None,
+    "claims": _is_claim,
+    "figures": _is_figure,
+    "tables": _is_table,
+    "says": lambda value: _has(value, text=str, said=str),
+    "files": lambda value: isinstance(value, str),
+    "provenance": None,
+    "volatile": None,
+}
+_LISTS = ("figures", "tables", "says")
+_KINDS_OF: dict[str, type] = {"code": str, "packages": dict, "data": dict} | {
+    key: list if key in _LISTS else dict for key in _PARTS
+}
+_NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
 
 
 def read_status(

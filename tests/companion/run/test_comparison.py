@@ -11,8 +11,7 @@ matplotlib.use("Agg")
 
 from invariance.companion import Run
 from invariance.companion.run.comparison import answers, curves, saved, scores, show
-from invariance.evaluation.trials import LEVEL
-from invariance.evaluation.trials import Trial
+from invariance.evaluation.trials import LEVEL, Trial
 
 
 def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from sklearn.base import clone
 
 from ..core.arrays import check_array
 from ..core.parameters import (
@@ -113,19 +114,12 @@ class AngularBasis(FeatureMap):
             See `CircleAction`.
         """
         if hasattr(self, "frequencies_"):
-            frequencies = self.frequencies_
-        elif self.shape is None:
+            return CircleAction(self.frequencies_, density, n_nodes=n_nodes)
+        check_parameters(self)
+        if self.shape is None:
             raise ValueError("the shape of the images is unknown: pass shape, or fit first")
-        else:
-            check_parameters(self)
-            frequencies = angular_functions(
-                tuple(self.shape),
-                self.radius,
-                self.bandwidth,
-                self.concentration,
-                self.max_frequency,
-            )[1]
-        return CircleAction(frequencies, density, n_nodes=n_nodes)
+        fitted = clone(self).fit(np.zeros((1, int(np.prod(self.shape)))))
+        return fitted.rotations(density, n_nodes)
 
 
 def angular_functions(

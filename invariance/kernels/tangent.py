@@ -44,7 +44,7 @@ TANGENTS = {
 }
 
 #: Points of a side of a tile, and those whose tangents are computed together: arrays stay in cache.
-_TILE, _AT_ONCE = 256, 32
+_TILE, _AT_ONCE = 128, 32
 
 _SHAPE = Kind(
     "(height, width), at least two pixels each as images are differentiated both ways",
@@ -207,21 +207,19 @@ class _Side:
 def _squared(one: _Side, two: _Side, ridge: float) -> Array:
     """Squared distances: |x - z|^2 less its projection on the span of both planes."""
     (k, n, d), (q, m, _) = one.vectors.shape, two.vectors.shape
-    inner = (one.vectors.reshape(-1, d) @ two.vectors.reshape(-1, d).T).astype(float, copy=False)
+    inner = one.vectors.reshape(-1, d) @ two.vectors.reshape(-1, d).T
     inner = inner.reshape(k, n, q, m).swapaxes(1, 2)
-    squared = one.own[0][:, None] - 2 * inner[0, 0] + two.own[0]
+    squared = one.own[0][:, None] - 2 * inner[0, 0].astype(float) + two.own[0]
     # Coordinates of x - z in the plane of x, and what the plane of z adds to that: its part
     # orthogonal to the plane of x, whose inner products are those of the identity less `overlap`.
-    u = one.own[1:, :, None] - inner[1:, 0]
+    u = one.own[1:, :, None].astype(inner.dtype) - inner[1:, 0]
     squared -= np.einsum("inm,inm->nm", u, u)
     cross = inner[1:, 1:]
-    overlap = np.einsum("ijnm,ilnm->jlnm", cross, cross)
+    overlap = np.einsum("ijnm,ilnm->jlnm", cross, cross).astype(float)
     rest = inner[0, 1:] - two.own[1:, None] - np.einsum("inm,ijnm->jnm", u, cross)
-    for j in range(q - 1):  # by elimination
+    for j in range(q - 1):  # by elimination; a direction may lie in the other plane
         pivot = 1 + ridge - overlap[j, j]
-        inverse = 1 / np.where(
-            pivot > 1e-15, pivot, np.inf
-        )  # a direction may lie in the other plane
+        inverse = 1 / np.where(pivot > 1e-15, pivot, np.inf)
         squared -= rest[j] ** 2 * inverse
         factors = overlap[j, j + 1 :] * inverse
         rest[j + 1 :] += factors * rest[j]

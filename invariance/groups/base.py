@@ -101,6 +101,13 @@ class Transformations(BaseEstimator, ABC):
     from. A subclass that changes ``act``, `elements`, `weights` or their like loses it, and says it
     again (``aligned = SignFlips.aligned``) where it still holds.
 
+    >>> from invariance.groups import SignFlips
+    >>> class FirstOnly(SignFlips):
+    ...     def generators(self):
+    ...         return super().generators()[:1]
+    >>> SignFlips(2).aligned(np.array([[3.0, -1.0]])), FirstOnly(2).aligned(np.array([[3.0, -1.0]]))
+    (array([[3., 1.]]), None)
+
     Attributes
     ----------
     unitary : bool
@@ -488,21 +495,6 @@ class FiniteGroup(Group):
         for _ in range(length):
             words = self.compose(letters[rng.randint(len(letters), size=n_words)], words)
         return words
-
-
-def ability(group: Any, name: str) -> Any:
-    """The method of that name, None where the group's class promises nothing by it.
-
-    >>> from invariance.groups import SignFlips
-    >>> class FirstOnly(SignFlips):
-    ...     def generators(self):
-    ...         return super().generators()[:1]
-    >>> ability(SignFlips(3), "aligned") is None, ability(FirstOnly(3), "aligned") is None
-    (False, True)
-    """
-    method = getattr(type(group), name, None)
-    promised = method is not None and method is not getattr(Transformations, name, None)
-    return getattr(group, name) if promised else None
 
 
 def closure(

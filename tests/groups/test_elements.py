@@ -29,7 +29,6 @@ from invariance.groups import (
     affine_maps,
     check_group,
 )
-from invariance.groups.base import ability
 
 X = np.arange(12.0).reshape(3, 4)
 IMAGES = np.random.default_rng(0).random((2, 6, 6))
@@ -251,6 +250,11 @@ def test_small_numpy_integers_count_as_python_s():
     )
 
 
+def ability(group, name):
+    """Whether a class promises anything by a method."""
+    return getattr(type(group), name) is not getattr(Transformations, name)
+
+
 def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
     class Loud(SignFlips):
         def _act(self, elements, X):
@@ -277,8 +281,8 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
 
     for name in ("aligned", "log_mean_exponential", "log_mean_laplacian", "mean_powers"):
         assert ability(SignFlips(3), name) and ability(Renamed(3), name)
-        assert ability(Loud(3), name) is None and ability(Weighed(3), name) is None
+        assert not ability(Loud(3), name) and not ability(Weighed(3), name)
     assert Loud(3).aligned(X) is None
     assert_array_equal(Below(4).aligned(-X), X)
-    assert ability(Below(3), "mean_powers") is None
-    assert ability(Loud(3), "as_shifts") is None
+    assert not ability(Below(3), "mean_powers")
+    assert not ability(Loud(3), "as_shifts")

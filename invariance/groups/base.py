@@ -377,7 +377,7 @@ class Transformations(BaseEstimator, ABC):
 
     def _check(self) -> None:
         """Refuse wrong parameters, once until one is set anew."""
-        if "_checked" not in vars(self):
+        if "_checked" not in self.__dict__:
             check_parameters(self)
             self._check_together()
             vars(self)["_checked"] = True
@@ -505,15 +505,15 @@ def closure(
     # Whole numbers are the same or not; others are the same up to rounding.
     known = Distinct(1e-9 * max(1.0, float(np.abs(identity).max(initial=0))) if floating else 0)
     known.index(identity[0])
-    frontier, listed = identity, [identity]
+    frontier, listed, count = identity, [identity], 1
     while len(frontier):
         fresh: list[Array] = []
         for g in generators:
             for product in compose(g[None], frontier):
-                n = len(known)
-                if known.index(product) == n:
+                if known.index(product) == count:
+                    count += 1
                     fresh.append(product)
-        if len(known) > ENUMERATION_LIMIT:
+        if count > ENUMERATION_LIMIT:
             raise ValueError(
                 f"closing the generators of {owner} passed {ENUMERATION_LIMIT} elements: they may "
                 "generate no finite group"

@@ -175,7 +175,8 @@ class CyclicShifts(SignedPermutationGroup):
         first = elements[:, 0]
         if first.min() < 1 or first.max() > n:
             return False
-        shifted = np.lib.stride_tricks.sliding_window_view(np.arange(2 * n) % n + 1, n)
+        twice = np.arange(2 * n) % n + 1
+        shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
         return bool((shifted[first - 1] == elements).all())
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:

@@ -61,7 +61,7 @@ or leave out rows with NaN or infinity
     """
     finite = how.pop("ensure_all_finite", True)
     refuse_masked(input_name, X)
-    if np.iscomplexobj(X):
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ParameterError(f"Complex data not supported: {input_name} needs real numbers")
     try:
         array: NDArray[Any] = validation.check_array(

@@ -67,9 +67,9 @@ _HOPELESS = 4.0
 #: which makes up for it.
 _CHARGED = {"correlation": 2.5}
 #: A kernel's evaluations take unknown times: those of fewer operations are not looked at.
-_EVALUATED_FROM, _LONG_FROM = 1e8, 1e11
+_EVALUATED_FROM, _LONG_FROM = 1e9, 1e11
 #: Seconds that a trial takes, which tells what a computation will cost.
-_TRIAL = 0.1
+_TRIAL = 0.06
 #: Elements of a trial, where there are too many to list them for it.
 _TRIAL_ELEMENTS = 512
 
@@ -427,8 +427,8 @@ class OrbitProducts:
     def explain(self, X: Any, reduction: Reduction, *, times: float = 1) -> Explanation:
         """Which way `reduce` takes for points X, with operations, memory and seconds.
 
-        The seconds are from trials of a tenth of a second, on some of the points. ``times`` is how
-        often it is done.
+        The seconds are from trials on some of the points, of a quarter of a second at most, and on
+        some of the elements where these are very many. ``times`` is how often it is done.
         """
         group = self.group
         first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
@@ -451,10 +451,10 @@ class OrbitProducts:
         """About how long it takes so many times, where that is long enough to be told."""
         _, plan = self._plan(X, self.Z, reduction)
         way = self._ways(plan, X, self.Z)[0][0]
-        few = _EVALUATED_FROM if plan.problem.form is None else _LONG_FROM
+        few = _EVALUATED_FROM if way.evaluates else _LONG_FROM
         if times * way.operations(len(X), len(self.Z)) < few:
             return 0.0
-        return times * self._trial(way, X, self.Z, plan.problem.reduction, _TRIAL / 10)
+        return times * self._trial(way, X, self.Z, plan.problem.reduction, _TRIAL / 3)
 
     def _trial(
         self, way: Way, X: Any, Y: Array, reduction: Reduction, enough: float = _TRIAL
@@ -489,11 +489,11 @@ class OrbitProducts:
         (n, m), problem = (X.shape[0], len(Y)), way.problem
         dtype = problem.dtype.name
         asked[dtype] += int(operations)
-        if self._quiet or operations < (_EVALUATED_FROM if problem.form is None else _LONG_FROM):
+        if self._quiet or operations < (_EVALUATED_FROM if way.evaluates else _LONG_FROM):
             return
         seconds = operations / rate(dtype)
         if problem.target is None:
-            seconds = self._trial(way, X, Y, reduction, _TRIAL / 10)
+            seconds = self._trial(way, X, Y, reduction, _TRIAL / 3)
         warn_long(
             seconds,
             f"{self.owner}: {n} x {m} pairs by {way.name}",

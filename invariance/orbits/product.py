@@ -213,6 +213,7 @@ class Evaluation(Product):
     """The base kernel evaluated for every transformation, a tile at a time."""
 
     rows, columns = 1024, 8192  # an evaluation has costs of its own at every call
+    evaluates = True
 
     def __init__(self, problem: Problem):
         super().__init__(problem)

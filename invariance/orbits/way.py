@@ -209,6 +209,8 @@ class Way(ABC):
     name: str
     #: Axis of the images along which blank rows or columns are left out.
     skips: int = 0
+    #: Whether it evaluates a kernel, which takes nobody knows how long.
+    evaluates = False
 
     def __init__(self, problem: Problem):
         self.problem = problem

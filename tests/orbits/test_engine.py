@@ -1,6 +1,7 @@
 """Reductions over orbits by every way, against one transformation after another."""
 
 import pickle
+import time
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from invariance.groups import (
     CyclicShifts,
     CyclicTranslations,
     FiniteGroup,
+    GeneratedPermutations,
     Grid,
     Negation,
     Permutations,
@@ -290,3 +292,29 @@ def test_minutes_of_work_are_announced(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         OrbitProducts(X, CYCLIC).reduce(X, Extremes())
+
+
+def test_explain_lists_no_elements_where_they_are_many(monkeypatch):
+    group = GeneratedPermutations([[1, 2, 3, 4, 5, 6, 7, 8, 0], [1, 0, 2, 3, 4, 5, 6, 7, 8]])
+    monkeypatch.setattr(type(group), "elements", lambda _: pytest.fail("listed"))
+    X = np.random.default_rng(0).standard_normal((30, 9))
+    told = OrbitProducts(X, group, base=Gaussian(0.1)).explain(X, WeightedMean())
+    few = OrbitProducts(X, group, base=Gaussian(0.1), elements=group.sample(512, 0))
+    each = few.explain(X, WeightedMean()).operations / 512
+    assert told.way == "product" and 0 < told.seconds
+    assert_allclose(told.operations, 362_880 * each, rtol=1e-12)
+
+
+def test_explain_knows_kernels_that_are_slow_to_evaluate():
+    """It said 0.009 s of what took 0.9 s."""
+
+    class Slow(Laplacian):
+        def _gram(self, X, Y):
+            x = time.process_time()
+            while time.process_time() < x + 2e-3:
+                pass
+            return super()._gram(X, Y)
+
+    X = points(40)
+    told = OrbitProducts(X, CYCLIC, base=Slow(0.1)).explain(X, WeightedMean())
+    assert told.seconds > 2e-3

@@ -23,7 +23,7 @@ from invariance.companion.paths import PROFILES
 from invariance.companion.source import parse_code, read_notebook
 from invariance.core.parameters import ParameterError, short
 
-_PLAIN = {"int": int, "float": float, "str": str, "bool": bool, "list": list, "dict": dict}
+_PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Parameter:
         An int is taken for a float; nothing else is converted.
         """
         try:
-            value = _as(eval(self.type, {"__builtins__": {}}, _PLAIN), value)
+            value = _as(eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list}), value)
         except (TypeError, OverflowError, RecursionError):
             raise ParameterError(
                 f"parameter {self.name}: {short(value)} is not of type {self.type} "
@@ -95,8 +95,6 @@ class _Word(str):
 _NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-# what stands in a list or dict without declared items
-_ANY = None | bool | int | float | list | dict | str
 
 
 def _from_yaml(node: yaml.Node | None) -> Any:
@@ -105,8 +103,6 @@ def _from_yaml(node: yaml.Node | None) -> Any:
             return _Word(node.value) if node.style is None else node.value
         case yaml.SequenceNode():
             return [_from_yaml(child) for child in node.value]
-        case yaml.MappingNode():
-            return {str(_from_yaml(key)): _from_yaml(value) for key, value in node.value}
     raise TypeError
 
 
@@ -116,24 +112,15 @@ def _as(kind: Any, value: Any) -> Any:
         for option in get_args(kind):
             with suppress(TypeError):
                 return _as(option, value)
-        raise TypeError
-    if isinstance(value, _Word):
+    elif get_origin(kind) is list and isinstance(value, list):
+        return [_as(get_args(kind)[0], item) for item in value]
+    elif isinstance(value, _Word):
         return _meant(kind, value.strip().lower(), value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    elif kind is float and type(value) is int:
         return float(value)
-    if not isinstance(value, get_origin(kind) or kind) or (kind is int and isinstance(value, bool)):
-        raise TypeError
-    if isinstance(value, list):
-        of = get_args(kind)
-        return [_as(of[0], v) if of else _items(v) for v in value]
-    return _items(value)
-
-
-def _items(value: Any) -> Any:
-    """A value of any type, each word in it as what it looks like."""
-    if isinstance(value, dict):
-        return {key: _items(v) for key, v in value.items()}
-    return _as(_ANY, value) if isinstance(value, _Word | list) else value
+    elif type(value) is kind or (kind is NoneType and value is None):
+        return value
+    raise TypeError
 
 
 def _meant(kind: Any, low: str, word: _Word) -> Any:
@@ -144,7 +131,7 @@ def _meant(kind: Any, low: str, word: _Word) -> Any:
         return float(low)
     elif kind is bool and low in _TRUE | _FALSE:
         return low in _TRUE
-    elif kind in (None, NoneType) and low in _NONE:
+    elif kind is NoneType and low in _NONE:
         return None
     elif kind is str:
         return str(word)
@@ -152,10 +139,9 @@ def _meant(kind: Any, low: str, word: _Word) -> Any:
 
 
 def _finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return isfinite(value)
-    inside = value.values() if isinstance(value, dict) else value
-    return not isinstance(value, list | dict) or all(map(_finite, inside))
+    if isinstance(value, list):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or isfinite(value)
 
 
 def _known_annotation(annotation: ast.expr) -> bool:

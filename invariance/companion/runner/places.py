@@ -37,7 +37,8 @@ class ClusterError(CompanionError, OSError):
 class Process(Protocol):
     """What a runner needs to know of a notebook's process."""
 
-    returncode: int | None
+    @property
+    def returncode(self) -> int | None: ...
 
     def poll(self) -> int | None: ...
 
@@ -267,7 +268,8 @@ def connect(address: str, timeout: float = 10.0) -> Any:
             "running on a cluster needs Dask, which is not installed here: "
             "pip install 'invariance[guides]'"
         ) from error
-    who, fault = "something", None
+    who = "something"
+    fault: Exception | None = None
     # A client waits without end for the greeting of whoever accepts its connection, and nothing
     # ends it from outside. Hence a question first, in an event loop that goes away with it.
     try:

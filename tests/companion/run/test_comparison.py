@@ -123,6 +123,7 @@ def test_what_a_title_names_is_drawn_however_bad_it_is(log):
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
+    project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}')
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
     run = Run("compare/task", profile="full")
     table = show(

@@ -362,11 +362,13 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
     power = np.ones((1, 1))
     for degree in range(1, k + 1):
         table = monomials(d, degree)
+        # Transposed, so that what is added to a place lies together in memory.
         grown = np.zeros((len(table.parents), len(table.parents)))
-        factor = matrix[table.last]
+        factor, lifted = matrix[table.last], np.ascontiguousarray(power[table.parents].T)
         for j, target in enumerate(_raised(d, degree)):
             if np.any(factor[:, j]):
-                grown[:, target] += factor[:, j, None] * power[table.parents]
+                grown[target] += factor[:, j] * lifted
+        grown = grown.T
         power = grown
     root = np.sqrt(monomials(d, k).factorials)
     power *= root

@@ -396,7 +396,8 @@ def stores_parameters(cls: _Class) -> _Class:
     """A class decorator: the constructor stores the annotated fields, which may name their kinds.
 
     What comes after ``_: KW_ONLY`` is for keywords alone. Fields of a base class that is decorated
-    so come first. The kinds make ``_parameters``.
+    so come first. The kinds make ``_parameters``, together with the base class's; a class that is
+    not decorated adds to these by ``_parameters = Base._parameters | {...}``.
 
     >>> @stores_parameters
     ... class Ball:

@@ -50,7 +50,8 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
         given = given.reshape(-1, atoms, atoms)
     if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
         raise ParameterError(
-            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape}"
+            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape}, "
+            f"{short(matrices)}"
         )
     n, broken = len(given), np.argwhere(~np.isfinite(given))
     if len(broken):

@@ -63,7 +63,7 @@ class OverlapFit(OrbitKernel):
     array([[1.]])
     """
 
-    _parameters = {"scale": OneOf("size", "norm", "standard")}
+    _parameters = OrbitKernel._parameters | {"scale": OneOf("size", "norm", "standard")}
     n_transforms = None
     n_jobs = None
 

@@ -295,6 +295,25 @@ def test_the_cache_lies_where_pooch_would_put_it(monkeypatch):
     assert cache_folder() == Path(pooch.os_cache("invariance"))
 
 
+def test_the_cache_has_a_place_where_there_is_no_home(monkeypatch, tmp_path):
+    for name in ("INVARIANCE_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert cache_folder().is_absolute()  # from the system's list of users
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert cache_folder().is_absolute()
+
+
+@pytest.mark.parametrize("name", ["a b \u00fc \u6f22", "/".join(["x" * 90] * 10)])
+def test_decoded_copies_lie_at_any_path(offline, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("INVARIANCE_CACHE", str(tmp_path / name))
+    put(offline, "set/thing.bin", CONTENT)
+    for _ in range(2):
+        arrays = decoded({"thing": fetch(THING)}, lambda: {"x": np.arange(3)})
+        assert arrays["x"].tolist() == [0, 1, 2]
+    assert kept().is_file()
+
+
 def test_a_recording_that_ends_too_soon_is_refused(tmp_path):
     whole = WAVE.getvalue()
     assert len(read_wav(put(tmp_path, "1_ann_0.wav", whole))) == 50

@@ -282,7 +282,8 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         finer = self.refined(1) if self._listed() is None else None
         if finer is not None:
-            return finer.quadrature()
+            rule: tuple[Array, Array] = finer.quadrature()
+            return rule
         elements, weights = self.elements(), self.weights()
         return elements, np.full(len(elements), 1 / len(elements)) if weights is None else weights
 
@@ -380,10 +381,10 @@ class Transformations(BaseEstimator, ABC):
         if "_checked" not in self.__dict__:
             check_parameters(self)
             self._check_together()
-            vars(self)["_checked"] = True
+            self.__dict__["_checked"] = True
 
     def __setattr__(self, name: str, value: Any) -> None:
-        vars(self).pop("_checked", None)
+        self.__dict__.pop("_checked", None)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:

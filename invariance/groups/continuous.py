@@ -258,11 +258,11 @@ class Rotations3D(ContinuousGroup):
     def is_group(self) -> bool:  # type: ignore[override]
         return self.degree is None
 
-    def _rule(self) -> tuple[Floats, Floats]:
+    def _rule(self, degree: int) -> tuple[Floats, Floats]:
         # z-y-z: equal turns, as many as a Fourier series of that degree needs, about Gauss's nodes
         # of the cosine; an even number, so that the rule holds its inverses.
-        n = self.degree + 1 + (self.degree + 1) % 2
-        cosines, weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
+        n = degree + 1 + (degree + 1) % 2
+        cosines, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
         turns = _equal_turns(n)
         grid = np.meshgrid(turns, np.arccos(cosines), turns, indexing="ij")
         angles = np.stack(grid, axis=-1).reshape(-1, 3)
@@ -270,11 +270,11 @@ class Rotations3D(ContinuousGroup):
         return np.asarray(Rotation.from_euler("ZYZ", angles).as_matrix()), each.ravel()
 
     def _listed(self) -> Floats | None:
-        return None if self.degree is None else self._rule()[0]
+        return None if self.degree is None else self._rule(self.degree)[0]
 
     def weights(self) -> Floats | None:
         self._check()
-        return None if self.degree is None else self._rule()[1]
+        return None if self.degree is None else self._rule(self.degree)[1]
 
     def refined(self, factor: int) -> Rotations3D | None:
         return Rotations3D(4 * factor) if self.degree is None else None

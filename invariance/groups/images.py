@@ -237,7 +237,8 @@ class Scalings(_Interpolated):
         self._check()
         if self.factors is None or self.density is None:
             return None
-        values = self.density.pdf(self._listed()) * self._listed()
+        factors = np.asarray(self.factors, dtype=float)
+        values = self.density.pdf(factors) * factors
         return normalised(values, self.density, factors=self.factors)
 
     @property

@@ -67,18 +67,18 @@ class OrthogonalMatrices(FiniteGroup):
 
     @property
     def order(self) -> int:
-        return order_of(permutation_group(self._permuted(self._axes(), np.eye(*self.shape * 2))[2]))
+        return order_of(permutation_group(self._permuted(self._axes(), self.identity()[0])[2]))
 
     def elements(self) -> NDArray[Any]:
         """All matrices, shape (order, d, d), listed by how they permute the orbit of the basis."""
         self._check_listable()
-        start, points, lines = self._permuted(np.eye(*self.shape * 2), self._axes())
+        start, points, lines = self._permuted(self.identity()[0], self._axes())
         first = np.arange(len(start))[None]
         images = closure(first, lines, lambda line, rows: line[0][rows], type(self).__name__)
         return _carrying(start, points[images])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        start, points, lines = self._permuted(np.eye(*self.shape * 2), self._axes())
+        start, points, lines = self._permuted(self.identity()[0], self._axes())
         images = sample_permutations(permutation_group(lines), n_samples, rng)
         return _carrying(start, points[images[:, : len(start)]])
 

@@ -75,7 +75,7 @@ def sign_laplacian(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         part, larger = total[rows], np.empty_like(total[rows])
         for values, column in zip(one[rows].T, columns, strict=True):
             part += np.maximum(values[:, None], column, out=larger)
-    return total
+    return np.asarray(total)
 
 
 def permutation_powers(

@@ -111,7 +111,7 @@ class CyclicTranslations(CyclicProduct):
         """Shifts along the axes."""
         pairs = np.zeros((len(elements), 2), dtype=np.int64)
         pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
-        return Grid(self.grid_shape, pairs)
+        return Grid(self.grid_shape, pairs)  # type: ignore[arg-type]
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         return _rolled(self.as_shifts(elements).pairs, X, self.shape)
@@ -285,7 +285,7 @@ class Translations(Transformations):
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """The shifts themselves."""
-        return Grid(self.grid_shape, np.atleast_2d(elements), self._cyclic())
+        return Grid(self.grid_shape, np.atleast_2d(elements), self._cyclic())  # type: ignore[arg-type]
 
     def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Distinct differences of cyclic shifts, with the weights of their pairs."""

@@ -38,10 +38,10 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \alpha \lVert W \rVert^2` over centred
     features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
     features need never exist, more points may be added later, and alphas within a factor of a
-    thousand share one Cholesky factor where p is in the thousands (`solve_ridges`). Products of
-    float32 blocks run in float32 and are summed in float64, all of them around the mean of the
-    first block, so that an offset of the features costs no precision. Memory is that of two p x p
-    arrays.
+    hundred (float32: a thousand) share one Cholesky factor where p is in the thousands
+    (`solve_ridges`). Products of float32 blocks run in float32 and are summed in float64, all of
+    them around the mean of the first block, so that an offset of the features costs no precision.
+    Memory is that of two p x p arrays.
 
     Parameters
     ----------

@@ -119,6 +119,8 @@ def _checked(given: ArrayLike, rows: int, beside: str = "labels", value: Any = N
 def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
     """The numbers of the labels' classes, (n,), and targets 1 and -1 of shape (n, classes)."""
     labels = np.asarray(given)
+    if np.ma.is_masked(given):
+        raise ParameterError(f"labels must not be masked, got {short(given)}: leave out their rows")
     if labels.ndim != 1:
         raise ParameterError(f"expected one label per row, got labels of shape {labels.shape}")
     if labels.dtype.kind == "f":
@@ -141,7 +143,7 @@ def kernel_ridge(
     r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
 
     Predictions are ``K(x, X) @ dual + y.mean(axis=0)``: targets are centred, the kernel is not.
-    By Cholesky factors (`solve_ridges`), of which alphas within a factor of a thousand share one
+    By Cholesky factors (`solve_ridges`), of which alphas within a factor of a hundred share one
     where the matrix is large; by eigenvectors where it must be repaired. Computes in float64 on
     one copy of the matrix.
 

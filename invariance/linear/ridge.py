@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-#: Rows from which some forty solutions with a factor take less time than two factors; and a tenth
-#: for each target, so that the Krylov space stays smaller than the matrix.
-_FROM = 6000
-#: Penalties on either side of a factor's that it serves too.
-_REACH = 1000**0.5
+#: Rows, times factors saved, from which some twenty solutions with a factor take less time; more
+#: where there are over ten targets, which also keeps the Krylov space below the matrix.
+_WORTH = 8000
+#: Penalties on either side of a factor's that it serves too, by bytes of a number.
+_REACH = {4: 1000**0.5, 8: 10.0}
 
 
 @dataclass
@@ -173,7 +173,8 @@ def solve_ridges(
     """
     n, t = len(targets), targets[0].size
     found = np.full((len(ridges), *targets.shape), np.nan, targets.dtype)
-    for group in _groups(ridges, safe if n >= _FROM * max(1, t / 10) else np.inf):
+    reach = _REACH[targets.dtype.itemsize]
+    for group in _groups(ridges, safe, reach, _WORTH * max(1, t / 10) / n):
         # the transpose of a symmetric matrix is itself, in the order that LAPACK works on
         shifted = matrix() if callable(matrix) else np.array(matrix.T, targets.dtype, order="F")
         lowest, highest = ridges[group[0]], ridges[group[-1]]
@@ -190,13 +191,14 @@ def solve_ridges(
     return found
 
 
-def _groups(ridges: NDArray, safe: float) -> Iterator[list[int]]:
-    """Indices of ridges that share a factor, upwards."""
+def _groups(ridges: NDArray, safe: float, reach: float, least: float) -> Iterator[list[int]]:
+    """Indices of ridges that share a factor, upwards, where that saves at least so many factors."""
     left = [int(i) for i in np.argsort(ridges)]
     while left:
         lowest = ridges[left[0]]
-        most = lowest * _REACH**2 * (1 + 1e-9) if lowest > safe else lowest
-        group = [k for k in left if ridges[k] <= most]
+        group = [k for k in left if ridges[k] <= lowest * reach**2 * (1 + 1e-9)]
+        if lowest <= safe or len(set(ridges[group])) - 1 < least:
+            group = [k for k in left if ridges[k] == lowest]
         left = left[len(group) :]
         yield group
 
@@ -211,8 +213,9 @@ def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
     if not shifts.any():
         return np.broadcast_to(direct, (len(shifts), *direct.shape))
     eps = float(np.finfo(y.dtype).eps)
-    enough = eps**0.75
-    rate = (_REACH**0.5 - 1) / (_REACH**0.5 + 1)  # of conjugate gradients, a step
+    enough = eps**0.625  # single precision stays above half of it, however many steps are made
+    reach = _REACH[y.dtype.itemsize] ** 0.5
+    rate = (reach - 1) / (reach + 1)  # of conjugate gradients, a step
     steps = int(np.ceil(np.log(enough / 2) / np.log(rate)))
     n, t = y.shape
     basis, images = (np.empty((n, min(steps * t, n)), y.dtype, order="F") for _ in range(2))

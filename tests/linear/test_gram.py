@@ -96,6 +96,7 @@ def test_the_search_stays_above_rounding():
         (np.eye(3), [0, 1, 1], {"start": 0}, "start"),
         (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
         (1j * np.eye(3), [0, 1, 1], {}, "gram needs real numbers"),
+        (np.eye(3), np.ma.masked_equal([0, 1, 7], 7), {}, "labels must not be masked"),
         (
             np.ma.masked_less(np.eye(3), 0.5),
             [0, 1, 1],

@@ -221,7 +221,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             raise AttributeError("BlockRidgeClassifier is not fitted yet")
         if self._solved is None:
             self.solve(self.alpha_)
-        return self._solved
+        return self._solved  # type: ignore[return-value]
 
     @property
     def coef_(self) -> NDArray:

@@ -305,13 +305,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if most:
                 basis = self.basis_.truncate(cutoff=min(size, SEARCHED), warn=False)
             for k in range(len(found), len(basis.labels_)):
-                mixing = False
                 if symmetry is None:
                     vectors = sparse.eye_array(basis.dimensions_[k] * p, format="csc")
                 else:
                     actions = Actions(basis, k, symmetry, self.oracle_calls_)
-                    mixing = bool(most) and actions.mixing
-                    if k and mixing and basis.counts_[k] > SEARCHED_MIXING:
+                    if most and k and actions.mixing and basis.counts_[k] > SEARCHED_MIXING:
                         size = SEARCHED
                         break
                     vectors = invariant_vectors(actions, self.method)
@@ -378,10 +376,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, features: NDArray, targets: NDArray, weights: NDArray, searched: bool
     ) -> NDArray:
         """Coefficients of the invariant functions, shape (r, t), and of fewer where it searches."""
-        free, others = self._split(features)
+        m, scale = int(self.invariant_dimensions_[0]), self._sobolev_scale()
+        free, others = features[:, :m], features[:, m:] * scale
         alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas, float)
         p = self.vectors_.shape[0] // self.basis_.n_functions_  # alpha is beside sums over outputs
-        kept, counts = others.shape[1], np.cumsum(self.invariant_dimensions_) - free.shape[1]
+        kept, counts = others.shape[1], np.cumsum(self.invariant_dimensions_) - m
         fits = {}
         # A cutoff that brings hardly any function more than the one before is not tried.
         tried = [0]
@@ -396,12 +395,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.basis_ = self.basis_.truncate(degree=self.basis_.labels_[spaces - 1])
             self.invariant_dimensions_ = self.invariant_dimensions_[:spaces]
             size = p * self.basis_.n_functions_
-            self.vectors_ = self.vectors_[:size, : free.shape[1] + best]
+            self.vectors_ = self.vectors_[:size, : m + best]
         self._ridge = fits[best]
         self.alpha_ = self._ridge.alpha * p
         self.noise_ = float(self._ridge.noise[0]) if self._single else self._ridge.noise
-        constants, shrunk = np.split(self._ridge.coefficients, [free.shape[1]])
-        return np.concatenate([constants, shrunk * self._sobolev_scale()[:, None]])
+        constants, shrunk = np.split(self._ridge.coefficients, [m])
+        return np.concatenate([constants, shrunk * scale[:best, None]])
 
     def _solve(
         self, features: NDArray, targets: NDArray, weights: NDArray, total: float

@@ -53,7 +53,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write JSON with sorted keys; refuses NaN and infinity."""
     text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_bytes(path, (text + "\n").encode())
+    # a path that the locale cannot read has lone surrogates, which JSON keeps as \udc80 to \udcff
+    write_bytes(path, (text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path) -> Any | None:

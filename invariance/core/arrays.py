@@ -89,12 +89,19 @@ def validate_data(
     validation.validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if y is None or isinstance(y, str):
         return points
+    return points, check_targets(y, points, multi_output, y_numeric, estimator=estimator)
+
+
+def check_targets(
+    y: Any, points: NDArray[Any], multi_output: bool = False, y_numeric: bool = False, **how: Any
+) -> NDArray[Any]:
+    """Labels or numbers, one of them for each of the points."""
     refuse_masked("y", y)
-    labels = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
+    labels: NDArray[Any] = validation._check_y(y, multi_output, y_numeric, **how)
     validation.check_consistent_length(points, labels)
     if labels.dtype.kind == "f":  # NaN may have been None
         check_finite("y", labels)
-    return points, labels
+    return labels
 
 
 def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:

@@ -178,6 +178,9 @@ class TangentDistance(BaseEstimator):
                 f"TangentDistance takes images of shape {self.shape} as rows of "
                 f"{prod(self.shape)} pixels, got {X.shape[1]}"
             )
+        most = 1e-3 * float(np.finfo(X.dtype).max) ** 0.25  # squared gradients are squared again
+        if max(X.max(), -X.min()) > most:
+            raise ParameterError(f"TangentDistance takes pixels below {most:.0e}: scale the images")
         return X
 
     def _bases(self, X: Array, axes: Any) -> Array:

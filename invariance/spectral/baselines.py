@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, check_X_y
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import validate_data
+from ..core.arrays import check_array, check_targets, validate_data
 from ..core.parameters import (
     Array,
     Flag,
@@ -234,7 +234,8 @@ def augment(
     >>> augment([[1.0], [2.0]], [5.0, 6.0], SignFlips(1))[0].ravel()
     array([ 1.,  2., -1., -2.])
     """
-    points, labels = check_X_y(X, y, dtype=np.float64)
+    points = check_array(X, dtype=np.float64)
+    labels = check_targets(y, points)
     if n_copies is None:
         elements = group.elements()
     else:

@@ -9,6 +9,7 @@ import pytest
 from invariance.companion.errors import NotebookError, OutputError
 from invariance.companion.files import (
     ensure_writable,
+    read_json,
     repair_folder,
     replace_folder,
     write_bytes,
@@ -33,6 +34,12 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         write_bytes(path, b"new")
     assert json.loads(path.read_text()) == {"a": 2.5, "b": 1}
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
+
+
+def test_json_keeps_paths_that_the_locale_cannot_read(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"folder": (broken := b"/home/\xc3\xbc".decode("ascii", "surrogateescape"))})
+    assert read_json(path) == {"folder": broken} and b"\\udcc3\\udcbc" in path.read_bytes()
 
 
 def test_a_folder_under_a_file_cannot_be_written(tmp_path):

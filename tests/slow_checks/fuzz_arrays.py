@@ -78,6 +78,9 @@ TARGETS: dict[str, Answer] = {
             kernels.BestFit(GAUSSIAN, SHIFTS),
             kernels.BestFit(LAPLACIAN, groups.Permutations(WIDTH)),
             kernels.BestFit(kernels.Polynomial(2, 1e-3), groups.Translations((4, 4), 1)),
+            kernels.OverlapFit(GAUSSIAN, groups.Translations((4, 4), 1)),
+            spectral.VonMisesKernel(0.02),
+            spectral.SignAveragedVonMises(0.02),
         )
     },
     **{
@@ -106,6 +109,7 @@ TARGETS: dict[str, Answer] = {
             linear.RLSRegressor([1e-3], GAUSSIAN),
             linear.RLSClassifier([1e-3, 1e-1]),
             linear.BlockRidgeClassifier(1e-3, block_rows=5),
+            linear.NormInfinityClassifier(0.1),
             spectral.SpectralAveraging(spectral.Torus(WIDTH, period=200.0), degree=1),
             evaluation.Augmented(Ridge(), SHIFTS),
         )
@@ -114,6 +118,7 @@ TARGETS: dict[str, Answer] = {
         f"act {group!r}"[:90]: acting(group)
         for group in (SHIFTS, groups.Permutations(WIDTH), groups.Rotations((4, 4)))
     },
+    "TangentDistance": lambda X: [kernels.TangentDistance((4, 4))(X)],
     "median_gamma": lambda X: [features.median_gamma(X)],
     "invariance_discrepancy": lambda X: [
         spectral.invariance_discrepancy(lambda Z: np.asarray(Z)[:, 0], SHIFTS, X, random_state=0)

@@ -222,7 +222,7 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
         """A kill never leaves half of a notebook."""
 
         def write(self, buf: str, path: str) -> None:
-            write_bytes(Path(path), buf.encode())
+            write_bytes(Path(path), buf.encode("utf-8", "backslashreplace"))
 
     def note(cell: Any, cell_index: int) -> None:
         write_json(

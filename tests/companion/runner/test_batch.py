@@ -371,6 +371,17 @@ def test_plain_papermill_gives_the_same_claims(project):
     assert set(by_hand["claims"]) <= set(load_ledger(project.ledger))
 
 
+def test_a_locale_that_cannot_read_the_folder_s_name(project, tmp_path):
+    project.write("p/a", "print(1)")
+    moved = type(project)(tmp_path / "pr\u00fcfung")
+    shutil.copytree(project.notebooks, moved.notebooks)
+    bare = {"LC_ALL": "C", "PYTHONUTF8": "0", "INVARIANCE_ROOT": str(moved.root)}
+    line = [sys.executable, "-m", "invariance.companion", "run", "p/a"]
+    done = subprocess.run(line, env=os.environ | bare, cwd=moved.root, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
+    assert moved.status("p/a")["status"] == "ok"
+
+
 def test_what_a_notebook_emits_obeys_the_umask(project):
     before = os.umask(0o077)
     try:

@@ -4,25 +4,15 @@ Every public function and estimator lets its points in through `check_array` or 
 which are scikit-learn's and refuse more: masked entries, and NaN or infinity by the entry's place.
 float32 and float64 stay as they are; everything else becomes float64; nothing is written to.
 
-`OrbitFourier`, `OrbitNystroem` and `GroupCDF`, and the kernels `Linear`, `Polynomial`, `Gaussian`,
-`CDF`, `Locality` and `BestFit` also take float32 or float64 arrays of PyTorch and of other
-libraries that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs::
+Feature maps and most kernels also take float32 or float64 arrays of PyTorch and of other libraries
+that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs. What is linear
+in the number of points (drawing templates, group actions, lifts of images) is done by NumPy on the
+host. What is a product of sizes (inner products, Fourier transforms of pairs, nonlinearities,
+pooling) runs in the library and on the device of the arrays, in their precision.
 
-    features = OrbitFourier(rotations, n_components=7000, gamma=0.04).fit(X)   # X: NumPy or tensor
-    Z = features.transform(torch.asarray(X, device="cuda"))                    # a tensor on the GPU
-
-What is linear in the number of points (drawing templates, group actions, lifts of images) is done
-by NumPy on the host. What is a product of sizes (inner products, Fourier transforms of pairs,
-nonlinearities, pooling) runs in the library and on the device of the arrays that are handed over,
-in their precision. NumPy arrays never come here, and no library is imported for them.
-
-PyTorch's gradients pass through what runs in the library: `Linear`, `Polynomial`, `Gaussian`,
-`CDF`, `Locality`, and ``transform`` of an `OrbitFourier` whose templates are transformed (``side_``
-says so). Points that would leave for NumPy while their gradient is asked for are refused, so that it is never
-silently wrong: pass ``X.detach()``, or work under ``torch.no_grad()``. That holds for every
-``fit``, for `OrbitNystroem`, for `OrbitFourier` where points are transformed, and
-for `BestFit`, of which ``method="definition"`` spares the argument that is not transformed; and for
-`GroupCDF`, which counts.
+PyTorch's gradients pass through what runs in the library. Points that would leave for NumPy while
+their gradient is asked for are refused, so that it is never silently wrong: pass ``X.detach()``, or
+work under ``torch.no_grad()``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever scikit-learn takes as a kernel: its matrix, and the points that it takes."""
+"""Whatever scikit-learn takes as a kernel: its matrix, its points, and how it is repaired."""
 
 from __future__ import annotations
 
@@ -45,3 +45,22 @@ def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **h
         if not reset:
             return check_array(X, **how)
     return validate_data(estimator, X, reset=reset, **how)
+
+
+def repaired_eigenvalues(values: NDArray, how: str | None) -> tuple[NDArray, NDArray]:
+    r"""Eigenvalues after the repair, and what training points' side of new rows is multiplied by.
+
+    With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a
+    new point :math:`k V S V^T`, where (L, S) are
+
+    - "clip": (max(:math:`\Lambda`, 0), 1 where :math:`\Lambda > 0` and else 0), also for None;
+    - "flip": (:math:`|\Lambda|`, sign :math:`\Lambda`);
+    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which new points do not see.
+
+    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from rows as they are.
+    """
+    if how == "shift":
+        return values - min(values.min(initial=0), 0), np.ones_like(values)
+    if how == "flip":
+        return np.abs(values), np.sign(values)
+    return np.maximum(values, 0), (values > 0).astype(values.dtype)

@@ -1,10 +1,10 @@
 """What parameters may be: declared once for each class, checked and converted in one place.
 
-`stores_parameters` writes a constructor that only stores, as scikit-learn asks, and keeps the kinds
-of the parameters in ``_parameters``. `check_parameters` compares an object with them where they are
-first used, at fit or when a kernel is evaluated, and leaves plain Python numbers behind, so that
-NumPy's small integers cannot overflow later. What a kind cannot say, such as that two parameters
-must agree, the class checks itself and reports as a `ParameterError` as well.
+`stores_parameters` writes a constructor that only stores, as scikit-learn asks. `check_parameters`
+compares an object with the kinds of its parameters where they are first used, at fit or when a
+kernel is evaluated, and leaves plain Python numbers behind, so that NumPy's small integers cannot
+overflow later. What a kind cannot say, such as that two parameters must agree, the class checks
+itself and reports as a `ParameterError` as well.
 """
 
 from __future__ import annotations
@@ -12,22 +12,14 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field  # noqa: F401, for an example
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from numbers import Integral, Real
-from typing import (
-    Annotated,  # noqa: F401, for an example
-    Any,
-    ClassVar,
-    ParamSpec,
-    TypeVar,
-    dataclass_transform,
-)
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform  # noqa: F401
 
 import numpy as np
 
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -53,16 +45,9 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """A set of values that a parameter may take; ``a | b`` is either.
+    """Values that a parameter may take, as ``accepts`` says; ``a | b`` is either, or None.
 
-    Attributes
-    ----------
-    words : str
-        What the values are, for messages: "a whole number >= 1".
-    accepts : callable
-        Whether a value belongs to the kind.
-    convert : callable
-        A value of the kind as code may compute with it.
+    ``words`` say in messages what they are; ``convert`` makes them what code may compute with.
     """
 
     words: str
@@ -70,19 +55,18 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        if other is None:
-            return Kind(
-                f"{self.words} or None",
-                lambda value: value is None or self.accepts(value),
-                lambda value: None if value is None else self.convert(value),
-            )
+        second = other or Kind("None", lambda value: value is None)
         return Kind(
-            f"{self.words} or {other.words}",
-            lambda value: self.accepts(value) or other.accepts(value),
-            lambda value: (self if self.accepts(value) else other).convert(value),
+            f"{self.words} or {second.words}",
+            lambda value: self.accepts(value) or second.accepts(value),
+            lambda value: (self if self.accepts(value) else second).convert(value),
         )
 
     __ror__ = __or__
+
+
+def _is(value: Any, numbers: Any) -> bool:
+    return isinstance(value, numbers) and not isinstance(value, (bool, np.bool_))
 
 
 def _range(**ends: float | None) -> str:
@@ -102,9 +86,8 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     highest = 2**31 - 1 if most is None else most
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-            return False
-        return (least is None or int(value) >= least) and int(value) <= highest
+        above = _is(value, Integral) and (least is None or int(value) >= least)
+        return above and int(value) <= highest
 
     shown = most if highest < 2**62 else None  # beyond, a bound tells nobody much
     return Kind("a whole number" + _range(least=least, most=shown), accepts, int)
@@ -118,9 +101,9 @@ def Number(
 ) -> Kind:
     """Finite real numbers in [least, most]; ``above`` and ``below`` leave out the end itself.
 
-    Magnitudes reach 1e150, so that a product with data overflows no earlier than the data do,
-    and those of whole numbers 2**53, beyond which NumPy makes objects of them or of their squares,
-    unless ``most`` allows more. What lies above zero does so by 1e-300, to be divided by.
+    Unless ``most`` allows more, magnitudes reach 1e150, so that products with data do not overflow,
+    and those of whole numbers 2**53, beyond which NumPy makes objects of their squares. What lies
+    above zero does so by 1e-300, to be divided by.
 
     >>> Number(above=0).accepts(0.5), Number(above=0).accepts(0), Number().accepts(float("inf"))
     (True, False, False)
@@ -132,10 +115,8 @@ def Number(
     lowest = 1e-300 if above == 0 else lowest
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
-            return False
         try:
-            number = float(value)
+            number = float(value) if _is(value, Real) else float("nan")
         except OverflowError:  # a whole number of hundreds of digits
             return False
         if most is None and isinstance(value, Integral) and abs(number) >= 2**53:
@@ -160,12 +141,9 @@ def OneOf(*values: str | int) -> Kind:
     "'cos' or 'sin'"
     """
 
-    def accepts(value: Any) -> bool:
-        known = isinstance(value, (str, Integral)) and not isinstance(value, (bool, np.bool_))
-        return known and value in values
-
     *most, last = map(repr, values)
-    return Kind(f"{', '.join(most)} or {last}" if most else last, accepts)
+    words = f"{', '.join(most)} or {last}" if most else last
+    return Kind(words, lambda value: _is(value, (str, Integral)) and value in values)
 
 
 def Flag() -> Kind:
@@ -198,12 +176,12 @@ def Shape(*lengths: int) -> Kind:
     >>> Shape(2, 3).accepts((28, 28)), Shape(2, 3).accepts((28,)), Shape(2).accepts((0, 3))
     (True, False, False)
     """
-    side = Whole(1)
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, (tuple, list, np.ndarray)) or np.ndim(value) != 1:
-            return False
-        return len(value) in lengths and all(map(side.accepts, value))
+        known = isinstance(value, (tuple, list)) or (
+            isinstance(value, np.ndarray) and value.ndim == 1
+        )
+        return known and len(value) in lengths and all(map(Whole(1).accepts, value))
 
     def convert(value: Any) -> Any:
         return tuple(map(int, value)) if isinstance(value, np.ndarray) else plain(value)
@@ -222,9 +200,8 @@ def Array(
 ) -> Kind:
     """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
 
-    ``whole`` asks for whole numbers; entries lie in [least, most] and above ``above``, and their
-    magnitudes below 1e150 unless ``most`` allows more. Masked entries are refused. Arrays other
-    than of float64, float32 and int64 are converted: integers to int64, all else to float64.
+    Entries lie in [least, most] and above ``above``, their magnitudes below 1e150 unless ``most``
+    allows more. Masked ones are refused. Integers become int64, all but float32 float64.
     """
 
     def accepts(value: Any) -> bool:
@@ -240,13 +217,9 @@ def Array(
             return False
         highest = (9e18 if array.dtype.kind == "u" else 1e150) if most is None else most
         lowest = -1e150 if least is None else least
-        # float64 ends: float32 arrays would be compared with rounded or infinite ones
-        return bool(
-            np.isfinite(array).all()
-            and (array <= np.float64(highest)).all()
-            and (array >= np.float64(lowest)).all()
-            and (above is None or (array > np.float64(above)).all())
-        )
+        # float64 ends, which float32 arrays are compared with unrounded; NaN is in no interval
+        inside = (array <= np.float64(highest)) & (array >= np.float64(lowest))
+        return bool(inside.all() and (above is None or (array > np.float64(above)).all()))
 
     def convert(value: Any) -> Any:
         array = np.asarray(value)
@@ -267,10 +240,10 @@ def Has(words: str, *names: str) -> Kind:
     False
     """
 
-    def accepts(value: Any) -> bool:
-        return not isinstance(value, type) and all(map(partial(hasattr, value), names))
-
-    return Kind(words, accepts)
+    return Kind(
+        words,
+        lambda value: not isinstance(value, type) and all(map(partial(hasattr, value), names)),
+    )
 
 
 def Each(kind: Kind) -> Kind:
@@ -292,11 +265,7 @@ BLOCK_BYTES = Whole(1, 2**63 - 1) | None
 
 
 def short(value: Any, length: int = 100) -> str:
-    """A value for a message: its ``repr``, cut where it is long.
-
-    >>> short("a" * 200, length=10)
-    "'aaaa...a'"
-    """
+    """A value for a message: its ``repr``, cut where it is long."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"an array of shape {value.shape} and type {value.dtype}"
     try:
@@ -313,16 +282,8 @@ def check_values(
 ) -> dict[str, Any]:
     """The values, converted by their kinds, or a `ParameterError` for the first that is of none.
 
-    Parameters
-    ----------
-    owner : str
-        Whose parameters they are, for the message.
-    kinds : mapping from names to kinds
-        Names without a kind are not checked.
-    values : mapping from names to values
+    ``owner`` is whose parameters they are. Names without a kind are not checked.
 
-    Examples
-    --------
     >>> check_values("Ball", {"radius": Positive()}, {"radius": np.float32(0.5)})
     {'radius': 0.5}
     >>> check_values("Ball", {"radius": Positive()}, {"radius": float("inf")})
@@ -330,18 +291,14 @@ def check_values(
     invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got inf
     """
     checked = dict(values)
-    for name, value in values.items():
-        kind = kinds.get(name)
-        if kind is None:
-            continue
+    for name in [name for name in values if name in kinds]:
+        kind, value = kinds[name], values[name]
         if not kind.accepts(value):
             hint = ""
             if isinstance(value, type):
                 hint = f"; make an instance of the class, {value.__name__}(...)"
-            elif (
-                isinstance(value, (int, float))
-                and 0 != abs(value) != float("inf")
-                and not (1e-300 <= abs(value) < 2**31)
+            elif isinstance(value, (int, float)) and (
+                0 < abs(value) < 1e-300 or 2**31 <= abs(value) < float("inf")
             ):
                 hint = "; magnitudes go from 1e-300 to 1e150, of counts to 2**31"
             raise ParameterError(
@@ -351,20 +308,18 @@ def check_values(
     return checked
 
 
-def arguments(
-    **kinds: Kind,
-) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+def arguments(**kinds: Kind) -> Callable[[_Function], _Function]:
     """A decorator: the function or method gets its arguments checked and converted.
 
     >>> arguments(n=Whole(1))(lambda n: 2 * n)(np.uint8(200))
     400
     """
 
-    def decorate(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
 
         @wraps(function)
-        def call(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        def call(*args: Any, **kwargs: Any) -> Any:
             given = signature.bind(*args, **kwargs)
             owner = function.__name__
             if "self" in given.arguments:
@@ -372,7 +327,7 @@ def arguments(
             given.arguments = check_values(owner, kinds, given.arguments)
             return function(*given.args, **given.kwargs)
 
-        return call
+        return call  # type: ignore[return-value]
 
     return decorate
 
@@ -380,11 +335,9 @@ def arguments(
 def check_parameters(estimator: Any) -> None:
     """Check an object's parameters (see `stores_parameters`), and store them converted."""
     cls: Any = type(estimator)
-    defaults = getattr(cls, "_defaults", {})
-    given = {}
+    known, given = getattr(cls, "_defaults", {}), {}
     for name in cls._parameters:
-        value = getattr(estimator, name)
-        if value is not defaults.get(name, given):
+        if (value := getattr(estimator, name)) is not known.get(name, given):
             given[name] = value
     for name, value in check_values(cls.__name__, cls._parameters, given).items():
         if value is not given[name]:
@@ -395,14 +348,13 @@ def check_parameters(estimator: Any) -> None:
 def stores_parameters(cls: _Class) -> _Class:
     """A class decorator: the constructor stores the annotated fields, which may name their kinds.
 
-    What comes after ``_: KW_ONLY`` is for keywords alone. Fields of a base class that is decorated
-    so come first. The kinds make ``_parameters``, together with the base class's; a class that is
-    not decorated adds to these by ``_parameters = Base._parameters | {...}``.
+    As of a dataclass, ``_: KW_ONLY`` and fields of base classes too. The kinds make
+    ``_parameters``, together with the base class's; a class that is not decorated adds to these by
+    ``_parameters = Base._parameters | {...}``.
 
     >>> @stores_parameters
     ... class Ball:
     ...     n_features: int
-    ...     _: KW_ONLY
     ...     radius: Annotated[float, Positive()] = 1.0
     >>> check_parameters(Ball(3, radius=-1.0))
     Traceback (most recent call last):
@@ -419,26 +371,19 @@ def stores_parameters(cls: _Class) -> _Class:
     made: Any = dataclass(eq=False, repr=False)(cls)
     for name in required:
         setattr(made, name, None)  # in the way of a property of a base class
+    base: Any = super(made, made)
+    inherited = getattr(base, "_parameters", {}), getattr(base, "_defaults", {})
+    made._parameters = inherited[0] | vars(cls).get("_parameters", {}) | kinds
     given = {name: getattr(made, name) for name in kinds}
-    inherited: dict[str, Any] = {"_parameters": {}, "_defaults": {}}
-    for what, known in inherited.items():
-        for base in cls.__bases__:
-            known |= getattr(base, what, {})
-    made._parameters = inherited["_parameters"] | vars(cls).get("_parameters", {}) | kinds
-    made._defaults = {n: v for n, v in inherited["_defaults"].items() if n not in kinds} | {
-        n: v for n, v in given.items() if kinds[n].accepts(v)
+    # known to be of their kinds; what is not equals nothing that can be given
+    made._defaults = inherited[1] | {
+        n: v if kinds[n].accepts(v) else object() for n, v in given.items()
     }
     return made  # type: ignore[no-any-return]
 
 
 def check_memory(owner: str, n_bytes: int, **counts: object) -> None:
-    """Refuse counts that ask for more memory than this machine has.
-
-    >>> check_memory("draw", 10**15 * 8, n_templates=10**15)
-    Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: draw: more memory than this machine has is needed \
-for n_templates=1000000000000000: take fewer
-    """
+    """Refuse counts that ask for more memory than this machine has."""
     try:
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not a POSIX system

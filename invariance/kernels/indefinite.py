@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import check_array, validate_data
-from ..core.kernel_matrix import check_points, kernel_matrix
+from ..core.kernel_matrix import check_points, kernel_matrix, repaired_eigenvalues
 from ..core.parameters import (
     Has,
     OneOf,
@@ -232,13 +232,13 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.eigenvalues_ = values
         self.n_landmarks_: int | None = None
         self._projection: Array | None = None
-        if self.method == "shift":
-            return K + max(0.0, -float(values[0])) * np.eye(len(K))
         if self.method == "nystrom":
             m = self.n_landmarks_ = self._count(K)
             self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
         else:
-            signs = np.sign(values) if self.method == "flip" else (values > 0).astype(float)
+            mended, signs = repaired_eigenvalues(values, self.method)
+            if self.method == "shift":
+                return K + (mended[0] - values[0]) * np.eye(len(K))
             self._projection = (vectors * signs) @ vectors.T
         repaired: Array = self.transform(K)
         return (repaired + repaired.T) / 2

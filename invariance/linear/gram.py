@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ..core.arrays import as_floats, check_finite
+from ..core.kernel_matrix import repaired_eigenvalues
 from ..core.parameters import (
     Array,
     Number,
@@ -35,25 +36,6 @@ _ALPHAS = Number(0) | Array(1, least=0)
 
 class IndefiniteWarning(UserWarning):
     """A Gram matrix has negative eigenvalues: how many, how large, and what follows."""
-
-
-def repaired(values: NDArray, how: str | None) -> tuple[NDArray, NDArray]:
-    r"""Eigenvalues after the repair, and what training points' side of new rows is multiplied by.
-
-    With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a
-    new point :math:`k V S V^T`, where (L, S) are
-
-    - "clip": (max(:math:`\Lambda`, 0), 1 where :math:`\Lambda > 0` and else 0), also for None;
-    - "flip": (:math:`|\Lambda|`, sign :math:`\Lambda`);
-    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which new points do not see.
-
-    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from rows as they are.
-    """
-    if how == "shift":
-        return values - min(values.min(initial=0), 0), np.ones_like(values)
-    if how == "flip":
-        return np.abs(values), np.sign(values)
-    return np.maximum(values, 0), (values > 0).astype(values.dtype)
 
 
 def warn_indefinite(owner: str, size: str, how: str | None) -> None:
@@ -190,7 +172,7 @@ def kernel_ridge(
         if repair is None or not np.isnan(duals).any():
             return duals
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
-    values, signs = repaired(values, repair)
+    values, signs = repaired_eigenvalues(values, repair)
     inside, found = vectors.T @ centred, []
     for ridge in ridges:
         gains = np.divide(signs, values + ridge, out=0 * values, where=values + ridge > 0)

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import check_array, check_finite
-from ..core.kernel_matrix import check_points, kernel_matrix
+from ..core.kernel_matrix import check_points, kernel_matrix, repaired_eigenvalues
 from ..core.parameters import (
     Array,
     Flag,
@@ -33,7 +33,7 @@ from .classes import (
     misclassification,
     probabilities,
 )
-from .gram import REPAIRS, check_symmetric, repaired, rounding, warn_indefinite
+from .gram import REPAIRS, check_symmetric, rounding, warn_indefinite
 from .ridge import LeaveOneOutPath, check_scale
 
 #: What may be given for the parameter ``alphas``.
@@ -107,7 +107,7 @@ class _RegularisedLeastSquares(BaseEstimator):
             values, Q = self._dual_basis(gram, roots[:, 0])
             if values.min(initial=0) < -tolerance:
                 self._warn_indefinite(values, tolerance)
-            L, signs = repaired(values, self.repair)
+            L, signs = repaired_eigenvalues(values, self.repair)
             path = LeaveOneOutPath(Q, L, rooted, np.zeros(n))
         self.alphas_ = self._grid(path.L, n)
         self.loo_errors_ = np.full(len(self.alphas_), np.inf)

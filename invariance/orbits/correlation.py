@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ..core.arrays import like
-from .way import Workspace, joined
+from .way import Workspace
 
 Array = NDArray[Any]
 
@@ -237,74 +236,55 @@ class ShiftCorrelation(ABC):
 
     @abstractmethod
     def _reads(
-        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
-    ) -> Iterator[tuple[slice, Any, Any]]:
+        self, own: list[Array], second: list[Array], step: int, together: int
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Some of the second images, and what the transform to E, and to O, reads of them.
 
         Each of shape (products, ...), with vertical shifts, second and first images in the order
         of `_row_axis`. ``step`` second images at a time, of multiples of ``together``.
         """
 
-    @cached_property
-    def matrices(self) -> list[Array]:
-        """Of the inverse transform along columns, and what more a way needs."""
-        return [self._even, self._odd]
-
-    # -- the computation, on NumPy's arrays or those of another library ---------------------------
+    # -- the computation --------------------------------------------------------------------------
 
     def _tiles(
-        self,
-        first: tuple[list[Array], slice],
-        second: list[Any],
-        together: int = 1,
-        xp: Any = np,
-        step: int | None = None,
-        matrices: list[Any] | None = None,
-    ) -> Iterator[tuple[slice, Any, Any]]:
+        self, first: tuple[list[Array], slice], second: list[Array], together: int = 1
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Some of the second images, with E and O of them, which the next tile overwrites.
 
         ``first`` are `_own` transforms of the first images.
         """
         own, depth = first
-        if matrices is None:
-            matrices = self.matrices
-        else:
-            own = [like(part, second[0]) for part in own]
         second = [part[..., depth] for part in second]
-        if step is None:
-            n_numbers = len(self.rows) * (self._n_read + 2 * len(self.columns))
-            step = self.cache_bytes // (self.dtype.itemsize * n_numbers * max(own[0].shape[2], 1))
+        n_numbers = len(self.rows) * (self._n_read + 2 * len(self.columns))
+        step = self.cache_bytes // (self.dtype.itemsize * n_numbers * max(own[0].shape[2], 1))
         step = max(1, step // together) * together
-        even: Any = None
-        odd: Any = None
-        for some, *read in self._reads(xp, own, second, step, together, matrices):
-            if xp is np:
-                if even is None or even.shape[1:] != read[0].shape[1:]:
-                    even = np.empty((len(matrices[0]), *read[0].shape[1:]), self.dtype)
-                    odd = np.empty((len(matrices[1]), *read[1].shape[1:]), self.dtype)
-            yield (
-                some,
-                _transformed(xp, matrices[0], read[0], even),
-                _transformed(xp, matrices[1], read[1], odd),
-            )
+        even = odd = np.empty(0)
+        for some, *read in self._reads(own, second, step, together):
+            if even.shape[1:] != read[0].shape[1:]:
+                even, odd = (
+                    np.empty((len(matrix), *read[0].shape[1:]), self.dtype)
+                    for matrix in (self._even, self._odd)
+                )
+            for matrix, part, out in ((self._even, read[0], even), (self._odd, read[1], odd)):
+                size = prod(part.shape[1:])
+                flat = part.reshape(len(part), size)
+                np.matmul(matrix, flat, out=out.reshape(len(out), size))
+            yield some, even, odd
 
-    def _signs(self, xp: Any, even: Any, odd: Any, keep: bool = False) -> list[Any]:
-        """E + O and E - O, the values at shifts + and -; the second in place of E for NumPy."""
-        own, rest = even[: self.n_own, ...], even[self.n_own :, ...]
-        plus = joined(xp, [own, rest + odd])
-        if xp is not np or keep:
-            return [plus, joined(xp, [own, rest - odd])]
+    def _signs(self, even: Array, odd: Array) -> list[Array]:
+        """E + O and E - O, the values at shifts + and -; the second in place of E."""
+        own, rest = even[: self.n_own], even[self.n_own :]
+        plus = np.concatenate([own, rest + odd])
         rest -= odd
         return [plus, even]
 
     def extremes(
         self,
         first: Any,
-        second: list[Any],
-        offsets: Any = None,
+        second: list[Array],
+        offsets: Array | None = None,
         minimum: bool = False,
-        **how: Any,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Array, Array | None]:
         """Extreme correlations of every pair over the shifts.
 
         Parameters
@@ -317,60 +297,53 @@ class ShiftCorrelation(ABC):
             Subtracted before the maximum, in the order of `every`.
         minimum : bool
             Whether the minimum is wanted too.
-        how : xp, step, matrices
-            In another library: its namespace, second images at a time, and `matrices` in it.
 
         Returns
         -------
         maximum : array of shape (n, m)
         minimum : array of shape (n, m) or None
         """
-        xp = how.get("xp", np)
-        found: list[list[Any]] = [[], []]
-        for some, even, odd in self._tiles(self._own(first), second, **how):
+        found: list[list[Array]] = [[], []]
+        for some, even, odd in self._tiles(self._own(first), second):
             if self.symmetric and offsets is None:
-                size = xp.abs(odd, out=odd) if xp is np else xp.abs(odd)
-                own, rest = even[: self.n_own, ...], even[self.n_own :, ...]
+                size, rest = np.abs(odd, out=odd), even[self.n_own :]
                 if minimum:
-                    found[1].append(self._over_shifts(xp.min, joined(xp, [own, rest - size])))
-                if xp is np:
-                    rest += size
-                    found[0].append(self._over_shifts(xp.max, even))
-                else:
-                    found[0].append(self._over_shifts(xp.max, joined(xp, [own, rest + size])))
+                    low = np.concatenate([even[: self.n_own], rest - size])
+                    found[1].append(self._over_shifts(np.min, low))
+                rest += size
+                found[0].append(self._over_shifts(np.max, even))
                 continue
-            values = self._signs(xp, even, odd)
+            values = self._signs(even, odd)
             if offsets is not None:
                 values = [
-                    value - self._in_tile(xp, offsets[i, ..., some])
-                    for i, value in enumerate(values)
+                    value - self._in_tile(part[..., some])
+                    for value, part in zip(values, offsets, strict=True)
                 ]
             for which, (reduce, either, fill) in enumerate(
-                [(xp.max, xp.maximum, -np.inf), (xp.min, xp.minimum, np.inf)][: 1 + minimum]
+                [(np.max, np.maximum, -np.inf), (np.min, np.minimum, np.inf)][: 1 + minimum]
             ):
                 kept = [
-                    self._only(xp, value, wanted, fill)
+                    self._only(value, wanted, fill)
                     for value, wanted in zip(values, self.wanted, strict=True)
                 ]
                 found[which].append(self._over_shifts(reduce, either(*kept)))
-        shape = 0, len(first)
-        outputs = [joined(xp, parts) if parts else np.empty(shape, self.dtype) for parts in found]
-        return outputs[0].T, outputs[1].T if minimum else None
+        none = np.empty((0, len(first)), self.dtype)
+        high, low = (np.concatenate(parts or [none]).T for parts in found)
+        return high, low if minimum else None
 
     def values(
         self,
         first: Any,
-        second: list[Any],
-        offsets: Any = None,
-        pairs: Any = None,
+        second: list[Array],
+        offsets: Array | None = None,
+        pairs: Array | None = None,
         together: int = 1,
-        **how: Any,
-    ) -> Iterator[tuple[slice, Any]]:
+    ) -> Iterator[tuple[slice, Array]]:
         """Correlations at all shifts, a tile of pairs at a time.
 
         Parameters
         ----------
-        first, second, offsets, how
+        first, second, offsets
             As in `extremes`.
         pairs : array that broadcasts to (m, n) or None
             Added to the correlations of a pair at every shift.
@@ -383,29 +356,23 @@ class ShiftCorrelation(ABC):
         values : array of shape (a, second images, b, n), to be overwritten
             Zero where a shift is not wanted.
         """
-        xp, n_own, n_columns = how.get("xp", np), self.n_own, len(self.columns)
+        n_own, n_columns = self.n_own, len(self.columns)
         space = Workspace(self.dtype)
         wanted = np.concatenate([self.wanted[0], self.wanted[1, n_own:]])
-        for some, even, odd in self._tiles(self._own(first), second, together, **how):
+        for some, even, odd in self._tiles(self._own(first), second, together):
             if pairs is not None:
-                added = pairs if pairs.shape[0] == 1 else pairs[some, :]
-                added = added[:, None, :] if self._row_axis else added
-                even = np.add(even, added, out=even) if xp is np else even + added
-            if xp is np:
-                values = space.array("values", 2 * n_columns - n_own, *even.shape[1:])
-                values[:n_own] = even[:n_own]
-                np.add(even[n_own:], odd, out=values[n_own:n_columns])
-                np.subtract(even[n_own:], odd, out=values[n_columns:])
-            else:
-                own, rest = even[:n_own, ...], even[n_own:, ...]
-                values = xp.concat([own, rest + odd, rest - odd])
+                added = pairs if pairs.shape[0] == 1 else pairs[some]
+                even += added[:, None] if self._row_axis else added
+            values = space.array("values", 2 * n_columns - n_own, *even.shape[1:])
+            values[:n_own] = even[:n_own]
+            np.add(even[n_own:], odd, out=values[n_own:n_columns])
+            np.subtract(even[n_own:], odd, out=values[n_columns:])
             if offsets is not None:
-                less = joined(xp, [offsets[0, ...], offsets[1, n_own:, ...]])[..., some]
-                less = self._in_tile(xp, less)
-                values = np.subtract(values, less, out=values) if xp is np else values - less
-            values = self._only(xp, values, wanted, 0.0)
+                less = np.concatenate([offsets[0], offsets[1, n_own:]])[..., some]
+                values -= self._in_tile(less)
+            values = self._only(values, wanted, 0.0)
             if not self._row_axis:
-                values = xp.reshape(values, (-1, *values.shape[2:]))[:, :, None, :]
+                values = values.reshape(-1, *values.shape[2:])[:, :, None]
             yield some, values
 
     def every(self, first: Any, second: list[Array]) -> Array:
@@ -413,7 +380,7 @@ class ShiftCorrelation(ABC):
         shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
         out = np.empty(shape, self.dtype)
         for some, even, odd in self._tiles(self._own(first), second):
-            for whole, part in zip(out, self._signs(np, even, odd), strict=True):
+            for whole, part in zip(out, self._signs(even, odd), strict=True):
                 whole[..., some] = np.moveaxis(part, 1 + self._row_axis, 1).swapaxes(2, 3)
         return out
 
@@ -422,36 +389,20 @@ class ShiftCorrelation(ABC):
         placed = np.concatenate([grid[0], grid[1, self.n_own :]])
         return placed if self._row_axis else placed.reshape(-1, 1)
 
-    def _in_tile(self, xp: Any, offsets: Any) -> Any:
+    def _in_tile(self, offsets: Array) -> Array:
         """Numbers (columns, rows, second images) where a tile has them."""
-        if not self._row_axis:
-            return offsets[..., None]
-        turned = offsets.swapaxes(1, 2) if xp is np else xp.permute_dims(offsets, (0, 2, 1))
-        return turned[..., None]
+        return (offsets.swapaxes(1, 2) if self._row_axis else offsets)[..., None]
 
-    def _only(self, xp: Any, values: Any, wanted: Array, fill: float) -> Any:
+    def _only(self, values: Array, wanted: Array, fill: float) -> Array:
         """Values at the wanted shifts (columns, rows), and something else at others."""
-        if wanted.all():
-            return values
-        if xp is np:
+        if not wanted.all():
             np.moveaxis(values, 1 + self._row_axis, 1)[~wanted] = fill
-            return values
-        shape = (len(wanted), 1, -1, 1) if self._row_axis else (*wanted.shape, 1, 1)
-        known = xp.asarray(wanted.reshape(shape), device=values.device)
-        return xp.where(known, values, xp.full_like(values, fill))
+        return values
 
-    def _over_shifts(self, reduce: Any, values: Any) -> Any:
-        """Over columns and rows of shifts, shape (m, n): libraries are slow at both at once."""
-        return reduce(reduce(values, axis=0), axis=self._row_axis)
-
-
-def _transformed(xp: Any, matrix: Any, read: Any, out: Any) -> Any:
-    """A matrix times an array, along its first axis."""
-    size = prod(read.shape[1:])
-    if xp is np:
-        np.matmul(matrix, read.reshape(len(read), size), out=out.reshape(len(out), size))
-        return out
-    return xp.reshape(matrix @ xp.reshape(read, (read.shape[0], size)), (-1, *read.shape[1:]))
+    def _over_shifts(self, reduce: Any, values: Array) -> Array:
+        """Over columns and rows of shifts, shape (m, n)."""
+        found: Array = reduce(reduce(values, axis=0), axis=self._row_axis)
+        return found
 
 
 class RowCorrelation(ShiftCorrelation):
@@ -508,30 +459,23 @@ class RowCorrelation(ShiftCorrelation):
         return [own], slice(top * size, bottom * size)
 
     def _reads(
-        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
-    ) -> Iterator[tuple[slice, Any, Any]]:
-        (own,), (second,) = own, second
-        m, rows, depth = second.shape[1:]
-        n, n_even, n_real = own.shape[2], len(self.frequencies), self.n_real
-        even, odd = own[:n_even, ...], own[n_even:, ...]
-        # Two matrices a frequency; for NumPy a view, as only the last axis was cut.
-        kept = xp.reshape(second, (n_even, m * rows, depth)) if xp is np else second
-        products: Any = None
+        self, own: list[Array], second: list[Array], step: int, together: int
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        (products_of,), (kept,) = own, second
+        m, rows, depth = kept.shape[1:]
+        n, n_even, n_real = products_of.shape[2], len(self.frequencies), self.n_real
+        even, odd = products_of[:n_even], products_of[n_even:]
+        kept = kept.reshape(n_even, m * rows, depth)  # a view, as only the last axis was cut
+        products = np.empty((0, 0))
         for start in range(0, m, step):
             size = min(step, m - start)
-            some = slice(start, start + size)
-            if xp is np:
-                if products is None or products.shape[1] != size:
-                    products = np.empty((len(own), size, rows, n), self.dtype)
-                    flat = products.reshape(len(own), size * rows, n)
-                part = kept[:, start * rows : (start + size) * rows]
-                np.matmul(part, even, out=flat[:n_even])
-                np.matmul(part[n_real:], odd, out=flat[n_even:])
-                yield some, products[:n_even], products[n_even:]
-                continue
-            part = xp.reshape(kept[:, some, :, :], (n_even, size * rows, depth))
-            reads = xp.matmul(part, even), xp.matmul(part[n_real:, ...], odd)
-            yield some, *(xp.reshape(read, (-1, size, rows, n)) for read in reads)
+            if products.shape[1] != size:
+                products = np.empty((len(products_of), size, rows, n), self.dtype)
+                flat = products.reshape(len(products_of), size * rows, n)
+            part = kept[:, start * rows : (start + size) * rows]
+            np.matmul(part, even, out=flat[:n_even])
+            np.matmul(part[n_real:], odd, out=flat[n_even:])
+            yield slice(start, start + size), products[:n_even], products[n_even:]
 
 
 class FrequencyCorrelation(ShiftCorrelation):
@@ -563,10 +507,6 @@ class FrequencyCorrelation(ShiftCorrelation):
         self.first_bytes = 3 * self.spectrum_bytes // 2
         #: How many vertical frequencies are kept of every horizontal one.
         self._sizes = [len(half) if k < self.n_real else self.height for k in range(n)]
-
-    @cached_property
-    def matrices(self) -> list[Array]:
-        return [self._even, self._odd, self._rows_of_real, self._rows_of_others]
 
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         others = (len(self.frequencies) - self.n_real) * self.height
@@ -607,47 +547,36 @@ class FrequencyCorrelation(ShiftCorrelation):
         return own, slice(None)
 
     def _reads(
-        self, xp: Any, own: Any, second: Any, step: int, together: int, matrices: list[Any]
-    ) -> Iterator[tuple[slice, Any, Any]]:
+        self, own: list[Array], second: list[Array], step: int, together: int
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Several steps' products are made at once, and kept beyond the cache."""
         n, m, rows = own[0].shape[2], second[0].shape[1], len(self.rows)
         space, n_freq = Workspace(self.dtype), len(self.frequencies)
         sums = [a + b for a, b in zip(own[::2], own[1::2], strict=True)]
-        whole = step
-        if xp is np:
-            kept = int(self.dtype.itemsize) * (2 * rows * n_freq + 3 * self.height)
-            whole = self.tile_bytes // (kept * max(n, 1))
-            whole = max(1, whole // together) * together
+        kept = int(self.dtype.itemsize) * (2 * rows * n_freq + 3 * self.height)
+        whole = max(1, self.tile_bytes // (kept * max(n, 1)) // together) * together
         for start in range(0, m, whole):
             width = min(whole, m - start)
             parts = [slice(a, min(a + step, width)) for a in range(0, width, step)]
-            shifted: list[Any] = [
+            shifted = [
                 space.array(f"shifted {a}", n_freq, 2 * rows, part.stop - part.start, n)
                 for a, part in enumerate(parts)
-                if xp is np
             ]
-            found = []
             for k in range(n_freq):
                 pair = slice(2 * k, 2 * k + 2)
-                shown = [plane[:, start : start + width, :] for plane in second[pair]]
-                both = self._products(xp, [*own[pair], sums[k]], shown, space)
-                matrix = matrices[2 + (k >= self.n_real)]
-                if xp is not np:
-                    found.append(xp.reshape(matrix @ both, (-1, width, n)))
-                for part, target in zip(parts, shifted, strict=False):
+                shown = [plane[:, start : start + width] for plane in second[pair]]
+                both = self._products([*own[pair], sums[k]], shown, space)
+                matrix = self._rows_of_real if k < self.n_real else self._rows_of_others
+                for part, target in zip(parts, shifted, strict=True):
                     size = target.shape[2] * n
                     out = target[k].reshape(2 * rows, size)[: len(matrix)]
                     np.matmul(matrix, both[:, part.start * n : part.stop * n], out=out)
-            if xp is not np:
-                odd = [part[rows:, ...] for part in found[self.n_real :]]
-                even = xp.stack([part[:rows, ...] for part in found])
-                yield slice(start, start + width), even, xp.stack(odd) if odd else even[:0, ...]
-            for part, moved in zip(parts, shifted, strict=False):
+            for part, moved in zip(parts, shifted, strict=True):
                 some = slice(start + part.start, start + part.stop)
                 yield some, moved[:, :rows], moved[self.n_real :, rows:]
 
     @staticmethod
-    def _products(xp: Any, first: list[Any], second: list[Any], space: Workspace) -> Any:
+    def _products(first: list[Array], second: list[Array], space: Workspace) -> Array:
         """Sums over channels of second times first, shape (2 frequencies, second x first images).
 
         Real parts, then imaginary ones, by three real products in place of four:
@@ -655,10 +584,6 @@ class FrequencyCorrelation(ShiftCorrelation):
         """
         (a, b, ab), (c, d) = first, second
         (height, width), n = c.shape[:2], a.shape[2]
-        if xp is not np:
-            real, other = c @ a, d @ b
-            both = xp.concat([real - other, (c + d) @ ab - real - other])
-            return xp.reshape(both, (2 * height, width * n))
         both = space.array("both", 2, height, width, n)
         other = space.array("other", height, width, n)
         cd = np.add(c, d, out=space.array("sum", *c.shape))

@@ -9,11 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import like
 from ..groups import Grid, Transformations
 from .correlation import shift_correlation
 from .reductions import Reduction
-from .way import Problem, Shown, Way, joined, largest_norm, shallow, together
+from .way import Problem, Shown, Way, largest_norm, shallow, together
 
 Array = NDArray[Any]
 
@@ -21,8 +20,6 @@ Array = NDArray[Any]
 _ROWS_BYTES = 128 * 2**20
 #: Share of the bound for transforms of second points: each piece transforms all first ones anew.
 _PREPARED = 0.7
-#: Bytes of the shifts of a tile of pairs in another library.
-_TILE_BYTES = 16 * 2**20
 
 
 class Shifts(Way):
@@ -98,8 +95,6 @@ class Shifts(Way):
 
     def row_step(self, width: int) -> int:
         correlation, item = self.correlation, self.problem.dtype.itemsize
-        if self.problem.target is not None:
-            return _whole(int(self._tile_pairs() // min(64, width * self.n_before)))
         most, tile = correlation.n_first, 2 * correlation.cache_bytes
         if not self.problem.reduction.extreme:  # all of `before` go into one tile
             numbers = 2 * len(correlation.rows) * len(correlation.frequencies)
@@ -107,13 +102,6 @@ class Shifts(Way):
                 most //= 2
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         return _whole(int(np.clip(budget // correlation.first_bytes, 8, most)))
-
-    def _tile_pairs(self) -> float:
-        """How many pairs another library computes at once: all shifts of them, a few times over."""
-        correlation = self.correlation
-        shifts = correlation.wanted.size + 4 * len(correlation.rows) * len(correlation.frequencies)
-        budget = min(self.problem.block_bytes / 4, _TILE_BYTES)
-        return budget / (2 * self.problem.dtype.itemsize * shifts)
 
     def _second(self, points: Array) -> Array:
         """Second points lifted, with zeros below and to the right."""
@@ -178,20 +166,15 @@ class Shifts(Way):
         list(run(fill, range(0, len(moved), step)))
         on_grid = np.zeros(correlation.wanted.shape)
         np.add.at(on_grid, correlation.places(self.pairs), self.weights)
-        weights, send, how = correlation.in_tile_order(on_grid), problem.send, {}
+        weights = correlation.in_tile_order(on_grid)
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
-        if problem.target is not None:
-            how = {"xp": problem.xp, "matrices": [send(A) for A in correlation.matrices]}
-            spectra = [like(plane, problem.target) for plane in spectra]
-        yield spectra, send(terms), send(of_shifts), send(weights), norm, how
+        yield spectra, terms, of_shifts, weights, norm
 
     def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        spectra, others, of_shifts, weights, norm, how = prepared
-        problem, xp, r = self.problem, self.problem.xp, self.n_before
+        spectra, others, of_shifts, weights, norm = prepared
+        problem, r = self.problem, self.n_before
         added = self._of_pairs(others, terms)
-        if how:
-            how = how | {"step": max(1, int(self._tile_pairs() // len(X)) // r) * r}
         outputs: list[Any] = [None] * reduction.n_outputs
         for i in range(self.n_after):
             own, parts = X, []
@@ -200,40 +183,34 @@ class Shifts(Way):
             first = self._first(own)
             if reduction.extreme:
                 both = self.lowest(own, norm)
-                found = self.correlation.extremes(first, spectra, of_shifts, both, **how)
-                for part, either in zip(found[: 1 + both], (xp.max, xp.min), strict=False):
+                found = self.correlation.extremes(first, spectra, of_shifts, both)
+                for part, either in zip(found[: 1 + both], (np.max, np.min), strict=False):
                     part = part if added is None else part + added.T
-                    if r > 1:
-                        part = either(xp.reshape(part, (len(X), -1, r)), axis=2)
-                    parts.append(part)
+                    parts.append(part if r == 1 else either(part.reshape(len(X), -1, r), axis=2))
             else:
                 tiles = []
-                for _, values in self.correlation.values(
-                    first, spectra, of_shifts, added, r, **how
-                ):
+                for _, values in self.correlation.values(first, spectra, of_shifts, added, r):
                     if r > 1:  # the moves are among the elements
                         a, _, b, n = values.shape
-                        values = xp.reshape(values, (a, -1, r * b, n))
-                    tiles.append(reduction.of(values, weights, problem.outer, xp))
+                        values = values.reshape(a, -1, r * b, n)
+                    tiles.append(reduction.of(values, weights, problem.outer))
                 for same in zip(*tiles, strict=True):
-                    part = joined(xp, list(same))
+                    part = np.concatenate(same)
                     if self.after is not None:
                         part = part * float(self.after.rule[1][i])
-                    axes = 1, 0, *range(2, part.ndim)
-                    parts.append(part.transpose(axes) if xp is np else xp.permute_dims(part, axes))
+                    parts.append(part.swapaxes(0, 1))
             for k, part in enumerate(parts):
                 out = outputs[k]
-                outputs[k] = part if out is None else reduction.merge(out, part, k, xp)
-        return outputs
+                outputs[k] = part if out is None else reduction.merge(out, part, k)
+        return [problem.send(output) for output in outputs]
 
-    def _of_pairs(self, terms: Any, rows: Any) -> Any:
+    def _of_pairs(self, terms: Array | None, rows: Array | None) -> Array | None:
         """What is added at every shift, of shape (m, n) or less."""
-        rows = None if rows is None else self.problem.send(rows)
-        if rows is not None and self.problem.folded:
-            assert self.problem.form is not None
-            rows = float(self.problem.form.rate or 1) * rows
         if rows is None:
             return None if terms is None else terms[:, None]
+        if self.problem.folded:
+            assert self.problem.form is not None
+            rows = float(self.problem.form.rate or 1) * rows
         return rows[None, :] if terms is None else terms[:, None] + rows[None, :]
 
     def operations(self, n: int, m: int) -> float:

@@ -1,6 +1,7 @@
 """The floors of ARCHITECTURE.md: who may import whom, and that no import leads back."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -175,3 +176,23 @@ class A:
     late = imports("invariance.kernels.new") - at_once
     assert late == {"invariance.kernels.average", "cvxpy"}
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) and not circle({"a": {"b"}, "b": set()})
+
+
+def test_no_decision_by_the_name_of_a_class():
+    """Objects are asked what they can do, so that a subclass and a user's own get the fast way."""
+    names = set()
+    for path in PACKAGE.rglob("*.py"):
+        names |= set(re.findall(r"^class (\w+)", path.read_text(), re.M))
+    # Base classes that say "one of ours at all" and containers of data are no such names.
+    names -= {"Kind", "FeatureMap"}
+    decision = re.compile(
+        r"isinstance\([^()]*(?:\([^()]*\)[^()]*)*\)|type\([^()]*\) (?:is|==|in)\b.*"
+    )
+    found = []
+    for folder in ("kernels", "features", "orbits", "spectral", "linear"):
+        for path in (PACKAGE / folder).rglob("*.py"):
+            for match in decision.finditer(path.read_text()):
+                used = set(re.findall(r"\b[A-Z]\w+", match.group())) & names
+                if used:
+                    found.append(f"{path.relative_to(PACKAGE)}: {match.group()}")
+    assert not found, "\n".join(found)

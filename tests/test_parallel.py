@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
+from invariance.core.parallel import by_rows
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts, VonMises
 from invariance.kernels import Average, BestFit, Gaussian
-from invariance.core.parallel import by_rows
 
 #: Largest relative difference that counts as the same: the same blocks are multiplied everywhere,
 #: so only the number of BLAS threads can change the order of a sum.

@@ -10,9 +10,11 @@ from sklearn.utils import check_random_state
 from ..core.arrays import check_array
 from ..core.parameters import (
     OneOf,
+    ParameterError,
     Seed,
     Whole,
     arguments,
+    short,
 )
 
 
@@ -46,7 +48,14 @@ def median_gamma(
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
-    points = check_array(X, estimator="median_gamma")
+    try:
+        points = check_array(X, estimator="median_gamma")
+    except ParameterError:
+        raise
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
+        ) from None
     rng = check_random_state(random_state)
     if len(points) > max_points:
         points = points[rng.choice(len(points), max_points, replace=False)]

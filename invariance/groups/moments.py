@@ -20,7 +20,7 @@ _CACHED = 2**16
 def row_slices(shape: tuple[int, ...]) -> Iterator[slice]:
     """Rows of a large array, as many at a time as stay in a core's cache."""
     step = max(1, _CACHED // max(shape[1], 1))
-    yield from (slice(start, start + step) for start in range(0, shape[0], step))
+    yield from (slice(a, min(a + step, shape[0])) for a in range(0, shape[0], step))
 
 
 #: Degree up to which sums of even powers give the moments; beyond, their differences lose digits.

@@ -222,13 +222,14 @@ class SignFlips(SignedPermutationGroup):
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
         a, b = xp.abs(A), xp.abs(B)
-        total = a @ b.T - A.shape[1] * float(np.log(2))
+        total, doubled = a @ b.T, -2 * b.T
+        total -= A.shape[1] * float(np.log(2))
         for rows in row_slices(total.shape):
             for start in range(0, A.shape[1], 100):
-                factors = xp.ones_like(total[rows])  # each at most 2
+                factors = xp.ones_like(total[rows, :])  # each at most 2
                 for i in range(start, min(start + 100, A.shape[1])):
-                    factors *= xp.exp(a[rows, i, None] * (-2 * b[None, :, i])) + 1
-                total[rows] += xp.log(factors)
+                    factors *= xp.exp(a[rows, i : i + 1] * doubled[i : i + 1, :]) + 1
+                total[rows, :] += xp.log(factors)
         return total
 
     def log_mean_laplacian(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from invariance.core.parameters import ParameterError
 from invariance.datasets import (
     Dataset,
     deform_images,
@@ -17,7 +18,6 @@ from invariance.datasets import (
     make_translated_mnist,
     make_vowels,
 )
-from invariance.core.parameters import ParameterError
 
 
 def blobs(n=6, side=28, seed=0):

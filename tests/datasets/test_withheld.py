@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from invariance.core.parameters import ParameterError
 from invariance.datasets import (
     Dataset,
     WithheldError,
@@ -15,7 +16,6 @@ from invariance.datasets import (
     make_xperm,
     withheld,
 )
-from invariance.core.parameters import ParameterError
 
 
 def points(n_train=None, **more):

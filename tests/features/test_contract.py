@@ -206,6 +206,38 @@ def test_the_median_of_distances_is_that_of_pairs():
         assert_allclose(median_gamma(points), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("features", [OrbitFourier(), OrbitNystroem(), GroupCDF(), AngularBasis()])
+def test_images_are_given_as_rows(features):
+    message = (
+        rf"{type(features).__name__} expects points as rows of shape \(n, d\), got shape "
+        r"\(20, 4, 4\); use X.reshape\(len\(X\), -1\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        features.fit(X.reshape(20, 4, 4))
+    if not isinstance(features, OrbitNystroem):  # which would warn of too few points
+        with pytest.raises(ValueError, match=message):
+            features.fit(X).transform(X.reshape(20, 4, 4))
+
+
+@pytest.mark.parametrize(
+    "model, named",
+    [
+        (GroupCDF(n_components=10**9), "n_components=1000000000"),
+        (GroupCDF(n_components=10**5, n_bins=10**9), "n_bins=1000000000"),
+        (MaxFilter(n_components=10**9), "n_components=1000000000"),
+        (OrbitFourier(n_components=10**9), "n_components=1000000000"),
+        (OrbitNystroem(CyclicShifts(4), n_transforms=10**9), "n_transforms=1000000000"),
+    ],
+)
+def test_counts_that_no_memory_holds_are_refused(model, named, monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 2**15)  # a machine of one GiB
+    with pytest.raises(ParameterError, match=f"{type(model).__name__}: more memory .*{named}"):
+        model.fit(np.ones((3, 4)))
+    model.set_params(**{named.split("=")[0]: 10**12})
+    with pytest.raises(ParameterError, match="got 1000000000000; .* of counts to 2\\*\\*31"):
+        model.fit(np.ones((3, 4)))
+
+
 # -- what is chosen ----------------------------------------------------------------------------
 
 

@@ -118,26 +118,3 @@ def test_own_templates_seeds_threads_pickles_and_types():
     assert single.dtype == np.float32
     assert_allclose(single, Z, atol=1e-5)
     assert model.get_feature_names_out()[-1] == "maxfilter69"
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"n_components": 0}, "MaxFilter needs n_components to be a whole number >= 1, got 0"),
-        ({"n_transforms": 0}, "n_transforms to be a whole number >= 1 or None, got 0"),
-        ({"templates": "cube"}, "templates to be 'gaussian' or 'sphere' .* got 'cube'"),
-        (
-            {"templates": np.ones((3, 4))},
-            r"templates .*shape .* = \(5, 6\), got \(3, 4\)",
-        ),
-        ({"group": 3}, "group to be a group .* got 3"),
-        ({"block_bytes": 1e9}, "block_bytes to be a whole number >= 1 or None, got 1000000000.0"),
-        ({"n_jobs": 0}, "n_jobs to be .* got 0"),
-        ({"verbose": "yes"}, "verbose to be .* got 'yes'"),
-        ({"random_state": -1}, "random_state to be .* got -1"),
-    ],
-)
-def test_bad_parameters_are_named(params, message):
-    X = np.random.default_rng(0).standard_normal((9, 6))
-    with pytest.raises(ValueError, match=message):
-        MaxFilter(**{"group": CyclicShifts(6), "n_components": 5, **params}).fit(X)

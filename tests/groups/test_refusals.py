@@ -18,7 +18,6 @@ from invariance.groups import (
     LinearMaps,
     LogNormal,
     Negation,
-    Normal,
     OrthogonalMatrices,
     Permutations,
     Rotations,
@@ -34,7 +33,6 @@ from invariance.groups import (
     VonMises,
     affine_maps,
     check_coulomb,
-    check_group,
     coulomb_eigenvalues,
     coulomb_triangle,
     departure_from_unitary,
@@ -106,42 +104,18 @@ def test_what_is_no_element():
 
 
 VALUES = [
-    (lambda: CyclicShifts(3).sample(-1), "n_samples to be a whole number >= 0, got -1"),
-    (lambda: CyclicShifts(3).sample(2.0), "n_samples .* got 2.0"),
-    (lambda: CyclicShifts(3).sample("all"), "n_samples .* got 'all'"),
-    (lambda: CyclicShifts(3).sample(2, "seed"), "random_state .* got 'seed'"),
-    (lambda: CyclicShifts(3).then(3), "other to be a group .* got 3"),
     (lambda: CyclicShifts(3).then(SignFlips), "other to be a group .* make an instance"),
-    (lambda: Translations((6, 6), max_shift=(1, 2, 3)).order, r"max_shift .* got \(1, 2, 3\)"),
     (lambda: Translations((6, 6), max_shift=10**9).order, "max_shift.* got 1000000000"),
-    (lambda: Translations((6, 6), max_shift=None).order, "max_shift .* got None"),
-    (lambda: CyclicTranslations("ab").order, "shape .* got 'ab'"),
     (lambda: CyclicTranslations((2, None)).order, "shape .* got .2, None"),
     (lambda: CyclicShifts(10**30).order, "n to be a whole number >= 1, got 1000"),
-    (lambda: CyclicShifts(float("inf")).order, "n .* got inf"),
-    (lambda: DirectProduct([]).order, r"factors .* got \[\]"),
     (lambda: DirectProduct([SignFlips]).order, "factors .* got .*SignFlips"),
     (lambda: DirectProduct([CircleAction([1, 1])]).order, "factors .* got .CircleAction"),
     (lambda: OrthogonalMatrices([]).order, r"matrices .* got \[\]"),
-    (lambda: OrthogonalMatrices(np.eye(2)).order, "matrices to be an array of 3 axes"),
-    (lambda: GeneratedPermutations([]).order, r"permutations .* got \[\]"),
     (lambda: GeneratedPermutations([[0.5, 1.5]]).order, "permutations .* got"),
-    (lambda: Composition(CyclicShifts(3), None).order, "second .* got None"),
-    (lambda: CircleAction([0, 1, 1], n_nodes=2.0).order, "n_nodes .* got 2.0"),
     (lambda: CircleAction([[1, 1]]).shape, r"frequencies .* got \[\[1, 1\]\]"),
-    (lambda: Rotations((6, 6), degrees="all").order, "degrees .* got 'all'"),
-    (lambda: Rotations((6, 6), degrees=[np.inf]).order, r"degrees .* got \[inf\]"),
     (lambda: Scalings((6, 6), factors=[-1, 2]).order, "factors .* > 0"),
-    (lambda: Affine((6, 6), jacobian="no").sample(1), "jacobian .* got 'no'"),
-    (lambda: SpectrogramPitchSpeed((6, 6), cents="high").order, "cents .* got 'high'"),
     (lambda: affine_maps([[0, 1]], [1, 2, 3]), "broadcast"),
-    (lambda: affine_maps("a"), "degrees .* got 'a'"),
-    (lambda: check_group(CyclicShifts(3), 0), "n_trials .* got 0"),
-    (lambda: check_group(CyclicShifts(3), tolerance=-1), "tolerance .* got -1"),
-    (lambda: departure_from_unitary(3, X), "group .* got 3"),
     (lambda: departure_from_unitary(CyclicShifts(4), "X"), "X .* got 'X'"),
-    (lambda: Normal().sample(-1), "size .* got -1"),
-    (lambda: Normal().pdf("a"), "x .* got 'a'"),
     (lambda: VonMises().fourier_coefficients(0.5), "orders .* got 0.5"),
 ]
 
@@ -166,32 +140,18 @@ IMAGE_INPUT = [
     (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
     (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
     (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
-    (lambda: Rotations((64,)).act([1.0], np.ones((2, 64))), "height, width"),
-    (lambda: Rotations((8, 0)).act([1.0], np.ones((2, 0))), "whole numbers >= 1"),
-    (
-        lambda: Rotations((8, 8), interpolation=2).act([1.0], np.ones((1, 8, 8))),
-        "interpolation to be 1 or 3",
-    ),
     (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
     (lambda: Rotations((8, 8)).elements(), "infinitely many"),
-    (lambda: Rotations((8, 8)).act([[1.0]], np.ones((1, 8, 8))), "shape"),
     (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
     (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
     (lambda: affine_maps(shift=3.0), "shift"),
     (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
     (lambda: Translations((8, 8), 4).elements(), "differ"),
-    (lambda: Translations((8, 8), 1.5).elements(), "max_shift to be .* whole numbers"),
-    (lambda: Translations((8, 8), 1, step=0).elements(), "step"),
     (lambda: Translations((8, 8), shifts=[]).elements(), "at least one"),
-    (lambda: Translations((8, 8), boundary="wrap").elements(), "boundary"),
     (lambda: Translations((8, 8)).act([[1, 2, 3]], np.ones((1, 8, 8))), r"\(r, 2\)"),
     (lambda: CyclicTranslations((8, 8), axes=(2,)).order, "axes"),
     (lambda: departure_from_unitary(Rotations((8, 8)), np.zeros((1, 8, 8))), "undefined"),
     (lambda: departure_from_unitary(Rotations((8, 8)), np.full((1, 8, 8), np.nan)), "finite"),
-    (
-        lambda: departure_from_unitary(Rotations((8, 8)), np.ones((1, 8, 8)), n_samples=0),
-        "n_samples to be a whole number >= 1",
-    ),
 ]
 
 
@@ -201,19 +161,7 @@ def test_bad_images_and_parameters_of_their_transformations():
 
 DENSITIES = [
     (Uniform(1.0, 1.0), "low < high, got low=1.0, high=1.0"),
-    (Uniform(0.0, np.inf), "Uniform needs high to be a finite number, got inf"),
-    (Uniform(np.nan, 1.0), "Uniform needs low to be a finite number, got nan"),
-    (VonMises(-1.0), "VonMises needs kappa to be a finite number >= 0, got -1.0"),
     (VonMises(np.inf), "VonMises needs kappa to be a finite number >= 0, got inf"),
-    (VonMises(np.nan), "VonMises needs kappa to be a finite number >= 0, got nan"),
-    (VonMises("1"), "VonMises needs kappa to be a finite number >= 0, got '1'"),
-    (VonMises(1.0, loc=np.nan), "VonMises needs loc to be a finite number, got nan"),
-    (Normal(0.0), "Normal needs scale to be a finite number > 0, got 0.0"),
-    (Normal(np.inf), "Normal needs scale to be a finite number > 0, got inf"),
-    (Normal(None), "Normal needs scale to be a finite number > 0, got None"),
-    (Normal(1.0, loc=np.inf), "Normal needs loc to be a finite number, got inf"),
-    (LogNormal(0.0), "LogNormal needs sigma to be a finite number > 0 and <= 50, got 0.0"),
-    (LogNormal(np.inf), "LogNormal needs sigma to be a finite number > 0 and <= 50, got inf"),
     (LogNormal(1.0, median=-1.0), "LogNormal needs median to be a finite number > 0, got -1.0"),
 ]
 
@@ -268,10 +216,6 @@ def test_bad_generators_degrees_and_points():
             (
                 lambda: OrthogonalMatrices([[[0, 1j], [1j, 0]]]).order,
                 "matrices to be an array of 3 axes of finite numbers",
-            ),
-            *(
-                (lambda n=n: Permutations(n).order, "n to be a whole number >= 1")
-                for n in (0, -1, 2.5, True, "3")
             ),
             (lambda: Permutations(3).act(identity, np.ones((2, 4))), "acts on arrays of shape"),
             (lambda: Permutations(3).act(identity, np.ones(3)), "single point"),

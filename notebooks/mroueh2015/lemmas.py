@@ -445,10 +445,11 @@ run.say(
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 3.8))
 for m, shade in zip((2, 10, 1000), shades("cdf", 3), strict=True):
     for kind, line in (("continuous", "-"), ("Bernoulli", ":")):
-        here = (kinds == kind) & (ms == m) & (probability > 1e-9)
-        here[np.flatnonzero(here)[60:]] = False  # the first of the Bernoulli laws, p = 0.5
-        x, ratio = np.sqrt(m) * gammas[here], (probability / cdf_bound)[here]
-        axes[0].plot(x, ratio, line, color=shade, label=f"{kind}, m = {m:,}")
+        here = np.flatnonzero((kinds == kind) & (ms == m))[: (steps < np.sqrt(m)).sum()]
+        here = here[probability[here] > 1e-9]
+        ratio = probability[here] / cdf_bound[here]
+        label = f"{kind}, m = {m:,}"
+        axes[0].plot(np.sqrt(m) * gammas[here], ratio, line, color=shade, label=label)
 axes[0].axhline(1, color=colour("bound"), ls="--")
 axes[0].set(
     xlabel=r"$\sqrt{m}\,\gamma$",

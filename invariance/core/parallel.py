@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ def by_rows(
 
     The blocks run where joblib is told to run them: one after the other by default, in processes
     with ``n_jobs``, on the machines of a cluster under ``joblib.parallel_config("dask")``. They
-    are the same blocks everywhere, hence the same numbers, and a worker holds only those it works
-    on. Results are written as they come, so that they may be larger than any memory, except on
-    joblib's backends that hand out all of them at once (Ray, multiprocessing).
+    are the same blocks everywhere, hence the same numbers. Results are written as they come, so
+    that they may be larger than any memory, except on joblib's backends that hand out all of them
+    at once (Ray, multiprocessing).
 
     Parameters
     ----------
@@ -46,27 +46,14 @@ def by_rows(
     n_jobs : int or None
         As everywhere in joblib.
     timeout : float, optional
-        Seconds to wait for the next block; default: forever, as a cluster may get new workers.
-
-    Returns
-    -------
-    ndarray of n rows
-
-    Raises
-    ------
-    ParameterError
-        For no rows, a function that does not give one row for each, or an `out` that does not fit.
-    TypeError
-        For arrays of other libraries than NumPy, or a function that cannot be sent to workers.
-    TimeoutError
-        If the next block does not come within `timeout`.
+        Seconds to wait for the next block before a `TimeoutError`; default: forever, as a cluster
+        may get new workers.
 
     Examples
     --------
     >>> from functools import partial
     >>> from invariance.kernels import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> kernel = Gaussian(gamma=0.5)
+    >>> X, kernel = np.random.default_rng(0).normal(size=(100, 3)), Gaussian(gamma=0.5)
     >>> bool(np.allclose(by_rows(partial(kernel, Y=X), X, block_rows=30), kernel(X)))
     True
     """
@@ -75,43 +62,53 @@ def by_rows(
         raise ParameterError("by_rows needs at least one row, got none")
     if out is not None and len(_rows("out", out)) != len(X):
         raise ParameterError(f"by_rows: out is of shape {out.shape}, give one of {len(X)} rows")
+    start = 0
+    try:
+        for start, part in _parts(function, X, block_rows, n_jobs, timeout):
+            if out is None:
+                out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
+            _write(out[start : start + block_rows], part, f"by_rows: {function!r}", len(X))
+            start += block_rows
+    except JoblibTimeout as error:
+        raise TimeoutError(
+            f"by_rows: row {start} did not come within {timeout:g} s: are the workers alive, with "
+            f"memory for what becomes of {block_rows} rows?"
+        ) from error
+    return out
+
+
+def _parts(
+    function: Callable[[NDArray], NDArray],
+    X: NDArray,
+    block_rows: int,
+    n_jobs: int | None,
+    timeout: float | None,
+) -> Iterator[tuple[int, NDArray]]:
+    """Where each block starts, and what becomes of it."""
     backend = get_active_backend()[0]
     alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
     if not alone and hasattr(backend, "client"):  # of Dask; others say it at once
         _check_it_travels(function)
     streams = backend.supports_return_generator or isinstance(backend, SequentialBackend)
+    how = "generator" if streams else "list"
+    run = Parallel(n_jobs, batch_size=1, return_as=how, timeout=None if alone else timeout)
     # A block travels inside its task, not as an argument of it: joblib hands large arguments to
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
     starts = range(0, len(X), block_rows)
     tasks = (delayed(partial(_in_threads, function, X[a : a + block_rows]))() for a in starts)
-    done = 0
-    try:
-        parts = Parallel(
-            n_jobs=n_jobs,
-            batch_size=1,
-            return_as="generator" if streams else "list",
-            timeout=None if alone else timeout,
-        )(tasks)
-        for start, part in zip(starts, parts, strict=True):
-            part = _rows(f"what {function!r} makes of rows", part)
-            if out is None:
-                out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
-            # NumPy would repeat a single column, and cut off fractions and imaginary parts
-            due = out[start : start + block_rows]
-            if part.shape != due.shape or not np.can_cast(part.dtype, out.dtype, "same_kind"):
-                raise ParameterError(
-                    f"by_rows: {function!r} made {part.shape} of {part.dtype} from {len(due)} rows,"
-                    f" where {due.shape} of {out.dtype} is due; give one row for each, and an out "
-                    f"of shape {(len(X), *part.shape[1:])} and {part.dtype}"
-                )
-            due[...] = part
-            done = start + len(part)
-    except JoblibTimeout as error:
-        raise TimeoutError(
-            f"by_rows: row {done} did not come within {timeout:g} s: are the workers alive, with "
-            f"memory for what becomes of {block_rows} rows?"
-        ) from error
-    return out
+    for start, part in zip(starts, run(tasks), strict=True):
+        yield start, _rows(f"what {function!r} makes of rows", part)
+
+
+def _write(place: NDArray, part: NDArray, what: str, n: int) -> None:
+    """NumPy would repeat a single column, and cut off fractions and imaginary parts."""
+    if part.shape != place.shape or not np.can_cast(part.dtype, place.dtype, "same_kind"):
+        raise ParameterError(
+            f"{what} made {part.shape} of {part.dtype} from {len(place)} rows, where {place.shape} "
+            f"of {place.dtype} is due; give one row for each, and an out of shape "
+            f"{(n, *part.shape[1:])} and {part.dtype}"
+        )
+    place[...] = part
 
 
 def _rows(what: str, array: Any) -> NDArray:

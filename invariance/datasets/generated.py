@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Positive, Seed, Whole, arguments
 from .dataset import Dataset
-from .speech import SAMPLE_RATE
+from .speech import SAMPLE_RATE, ragged
 
 
 @arguments(length=Whole(1, 23), alphabet=Whole(2, 10**7), random_state=Seed())
@@ -151,9 +151,6 @@ def make_vowels(
 ) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 
-    Speakers differ in pitch, length of the vocal tract and speaking rate, repetitions of a word
-    in a little of each.
-
     Parameters
     ----------
     n_speakers : int
@@ -181,9 +178,8 @@ def make_vowels(
     """
     rng = check_random_state(random_state)
     waves, rows = [], []
-    names = list(_GROUPS)
     for speaker in range(n_speakers):
-        group = names[speaker % 3]
+        group = list(_GROUPS)[speaker % 3]
         mean_pitch, tract = _GROUPS[group]
         mean_pitch *= np.exp(0.12 * rng.standard_normal())
         tract *= np.exp(0.03 * rng.standard_normal())
@@ -195,18 +191,11 @@ def make_vowels(
                 seconds = np.clip(0.35 * np.exp(0.1 * rng.standard_normal()) / rate, 0.2, 0.6)
                 waves.append(_vowel(tract * jitter * formants, pitch, seconds, rng))
                 rows.append((word, speaker, group, repetition))
-    data = np.empty(len(waves), dtype=object)
-    data[:] = waves
-    words, speakers, groups, repeats = (np.array(column) for column in zip(*rows, strict=True))
+    columns = map(np.array, zip(*rows, strict=True))
+    details = dict(zip(("target", "speaker", "group", "repetition"), columns, strict=True))
     return Dataset(
-        data,
-        words,
+        ragged(waves),
+        details.pop("target"),
         description="ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
-        details={
-            "speaker": speakers,
-            "group": groups,
-            "repetition": repeats,
-            "sample_rate": SAMPLE_RATE,
-            "words": list(_FORMANTS),
-        },
+        details=details | {"sample_rate": SAMPLE_RATE, "words": list(_FORMANTS)},
     )

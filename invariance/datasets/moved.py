@@ -131,18 +131,14 @@ def make_rotated_mnist(
 ) -> Dataset:
     """Images rotated by uniformly random angles, in either paper's way.
 
-    Without a canvas: the benchmark of Larochelle et al. 2007 that Raj et al. 2017 use, rebuilt
-    (the original angles are not published). ``n_train + n_test`` different images are drawn at
-    random and turned by a real angle, uniform on the circle, in their own frame, with zero fill
-    and bilinear interpolation.
-
-    With a canvas: Liu et al. 2022. All images in the given order, turned by a whole degree,
-    uniform on -180..179, with cubic splines; the frame grows to fit and is centred on the canvas.
+    Without a canvas: the benchmark of Larochelle et al. 2007 that Raj et al. 2017 use, rebuilt.
+    ``n_train + n_test`` different images are drawn and turned by a real angle, in their own frame,
+    with zero fill and bilinear interpolation. With a canvas: Liu et al. 2022. All images in the
+    given order, turned by a whole degree, with cubic splines, centred on the canvas.
 
     Parameters
     ----------
-    images, labels : arrays of shape (n, height, width) and (n,), or None
-        None takes all of MNIST. Integers are divided by 255.
+    images, labels : as in `make_translated_mnist`
     canvas : int or None
         64 in Liu et al. 2022.
     n_train, n_test : int or None
@@ -150,8 +146,7 @@ def make_rotated_mnist(
     interpolation : int or None
         Order of the splines, 0 to 5; None is 1 without a canvas and 3 with one.
     noise : float
-        Standard deviation of the normal noise that fills what the turned frame leaves blank; Liu
-        et al. have 0.1, their public code none.
+        Standard deviation of the normal noise that fills what the turned frame leaves blank.
     never_test : array-like of int, or None
         Without a canvas: images that never come into the test part, such as those that settings
         were chosen on in another draw.
@@ -161,11 +156,6 @@ def make_rotated_mnist(
     -------
     Dataset
         ``data`` float32; ``degrees`` (n,); ``rows``: which of the images were taken.
-
-    Raises
-    ------
-    ParameterError
-        When there are too few images, or they do not fit on the canvas.
 
     Examples
     --------
@@ -186,23 +176,14 @@ def make_rotated_mnist(
         rows, n_train = np.arange(len(pixels)), own_split
         degrees = rng.randint(-180, 180, size=len(rows))
         shape, order, where = (canvas, canvas), 3, f"on a {canvas} x {canvas} canvas"
-    how = {
-        "reshape": canvas is not None,
-        "order": order if interpolation is None else interpolation,
-    }
-    turned = _turned(pixels[rows], degrees, shape, **how)
+    order = order if interpolation is None else interpolation
+    turned = _turned(pixels[rows], degrees, shape, order, canvas is not None)
     if noise > 0:
         frames = np.ones((1, *pixels.shape[1:]), np.float32).repeat(len(rows), axis=0)
-        filled = _turned(frames, degrees, shape, **how | {"order": 0}) > 0
+        filled = _turned(frames, degrees, shape, 0, canvas is not None) > 0
         turned = np.where(filled, turned, _with_noise(turned.copy(), noise, rng))
-    return Dataset(
-        turned,
-        classes[rows],
-        description=f"{name} rotated {where}",
-        n_train=n_train,
-        sources=sources,
-        details={"degrees": degrees, "rows": rows},
-    )
+    made = {"description": f"{name} rotated {where}", "n_train": n_train, "sources": sources}
+    return Dataset(turned, classes[rows], details={"degrees": degrees, "rows": rows}, **made)
 
 
 def _drawn_rows(
@@ -234,14 +215,18 @@ def _drawn_rows(
 
 
 def _turned(
-    images: NDArray[np.float32], degrees: NDArray[Any], shape: tuple[int, ...], **how: Any
+    images: NDArray[np.float32],
+    degrees: NDArray[Any],
+    shape: tuple[int, ...],
+    order: int,
+    reshape: bool,
 ) -> NDArray[np.float32]:
     """Each image turned by its angle, in the middle of a blank one of that shape."""
     from scipy import ndimage
 
     turned = np.zeros((len(images), *shape), dtype=np.float32)
     for place, image, angle in zip(turned, images, degrees, strict=True):
-        moved = ndimage.rotate(image, angle, **how)
+        moved = ndimage.rotate(image, angle, order=order, reshape=reshape)
         top, left = (np.array(shape) - moved.shape) // 2
         if min(top, left) < 0:
             raise ParameterError(

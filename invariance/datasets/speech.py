@@ -70,7 +70,7 @@ def read_wav(
     return (samples / np.float32(-float(np.iinfo(samples.dtype).min))).astype(np.float32)
 
 
-def _ragged(waves: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def ragged(waves: Iterable[NDArray[Any]]) -> NDArray[Any]:
     listed = list(waves)
     ragged = np.empty(len(listed), dtype=object)
     ragged[:] = listed
@@ -80,7 +80,7 @@ def _ragged(waves: Iterable[NDArray[Any]]) -> NDArray[Any]:
 def _dataset(named: dict[str, NDArray[Any]], description: str, sources: dict[str, str]) -> Dataset:
     parts = [found.groups() for name in named if (found := RECORDING.fullmatch(name))]
     return Dataset(
-        _ragged(named.values()),
+        ragged(named.values()),
         np.array([int(word) for word, _, _ in parts]),
         description=description,
         sources=sources,
@@ -210,7 +210,7 @@ def load_synthetic_speech(download_if_missing: bool = True) -> Dataset:
     with np.load(found.path, allow_pickle=False) as arrays:
         samples = arrays["samples"].astype(np.float32) / 32768
         return Dataset(
-            _ragged(np.split(samples, arrays["offsets"][1:-1])),
+            ragged(np.split(samples, arrays["offsets"][1:-1])),
             arrays["digit"].astype(np.int64),
             description=CATALOGUE["synthetic_speech"].description,
             sources={found.source.path: found.sha256},

@@ -212,16 +212,12 @@ def symmetry_test(
 ) -> SymmetryTest:
     r"""Whether building a group into a model lowers its error on points that it has not seen.
 
-    Plain model and model with the group are fitted to the same folds, and compared on the same
-    points: by the difference :math:`d_j` of wrong labels or scores, or by that of root mean squared
-    errors as a share of their mean, because folds differ in how hard they are. The folds' d share
-    training points, hence they count for less than J independent ones: their mean is compared with
-    Student's t on J - 1 degrees of freedom at variance
-    :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2` (Nadeau and Bengio 2003).
-
-    A gain says that the group helps this model at this number of points. It is no proof of a
-    symmetry: a wrong group can help a model that has too few points, and a right one adds nothing
-    to a model that has learned it from many. Of both the test says nothing.
+    Both models are fitted to the same folds and compared on the same points: by the difference
+    :math:`d_j` of wrong labels or scores, or by that of root mean squared errors as a share of
+    their mean. Folds share training points, hence the mean of d is compared with Student's t on
+    J - 1 degrees of freedom at variance :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2`
+    (Nadeau and Bengio 2003). A gain is no proof of a symmetry: a wrong group can help a model that
+    has too few points, and a right one adds nothing to a model that has learned it from many.
 
     Size and power, in 1,000 simulations each (``tests/slow_checks/symmetry_test.py``): of two
     models that are equally good, one is preferred at level 0.95 in 2.8 % of samples of 40 points
@@ -232,8 +228,7 @@ def symmetry_test(
     ----------
     model : estimator
         Without the group: with a kernel object, a feature map of the trivial group (such as
-        ``Translations(shape, max_shift=0)``), or anything else. What it chooses by itself (its
-        alpha, say) it chooses within each fold.
+        ``Translations(shape, max_shift=0)``), or anything else.
     group : Transformations, or mapping from names to Transformations
     X : array-like of shape (n, d)
     y : array-like of shape (n,)
@@ -284,18 +279,10 @@ def symmetry_test(
                 errors[j, i] = error(fitted, points[test], targets[test])
                 bar.update()
     share = float(np.mean([len(test) / len(train) for train, test in splits]))
-    gains = []
-    for name, with_group in zip(groups, errors[1:], strict=True):
-        d = errors[0] - with_group
-        if unit == _SHARES:
-            size = (errors[0] + with_group) / 2
-            d = np.divide(100 * d, size, out=np.zeros_like(d), where=size > 0)
-        gain, interval, p_value = _paired(d, share, level, len(groups))
-        verdict = "the data do not tell"
-        if p_value <= 1 - level:
-            verdict = "lowers the error" if gain > 0 else "raises the error"
-        means = float(errors[0].mean()), float(with_group.mean())
-        gains.append(Gain(name, *means, gain, interval, p_value, verdict, level, unit))
+    how = share, level, unit, len(groups)
+    gains = (
+        _gain(name, errors[0], own, *how) for name, own in zip(groups, errors[1:], strict=True)
+    )
     return SymmetryTest(tuple(gains))
 
 
@@ -328,12 +315,27 @@ def _error(model: Any, scoring: Any) -> tuple[Callable[..., float], str]:
     return lambda fitted, X, y: float(np.sqrt(np.mean(np.square(fitted.predict(X) - y)))), _SHARES
 
 
-def _paired(
-    d: NDArray[Any], share: float, level: float, n_groups: int
-) -> tuple[float, tuple[float, float], float]:
-    """Mean of the folds' differences, its interval and p-value, corrected for the other groups."""
+def _gain(
+    name: str,
+    plain: NDArray[Any],
+    own: NDArray[Any],
+    share: float,
+    level: float,
+    unit: str,
+    n_groups: int,
+) -> Gain:
+    """From the folds' errors, corrected for the other groups."""
+    d = plain - own
+    if unit == _SHARES:
+        size = (plain + own) / 2
+        d = np.divide(100 * d, size, out=np.zeros_like(d), where=size > 0)
     n, mean = len(d), float(d.mean())
     se = float(np.sqrt((1 / n + share) * d.var(ddof=1)))
     half = se * float(stats.t.ppf(1 - (1 - level) / (2 * n_groups), n - 1))
     p = float(2 * stats.t.sf(abs(mean) / se, n - 1)) if se else float(mean == 0)
-    return mean, (mean - half, mean + half), min(1.0, n_groups * p)
+    p = min(1.0, n_groups * p)
+    verdict = "the data do not tell"
+    if p <= 1 - level:
+        verdict = "lowers the error" if mean > 0 else "raises the error"
+    means, interval = (float(plain.mean()), float(own.mean())), (mean - half, mean + half)
+    return Gain(name, *means, mean, interval, p, verdict, level, unit)

@@ -303,22 +303,19 @@ def rls_by_cholesky(
     gives one alpha for a tenth of the price: with :math:`A = K + n \alpha I`,
     :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves
     by factors of ``step`` while the leave-one-out error falls, so it wants a start near the
-    minimum: ``alpha / scale`` of a smaller sample, or of another draw. Computes in the precision of
-    ``gram``.
+    minimum: ``alpha / scale`` of a smaller sample, or of another draw.
 
     Parameters
     ----------
     gram : array-like of shape (n, n)
-        Symmetric and positive semi-definite. The search keeps alpha above the rounding of its
-        type: 1e-6 of ``scale`` in float32.
+        Symmetric and positive semi-definite, in whose precision all is computed. The search keeps
+        alpha above the rounding of its type: 1e-6 of ``scale`` in float32.
     labels : array-like of shape (n,)
         Classes; the columns of the result follow ``np.unique(labels)``.
     start : float
         First alpha, as a multiple of ``scale``, the largest that is worth trying.
-    step : float
-        Factor to the next.
-    max_steps : int
-        Bound on the number of alphas tried.
+    step, max_steps : float, int
+        Factor to the next alpha, and a bound on the number of those tried.
 
     Raises
     ------
@@ -336,9 +333,37 @@ def rls_by_cholesky(
     index, targets = _classes(labels)
     gram, n = _checked(gram, len(index), "labels", labels), len(index)
     targets = targets.astype(gram.dtype)
-    target_mean = targets.mean(axis=0)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
-    half = (gram_mean - gram_mean.mean() / 2).astype(gram.dtype)
+    centred, largest = _centred(gram, gram_mean)
+    fits: dict[float, tuple[float, NDArray]] = {}
+    floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
+
+    def error(k: int) -> float:
+        relative = start * step**k
+        if relative < floor:
+            return np.inf
+        if relative not in fits:
+            fits[relative] = _left_out(centred, targets, index, relative * largest, largest)
+        return fits[relative][0]
+
+    here, before = 0, None
+    while here != before and len(fits) < max_steps:
+        before = here
+        # Stronger regularisation first: it wins ties.
+        if error(here + 1) <= error(here):
+            here += 1
+        elif error(here - 1) < error(here):
+            here -= 1
+    chosen, scale = start * step**here, largest / n
+    dual = fits[chosen][1].astype(np.float64)
+    errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
+    intercept = targets.mean(axis=0) - gram_mean @ dual
+    return CholeskyRLS(dual, intercept, chosen * scale, scale, errors)
+
+
+def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float]:
+    """The centred matrix, its null vector lifted, and its largest eigenvalue."""
+    half = (mean - mean.mean() / 2).astype(gram.dtype)
     centred = gram - half
     centred -= half[:, None]
     lowest = lowest_eigenvalue(centred)
@@ -349,44 +374,26 @@ def rls_by_cholesky(
         )
     largest = _largest_eigenvalue(centred)
     # The constant vector has eigenvalue zero, to rounding. Its inverse would drown the others where
-    # the penalty is small, so it gets the largest eigenvalue instead; what it then adds to the
-    # inverse is taken out again, because the intercept is not penalised.
-    centred += largest / n
+    # the penalty is small, so it gets the largest eigenvalue instead; `_left_out` takes out again
+    # what it then adds to the inverse, because the intercept is not penalised.
+    centred += largest / len(gram)
+    return centred, largest
 
-    fits: dict[float, tuple[float, NDArray]] = {}
-    floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
 
-    def error(k: int) -> float:
-        relative = start * step**k
-        if relative < floor:
-            return np.inf
-        if relative not in fits:
-            ridge = relative * largest
-            try:
-                dual, own = _inverse(centred, targets - target_mean, ridge)
-            except linalg.LinAlgError as failed:
-                raise ValueError(
-                    f"the Gram matrix is not positive semi-definite: with a ridge of {ridge:.2g} "
-                    "it has no Cholesky factor; raise start, or use float64"
-                ) from failed
-            residuals = dual / (own[:, 0] - 1 / (n * (largest + ridge)))
-            wrong = (targets - residuals).argmax(axis=1) != index
-            fits[relative] = misclassification(wrong, residuals), dual
-        return fits[relative][0]
-
-    here, moved = 0, True
-    while moved and len(fits) < max_steps:
-        moved = False
-        # Stronger regularisation first: it wins ties.
-        for there in (here + 1, here - 1):
-            better = error(there) < error(here) or (there > here and error(there) == error(here))
-            if better:
-                here, moved = there, True
-                break
-    chosen, scale = start * step**here, largest / n
-    dual = fits[chosen][1].astype(np.float64)
-    errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
-    return CholeskyRLS(dual, target_mean - gram_mean @ dual, chosen * scale, scale, errors)
+def _left_out(
+    centred: NDArray, targets: NDArray, index: NDArray, ridge: float, largest: float
+) -> tuple[float, NDArray]:
+    """Leave-one-out error at a ridge, and the dual coefficients."""
+    try:
+        dual, own = _inverse(centred, targets - targets.mean(axis=0), ridge)
+    except linalg.LinAlgError as failed:
+        raise ValueError(
+            f"the Gram matrix is not positive semi-definite: with a ridge of {ridge:.2g} "
+            "it has no Cholesky factor; raise start, or use float64"
+        ) from failed
+    residuals = dual / (own[:, 0] - 1 / (len(centred) * (largest + ridge)))
+    wrong = (targets - residuals).argmax(axis=1) != index
+    return misclassification(wrong, residuals), dual
 
 
 def _largest_eigenvalue(gram: NDArray) -> float:

@@ -1,5 +1,7 @@
 """What every feature map keeps to: fitted copies, finite features, old names, one memory bound."""
 
+import inspect
+import pickle
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from invariance import config_context
+from invariance import config_context, features
 from invariance.core.parameters import ParameterError
 from invariance.features import (
     AngularBasis,
@@ -132,27 +134,31 @@ def test_single_precision_at_an_offset(offset, error, group):
     assert_allclose(Z @ Z.T, exact @ exact.T, atol=error)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: GroupCDF(None, 5, 3),
-        lambda: OrbitFourier(None, 5, 3),
-        lambda: OrbitNystroem(None, 5, 3),
-        lambda: MaxFilter(None, 5, 3),
-        lambda: Scattering((4, 4), 1, 8),
-        lambda: PatchPooling(None, (4, 4), 2),
-        lambda: AngularBasis((4, 4), 2.0, 1.0),
-        lambda: BlockPCA(4, 2, 100),
-        lambda: LogMel(8000, 24, 256),
-        lambda: draw_templates("sphere", 3, 4),
-        lambda: draw_frequencies("gaussian", 1.0, 3),
-        lambda: draw_windowed_templates(3, (4, 4), 1.0),
-        lambda: median_gamma(X, "gaussian", 100),
-    ],
-)
-def test_a_third_argument_needs_its_name(call):
-    with pytest.raises(TypeError, match="positional argument"):
-        call()
+#: Differences of float32 features, or of their Gram matrix where a basis may turn.
+SINGLE = {GroupCDF: None, MaxFilter: 1e-5, OrbitFourier: 2e-6, OrbitNystroem: 1e-3}
+
+
+@pytest.mark.parametrize("kind", ORBITS)
+def test_seeds_threads_pickles_and_types(kind):
+    points = np.random.default_rng(0).standard_normal((300, 6))
+    model = kind(CyclicShifts(6), 70, random_state=3)
+    if "gamma" in model.get_params():
+        model.set_params(gamma=0.1, n_components=20 if kind is OrbitNystroem else 70)
+    Z = model.fit_transform(points)
+    assert_array_equal(clone(model).set_params(n_jobs=2).fit_transform(points), Z)
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(points), Z)
+    single = clone(model).fit(points.astype(np.float32)).transform(points.astype(np.float32))
+    assert single.dtype == np.float32
+    if kind is OrbitNystroem:
+        single, Z = single @ single.T, Z @ Z.T
+    if SINGLE[kind]:  # a histogram jumps
+        assert_allclose(single, Z, atol=SINGLE[kind])
+
+
+@pytest.mark.parametrize("name", features.__all__)
+def test_arguments_after_the_second_are_given_by_name(name):
+    given = list(inspect.signature(getattr(features, name)).parameters.values())
+    assert all(p.kind is p.KEYWORD_ONLY for p in given[2:])
 
 
 # -- parameters --------------------------------------------------------------------------------

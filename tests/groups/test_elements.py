@@ -46,6 +46,7 @@ def test_angles_a_whole_turn_apart_are_one():
     assert_array_equal(quarters.elements(), np.deg2rad([-180, -90, 0, 90]))
     assert_allclose(quarters.quadrature()[1], 0.25)
     check_group(quarters)
+    assert not Rotations((6, 7), degrees=[90]).unitary
     weighed = Rotations((6, 6), degrees=[-180, 0, 180, 360], density=VonMises(1.0))
     assert_allclose(weighed.weights(), np.exp([-1, 1]) / np.exp([-1, 1]).sum())
 

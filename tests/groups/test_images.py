@@ -257,14 +257,3 @@ def test_lemma_2_1_energy_is_kept_on_smooth_images():
     exact = departure_from_unitary(Translations((28, 28), 5), X)
     assert max(exact.norm, exact.inner_product, exact.inverse) < 1e-12
     assert departure_from_unitary(Translations((28, 28), 9, boundary="zero"), X).norm > 0.01
-
-
-def test_quarter_turns_are_unitary():
-    turns = Rotations((6, 6), degrees=[0, 90, 180, 270])
-    assert turns.unitary and not Rotations((6, 7), degrees=[90]).unitary
-    check_group(turns)
-    x = images((6, 6), n=1)
-    for k in range(4):
-        np.testing.assert_allclose(
-            turns.act([np.pi / 2 * k], x)[0, 0], np.rot90(x[0], k), atol=1e-12
-        )

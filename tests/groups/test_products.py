@@ -38,11 +38,6 @@ def test_composition_applies_first_then_second():
     assert np.array_equal(both.act(both.elements(), x).shape, (24, 1, 3))
 
 
-def test_composition_of_different_shapes():
-    with pytest.raises(ValueError, match="same points"):
-        CyclicShifts(3).then(SignFlips(4)).act([[1, 2, 3, 1, 2, 3, 4]], np.ones((1, 3)))
-
-
 def test_compositions_run_in_order():
     x = np.random.default_rng(0).random((2, 8, 8))
     shifts, turns = Translations((8, 8), 1), Rotations((8, 8), degrees=[10, 20])
@@ -61,8 +56,12 @@ def test_parts_of_as_many_numbers_compose_whatever_their_shape():
     assert_array_equal(both.act(both.elements(), X)[9:], expected)
     turned = CyclicShifts(9).then(shifts)
     assert turned.shape == (3, 3) and turned.act(turned.sample(4, 0), X.reshape(2, 3, 3)).ndim == 4
-    with pytest.raises(ValueError, match="same points"):
-        Translations((2, 8), 0).then(Translations((4, 4), 0)).order  # noqa: B018
+    for one, two in (
+        (Translations((2, 8), 0), Translations((4, 4), 0)),
+        (CyclicShifts(4), LinearMaps(np.eye(3)[None])),
+    ):
+        with pytest.raises(ValueError, match=r"shapes .* and .*: both must act on the same"):
+            one.then(two).act([[0] * 5], np.ones((1, 4)))
 
 
 def test_groups_that_commute_make_a_group():
@@ -119,14 +118,6 @@ def test_samples_are_indices_and_every_map_is_drawn():
     assert_allclose(maps.act(drawn[:5], [[1.0, 1.0]])[:, 0, 0], 4 * drawn[:5] + 1)
 
 
-@pytest.mark.parametrize("bad", [np.eye(3), np.zeros((0, 2, 2))])
-def test_other_shapes_are_refused(bad):
-    with pytest.raises(
-        ValueError, match="matrices to be an array of 3 axes of finite numbers, at least one, got"
-    ):
-        LinearMaps(bad).elements()
-
-
 def test_it_is_the_action_and_then_the_projection():
     rng = np.random.default_rng(0)
     components = np.linalg.qr(rng.standard_normal((36, 5)))[0].T
@@ -154,11 +145,6 @@ def test_a_projection_that_loses_nothing_keeps_the_kernel():
     assert features.side_ == "first" and features.templates_.shape == (4000, 4)
     Z = features.transform(X)
     assert_allclose(Z @ Z.T, exact, atol=5 / np.sqrt(4000))
-
-
-def test_a_projection_of_a_wrong_shape_is_named():
-    with pytest.raises(ValueError, match=r"shapes \(4,\) and \(3,\): both must act on the same"):
-        CyclicShifts(4).then(LinearMaps(np.eye(3)[None])).act([[1, 2, 3, 4, 0]], np.ones((1, 4)))
 
 
 def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():

@@ -255,16 +255,6 @@ def test_clear_errors(kernel, message):
         kernel(points(3))
 
 
-def test_images_that_are_no_rows_of_a_matrix():
-    kernel = BestFit(Linear(), CYCLIC)
-    with pytest.raises(ValueError, match="BestFit: the points are not all of one shape"):
-        kernel([np.ones(42), np.ones(41)])
-    with pytest.raises(ValueError, match=r"flattened points.*got an array of shape \(3, 7, 6\)"):
-        kernel(np.ones((3, *SHAPE)))
-    with pytest.raises(ValueError, match="not all of one shape"):
-        kernel(points(3), [np.ones(42), np.ones(41)])
-
-
 @pytest.mark.parametrize(
     "group", [CyclicShifts(6), SignFlips(6), Permutations(3, block=2)], ids=repr
 )

@@ -1,6 +1,7 @@
 """Base kernels and orbit averages: definitions, symmetry, invariance, definiteness."""
 
 import pickle
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -274,11 +275,12 @@ def test_bad_points():
     for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6)):
         with pytest.raises(ValueError):
             Average(Linear(), CyclicShifts(6))(X)
-    for kernel in BASES:
-        with pytest.raises(ValueError, match="not all of one shape"):
-            kernel.diag([np.ones(6), np.ones(5)])
-        with pytest.raises(ValueError, match="flattened points"):
-            kernel.diag(np.ones((2, 3, 2)))
+    for kernel in (*BASES, BestFit(Linear(), CyclicShifts(6))):
+        for call in (kernel, kernel.diag, partial(kernel, points(3))):
+            with pytest.raises(ValueError, match=": the points are not all of one shape"):
+                call([np.ones(6), np.ones(5)])
+            with pytest.raises(ValueError, match=r"flattened points.*got an array of shape .2, 3"):
+                call(np.ones((2, 3, 2)))
 
 
 @pytest.mark.parametrize("offset", [100, 1000, 30_000])

@@ -23,7 +23,7 @@ from .cells import RECORDED, Cell, Output, page_of
 from .ideas import Idea, drawing
 from .material import Figure, Material, Notebook, Outcome
 from .plots import dot_plot
-from .reference import LABORATORY, Reference
+from .reference import BESIDE, Reference
 from .text import anchor, code, escaped, link, prose, table
 
 __all__ = ["Book", "answer"]
@@ -128,7 +128,7 @@ class Book:
             n for n in self.material.notebooks.values() if full in self.reference.uses(n.source)
         ]
         names = [notebook.name for notebook in using]
-        counts = not full.startswith(LABORATORY)
+        counts = not full.startswith(BESIDE)
         claims = [row for row in self.material.rows if counts and row.notebook in names]
         return {"notebooks": names, "claims": claims}
 
@@ -232,9 +232,9 @@ class Book:
         return f"{place[1][:1].upper()}{place[1][1:]}" + (f": {part}" if part and many else "")
 
     def mathematics(self, notebook: Notebook) -> list[str]:
-        """What a notebook uses of the library; what records and draws is left out."""
+        """What a notebook uses of the library; what records, loads and averages is left out."""
         used = self.reference.uses(notebook.source)
-        return [name for name in used if not name.startswith(LABORATORY)]
+        return [name for name in used if not name.startswith(BESIDE)]
 
     def members(self, folder: str) -> list[str]:
         return [name for name in self.pages if name.startswith(f"{folder}/")]

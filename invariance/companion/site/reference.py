@@ -13,10 +13,12 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-__all__ = ["LABORATORY", "Reference", "setup", "tree"]
+__all__ = ["BESIDE", "LABORATORY", "Reference", "setup", "tree"]
 
 #: What records and draws; no claim rests on it.
 LABORATORY = "invariance.companion"
+#: No mathematics that a claim rests on: what records, loads and averages.
+BESIDE = (LABORATORY, "invariance.datasets", "invariance.evaluation")
 
 _BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
 # roles, code, references and emphasis stay; bars, stars and underscores outside are themselves

@@ -67,8 +67,7 @@ def client(cluster):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-@pytest.mark.parametrize("n_jobs", [1, 4])
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 4), ("threading", 4), ("loky", 1)])
 def test_workers_of_one_machine(name, backend, n_jobs):
     whole = FUNCTIONS[name](X)
     with parallel_config(backend):
@@ -155,7 +154,7 @@ def test_what_is_no_map_of_rows_is_refused():
         by_rows(FUNCTIONS["Average"], np.array(3.0))
 
 
-@pytest.mark.parametrize("block_rows", [0, -1, 2.5, 40.0, "40", None])
+@pytest.mark.parametrize("block_rows", [0, 2.5, "40", None])
 def test_block_rows_must_be_a_whole_number(block_rows):
     with pytest.raises(
         ValueError, match=f"block_rows to be a whole number >= 1, got {block_rows!r}"
@@ -168,18 +167,15 @@ def test_lists_and_integers_of_numpy_will_do():
     assert np.array_equal(found, np.sin(X))
 
 
-@pytest.mark.parametrize("rows", [149, 151])
-def test_out_must_have_as_many_rows(rows):
-    with pytest.raises(ValueError, match=rf"shape \({rows}, 8\), give one of 150 rows"):
-        by_rows(np.sin, X, block_rows=40, out=np.empty((rows, 8)))
-
-
-@pytest.mark.parametrize("shape", [(150,), (150, 9), (150, 1, 8)])
-def test_out_must_have_the_shape_of_the_result(shape):
-    with pytest.raises(ValueError, match=r"made \(40, 8\) .* an out of shape \(150, 8\)"):
-        by_rows(np.sin, X, block_rows=40, out=np.empty(shape))
-    with pytest.raises(ValueError, match=r"made \(40, 1\) .* an out of shape \(150, 1\)"):
-        by_rows(lambda rows: rows[:, :1], X, block_rows=40, out=np.empty(shape))
+def test_out_must_have_the_shape_of_the_result():
+    for rows in (149, 151):
+        with pytest.raises(ValueError, match=rf"shape \({rows}, 8\), give one of 150 rows"):
+            by_rows(np.sin, X, block_rows=40, out=np.empty((rows, 8)))
+    for shape in ((150,), (150, 9), (150, 1, 8)):
+        with pytest.raises(ValueError, match=r"made \(40, 8\) .* an out of shape \(150, 8\)"):
+            by_rows(np.sin, X, block_rows=40, out=np.empty(shape))
+        with pytest.raises(ValueError, match=r"made \(40, 1\) .* an out of shape \(150, 1\)"):
+            by_rows(lambda rows: rows[:, :1], X, block_rows=40, out=np.empty(shape))
 
 
 def test_out_loses_precision_but_no_parts_of_numbers():

@@ -32,7 +32,7 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, marker
+from invariance.companion import Run, curve, ticks
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import GroupCDF, draw_windowed_templates
 from invariance.groups import Rotations, Translations
@@ -181,17 +181,10 @@ fig, axes = plt.subplots(2, 2, figsize=(10, 7), sharey=True)
 looks = {"definition": "definition", "ours": "fast", "bare product": "gemm"}
 for axis, (what, values) in zip(axes.flat, sweeps.items(), strict=True):
     for way, look in looks.items():
-        axis.plot(
-            values,
-            [measured[what, v][way] for v in values],
-            color=colour(look),
-            marker=marker(look),
-            label=way,
-        )
+        curve(axis, values, [measured[what, v][way] for v in values], look, label=way)
     others = ", ".join(f"{v} {k}" for k, v in base.items() if k != what)
     axis.set(xscale="log", yscale="log", xlabel=what, title=others)
-    axis.set_xticks(values, [f"{v:,}" for v in values])
-    axis.minorticks_off()
+    ticks(axis, values)
 for axis in axes[:, 0]:
     axis.set_ylabel("seconds on one core")
 axes[0, 0].legend()
@@ -201,8 +194,8 @@ run.figure(
     fig,
     "cost",
     alt="Seconds against the number of images, bins, templates and transformations on logarithmic "
-    "axes. Three lines in each panel: the bare product lowest, the package's features above it, "
-    "the definition far above both, and alone in rising steeply with the bins.",
+    "axes, for the definition, the package's features and the bare product, of which the features "
+    f"take {np.median(ratio):.1f} times as long in the median.",
     caption="Time for CDF(n, m) features of 28 x 28 images; the bare matrix product computes the "
     "inner products alone.",
 )
@@ -244,16 +237,18 @@ def peak_bytes(n_templates, n_images):
     return peak - result.nbytes - X[:n_images].nbytes
 
 
-rows = []
-for n_templates, n_images in SETTINGS["templates and images"]:
-    rows.append(
+run.table(
+    [
         {
             "templates": n_templates,
             "images": n_images,
             "peak above input and output (GiB)": f"{peak_bytes(n_templates, n_images) / 2**30:.2f}",
         }
-    )
-run.table(rows, "memory", caption="Peak of traced allocations, all 441 transformations.")
+        for n_templates, n_images in SETTINGS["templates and images"]
+    ],
+    "memory",
+    caption="Peak of traced allocations, all 441 transformations.",
+)
 
 # %% [markdown]
 # ## At full size

@@ -29,7 +29,7 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, marker, mean_se, shades
+from invariance.companion import Run, colour, curve, marker, mean_se, shades, ticks
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import BlockPCA, GroupCDF, draw_windowed_templates
 from invariance.groups import Rotations, Translations, departure_from_unitary
@@ -177,12 +177,12 @@ zero, one = (X[np.flatnonzero(y[:1000] == c)[0]] for c in (0, 1))
 for image, label in ((zero, "a zero"), (one, "a one")):
     tone = colour("raw") if label == "a one" else colour("cdf")
     for shift in ((0, 0), (2, -1)):
-        curve = example.transform(shifts.act([shift], image[None])[0]).ravel()
-        curve = curve / np.sqrt(example.s_ / 50)
+        shares = example.transform(shifts.act([shift], image[None])[0]).ravel()
+        shares = shares / np.sqrt(example.s_ / 50)
         tau = example.s_ * np.arange(-50, 51) / 50
         axes[1].plot(
             tau,
-            curve,
+            shares,
             color=tone,
             linestyle="-" if shift == (0, 0) else ":",
             label=label if shift == (0, 0) else f"{label}, shifted (2, -1)",
@@ -405,29 +405,18 @@ repetitions = {
 }
 
 
-def curve(name):
-    """Accuracies in percent by size; computed and kept in parts of at most five draws."""
-    return {
-        size: 100
-        * np.concatenate(
-            [
-                learning_curve(name, size, tuple(range(a, a + 5)), seed)
-                for a in range(0, repetitions[size], 5)
-            ]
-        )
-        for size in sizes
-    }
+def accuracies(name, size):
+    """Accuracies in percent; computed and kept in parts of at most five draws."""
+    draws = [tuple(range(a, a + 5)) for a in range(0, repetitions[size], 5)]
+    return 100 * np.concatenate([learning_curve(name, size, part, seed) for part in draws])
 
 
-cdf, raw = curve("inf"), curve("raw")
+cdf, raw = ({size: accuracies(name, size) for size in sizes} for name in ("inf", "raw"))
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
 for i, (bins, tint) in enumerate(zip((5, 25), shades("cdf", 2), strict=True)):
-    mean, error = mean_se(grid[:, i])
-    axes[0].errorbar(
-        template_counts, mean, error, color=tint, marker=marker("cdf"), label=f"{bins} bins"
-    )
+    mean = curve(axes[0], template_counts, grid[:, i], "cdf", color=tint, label=f"{bins} bins")
 axes[0].set(
     xscale="log",
     xlabel=f"templates ({left_size:,} training images per class)",
@@ -441,7 +430,7 @@ for name, scores, label in (
     ("raw", raw, "raw pixels"),
 ):
     mean, error = zip(*(mean_se(scores[size]) for size in sizes), strict=True)
-    axes[1].errorbar(sizes, mean, error, color=colour(name), marker=marker(name), label=label)
+    curve(axes[1], sizes, mean, name, error, label=label)
 if not run.quick:
     axes[1].plot(
         [10, 1000],
@@ -460,9 +449,8 @@ axes[1].set(
     f"{np.mean(raw[sizes[0]]):.0f} % from raw pixels",
 )
 axes[1].legend(loc="lower right")
-for axis, ticks in zip(axes, (template_counts, sizes), strict=True):
-    axis.set_xticks(ticks, [f"{t:,}" for t in ticks])
-    axis.minorticks_off()
+for axis, values in zip(axes, (template_counts, sizes), strict=True):
+    ticks(axis, values)
 if stand_in:
     fig.suptitle(f"Stand-in data: {stand_in}")
 run.figure(
@@ -473,7 +461,7 @@ run.figure(
     f"accuracy against training images per class, from {np.mean(cdf[sizes[0]]):.0f} to "
     f"{np.mean(cdf[sizes[-1]]):.0f} % with pooled features and from {np.mean(raw[sizes[0]]):.0f} "
     f"to {np.mean(raw[sizes[-1]]):.0f} % with raw pixels.",
-    caption="The paper's Figure 2, plain Gaussian templates. Left: mean and standard error over "
+    caption="The paper's Figure 2, plain Gaussian templates. Left: mean and two standard errors over "
     f"{left_draws} draws of templates and training images. Right: over "
     f"{repetitions[sizes[0]]} training samples ({repetitions[sizes[-1]]} at the two largest "
     "sizes), tested on all test images.",
@@ -585,17 +573,7 @@ fewest, largest = sizes[0], sizes[-1]
 tests = np.arange(n_train, len(y))
 numbers = {}
 for name, w in (("per-class", np.inf), ("windowed", width)):
-    samples = (
-        cdf[fewest]
-        if np.isinf(w)
-        else 100
-        * np.concatenate(
-            [
-                learning_curve(str(w), fewest, tuple(range(a, a + 5)), seed)
-                for a in range(0, repetitions[fewest], 5)
-            ]
-        )
-    )
+    samples = accuracies(str(w), fewest)
     mean, error = mean_se(samples)
     by_templates = template_error(str(w), fewest, *SETTINGS["jackknife"], seed)
     joint = np.array(

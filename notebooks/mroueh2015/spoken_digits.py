@@ -34,7 +34,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, label_ends, marker, mean_se, shades
+from invariance.companion import Run, colour, curve, label_ends, mean_se, shades, ticks
 from invariance.datasets import (
     fixed_length,
     load_fsdd,
@@ -332,24 +332,21 @@ def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="rang
         at = place(name, split)
         tints = shades("cdf", len(bins))
         for i, (n, tint) in enumerate(zip(bins, tints, strict=True)):
-            mean, error = mean_se(scores[name, kind, span][:, i, :, at])
-            axis.errorbar(
-                counts[kind], mean, error, color=tint, marker=marker("cdf"), label=f"{n} bins"
-            )
+            values = scores[name, kind, span][:, i, :, at]
+            mean = curve(axis, counts[kind], values, "cdf", color=tint, label=f"{n} bins")
         pooled = mean[-1]
         mean, error = mean_se(plain[name, kind, span][:, at])
         ends = [counts[kind][0], counts[kind][-1]]
         axis.plot(ends, [mean, mean], color=colour("raw"), label="not pooled")
         axis.fill_between(
-            ends, mean - error, mean + error, color=colour("raw"), alpha=0.2, linewidth=0
+            ends, mean - 2 * error, mean + 2 * error, color=colour("raw"), alpha=0.2, linewidth=0
         )
         axis.set(
             xscale="log",
             xlabel="templates",
             title=f"{split}: {TITLES[name]}\n{pooled - mean:+.0f} points by pooling",
         )
-        axis.set_xticks(counts[kind], [f"{c:,}" for c in counts[kind]])
-        axis.minorticks_off()
+        ticks(axis, counts[kind])
         label_ends(axis, room=0.42)
     axes[0, 0].set_ylabel(f"test accuracy (%), {kind}")
     run.figure(fig, name_of_figure, alt=alt, caption=caption)
@@ -357,7 +354,7 @@ def draw_panels(panels, name_of_figure, alt, caption, kind="log-mel", span="rang
 
 # %%
 bars = (
-    f"Mean and standard error over {repetitions['log-mel', 'range of the data']} draws of "
+    f"Mean and two standard errors over {repetitions['log-mel', 'range of the data']} draws of "
     "templates (and of the speakers left out), thresholds over the range of the data. "
 )
 where = "Data: " + "; ".join(NAMES[name] for name in sets) + "."
@@ -385,8 +382,8 @@ if not run.quick:
         [(name, split) for name in sets for split in ("utterance", "speaker")],
         "waveform",
         "Accuracy against templates on waveforms as published, for known and unseen speakers.",
-        "The published representation, thresholds over the range of the data. Mean and standard "
-        "error over two draws. " + where,
+        "The published representation, thresholds over the range of the data. Mean and two "
+        "standard errors over two draws. " + where,
         kind="waveform",
     )
 
@@ -402,15 +399,11 @@ for axis, (name, split) in zip(axes, ((sets[0], "speaker"), (sets[-1], "gender")
         values = scores[name, "log-mel", span][
             :, :, counts["log-mel"].index(middle), place(name, split)
         ]
-        mean, error = mean_se(values)
-        axis.errorbar(
-            bins, mean, error, color=colour("cdf"), marker=marker("cdf"), linestyle=line, label=span
-        )
+        mean = curve(axis, bins, values, "cdf", linestyle=line, label=span)
         gains.append(f"{mean[-1] - mean[-2]:+.1f} ({span.replace('range of the', 'the')})")
     title = f"{split}: {TITLES[name]}\n{bins[-2]} to {bins[-1]} bins: " + ", ".join(gains)
     axis.set(xscale="log", xlabel="bins", title=title)
-    axis.set_xticks(bins, [str(n) for n in bins])
-    axis.minorticks_off()
+    ticks(axis, bins)
 axes[0].set_ylabel("test accuracy (%), log-mel")
 axes[0].legend(loc="lower right")
 run.figure(

@@ -196,6 +196,7 @@ def sampled_error(group, X, size, m):
     return np.abs(gap).max() / m
 
 
+# %%
 def binned_excess(group, X, n, m):
     """Inner products with n bins less the exact integrals, for every pair."""
     templates = sphere(m, X.shape[1], rng)
@@ -406,6 +407,8 @@ axis.set(
     f"with inverses {max(worst['inverses']):.2f}",
 )
 axis.invert_yaxis()
+axis.set_xticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
+axis.minorticks_off()
 axis.legend(fontsize=8)
 run.figure(
     fig,

@@ -321,6 +321,7 @@ def kernel_by_definition(elements, X, slacks, n_directions, seed):
     return np.array(kernels)
 
 
+# %%
 def rest(name, d, seed):
     """I_2 of all pairs of seven points, by slack, and what it can ever be."""
     group = groups(d)[name] if name in looks else OrthogonalMatrices([np.eye(d)])

@@ -693,6 +693,7 @@ def printed_kernel(tally, group, points):
         tally.multiply(moved[:, i], moved[:, i:].reshape(-1, points.shape[1]))
 
 
+# %%
 def sums(group, dimension, per_number, N, m, n):
     """What the two functions count, and the kernel when one orbit of each pair is enough."""
     pairs, transform = N * (N + 1) // 2, group.order * dimension * (1 + per_number)

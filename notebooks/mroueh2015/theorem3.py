@@ -583,6 +583,7 @@ wavy = 0.4 * np.sign(np.sin(12 * (core[:, -1] - core[:, -2]) + 5 * core[:, 0])) 
 uniform = np.full(len(listed), 1 / len(listed))
 
 
+# %%
 def lost(rng):
     """Excess on all orbits, over the best of the class, of what sampled elements teach."""
     t, kept = draw_templates(100, rng)

@@ -101,14 +101,6 @@ def available() -> list[DatasetInfo]:
 
 @arguments(name=OneOf(*CATALOGUE))
 def download(name: str) -> None:
-    """Make sure that every file of a data set is here, downloading what is missing.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown name.
-    DataError
-        When a file is damaged, cannot be downloaded, or has no public download.
-    """
+    """Make sure that every file of a data set is here, downloading what is missing."""
     for file in CATALOGUE[name].files:
         fetch(file)

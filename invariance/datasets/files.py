@@ -276,10 +276,7 @@ def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
 def unpack(path: Path, member: str = "", *, most: int = MOST_UNPACKED) -> bytes:
     """Contents of a file, behind ``.gz`` or ``.xz``; of a ``.zip``, of its gzipped ``member``.
 
-    Raises
-    ------
-    DataError
-        When the file is damaged, or unpacks to more than ``most`` bytes.
+    A `DataError` where the file is damaged, or unpacks to more than ``most`` bytes.
     """
     with _unpacked(path, member, most) as stream:
         return stream.read()
@@ -288,13 +285,7 @@ def unpack(path: Path, member: str = "", *, most: int = MOST_UNPACKED) -> bytes:
 def tar_members(
     path: Path, names: re.Pattern[str], *, most: int = MOST_UNPACKED
 ) -> dict[str, bytes]:
-    """Files of a tar archive whose name, without folders, matches; sorted by that name.
-
-    Raises
-    ------
-    DataError
-        When the archive is damaged, or unpacks to more than ``most`` bytes.
-    """
+    """Files of a tar archive whose name, without folders, matches; sorted by that name."""
     found = {}
     # As a stream: a member's announced size is never allocated, and skipping counts as reading.
     with (

@@ -37,11 +37,6 @@ def make_xperm(
     y : ndarray of shape (alphabet^length,)
         1 when both targets occur, else 0.
 
-    Raises
-    ------
-    ParameterError
-        For length < 1, alphabet < 2, or more than ten million sequences.
-
     Examples
     --------
     >>> X, y = make_xperm(random_state=0)
@@ -164,11 +159,6 @@ def make_vowels(
     Dataset
         ``data``: object array of float32 waveforms of 0.2 to 0.6 s at 8 kHz; ``target`` 0..9;
         ``speaker``, ``group``, ``repetition``, ``sample_rate`` and ``words``.
-
-    Raises
-    ------
-    ParameterError
-        For fewer than one speaker or repetition.
 
     Examples
     --------

@@ -77,10 +77,6 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     -------
     Dataset
         ``data`` uint8 of shape (145600, 28, 28), ``target`` int64.
-
-    Raises
-    ------
-    DataError
     """
     found = CATALOGUE["emnist"].fetched(download_if_missing)
     arrays = decoded(found, lambda: {name: _idx(name, f) for name, f in found.items()})
@@ -125,10 +121,6 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
         ``data`` uint8 of shape (60000, 32, 32, 3), ``target`` int64; ``lossy_test_rows``: rows of
         the test part that a rebuilt file holds only as decoded from JPEG (none in the official
         file).
-
-    Raises
-    ------
-    DataError
     """
     found = CATALOGUE["cifar10"].fetched(download_if_missing)
     (file,) = found.values()

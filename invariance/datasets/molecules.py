@@ -22,11 +22,6 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
         energies in kcal/mol. ``folds`` int of shape (5, 1433): test indices of the five folds
         shipped with the data. ``positions`` (7165, 23, 3) in Bohr and ``charges`` (7165, 23), in
         the order of the atoms, which is not that of the sorted rows.
-
-    Raises
-    ------
-    DataError
-        Names the file, the expected and found checksum, and how to get it.
     """
     (file,) = CATALOGUE["qm7"].files
     found = fetch(file, download_if_missing)
@@ -79,11 +74,6 @@ def make_molecules(
     Dataset
         ``data`` float32 (n, 7, 7), ``target`` float32 (n,), ``folds`` (5, n / 5), ``positions``
         (n, 7, 3) and ``charges`` (n, 7), as of `load_qm7`.
-
-    Raises
-    ------
-    ParameterError
-        If ``n_samples`` is not a multiple of 5.
 
     Examples
     --------

@@ -171,11 +171,6 @@ def load_fsdd(download_if_missing: bool = True) -> Dataset:
         ``data``: object array of 3,000 float32 waveforms in [-1, 1]; ``target``: digits;
         ``speaker``: names; ``repetition``: 0..49 (the data set's authors test on 0..4);
         ``sample_rate``.
-
-    Raises
-    ------
-    DataError
-        Names the file, the expected and found checksum, and how to get it.
     """
     (file,) = CATALOGUE["fsdd"].files
     found = fetch(file, download_if_missing)
@@ -200,10 +195,6 @@ def load_synthetic_speech(download_if_missing: bool = True) -> Dataset:
         ``data``: object array of 1,800 float32 waveforms; ``target``: digits; ``speaker``: 0..89;
         ``group``: "man", "woman" or "child"; ``repetition``; ``sample_rate``; ``voices``: a
         description of every speaker.
-
-    Raises
-    ------
-    DataError
     """
     (file,) = CATALOGUE["synthetic_speech"].files
     found = fetch(file, download_if_missing)

@@ -96,13 +96,6 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
 
         with a feasible a, so that it holds whatever the solver claims.
 
-    Raises
-    ------
-    ValueError
-        For an unknown loss, ``bound <= 0`` or a single class.
-    ImportError
-        At `fit`, where CVXPY is not installed.
-
     Examples
     --------
     >>> import numpy as np

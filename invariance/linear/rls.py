@@ -326,15 +326,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> RLSClassifier:
-        """Fit features or a Gram matrix to labels.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-        y : array-like of shape (n,)
-        sample_weight : array-like of shape (n,), optional
-            Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
-        """
+        """Fit features or a Gram matrix to labels of shape (n,), weighted as in `RLSRegressor`."""
         check_parameters(self)
         points, labels = check_points(self, X, self.kernel, y=y)
         check_classification_targets(labels)

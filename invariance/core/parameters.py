@@ -55,18 +55,23 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        second = other or Kind("None", lambda value: value is None)
+        if other is None:
+            return Kind(
+                f"{self.words} or None",
+                lambda value: value is None or self.accepts(value),
+                lambda value: None if value is None else self.convert(value),
+            )
         return Kind(
-            f"{self.words} or {second.words}",
-            lambda value: self.accepts(value) or second.accepts(value),
-            lambda value: (self if self.accepts(value) else second).convert(value),
+            f"{self.words} or {other.words}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            lambda value: (self if self.accepts(value) else other).convert(value),
         )
 
     __ror__ = __or__
 
 
-def _is(value: Any, numbers: Any) -> bool:
-    return isinstance(value, numbers) and not isinstance(value, (bool, np.bool_))
+#: Numbers in Python, and none to us.
+_BOOLS = bool, np.bool_
 
 
 def _range(**ends: float | None) -> str:
@@ -86,8 +91,9 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     highest = 2**31 - 1 if most is None else most
 
     def accepts(value: Any) -> bool:
-        above = _is(value, Integral) and (least is None or int(value) >= least)
-        return above and int(value) <= highest
+        if not isinstance(value, Integral) or isinstance(value, _BOOLS):
+            return False
+        return (least is None or int(value) >= least) and int(value) <= highest
 
     shown = most if highest < 2**62 else None  # beyond, a bound tells nobody much
     return Kind("a whole number" + _range(least=least, most=shown), accepts, int)
@@ -115,8 +121,10 @@ def Number(
     lowest = 1e-300 if above == 0 else lowest
 
     def accepts(value: Any) -> bool:
+        if not isinstance(value, Real) or isinstance(value, _BOOLS):
+            return False
         try:
-            number = float(value) if _is(value, Real) else float("nan")
+            number = float(value)
         except OverflowError:  # a whole number of hundreds of digits
             return False
         if most is None and isinstance(value, Integral) and abs(number) >= 2**53:
@@ -143,7 +151,12 @@ def OneOf(*values: str | int) -> Kind:
 
     *most, last = map(repr, values)
     words = f"{', '.join(most)} or {last}" if most else last
-    return Kind(words, lambda value: _is(value, (str, Integral)) and value in values)
+
+    def accepts(value: Any) -> bool:
+        known = isinstance(value, (str, Integral)) and not isinstance(value, _BOOLS)
+        return known and value in values
+
+    return Kind(words, accepts)
 
 
 def Flag() -> Kind:
@@ -291,7 +304,7 @@ def check_values(
     invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got inf
     """
     checked = dict(values)
-    for name in [name for name in values if name in kinds]:
+    for name in filter(kinds.__contains__, values):
         kind, value = kinds[name], values[name]
         if not kind.accepts(value):
             hint = ""

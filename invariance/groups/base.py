@@ -164,7 +164,7 @@ class Transformations(BaseEstimator, ABC):
     def n_features(self) -> int | None:
         """Length of the vectors acted on, or ``None`` when any length is accepted."""
         self._check()
-        return None if self.shape is None else prod(int(side) for side in self.shape)
+        return None if self.shape is None else prod(map(int, self.shape))
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:

@@ -145,21 +145,8 @@ class ShiftCorrelation(ABC):
         down, right = np.asarray(shifts)[..., self._axes].T
         return down // self._steps[0] % self.height, right // self._steps[1] % self.width
 
-    def place(self, shift: Array) -> tuple[int, int, int]:
-        """Where `every` has a shift (down, right): sign, column and row."""
-        down, right = self._on_grid(shift)
-        folded = min(right, self.width - right)
-        column, row = np.flatnonzero(self.columns == folded), np.flatnonzero(self.rows == down)
-        on_steps = not np.any(np.asarray(shift)[list(self._axes)] % self._steps)
-        if not on_steps or not (len(column) and len(row)):
-            raise ValueError(
-                f"the correlation has no shift {tuple(int(s) for s in shift)}: give it among its "
-                "`shifts`"
-            )
-        return int(right != folded), int(column[0]), int(row[0])
-
     def places(self, shifts: Array) -> tuple[Array, Array, Array]:
-        """`place` of many shifts, all of which are among the correlation's own."""
+        """Where `every` has shifts (down, right), its own ones: signs, columns and rows."""
         down, right = self._on_grid(np.asarray(shifts))
         folded = np.minimum(right, self.width - right)
         by_column = np.argsort(self.columns)

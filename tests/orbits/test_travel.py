@@ -8,8 +8,9 @@ import pytest
 
 import invariance
 from invariance.features import GroupCDF, OrbitFourier
-from invariance.groups import CyclicShifts
+from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import Average, BestFit, Gaussian
+from invariance.spectral import SpectralAveraging, Sphere
 
 ROOT = os.path.dirname(invariance.__file__) + os.sep
 X, Y = np.random.default_rng(0).random((30, 64))[:20], np.random.default_rng(1).random((10, 64))
@@ -55,3 +56,12 @@ def test_a_second_call_goes_down_once_and_comes_back_once(name):
     function(*points)
     calls, files, deepest = travel(lambda: function(*points))
     assert calls <= most and files <= 12 and deepest <= 9, (calls, files, deepest)
+
+
+def test_a_fit_by_projection_travels_no_further():
+    S = np.random.default_rng(0).standard_normal((50, 5))
+    S /= np.linalg.norm(S, axis=1, keepdims=True)
+    model = SpectralAveraging(Sphere(5), Permutations(5), degree=3, estimator="ridge")
+    model.fit(S, S[:, 0] ** 3)
+    calls, files, deepest = travel(lambda: model.fit(S, (S**3).sum(axis=1)))
+    assert calls <= 200 and files <= 14 and deepest <= 12, (calls, files, deepest)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from invariance.companion.run import style
+    from invariance.companion.run.counting import instructions
     from invariance.companion.run.plots import curve, rows, ticks
     from invariance.companion.run.run import Run
     from invariance.companion.run.style import colour, label_ends, look, marker, shades
@@ -22,6 +23,7 @@ __all__ = [
     "colour",
     "curve",
     "fit_rate",
+    "instructions",
     "label_ends",
     "look",
     "marker",
@@ -35,6 +37,7 @@ __all__ = [
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
     "Run": "companion.run.run",
+    "instructions": "companion.run.counting",
     **dict.fromkeys(("curve", "rows", "ticks"), "companion.run.plots"),
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),

@@ -1,0 +1,88 @@
+"""Count the machine instructions of a call, which two runs repeat to seven digits."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_LOOP = """
+import gc, os, sys
+gc.disable()
+for _size in {sizes!r}:
+    for _calls in (1, 2):
+        _child = os.fork()
+        if _child == 0:
+            _work = prepare(_size)
+            for _ in range(_calls):
+                _work()
+            open(os.path.join({folder!r}, f"{{_size}}.{{_calls}}"), "w").write(str(os.getpid()))
+            os._exit(0)
+        if os.waitpid(_child, 0)[1]:
+            sys.exit(f"the program failed at size {{_size}}")
+"""
+
+
+def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
+    """Count the instructions of one call at each size, under valgrind on one thread.
+
+    The program's imports run once. Each size is prepared in two processes forked from there, which
+    call the work once and twice: the difference is what a second call costs, without start-up,
+    preparation and whatever a first call leaves behind for the next.
+
+    Parameters
+    ----------
+    program : str
+        Python source that defines ``prepare(size)``, which returns the work: a function without
+        arguments.
+    sizes : sequence of numbers or str
+
+    Returns
+    -------
+    list of int, one a size, or None
+        None, after a printed sentence, where valgrind is not installed.
+
+    Raises
+    ------
+    RuntimeError
+        If the program fails; the message ends with what it printed last.
+
+    Examples
+    --------
+    >>> instructions("def prepare(size): return lambda: sum(range(size))", [])
+    []
+    """
+    if not len(sizes):
+        return []
+    if shutil.which("valgrind") is None:
+        print("not counted: valgrind is not installed (apt install valgrind)")
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "program.py")
+        script.write_text(program + _LOOP.format(sizes=list(sizes), folder=folder), "utf-8")
+        # a fixed kernel of the linear algebra, whatever processor this is
+        fixed = {"OPENBLAS_CORETYPE": "Haswell", "PYTHONHASHSEED": "0"}
+        one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        run = subprocess.run(
+            [
+                *("valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"),
+                f"--cachegrind-out-file={folder}/out.%p",
+                *(sys.executable, str(script)),
+            ],
+            env=os.environ | fixed | one,
+            capture_output=True,
+            text=True,
+        )
+        if run.returncode:
+            raise RuntimeError(f"counting instructions failed: {run.stderr.strip()[-400:]}")
+
+        def total(size: Any, calls: int) -> int:
+            process = Path(folder, f"{size}.{calls}").read_text("utf-8")
+            text = Path(folder, f"out.{process}").read_text("utf-8", "replace")
+            return int(re.findall(r"(?m)^summary: (\d+)", text)[-1])
+
+        return [total(size, 2) - total(size, 1) for size in sizes]

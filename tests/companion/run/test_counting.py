@@ -1,0 +1,44 @@
+"""`instructions`: counts of a call, by valgrind."""
+
+import shutil
+
+import pytest
+
+from invariance.companion import instructions
+
+LOOP = """
+import numpy as np
+
+def prepare(n):
+    a = np.random.default_rng(0).standard_normal((40, 40))
+
+    def work():
+        for _ in range(n):
+            a @ a
+
+    return work
+"""
+
+needs_valgrind = pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="valgrind is not installed"
+)
+
+
+@needs_valgrind
+def test_a_loop_twice_as_long_counts_twice_as_much_and_the_same_again():
+    once, twice, again = instructions(LOOP, [300, 600, 300])
+    assert twice / once == pytest.approx(2, rel=0.01)
+    assert again == pytest.approx(once, rel=1e-4)
+    assert once > 300 * 40**3 / 8  # at most eight multiplications an instruction
+
+
+@needs_valgrind
+def test_a_program_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="no_such_module"):
+        instructions("import no_such_module", [1])
+
+
+def test_without_valgrind_it_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert instructions(LOOP, [1]) is None
+    assert "valgrind" in capsys.readouterr().out

@@ -74,7 +74,7 @@ def by_rows(
             f"by_rows: row {start} did not come within {timeout:g} s: are the workers alive, with "
             f"memory for what becomes of {block_rows} rows?"
         ) from error
-    return out
+    return out  # type: ignore[return-value]  # there is a row
 
 
 def _parts(

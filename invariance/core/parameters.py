@@ -348,7 +348,7 @@ def arguments(**kinds: Kind) -> Callable[[_Function], _Function]:
 def check_parameters(estimator: Any) -> None:
     """Check an object's parameters (see `stores_parameters`), and store them converted."""
     cls: Any = type(estimator)
-    known, given = getattr(cls, "_defaults", {}), {}
+    known, given = getattr(cls, "_defaults", {}), dict[str, Any]()
     for name in cls._parameters:
         if (value := getattr(estimator, name)) is not known.get(name, given):
             given[name] = value

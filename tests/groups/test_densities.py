@@ -1,4 +1,4 @@
-"""Densities on angles, shifts and scales: bad parameters, and the limit of large concentration."""
+"""Densities on angles: the limit of large concentration."""
 
 import numpy as np
 import pytest

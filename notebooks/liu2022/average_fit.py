@@ -57,16 +57,19 @@ SETTINGS = {
 #
 # Summing all translates of an image gives every pixel the image's mean. Hence $K_{\mathrm{avg}}(x,
 # z) = \frac{1}{m}\langle \bar x \mathbf{1}, z\rangle = \bar x \bar z$ with the normalised linear
-# kernel $\frac{1}{m}\langle x, z \rangle$. (The paper has a further factor $m$, which belongs to
-# the unnormalised kernel.)
+# kernel $\frac{1}{m}\langle x, z \rangle$ of section 2.2. The paper prints $m\, \bar x \bar z$. The
+# factor $m$ belongs to the kernel $\langle x, z \rangle$ without $\frac{1}{m}$; with either kernel
+# nothing but brightness is left, and an SVM takes the factor up in $C$.
 
 # %%
-differences = []
+differences, from_printed = [], []
 for shape in ((4, 4), (7, 5), (16, 16), (1, 30)):
     X, Z = run.rng.standard_normal((2, 20, int(np.prod(shape))))
     average = Average(Linear(), CyclicTranslations(shape))(X, Z) / X.shape[1]
     brightness = np.outer(X.mean(axis=1), Z.mean(axis=1))
     differences.append(np.abs(average - brightness).max() / np.abs(brightness).max())
+    printed = X.shape[1] * brightness
+    from_printed.append(np.abs(average - printed).max() / np.abs(printed).max())
 # Rotations of annular images leave one number a ring.
 rings = run.rng.standard_normal((2, 20, 6, 8))
 average = Average(Linear(), CyclicTranslations((6, 8), axes=(1,)))(*rings.reshape(2, 20, -1))
@@ -79,6 +82,13 @@ run.claim(
     difference=differences,
     tolerance=1e-10,
     note="four image shapes, and the mean brightness of each ring under rotations",
+)
+run.claim(
+    "liu2022/average-fit-factor",
+    difference=from_printed,
+    tolerance=1e-10,
+    note="the printed factor m belongs to the kernel without 1/m; with the normalised kernel the "
+    "average is the product of the two brightnesses",
 )
 
 # %% [markdown]

@@ -28,8 +28,6 @@ __all__ = [
     "group_samples",
     "hilbert_average_bound",
     "jacobian_factor",
-    "pair_failure_group",
-    "pair_failure_templates",
     "statistics_gap",
     "templates",
     "uniform_failure",
@@ -69,32 +67,6 @@ def jacobian_factor(matrix: Numbers) -> float:
             f"{short(matrix)}"
         )
     return float(determinant**-0.5)
-
-
-def pair_failure_templates(s: Numbers, eps: Numbers) -> NDArray:
-    r"""P(\|<psi(x), psi(z)> - V\| >= eps) <= 2 exp(-s eps^2 / 8) for one pair, over templates.
-
-    Hoeffding's inequality for s terms in [-2, 2]; V is the V-statistic with the same elements. The
-    paper's form, 2 exp(-s eps^2 / 128), is this one at eps / 4.
-
-    >>> float(pair_failure_templates(800, 0.4).round(6))
-    0.0
-    """
-    s, eps = _sizes(s=s), numbers(axes=None, above=0, eps=eps)
-    return np.minimum(1, 2 * np.exp(-s * eps**2 / 8))
-
-
-def pair_failure_group(r: Numbers, eps: Numbers) -> NDArray:
-    r"""P(\|U - k_q,G\| >= eps) <= 2 exp(-r eps^2 / 2) for one pair, over group samples.
-
-    The bounded-difference inequality for a U-statistic of a kernel in [0, 1] that moves by at most
-    2/r with each sample (the paper has 1/r, which gives 2 exp(-2 r eps^2)).
-
-    >>> float(pair_failure_group(100, 0.5).round(6))
-    7e-06
-    """
-    r, eps = _sizes(r=r), numbers(axes=None, above=0, eps=eps)
-    return np.minimum(1, 2 * np.exp(-r * eps**2 / 2))
 
 
 def statistics_gap(r: int) -> float:

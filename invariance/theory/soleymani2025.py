@@ -6,7 +6,6 @@ the Sobolev exponent, :math:`\alpha = 2s/d` and n the number of samples.
 
 from __future__ import annotations
 
-from math import comb
 from numbers import Integral
 from typing import Any
 
@@ -29,7 +28,6 @@ __all__ = [
     "risk_bound",
     "risk_exponent",
     "sobolev_norm",
-    "sphere_dimension",
     "weyl_law",
 ]
 
@@ -178,17 +176,6 @@ def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
 def invariant_weyl_law(eigenvalue: Numbers, d: int, *, volume: float, order: int) -> NDArray:
     r"""Leading term for invariant functions: a share :math:`1/|G|` of `weyl_law` (theorem B.17)."""
     return weyl_law(eigenvalue, d, volume=volume) / numbers(least=1, order=order)
-
-
-# Whole numbers, exact and quick in a million dimensions, where formulas in floats are not.
-def sphere_dimension(d: int, k: int) -> int:
-    r"""Dimension of degree k on S^(d-1), :math:`\binom{d+k-1}{k} - \binom{d+k-3}{k-2}`.
-
-    >>> [sphere_dimension(3, k) for k in range(4)]
-    [1, 3, 5, 7]
-    """
-    d, k = _whole(1, d=d), _whole(0, k=k)
-    return comb(d + k - 1, k) - (comb(d + k - 3, k - 2) if k > 1 else 0)
 
 
 def _whole(least: int, **values: Any) -> int:

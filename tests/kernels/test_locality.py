@@ -150,16 +150,6 @@ def test_blocks_do_not_change_the_kernel():
 def test_clear_errors():
     for kernel, message in [
         (Locality((6, 6), window=4), "window to be an odd whole number .*got 4"),
-        (Locality((6, 6), window=3.0), "odd whole number .*got 3.0"),
-        (Locality((6, 6), window=None), "odd whole number .*got None"),
-        (Locality((6, 6), window=True), "odd whole number .*got True"),
-        (Locality((6, 6), window=-1), "odd whole number .*got -1"),
-        (Locality((6, 6), window=3, stride=1.5), "stride to be a whole number >= 1.*got 1.5"),
-        (Locality((6, 6), window=3, stride=None), "stride to be a whole number >= 1.*got None"),
-        (Locality((6, 6), window=3, padding=1.0), "padding to be.*got 1.0"),
-        (Locality((6, 6), window=3, channels=0), "channels to be a whole number >= 1, got 0"),
-        (Locality((6, 6), window=3, channels=1.0), "channels to be a whole number >= 1, got 1.0"),
-        (Locality((6, 6), window=3, block_bytes=0), "block_bytes to be a whole number"),
         (Locality((6, 6), window=7), "no larger than their input of size 6, got 7"),
         (
             Locality((9, 4), window=(3, 5), powers=(2, 2, 2), padding="valid"),
@@ -167,13 +157,10 @@ def test_clear_errors():
         ),
         (Locality((6, 6), window=3, powers=(2,)), "at least two"),
         (Locality((6, 6), window=3, powers=(2, 0)), "positive integers"),
-        (Locality((6, 6), window=3, powers=(2, 1.5)), "positive integers"),
         (Locality((6, 6), window=(3, 3)), "window to be one value or 1, one for each local layer"),
         (Locality((6, 6), window=3, padding="reflect"), "padding to be"),
         (Locality((6, 6), window=3, padding=3), "below the window"),
-        (Locality((6, 6), window=3, stride=0), "stride to be"),
         (Locality((6, 6), window=3, gammas=(1.0,)), "gammas to be 2"),
-        (Locality((6, 6), window=3, storage="disk"), "storage to be"),
         (Locality((5, 6), window=3), "takes points of 30 features"),
         (Locality((6, 6, 1), window=3), "shape to be a tuple of 1 or 2"),
     ]:

@@ -118,9 +118,3 @@ def test_signals_are_images_of_one_row():
             channels.act(channels.elements(), X)[:, :, ::2],
             Translations(8, max_shift=2, boundary=boundary).act(channels.elements(), X[:, ::2]),
         )
-
-
-def test_bad_shapes():
-    for shape in [0, -3, 2.5, "8", (8,)]:
-        with pytest.raises(ValueError, match="shape"):
-            Translations(shape).elements()

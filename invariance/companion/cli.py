@@ -1,6 +1,5 @@
 """The command ``invariance``; ``invariance --help`` lists what it can do."""
 
-import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -239,12 +238,7 @@ def site(out: Path | None) -> None:
 def _build_site(out: Path | None, profile: str | None) -> None:
     from invariance.companion.site.build import build_site
 
-    gc.disable()  # the process ends with the site: nothing of it is worth going through
-    try:
-        index, problems = build_site(Paths.find(), out, profile=profile)
-    finally:
-        gc.freeze()
-        gc.enable()
+    index, problems = build_site(Paths.find(), out, profile=profile)
     for problem in problems:
         click.secho(f"- {problem}", fg="red", err=True)
     click.echo(f"Open {index}")

@@ -45,13 +45,16 @@ class Parameter:
     default: Any
     help: str = ""
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, *, words: bool = False) -> Any:
         """The value, as the annotated type; `ParameterError` if it is of another.
 
-        An int is taken for a float; nothing else is converted.
+        An int is taken for a float; nothing else is converted. With `words`, text is read as the
+        type has it: ``010`` is ten for an int, and ``1:30`` no number at all, as it is in YAML.
         """
         try:
-            value = _as(eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list}), value)
+            value = _as(
+                eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list}), value, words
+            )
         except (TypeError, OverflowError, RecursionError):
             raise ParameterError(
                 f"parameter {self.name}: {short(value)} is not of type {self.type} "
@@ -74,22 +77,11 @@ class Parameter:
         >>> Parameter("sizes", "list[float]", [1.0]).parse("[1, 1e-3]")
         [1.0, 0.001]
         """
-        if self.type == "str":
-            return self.check(text)
-        try:
-            # BaseLoader makes a string of every scalar: the type reads it, not YAML
-            value = _from_yaml(yaml.compose(text, Loader=yaml.BaseLoader))
-        except (TypeError, yaml.YAMLError, RecursionError):
-            value = text
-        return self.check(value)
-
-
-class _Word(str):
-    """A word without quotes on the command line: what it means is for the type to say.
-
-    Types decide, not the looks: ``010`` is ten for an int, and ``1:30`` is no number at all, as
-    it would be in YAML.
-    """
+        value: Any = text
+        if text.startswith("["):
+            with suppress(yaml.YAMLError, RecursionError):
+                value = yaml.load(text, yaml.BaseLoader)  # which makes a string of every scalar
+        return self.check(value if self.type != "str" else text, words=True)
 
 
 _NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
@@ -97,25 +89,16 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-def _from_yaml(node: yaml.Node | None) -> Any:
-    match node:
-        case yaml.ScalarNode():
-            return _Word(node.value) if node.style is None else node.value
-        case yaml.SequenceNode():
-            return [_from_yaml(child) for child in node.value]
-    raise TypeError
-
-
-def _as(kind: Any, value: Any) -> Any:
+def _as(kind: Any, value: Any, words: bool) -> Any:
     """The value as of a type; TypeError if it is of another."""
     if isinstance(kind, UnionType):
         for option in get_args(kind):
             with suppress(TypeError):
-                return _as(option, value)
+                return _as(option, value, words)
     elif get_origin(kind) is list and isinstance(value, list):
-        return [_as(get_args(kind)[0], item) for item in value]
-    elif isinstance(value, _Word):
-        return _meant(kind, value.strip().lower(), value)
+        return [_as(get_args(kind)[0], item, words) for item in value]
+    elif words and isinstance(value, str):
+        return _meant(kind, value)
     elif kind is float and type(value) is int:
         return float(value)
     elif type(value) is kind or (kind is NoneType and value is None):
@@ -123,7 +106,8 @@ def _as(kind: Any, value: Any) -> Any:
     raise TypeError
 
 
-def _meant(kind: Any, low: str, word: _Word) -> Any:
+def _meant(kind: Any, word: str) -> Any:
+    low = word.strip().lower()
     if kind is int and _INT.fullmatch(low):
         with suppress(ValueError):  # more digits than Python reads
             return int(low)
@@ -134,7 +118,7 @@ def _meant(kind: Any, low: str, word: _Word) -> Any:
     elif kind is NoneType and low in _NONE:
         return None
     elif kind is str:
-        return str(word)
+        return word
     raise TypeError
 
 

@@ -21,8 +21,10 @@ KINDS = {
     "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
-OWNERS = ("id", "kind", "source", "says", "paper", "unit", "margin", "better", "share", "count")
-OWNERS += ("limits", "program", "data")
+OWNERS = (
+    *("id", "kind", "source", "says", "paper", "unit", "margin", "better", "share", "count"),
+    *("limits", "program", "data"),
+)
 OURS = ("protocol", "history", "note")
 
 

@@ -5,7 +5,9 @@ settings, ``invariance scoreboard`` and ``pages`` what they write, and the ledge
 `alterations` lists what has been changed, lost or added by anything else.
 """
 
+import fcntl
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from invariance.companion.errors import LedgerError
@@ -39,7 +41,8 @@ def _recorded(paths: Paths) -> dict[str, str]:
         If the file is not there, empty, or no list of digests.
     """
     lines = read_text(_guard(paths)).splitlines()
-    found = dict(reversed(line.split("  ", 1)) for line in lines if line.count("  ") == 1)
+    parts = [line.split("  ", 1) for line in lines if line.count("  ") == 1]
+    found = {name: digest for digest, name in parts}
     if not lines or len(found) != len(lines) or any(len(v) != 64 for v in found.values()):
         raise LedgerError(
             f"{_guard(paths)} is damaged: every line is a SHA-256, two blanks and a file. "
@@ -51,8 +54,17 @@ def _recorded(paths: Paths) -> dict[str, str]:
 def record_digests(paths: Paths, *places: Path) -> None:
     """Record the files at and below `places` as they are now; those that have gone are dropped.
 
-    The first call adopts the ledger and the settings.
+    The first call adopts the ledger and the settings. Runners that publish at the same moment take
+    turns.
     """
+    paths.build.mkdir(parents=True, exist_ok=True)
+    with open(paths.build / ".recording", "w") as turn:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(turn, fcntl.LOCK_EX)
+        _record(paths, places)
+
+
+def _record(paths: Paths, places: tuple[Path, ...]) -> None:
     first = not _guard(paths).exists()
     recorded = {} if first else _recorded(paths)
     places = (*places, paths.notebooks) if first else places

@@ -150,8 +150,12 @@ _PARTS: dict[str, Callable[[Any], bool] | None] = {
     "volatile": None,
 }
 _LISTS = ("figures", "tables", "says")
-_KINDS_OF: dict[str, type] = {"code": str, "packages": dict, "data": dict} | {
-    key: list if key in _LISTS else dict for key in _PARTS
+_KINDS_OF: dict[str, type[str] | type[dict] | type[list]] = {
+    **dict.fromkeys(_PARTS, dict),
+    **dict.fromkeys(_LISTS, list),
+    "code": str,
+    "packages": dict,
+    "data": dict,
 }
 _NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
 

@@ -106,6 +106,7 @@ def _failures(rows: Iterable[Row]) -> Iterator[str]:
     yield from ["# What is not reproduced, and why", ""]
     yield "In our words first, as far as a reason could be measured; then the numbers."
     for row, entry in ((row, row.result) for row in rows if row.verdict in FAILED):
+        assert entry is not None  # it is judged
         claim, note = row.claim, entry.get("note") or "No reason has been measured."
         yield from ["", f"## {_plain(row.where)}: {row.verdict}", ""]
         yield f"[`{claim.id}`](../notebooks/{row.notebook}.py){_said(claim.says)}"

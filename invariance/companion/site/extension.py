@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from docutils import nodes
-from pygments.lexers import PythonLexer
-from pygments.token import Comment, Keyword, Name, String, Text
+from pygments.lexers import PythonConsoleLexer, PythonLexer
+from pygments.token import Comment, Generic, Keyword, Name, String, Text
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
@@ -90,7 +90,7 @@ def _finish(app: Sphinx, doctree: nodes.document) -> None:
 class _Light(HTML5Translator):
     """Half the weight: words of code need no span each, and links no class."""
 
-    protect_literal_text = property(lambda self: 0, lambda self, depth: None)  # type: ignore
+    protect_literal_text = property(lambda self: 0, lambda self, depth: None)
 
     def starttag(self, *parts: Any, **attributes: Any) -> str:
         """A tag without the classes that no style sheet names."""
@@ -106,13 +106,21 @@ def _untitled(app: Sphinx, doctree: nodes.document, page: str) -> None:
         place.attributes.pop("reftitle", None)
 
 
-class _Plain(PythonLexer):
-    """Python in which names and punctuation have no colour: half the weight of a page of code."""
+class _FewColours:
+    """Half the weight of a page of code: names and punctuation have no colour, strings have one."""
 
     def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
-        for at, kind, text in super().get_tokens_unprocessed(*arguments):
-            kept = any(kind in some for some in (Comment, Keyword, String, Name.Builtin))
-            yield at, kind if kept else Text, text
+        for at, kind, text in super().get_tokens_unprocessed(*arguments):  # type: ignore[misc]
+            kept = kind is Name.Builtin or any(kind in some for some in (Comment, Generic, Keyword))
+            yield at, kind if kept else String if kind in String else Text, text
+
+
+class _Python(_FewColours, PythonLexer):
+    pass
+
+
+class _Console(_FewColours, PythonConsoleLexer):
+    pass
 
 
 def _pictures(app: Sphinx) -> None:
@@ -125,8 +133,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("companion_book", None, "", types=[Book])
     app.add_node(framed, html=(framed.visit, framed.depart))
     app.add_directive("fold", _Fold)
-    app.add_lexer("python", _Plain)
-    app.add_lexer("ipython3", _Plain)
+    for language, lexer in {"python": _Python, "ipython3": _Python, "pycon": _Console}.items():
+        app.add_lexer(language, lexer)
     app.add_directive("drawing", _Drawing)
     app.connect("builder-inited", _pictures)
     app.connect("doctree-read", _finish)

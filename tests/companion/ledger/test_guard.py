@@ -2,12 +2,15 @@
 
 import random
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from invariance.companion.errors import LedgerError
-from invariance.companion.ledger import consistency
+from invariance.companion.ledger import consistency, guard
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.guard import alterations, record_digests
 from invariance.companion.ledger.reading import read_yaml
@@ -134,3 +137,21 @@ def test_yaml_of_another_encoding_is_named(tmp_path):
     (tmp_path / "x.yml").write_bytes(b"a: \xa0")
     with pytest.raises(LedgerError, match="is not UTF-8 text"):
         read_yaml(tmp_path / "x.yml")
+
+
+def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypatch):
+    recorded = guard._recorded
+
+    def slowly(paths: Paths) -> dict[str, str]:
+        found = recorded(paths)
+        time.sleep(0.2)  # the other has read as well before this one writes
+        return found
+
+    folders = [guarded.figures / "demo" / name for name in ("b", "c")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "scores.csv").write_text(folder.name)
+    with monkeypatch.context() as slower, ThreadPoolExecutor(2) as pool:
+        slower.setattr(guard, "_recorded", slowly)
+        list(pool.map(partial(record_digests, guarded), folders))
+    assert alterations(guarded) == []

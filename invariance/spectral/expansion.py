@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
@@ -115,7 +115,7 @@ class Expansion:
 
 
 @stores_parameters
-class Eigenfunctions(TransformerMixin, BaseEstimator):
+class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Eigenfunctions, or the invariant ones among them, as features in front of any model.
 
     With a ``group`` whatever is learnt on the features is exactly invariant, linear or not.
@@ -189,11 +189,6 @@ class Eigenfunctions(TransformerMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.basis_.n_functions_ if self.vectors_ is None else self.vectors_.shape[1]
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray:
-        """Names ``eigenfunctions0``, ``eigenfunctions1``, ..."""
-        check_is_fitted(self)
-        return np.array([f"eigenfunctions{j}" for j in range(self._n_features_out)], dtype=object)
 
 
 @arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())

@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm, qmc
 
-from invariance.companion import Run, colour, curve, fit_rate
+from invariance.companion import Run, colour, curve, fit_rate, ticks
 from invariance.features import GroupCDF, OrbitFourier, draw_frequencies
 from invariance.groups import CircleAction, CyclicShifts, Permutations, SignFlips, VonMises
 from invariance.kernels import Average, Gaussian, Polynomial
@@ -154,6 +154,7 @@ for ax, (d, found) in zip(axes, quasi.items(), strict=True):
     ratio = found["random"][-1].mean() / found["quasi-random"][-1].mean()
     ax.set(xscale="log", yscale="log", xlabel="templates s")
     ax.set_title(f"{d} dimensions: {ratio:.1f} times less error at {sizes[-1]:,}")
+    ticks(ax, sizes)
     ax.legend()
 axes[0].set_ylabel("RMS error of the Gram matrix")
 run.figure(
@@ -207,6 +208,7 @@ fig, ax = plt.subplots()
 curve(ax, layer_sizes, layer.T, "lgika", linestyle="none")
 ax.plot(layer_sizes, fit.predict(layer_sizes), color=colour("bound"))
 ax.set(xscale="log", yscale="log", xlabel="features of the second layer", ylabel="RMS error")
+ticks(ax, layer_sizes)
 ax.set_title(f"The second layer's error falls with the power {fit.slope:.2f}")
 run.figure(
     fig,

@@ -26,7 +26,7 @@
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
-seed: int = 1
+seed: int = 3
 
 # %%
 import matplotlib.pyplot as plt

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # What may take the place of what
 #
-# *Raj et al. (2017), sections 2.2.1, 2.2.2, 4.3 and remark (3).*
+# *Raj et al. (2017), section 2.2, section 4.3 and remark (3).*
 #
 # Four substitutions that the paper allows in passing. Move the landmarks in place of the points,
 # take quasi-random templates in place of random ones, put a second layer of random features in

@@ -23,6 +23,7 @@ from invariance.spectral import (
         (lambda: project(np.zeros(9), Sphere, Permutations(3)), "basis .* make an instance"),
         (lambda: Product([], degree=2).n_functions_, "factors"),
         (lambda: Product([Sphere], degree=2).n_functions_, "factors"),
+        (lambda: Sphere(3).sample(-1), "n_samples"),
         (lambda: Torus(3).truncate(cutoff=np.inf), "cutoff"),
         (lambda: Torus(3).truncate(cutoff=None), "degree or cutoff"),
     ],

@@ -99,6 +99,8 @@ def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
     shapes = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
     dtype = _FLOATS if single else np.float64
     how: dict[str, Any] = {"ensure_min_features": 0, "ensure_all_finite": False, "dtype": dtype}
+    if np.iscomplexobj(value):
+        raise ParameterError(f"{name} needs real numbers, got complex ones: take .real or abs")
     return check_array(value, input_name=name, **shapes, **how)
 
 

@@ -186,7 +186,7 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
         if name not in self._filled:
             self.pictures.mkdir(parents=True, exist_ok=True)
-            few = 16 if most < 500 else 48
+            few = 12 if most < 500 else 28
             light, filled = light_picture(content, most=most, colours=few, kind="WEBP")
             (self.pictures / name).write_bytes(light)
             self._filled[name] = filled

@@ -207,6 +207,7 @@ def distance(f, point, farthest):
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
     return high.min()
 
+
 # %%
 def least_distance(kernel, x):
     """The boundary crosses the segment between the samples: no need to look farther."""

@@ -107,7 +107,8 @@ def test_front_page(site):
     text = (folder / "index.html").read_text()
     assert "<svg" in text and 'class="widget" data-plays' in text
     words = Page(folder / "index.html").text
-    assert "2 of the 4 claims measured by a registered protocol come out" in words
+    assert "2 come out as printed or better, by a protocol registered before the run" in words
+    assert "and 2 do not" in words
     assert words.index("What fell short") < words.index("Mroueh 2015, figure 2 right")
 
 

@@ -12,10 +12,18 @@ class Score(NamedTuple):
 
     >>> Score(97.3, 0.05)
     Score(mean=97.3, se=0.05)
+    >>> f"{Score(97.3, 0.05):.1f}, {Score(97.3, 0.05)}"
+    '97.3 ± 0.1, 97.300 ± 0.050'
     """
 
     mean: float
     se: float = 0.0
+
+    def __format__(self, spec: str) -> str:
+        """Mean ± error, both by `spec` (a sign for the mean alone); without one, `with_error`."""
+        if not spec:
+            return with_error(self.mean, self.se)
+        return f"{self.mean:{spec}} ± {self.se:{spec.lstrip('+')}}"
 
 
 def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:

@@ -1,11 +1,12 @@
 """What many figures draw: a curve with its errors, rows of a table, measured values as ticks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import NullLocator
 
-from .style import look
+from .style import label_ends, look
 
 
 def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any) -> Any:
@@ -38,8 +39,54 @@ def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any)
     if mean.ndim == 2:
         mean, error = mean.mean(axis=0), mean.std(axis=0, ddof=1) / np.sqrt(len(mean))
     bars = None if error is None else 2 * np.asarray(error, dtype=float)
-    axes.errorbar(x, mean, bars, **(look(method)._asdict() | how))
+    if bars is not None and axes.get_yscale() == "log":
+        bars = [np.minimum(bars, 0.9 * mean), bars]  # no bar down to zero
+    axes.errorbar(x[: len(mean)], mean, bars, **(look(method)._asdict() | how))
     return mean
+
+
+def panel(
+    axes: Any,
+    x: Sequence[Any],
+    curves: Mapping[str, tuple],
+    *,
+    log: str = "",
+    ends: float | None = 0.35,
+    **labels: Any,
+) -> None:
+    """Draw curves over the same x, each with its words at its end.
+
+    Parameters
+    ----------
+    axes : matplotlib Axes
+    x : sequence of length k
+        Labelled as it is on the axis. A curve with fewer values ends earlier.
+    curves : mapping
+        Words -> ``(method, y)`` or ``(method, y, how)``, as of `curve`; ``how["x"]`` replaces `x`.
+    log : str
+        Which axes are logarithmic: "", "x", "y" or "xy".
+    ends : float or None
+        Room for the words at the right (see `label_ends`); None leaves them to the caller, as where
+        panels share an axis.
+    **labels
+        Go to ``axes.set``: ``xlabel``, ``ylabel``, ``title``, ``ylim``.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> panel(axes, [10, 20], {"Haar": ("haar", [1.0, 2.0]), "plain": ("raw", [1.0, 1.5])}, log="x")
+    >>> [text.get_text() for text in axes.texts], axes.get_xscale()
+    (['plain', 'Haar'], 'log')
+    """
+    axes.set(**{f"{axis}scale": "log" for axis in log})
+    for label, (method, y, *more) in curves.items():
+        how = {"x": x, **(more[0] if more else {})}
+        curve(axes, how.pop("x"), y, method, label=label, **how)
+    ticks(axes, x)
+    axes.set(**labels)
+    if ends is not None:
+        label_ends(axes, room=ends)
 
 
 def rows(
@@ -82,6 +129,6 @@ def ticks(axes: Any, values: Sequence[Any], most: int = 6) -> None:
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['100', '1,000']
     """
-    shown = list(values)[:: 1 if len(values) <= most else 2]
-    axes.set_xticks(shown, [f"{value:,}" for value in shown])
-    axes.minorticks_off()
+    shown = list(values)[:: -(-len(values) // most)]
+    axes.set_xticks(shown, [f"{v:,.3g}" if isinstance(v, float) else f"{v:,}" for v in shown])
+    axes.xaxis.set_minor_locator(NullLocator())

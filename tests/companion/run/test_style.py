@@ -6,6 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from invariance.companion import curve, panel
 from invariance.companion.run import style
 from invariance.companion.run.figures import light_picture, to_png
 
@@ -148,3 +149,23 @@ def test_labels_stay_within_the_height_of_the_figure():
     levels = {text.get_text(): text.get_position()[1] for text in axes.texts}
     assert levels["c"] < levels["b"] < levels["a"] == 1.0 and levels["lost"] < 0.1
     plt.close(figure)
+
+
+def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_axis():
+    for scale, low in (("linear", [-1.0, 1.0]), ("log", [0.1, 1.0])):
+        axes = Figure().subplots()
+        axes.set_yscale(scale)
+        curve(axes, [1, 2, 3], [1.0, 2.0], "haar", error=[1.0, 0.5])
+        bars = axes.collections[0].get_segments()
+        np.testing.assert_allclose([bar[:, 1] for bar in bars], np.transpose([low, [3.0, 3.0]]))
+
+
+def test_a_panel_has_a_curve_and_words_for_each_entry():
+    axes, y = Figure().subplots(), np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
+    curves = {"all": ("haar", y), "some": ("raw", y[:, :2]), "own": ("raw", [9.0], {"x": [3]})}
+    panel(axes, [1, 2, 3], curves, log="x", title="found")
+    drawn = {c.get_label(): c.lines[0].get_data() for c in axes.containers}
+    assert {k: (list(x), list(v)) for k, (x, v) in drawn.items()} == {
+        "all": ([1, 2, 3], [2.0, 3.0, 4.0]), "some": ([1, 2], [2.0, 3.0]), "own": ([3], [9.0])
+    }  # fmt: skip
+    assert {t.get_text() for t in axes.texts} == set(curves) and axes.get_title() == "found"

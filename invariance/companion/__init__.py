@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from invariance.companion.run import style
     from invariance.companion.run.counting import instructions
-    from invariance.companion.run.plots import curve, panel, rows, ticks
+    from invariance.companion.run.plots import curve, family, panel, rows, ticks
     from invariance.companion.run.run import Run
     from invariance.companion.run.style import colour, label_ends, look, marker, shades
     from invariance.evaluation.means import Score, mean_se
@@ -22,6 +22,7 @@ __all__ = [
     "Score",
     "colour",
     "curve",
+    "family",
     "fit_rate",
     "instructions",
     "label_ends",
@@ -39,7 +40,7 @@ __all__ = [
 _HOMES = {
     "Run": "companion.run.run",
     "instructions": "companion.run.counting",
-    **dict.fromkeys(("curve", "panel", "rows", "ticks"), "companion.run.plots"),
+    **dict.fromkeys(("curve", "family", "panel", "rows", "ticks"), "companion.run.plots"),
     **dict.fromkeys(("Score", "mean_se"), "evaluation.means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "evaluation.rates"),
     **dict.fromkeys(("colour", "label_ends", "look", "marker", "shades"), "companion.run.style"),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from .style import label_ends, look
+from .style import label_ends, look, shades
 
 
 def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any) -> Any:
@@ -132,3 +132,41 @@ def ticks(axes: Any, values: Sequence[Any], most: int = 6) -> None:
     shown = list(values)[:: -(-len(values) // most)]
     axes.set_xticks(shown, [f"{v:,.3g}" if isinstance(v, float) else f"{v:,}" for v in shown])
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+def family(method: str, values: Mapping[str, Any]) -> dict[str, tuple[str, Any, dict[str, str]]]:
+    """Entries for `panel`, one for each value of a parameter: shades of one method, own markers.
+
+    >>> family("raw", {"few": [1.0], "many": [2.0]})["many"]
+    ('raw', [2.0], {'color': '#414141', 'marker': 's'})
+    """
+    looks = zip(shades(method, len(values)), "os^Dvphd", strict=False)
+    return {
+        label: (method, y, {"color": color, "marker": marker})
+        for (label, y), (color, marker) in zip(values.items(), looks, strict=True)
+    }
+
+
+def described(figure: Any) -> str:
+    """What a figure shows, in words: titles, axes, and where every labelled curve starts and ends.
+
+    >>> from matplotlib.figure import Figure
+    >>> figure = Figure()
+    >>> axes = figure.subplots()
+    >>> _ = axes.set(title="Apart", xlabel="size", ylabel="error")
+    >>> _ = curve(axes, [1, 2], [1.0, 0.5], "haar", label="Haar")
+    >>> described(figure)
+    'Apart: error against size; Haar from 1 to 0.5.'
+    """
+    said = [figure.get_suptitle()]
+    for axes in figure.axes:
+        words = " against ".join(filter(None, [axes.get_ylabel(), axes.get_xlabel()]))
+        ends = []
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            line = getattr(handle, "lines", [handle])[0]
+            y = np.asarray(getattr(line, "get_ydata", list)(), dtype=float)
+            y = y[np.isfinite(y)]
+            ends.append(f"{label} from {y[0]:.3g} to {y[-1]:.3g}" if len(y) > 1 else label)
+        words = ": ".join(filter(None, [axes.get_title(), words]))
+        said.append("; ".join(filter(None, [words, ", ".join(ends)])))
+    return " ".join(". ".join(filter(None, said)).replace("$", "").split()) + "."

@@ -39,6 +39,7 @@ from invariance.companion.run import style
 from invariance.companion.run.cache import cached, code_digest
 from invariance.companion.run.choosing import Stages
 from invariance.companion.run.figures import to_png
+from invariance.companion.run.plots import described
 from invariance.companion.run.recording import record
 from invariance.companion.source import notebook_code
 from invariance.core.parameters import ParameterError
@@ -213,7 +214,9 @@ class Run:
         """
         self._stages.measure()
 
-    def figure(self, figure: Figure, name: str, *, alt: str, caption: str = "") -> None:
+    def figure(
+        self, figure: Figure, name: str, *, alt: str | None = None, caption: str = ""
+    ) -> None:
         """Save a figure as PNG, show it with its alternative text, and close it.
 
         Parameters
@@ -221,8 +224,9 @@ class Run:
         figure : matplotlib Figure
         name : str
             File name without ending: letters, digits, ``-`` and ``_``.
-        alt : str
-            What the figure shows, for those who do not see it.
+        alt : str, optional
+            What the figure shows, for those who do not see it. As a rule its titles, axes and the
+            ends of its curves (`described`), so that nothing is said that was not computed.
         caption : str, optional
             Markdown; formulas between dollar signs.
 
@@ -234,7 +238,8 @@ class Run:
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
             raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
-        if not isinstance(alt, str) or not alt.strip():
+        alt = described(figure) if alt is None else alt
+        if not isinstance(alt, str) or not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         alt = " ".join(alt.split())
         png = to_png(figure)

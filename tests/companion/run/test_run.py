@@ -56,6 +56,12 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     ]
     assert (run.folder / "line.png").read_bytes().startswith(b"\x89PNG")
 
+    figure, axes = plt.subplots()
+    axes.plot([1, 2], [5, 2.5], label="ours")
+    axes.set(title="Half", xlabel="n", ylabel="$e_n$")
+    run.figure(figure, "described")
+    assert results(run)["figures"][1]["alt"] == "Half: e_n against n; ours from 5 to 2.5."
+
     run.table([{"n": 1, "error": 0.1}, {"n": 2, "error": 1 / 3}], "errors", caption="Errors")
     rows = list(csv.DictReader((run.folder / "errors.csv").open()))
     assert [float(row["error"]) for row in rows] == [0.1, 1 / 3]

@@ -98,7 +98,7 @@ class OrthogonalMatrices(FiniteGroup):
         # Rounding adds up along words, and so does what a matrix lacks of being orthogonal.
         tolerance = 1e-11 + 100 * float(_defects(generators).max())
         for start in starts:
-            if np.linalg.matrix_rank(start) < generators.shape[1]:
+            if not len(start) or np.linalg.matrix_rank(start) < generators.shape[1]:
                 continue
             points = Distinct(tolerance)
             for vector in start:

@@ -26,7 +26,7 @@ from ..core.parameters import OneOf, ParameterError, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
 from ..orbits.way import mirror, warn, warn_long
-from .base import as_points, of_products, whole_derivatives
+from .base import as_points, of_products, preserved, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -169,7 +169,7 @@ class Average(OrbitKernel):
         elements, how = self.elements(), {"group": group}
         if self.side in ("first", "second"):
             return self._orbits(elements=elements, side=self.side, **how), True
-        if self.side == "auto" and elements is None and self._preserved():
+        if self.side == "auto" and elements is None and preserved(self.base, self.group):
             if group.one_sided:
                 return self._orbits(**how), True
             rule = group.relative_rule()

@@ -315,6 +315,21 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         return of_products(OrbitProducts(X, None, base=self), functions)
 
 
+def preserved(kernel: Any, group: Transformations) -> bool:
+    """Whether k(gx, gz) = k(x, z) is known for every element, of kernels of scikit-learn as well.
+
+    Their sums, products and powers are asked for their parts; of others those that see distances or
+    inner products are preserved by what is unitary.
+    """
+    known = getattr(kernel, "preserved_by", None)
+    if known is not None:
+        return bool(known(group))
+    parts = [part for part in vars(kernel).values() if hasattr(part, "diag")]
+    if parts or hasattr(kernel, "constant_value"):
+        return all(preserved(part, group) for part in parts)
+    return bool(group.unitary) and form_of(kernel, (1, 1, 1)) is not None
+
+
 class Linear(Kernel):
     """k(x, z) = <x, z>.
 

@@ -20,7 +20,7 @@ from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
 from ..orbits.engine import image_shape
 from ..orbits.way import warn
-from .base import whole_derivatives
+from .base import preserved, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -103,7 +103,8 @@ class BestFit(OrbitKernel):
         if self.symmetric and not self._is_symmetric():
             reason = (
                 f"{self.group!r} is not a set of unitary maps that holds its inverses"
-                if self._preserved() or not (self.group.unitary and self.group.symmetric)
+                if preserved(self.base, self.group)
+                or not (self.group.unitary and self.group.symmetric)
                 else f"{self.base!r} changes when both arguments are transformed alike"
             )
             raise ParameterError(
@@ -120,7 +121,9 @@ class BestFit(OrbitKernel):
         return form is not None and form.linear and self.group.largest_inner(*none) is not None
 
     def _is_symmetric(self) -> bool:
-        known = self.n_transforms is None and self.group.symmetric and self._preserved()
+        known = (
+            self.n_transforms is None and self.group.symmetric and preserved(self.base, self.group)
+        )
         return known and self.symmetric is not False
 
     def _over(self, d: int) -> tuple[OrbitProducts, bool]:

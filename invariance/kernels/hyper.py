@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
-from .base import BASE, Kernel
+from .base import BASE, Kernel, preserved
 
 
 @stores_parameters
@@ -41,8 +41,7 @@ class Hyperkernel(Kernel):
 
     def preserved_by(self, group: Transformations) -> bool:
         """Where the base kernel is."""
-        known = getattr(self.base, "preserved_by", None)
-        return known is not None and bool(known(group))
+        return preserved(self.base, group)
 
     def operations(self, X: NDArray[Any], Y: NDArray[Any]) -> float | None:
         """Those of the base kernel, where it can tell."""

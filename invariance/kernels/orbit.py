@@ -11,11 +11,14 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..core.parameters import BLOCK_BYTES, Has, ParameterError, Seed, Whole, stores_parameters
 from ..groups import Transformations
-from ..orbits import Explanation, OrbitProducts, Reduction, form_of
+from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.engine import image_shape
-from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives
+from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives, preserved
 
 Array = NDArray[Any]
+
+#: Numbers of the orbit by which it is told whether a group permutes a set of transformations.
+_TRIAL = 2**20
 
 
 @stores_parameters
@@ -63,13 +66,13 @@ class OrbitKernel(Kernel):
                 )
         image_shape(self.group, self.base, n_features)
 
-    def _preserved(self) -> bool:
-        """Whether the transformations are known to preserve the base kernel."""
-        known = getattr(self.base, "preserved_by", None)
-        if known is None:  # kernels of scikit-learn that see distances or inner products
-            form = form_of(self.base, (1, 1, 1))
-            return form is not None and bool(self.group.unitary)
-        return bool(known(self.group))
+    def preserved_by(self, group: Transformations) -> bool:
+        """Where it preserves the base kernel, and only permutes what is averaged over."""
+        return (
+            self.n_transforms is None
+            and preserved(self.base, group)
+            and all(_normalizes(part, self.group) for part in group.chain())
+        )
 
     def _orbits(self, **how: Any) -> OrbitProducts:
         return OrbitProducts(
@@ -130,3 +133,21 @@ class OrbitKernel(Kernel):
     def _derivatives(self, n_features: int) -> list[Derivative] | None:
         """Of the base kernel as a function of inner products."""
         return outer_derivatives(self.base, image_shape(self.group, self.base, n_features))
+
+
+def _normalizes(group: Transformations, others: Transformations) -> bool:
+    """Whether g h g^-1 is among the finitely many maps h for every g that generates the group."""
+    d = others.n_features or group.n_features or 60
+    affine = all(part.linear or part.unitary for part in (group, others))
+    if not affine or not hasattr(group, "generators") or others.order * d > _TRIAL:
+        return False
+    # Affine maps that agree on a random point are the same, with probability one.
+    x, direction = np.random.RandomState(0).standard_normal((2, 1, d))
+    elements, generators = others.elements(), group.generators()
+    orbit = np.sort(others.act(elements, x)[:, 0] @ direction[0])
+    for g, inverse in zip(generators, group.inverse(generators), strict=True):
+        back = group.act(inverse[None], x)[0]
+        there = group.act(g[None], others.act(elements, back)[:, 0])[0]
+        if not np.allclose(np.sort(there @ direction[0]), orbit, atol=1e-9):
+            return False
+    return others.weights() is None

@@ -18,7 +18,7 @@ from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
-from .base import Kernel
+from .base import Kernel, preserved
 
 Array = NDArray[Any]
 
@@ -57,11 +57,10 @@ class _OfSets(Kernel):
         """Where the group moves the points of a set alike, in a way that preserves the base."""
         size = self.n_coordinates or 0
         moved = group.moves_points(size)
-        known = getattr(self.base, "preserved_by", None)
-        if moved is None or known is None:
+        if moved is None:
             return False
         compared = range(self.labelled, size - self.weighted)
-        return set(moved) <= set(compared) and bool(known(group))
+        return set(moved) <= set(compared) and preserved(self.base, group)
 
     def operations(self, X: Array, Y: Array) -> float:
         """Over all pairs of points, of one label where there are labels."""

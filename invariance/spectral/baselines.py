@@ -20,6 +20,7 @@ from ..core.parameters import (
     Flag,
     Has,
     Number,
+    ParameterError,
     Positive,
     Seed,
     Whole,
@@ -64,6 +65,10 @@ class VonMisesKernel(Kernel):
     normalise: Annotated[bool, Flag()] = True
     eta_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("eta",)
+
+    def preserved_by(self, group: Transformations) -> bool:
+        """Cosines of differences see no permutation and no change of sign."""
+        return group.preserves_l1
 
     def _waves(self, X: NDArray) -> tuple[NDArray, NDArray]:
         angles = (2 * np.pi / self.period) * X
@@ -169,6 +174,16 @@ class SobolevKernel(Kernel):
     group: Annotated[Transformations | None, GROUP | None] = None
     smoothness_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("smoothness",)
+
+    def preserved_by(self, group: Transformations) -> bool:
+        """Not averaged itself, where the group's generators are isometries of the manifold."""
+        if self.group is not None or not hasattr(group, "generators"):
+            return False
+        try:
+            self.basis.isometries(group, group.generators())
+        except ParameterError:
+            return False
+        return True
 
     def _features(self, X: NDArray) -> tuple[NDArray, NDArray]:
         """Values of the functions, shape (n, r), and the weight of each in the kernel."""

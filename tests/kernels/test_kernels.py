@@ -42,6 +42,7 @@ from invariance.kernels import (
     Locality,
     Polynomial,
 )
+from invariance.spectral import SignAveragedVonMises, SobolevKernel, Torus, VonMisesKernel
 
 BASES = [Linear(), Polynomial(3, gamma=0.2), Gaussian(0.3), Laplacian(0.2), CDF(0.3, radius=5)]
 TURN = OrthogonalMatrices([np.kron(np.eye(3), [[0.0, -1.0], [1.0, 0.0]])])
@@ -82,6 +83,40 @@ def test_haar_kernel_is_the_double_average_and_invariant(base, group, n, seed):
     gram = K(X)
     assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-12)
     assert np.linalg.eigvalsh((gram + gram.T) / 2).min() > -1e-9 * np.abs(base(X)).max()
+
+
+SIGNS, ALL = SignFlips(4), Permutations(4)
+
+
+@pytest.mark.parametrize(
+    ("base", "group", "one_sum"),
+    [
+        (VonMisesKernel(0.5), SignedPermutations(4), True),
+        (SignAveragedVonMises(0.5), ALL, True),
+        (SignAveragedVonMises(0.5) + Laplacian(0.1) * 2.0, ALL, True),
+        (SobolevKernel(Torus(4, degree=2), smoothness=4.0), ALL, True),
+        (SobolevKernel(Torus(4, degree=2), smoothness=4.0, group=SIGNS), ALL, False),
+        (Average(Laplacian(0.2), SIGNS), ALL, True),
+        (BestFit(Gaussian(0.3), SIGNS), ALL.then(Negation()), True),
+        (Average(Laplacian(0.2), SIGNS, side="first"), ALL, True),
+        (Average(Laplacian(0.2), SIGNS, n_transforms=3), ALL, False),
+        (Average(Laplacian(0.2), CyclicShifts(4)), ALL, False),
+        (Average(Gaussian(0.2), CyclicShifts(2, block=2)), SIGNS, False),
+        (Average(VonMisesKernel(0.5), CyclicShifts(4)), Permutations(2, block=2), True),
+    ],
+    ids=repr,
+)
+def test_what_base_and_group_both_ignore_is_one_sum(base, group, one_sum):
+    """Where k0(gx, gz) = k0(x, z), the double mean is one over g alone; else it stays double."""
+    X, Z = points(3, d=4), points(2, d=4, seed=1)
+    G, K = group.elements(), Average(base, group)
+    orbits = [group.act(G, points).reshape(-1, 4) for points in (X, Z)]
+    every_pair = base(*orbits).reshape(len(G), 3, len(G), 2)
+    assert_allclose(K(X, Z), every_pair.mean(axis=(0, 2)), rtol=1e-10)
+    single = Average(base, group, side="second")
+    assert (K.explain(X, Z).operations == single.explain(X, Z).operations) is one_sum
+    if one_sum:
+        assert_allclose(single(X, Z), K(X, Z), rtol=1e-10)
 
 
 def test_one_sided_average_needs_a_unitary_group_and_kernel():

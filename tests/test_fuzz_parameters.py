@@ -59,7 +59,6 @@ LEFT_OUT = {
     *("spectral." + name for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("DataError", "Dataset", "DatasetInfo", "available")),
     *("datasets." + name for name in ("download", "load_recordings", "read_wav")),
-    "theory.mroueh2015.Sizes",
 }
 
 RNG = np.random.default_rng(0)

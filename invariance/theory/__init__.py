@@ -1,7 +1,7 @@
 """Every bound and rate of the papers as a plain function of its parameters: one module a paper.
 
-Arguments become floats (`numbers`), so that small integers do not overflow; what is too large for
-a float gives infinity.
+A symbol means the same throughout a paper, so that what it may be is said once a module, by a table
+of `Floats`; `core.parameters.arguments` checks it and makes floats of it, which do not overflow.
 """
 
 from math import ceil, inf
@@ -10,62 +10,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.parameters import ParameterError, short
+from ..core.parameters import Kind
 
 #: What most arguments may be: a number, or several (lists too) that broadcast with the others.
 Numbers = float | NDArray[np.float64]
 
 
-def numbers(
+def Floats(
+    ndim: int | None = 0,
     *,
-    axes: int | None = 0,
     least: float = -inf,
     above: float = -inf,
     below: float = inf,
     most: float = 1e308,
-    **values: Any,
-) -> Any:
-    """Arguments of a bound as floats or arrays of floats, where each is finite and in range.
+) -> Kind:
+    """Numbers (``ndim`` 0) or arrays (None: of any shape), finite unless ``most`` is infinite.
 
-    Parameters
-    ----------
-    axes : int or None
-        Of arrays; 0 is a number alone and None any shape.
-    least, above, below, most : float
-        Entries are in [least, most], above ``above`` and below ``below``.
-    **values
-        The arguments, by name; one alone comes back alone.
-
-    >>> float(numbers(above=0, eps=np.uint8(2))), numbers(axes=None, least=1, m=[1, 2])
-    (2.0, array([1., 2.]))
-    >>> numbers(above=0, eps=-1)
-    Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: the bound needs eps to be a finite number > 0, got -1
+    >>> Floats(above=0).convert(np.uint8(2)), Floats(above=0).accepts(-1)
+    (np.float64(2.0), False)
     """
-    found = []
-    for name, value in values.items():
+
+    def convert(value: Any) -> Any:
+        given = np.asarray(float(value) if type(value) is int else value)  # ints of any size
+        if given.dtype.kind not in "iuf" or np.ma.is_masked(value):
+            raise ValueError(value)
+        return given.astype(float)[()]
+
+    def accepts(value: Any) -> bool:
         try:
-            given = np.asarray(value)
-            array = given.astype(float) if given.dtype.kind in "iuf" else np.asarray(np.nan)
-            if type(value) is int:  # of any size
-                array = np.asarray(float(value))
+            array = np.asarray(convert(value))
         except (ValueError, TypeError, OverflowError):
-            array = np.asarray(np.nan)
+            return False
         inside = (array >= least) & (array <= most)
         if above > -inf:
             inside &= array > above
         if below < inf:
             inside &= array < below
-        shaped = axes is None or array.ndim == axes
-        if not (shaped and array.size and inside.all()) or np.ma.is_masked(value):
-            ends = [(">=", least), (">", above), ("<", below), ("<=", most)]
-            ranges = [f"{sign} {end:g}" for sign, end in ends if abs(end) < 1e308]
-            what = f"an array of {axes} axes of finite numbers" if axes else "a finite number"
-            words = " ".join([what, *([" and ".join(ranges)] if ranges else [])])
-            words += " or infinity" if most == inf else ""
-            raise ParameterError(f"the bound needs {name} to be {words}, got {short(value)}")
-        found.append(array[()])
-    return found[0] if len(found) == 1 else found
+        return bool((ndim is None or array.ndim == ndim) and array.size and inside.all())
+
+    ends = [(">=", least), (">", above), ("<", below), ("<=", most)]
+    ranges = " and ".join(f"{sign} {end:g}" for sign, end in ends if abs(end) < 1e308)
+    words = [f"an array of {ndim} axes of finite numbers" if ndim else "a finite number"]
+    words += [ranges] * bool(ranges) + ["or infinity"] * (most == inf)
+    return Kind(" ".join(words), accepts, convert)
+
+
+#: Kinds that several papers' symbols are of.
+POSITIVE, ANY_POSITIVE = Floats(above=0), Floats(None, above=0)
+AT_LEAST_ZERO, AT_LEAST_ONE = Floats(least=0), Floats(least=1)
+PROBABILITY, SIZE = Floats(above=0, below=1), Floats(above=0, most=inf)
 
 
 def count(value: float) -> int:

@@ -1,30 +1,32 @@
 r"""Conditions and bounds of Liu, Kumar, Zhou and Liu 2022 for best-fit kernels.
 
 *Learning from Few Samples: Transformation-Invariant SVMs with Composition and Locality at Multiple
-Scales.* Throughout, :math:`\lambda` holds the m eigenvalues of the features' covariance matrix.
+Scales.* Throughout, :math:`\lambda` holds the m >= 2 eigenvalues of the features' covariance.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.parameters import ParameterError, short
-from . import Numbers, numbers
+from ..core.parameters import Kind, arguments
+from . import AT_LEAST_ONE, Floats, Numbers
 
 __all__ = ["diagonal_tail", "offdiagonal_tail", "theorem1_probability", "theorem1_samples"]
 
+_SPECTRUM = Floats(1, least=0)
+_checked = arguments(
+    eigenvalues=Kind(
+        "at least two finite numbers >= 0, not all zero",
+        lambda value: _SPECTRUM.accepts(value) and np.size(value) > 1 and np.max(value) > 0,
+        _SPECTRUM.convert,
+    ),
+    epsilon=Floats(above=0, most=1),
+    m=Floats(least=2),
+    n=AT_LEAST_ONE,
+)
 
-def _spectrum(eigenvalues: Numbers) -> NDArray:
-    spectrum: NDArray = numbers(axes=1, least=0, eigenvalues=eigenvalues)
-    if len(spectrum) < 2 or not spectrum.max() > 0:
-        raise ParameterError(
-            "eigenvalues must be at least two non-negative numbers, not all zero, got "
-            f"{short(eigenvalues)} of shape {spectrum.shape}"
-        )
-    return spectrum
 
-
+@_checked
 def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     r"""Sample sizes that theorems 1 and 2 and lemma 2 allow.
 
@@ -33,11 +35,11 @@ def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     >>> round(theorem1_samples(np.ones(784), epsilon=1e-9), 2)
     5.42
     """
-    spectrum, epsilon = _spectrum(eigenvalues), numbers(above=0, most=1, epsilon=epsilon)
-    ratio = spectrum.sum() / np.linalg.norm(spectrum)
-    return float(ratio / (2 * np.log(len(spectrum)) ** ((1 + epsilon) / 2)))
+    ratio = np.sum(eigenvalues) / np.linalg.norm(eigenvalues)
+    return float(ratio / (2 * np.log(np.size(eigenvalues)) ** ((1 + epsilon) / 2)))
 
 
+@_checked
 def diagonal_tail(eigenvalues: Numbers) -> float:
     r"""Bound on the probability that K_ii is at most half its mean (eq. 7).
 
@@ -46,10 +48,10 @@ def diagonal_tail(eigenvalues: Numbers) -> float:
     >>> diagonal_tail(np.ones(784)) < 1e-10
     True
     """
-    spectrum = _spectrum(eigenvalues)
-    return float(np.exp(-spectrum.sum() / (32 * spectrum.max())))
+    return float(np.exp(-np.sum(eigenvalues) / (32 * np.max(eigenvalues))))
 
 
+@_checked
 def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     r"""Bound on the probability that a best-fit entry off the diagonal is large (eq. 9).
 
@@ -59,10 +61,10 @@ def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     >>> offdiagonal_tail(10**6) < 1e-10, round(offdiagonal_tail(784), 3), offdiagonal_tail(64)
     (True, 0.024, 1.0)
     """
-    m, epsilon = numbers(least=2, m=m), numbers(above=0, most=1, epsilon=epsilon)
     return float(min(1.0, np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + np.log(2 * m))))
 
 
+@_checked
 def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) -> float:
     r"""Lower bound on the probability of positive definiteness (end of appendix B).
 
@@ -74,9 +76,8 @@ def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) 
     >>> theorem1_probability(3, np.ones(784)), round(theorem1_probability(30, np.ones(10**6)), 6)
     (0.0, 1.0)
     """
-    n, spectrum = numbers(least=1, n=n), _spectrum(eigenvalues)
-    if n > theorem1_samples(spectrum, epsilon):
+    if n > theorem1_samples(eigenvalues, epsilon):
         return 0.0
-    m = len(spectrum)
+    m = np.size(eigenvalues)
     off = np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + 2 * np.log(n) + np.log(2 * m))
-    return float(max(0.0, 1 - n * diagonal_tail(spectrum) - off))
+    return float(max(0.0, 1 - n * diagonal_tail(eigenvalues) - off))

@@ -4,7 +4,8 @@ r"""Bounds and exact values of Mroueh, Voinea and Poggio 2015.
 the points, eps the slack in the norm bound :math:`|t|^2 < 1 + \varepsilon` of the templates, R the
 largest norm of a point, :math:`s = R (1 + \varepsilon)` the half-width of the thresholds, n the
 number of bins (2n + 1 thresholds), m the number of templates, :math:`|G|` the number of sampled
-group elements and N the number of points.
+group elements (infinite for a whole group), N the number of points, L and V(0) the Lipschitz
+constant and the value at zero of the loss, and C the bound on :math:`|w| / p` in F_p.
 
 Where a constant in the paper's proof differs from the algebra, the docstring says so, and the
 function gives the printed and the derived one.
@@ -12,7 +13,7 @@ function gives the printed and the derived one.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,10 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
-from ..core.parameters import OneOf, ParameterError, check_values, short
-from . import Numbers, count, numbers
+from ..core.parameters import Kind, OneOf, ParameterError, arguments, short
+from . import AT_LEAST_ONE, AT_LEAST_ZERO, POSITIVE, PROBABILITY, SIZE, Floats, Numbers, count
 
 __all__ = [
-    "Sizes",
     "cdf_products",
     "chi2_lower_tail_bound",
     "chi2_upper_tail_bound",
@@ -54,15 +54,30 @@ __all__ = [
     "theorem3_bound",
 ]
 
+_ANY, _ONES = Floats(None), Floats(None, least=1)
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("R", "s", "C", "L", "eps0"), POSITIVE),
+    **dict(d=_ONES, k=_ONES, eps=Floats(None, above=0, below=1), distance=_ANY),
+    **dict.fromkeys(("N", "n_points"), AT_LEAST_ONE),
+    **dict.fromkeys(("m", "n_templates"), Floats(least=1, most=np.inf)),
+    **dict.fromkeys(("G", "n", "n_bins"), SIZE),
+    **dict.fromkeys(("delta", "delta1", "delta2"), PROBABILITY),
+    **dict(V0=Floats(), loss=OneOf("hinge", "logistic", "square"), largest=AT_LEAST_ZERO),
+    **dict(orbit_x=Floats(3), orbit_z=Floats(3) | None, weights=Floats(1, least=0)),
+    **dict(mean_x=_ANY, mean_y=_ANY, sd_x=Floats(None, least=0), sd_y=Floats(None, least=0)),
+    **dict(rho=Floats(None, least=-1, most=1), kernel=_ANY, plain=_ANY),
+}
+
+
+def _checked(**own: Kind) -> Any:
+    """A function's arguments as floats, each within what its symbol may be."""
+    return arguments(**_KINDS | own)
+
+
 # ---------------------------------------------------------------- Theorem 1: the sandwich
 
 
-def _checked(eps: Any, R: Any = 1.0, **d: Any) -> tuple[NDArray, NDArray, float]:
-    """A dimension, eps < 1 and R, of theorem 1."""
-    eps, R = numbers(axes=None, above=0, below=1, eps=eps), numbers(above=0, R=R)
-    return numbers(axes=None, least=1, **d), eps, R
-
-
+@_checked()
 def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     r"""Mean distance between orbits (theorem 1),
 
@@ -72,9 +87,8 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
 
     Parameters
     ----------
-    orbit_x : array of shape (r, n, d)
-        ``group.act(elements, X)``.
-    orbit_z : array of shape (r', m, d), default orbit_x
+    orbit_x, orbit_z : arrays of shape (r, n, d) and (r', m, d)
+        ``group.act(group.elements(), X)``; orbit_z is orbit_x where it is not given.
 
     Returns
     -------
@@ -86,12 +100,11 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
     array([[0.3989]])
     """
-    one = numbers(axes=3, orbit_x=orbit_x)
-    two = one if orbit_z is None else numbers(axes=3, orbit_z=orbit_z)
+    one: Any = orbit_x
+    two: Any = one if orbit_z is None else orbit_z
     if one.shape[2] != two.shape[2]:
         raise ParameterError(
-            f"orbits orbit_x and orbit_z have shape (elements, points, d), got {short(orbit_x)} of "
-            f"{one.shape} and {short(orbit_z)} of {two.shape}"
+            f"orbit_x and orbit_z must hold points of one length, got {short(one)} and {short(two)}"
         )
     total = np.zeros((one.shape[1], two.shape[1]))
     for gx in one:
@@ -100,6 +113,7 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     return total / (len(one) * len(two) * np.sqrt(2 * np.pi * one.shape[2]))
 
 
+@_checked()
 def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Upper slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -109,11 +123,11 @@ def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     >>> float(theorem1_delta1(100, 0.5).round(5))
     0.02052
     """
-    d, eps, R = _checked(eps, R, d=d)
     cauchy = np.exp(-d * eps**2 / 16)
     return R * (cauchy - 0.5 * np.exp(d / 2 * (np.log1p(eps) - eps))) / np.sqrt(d)
 
 
+@_checked()
 def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Lower slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -123,30 +137,24 @@ def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     >>> float(theorem1_delta2(100, 0.5).round(5))
     0.08687
     """
-    d, eps, R = _checked(eps, R, d=d)
     return R * (np.exp(-d * eps**2 / 16) / np.sqrt(d) + (1 + eps) * np.exp(-d * eps**2 / 8))
 
 
+@_checked()
 def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`K_s - (R - d_G)` (theorem 1, eq. 3; remark 3, eq. 4),
 
     .. math:: R \varepsilon - \delta_2 \le K_s(x, z) - (R - d_G(x, z))
               \le R \varepsilon + \delta_1 .
 
-    Returns
-    -------
-    low, high : floats (arrays for array arguments)
-
-    Examples
-    --------
     >>> low, high = theorem1_sandwich(d=50, eps=0.5)
     >>> round(float(low), 4), round(float(high), 4)
     (0.1208, 0.5581)
     """
-    d, eps, R = _checked(eps, R, d=d)
     return R * eps - theorem1_delta2(d, eps, R=R), R * eps + theorem1_delta1(d, eps, R=R)
 
 
+@_checked()
 def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
     r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
 
@@ -157,36 +165,27 @@ def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0)
               - s \bar F_d(d(1+\varepsilon)) .
 
     The first term is the proof's :math:`I_2`: it is never negative, so the first term of delta2
-    is not needed. Affine in d_G, so that the two ends of its range, 0 and
+    is not needed. Affine in ``distance``, d_G, so that the two ends of its range, 0 and
     :math:`2R/\sqrt{2 \pi d}`, decide whether the sandwich holds for every pair of points.
 
-    Parameters
-    ----------
-    distance : array
-        d_G(x, z).
-
-    Examples
-    --------
     >>> float(theorem1_gap(0.1, d=50, eps=0.5).round(4))
     -0.0173
     """
-    d, eps, R = _checked(eps, R, d=d)
-    bound, distance = d * (1 + eps), numbers(axes=None, distance=distance)
+    bound = d * (1 + eps)
     return distance * stats.chi2.sf(bound, d + 1) - R * (1 + eps) * stats.chi2.sf(bound, d)
 
 
+@_checked()
 def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
-    r"""What the sandwich encloses, exactly: :math:`K_s - (R - d_G)`.
-
-    That is :math:`R \varepsilon` plus `theorem1_gap`.
+    r"""What the sandwich encloses: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
 
     >>> float(theorem1_deviation(0.1, d=50, eps=0.5).round(4))
     0.4827
     """
-    gap = theorem1_gap(distance, d, eps=eps, R=R)
-    return R * np.asarray(eps, dtype=float) + gap
+    return R * eps + theorem1_gap(distance, d, eps=eps, R=R)
 
 
+@_checked()
 def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     r"""Distance of the kernel from its limit for templates uniform on the sphere (remark 1).
 
@@ -199,10 +198,10 @@ def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     >>> float(sphere_gap(0.1, 3).round(5))
     -0.00854
     """
-    d, distance = numbers(axes=None, least=1, d=d), numbers(axes=None, distance=distance)
     return (1 - np.sqrt(d / 2) * np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))) * distance
 
 
+@_checked()
 def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Theorem 1's delta2 for templates uniform on the sphere (remark 1); delta1 is zero.
 
@@ -214,16 +213,16 @@ def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     >>> float(sphere_slack(3).round(4))
     0.0768
     """
-    d, R = numbers(axes=None, least=1, d=d), numbers(above=0, R=R)
     return R / (d * np.sqrt(2 * np.pi * d))
 
 
+@_checked()
 def chi2_upper_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3: :math:`P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k \varepsilon^2 / 8}`."""
-    k, eps, _ = _checked(eps, k=k)
     return np.exp(-k * eps**2 / 8)
 
 
+@_checked()
 def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3, for k >= 2:
 
@@ -235,10 +234,10 @@ def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     >>> float(chi2_lower_tail_bound(10, 0.5).round(4))
     0.9343
     """
-    k, eps, _ = _checked(eps, k=k)
     return 1 - 0.5 * np.exp(-eps * k / 2 + (k - 2) / 2 * np.log1p(eps)) / np.sqrt(k)
 
 
+@_checked()
 def clark_max_moments(
     mean_x: Numbers, mean_y: Numbers, *, sd_x: Numbers, sd_y: Numbers, rho: Numbers
 ) -> tuple[NDArray, NDArray]:
@@ -251,16 +250,11 @@ def clark_max_moments(
 
     Where a = 0 the two variables differ by a constant, and the larger one is returned.
 
-    Examples
-    --------
     >>> mean, variance = clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=0)  # 1/sqrt(pi), 1 - 1/pi
     >>> float(mean.round(4)), float(variance.round(4))
     (0.5642, 0.6817)
     """
-    means = numbers(axes=None, mean_x=mean_x, mean_y=mean_y)
-    spreads = numbers(axes=None, least=0, sd_x=sd_x, sd_y=sd_y)
-    rho = numbers(axes=None, least=-1, most=1, rho=rho)
-    mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(*means, *spreads, rho)
+    mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(mean_x, mean_y, sd_x, sd_y, rho)
     a = np.sqrt(np.maximum(sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y, 0))
     with np.errstate(divide="ignore", invalid="ignore"):
         alpha = np.where(a > 0, (mean_x - mean_y) / a, np.where(mean_x >= mean_y, np.inf, -np.inf))
@@ -273,6 +267,7 @@ def clark_max_moments(
 # ---------------------------------------------------------------- Theorem 2: how many are enough
 
 
+@_checked(projections=Floats(2))
 def cdf_products(projections: Numbers, s: float) -> NDArray:
     r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
 
@@ -299,12 +294,11 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    values, s = numbers(axes=2, projections=projections), numbers(above=0, s=s)
+    values: Any = projections
     if np.abs(values).max() > s:
         raise ParameterError(
-            f"projections must have shape (n_points, |G|) and lie within [-s, s] = [{-s:g}, "
-            f"{s:g}], got shape {values.shape} and values up to {np.abs(values).max():.4g}: "
-            f"{short(projections)}"
+            f"projections must lie within [-s, s] = [{-s:g}, {s:g}], got {short(values)} with "
+            f"values up to {np.abs(values).max():.4g}"
         )
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
@@ -315,6 +309,7 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     return (cdf * np.diff(steps)) @ cdf.T
 
 
+@_checked(projections=Floats(3))
 def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArray:
     r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
 
@@ -338,16 +333,16 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    values = numbers(axes=3, projections=projections)
-    p, s = numbers(axes=1, least=0, weights=weights), numbers(above=0, s=s)
-    if len(p) != len(values):
+    if np.size(weights) != len(projections):  # type: ignore[arg-type]
         raise ParameterError(
-            f"weights must be one for each of {len(values)} templates, got {short(weights)}"
+            f"weights must be one for each of projections' templates, got {short(weights)} for "
+            f"{short(projections)}"
         )
-    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in values]
-    return s - np.tensordot(p, np.asarray(maxima), 1)
+    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in projections]  # type: ignore[union-attr]
+    return s - np.tensordot(weights, np.asarray(maxima), 1)
 
 
+@_checked(n_elements=_ONES)
 def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbers) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
@@ -368,29 +363,18 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
     n_elements : array
         :math:`|G|`, one number or several that broadcast with the kernels.
     """
-    one, two = numbers(axes=None, kernel=kernel, plain=plain)
-    share = 1 / numbers(axes=None, least=1, n_elements=n_elements)
-    if np.shape(one) != np.shape(two):
+    share = 1 / n_elements
+    if np.shape(kernel) != np.shape(plain):
         raise ParameterError(
-            f"kernel and plain must be of equal shape, got {short(kernel)} of shape "
-            f"{np.shape(one)} and {short(plain)} of shape {np.shape(two)}"
+            f"kernel and plain must be of one shape, got {short(kernel)} and {short(plain)}"
         )
     try:
-        return (1 - share) * one + share * two
+        return np.asarray((1 - share) * kernel + share * plain)[()]
     except ValueError as error:
-        raise ParameterError(
-            f"n_elements={short(n_elements)} is not of that shape: {error}"
-        ) from error
+        raise ParameterError(f"n_elements={short(n_elements)} do not fit: {error}") from error
 
 
-class Sizes(NamedTuple):
-    """Numbers of bins, templates and group elements that a bound asks for."""
-
-    bins: int
-    templates: int
-    elements: int
-
-
+@_checked(eps=POSITIVE)
 def theorem2_bins(eps: float, s: float = 1.0) -> int:
     r"""Bins for a binning error of at most eps, :math:`n \ge s / \varepsilon_0`.
 
@@ -401,10 +385,10 @@ def theorem2_bins(eps: float, s: float = 1.0) -> int:
     >>> theorem2_bins(0.1), theorem2_bins(0.1, s=1.2)
     (10, 12)
     """
-    eps, s = numbers(above=0, eps=eps, s=s)
     return count(s / eps - 1e-12)
 
 
+@_checked(eps=POSITIVE)
 def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
     r"""Templates for a template error of at most eps on all pairs of N points,
 
@@ -416,10 +400,10 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
     61165
     """
-    (eps, s), N = numbers(above=0, eps=eps, s=s), numbers(least=1, n_points=n_points)
-    return count(2 * s**2 / eps**2 * np.log(2 * N**2 / numbers(above=0, below=1, delta=delta)))
+    return count(2 * s**2 / eps**2 * np.log(2 * n_points**2 / delta))
 
 
+@_checked(eps=POSITIVE, n_templates=POSITIVE)
 def theorem2_elements(
     eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:
@@ -434,11 +418,10 @@ def theorem2_elements(
     >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
     5042
     """
-    eps, s, m = numbers(above=0, eps=eps, s=s, n_templates=n_templates)
-    N, delta = numbers(least=1, n_points=n_points), numbers(above=0, below=1, delta=delta)
-    return count(18 * s**2 / eps**2 * np.log(4 * m * N**2 / delta))
+    return count(18 * s**2 / eps**2 * np.log(4 * n_templates * n_points**2 / delta))
 
 
+@_checked()
 def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     r"""Universal constants C1 and C2 that make theorem 2 true as printed.
 
@@ -448,10 +431,10 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     >>> theorem2_constants()
     (24.0, 288.0)
     """
-    s = numbers(above=0, s=s)
     return float(6 * s**2), float(72 * s**2)
 
 
+@_checked(n_elements=SIZE)
 def theorem2_errors(
     n_bins: float,
     n_templates: float,
@@ -472,28 +455,30 @@ def theorem2_errors(
     >>> [round(p, 3) for p in parts]
     [0.12, 0.053, 0.0]
     """
-    n, G = numbers(above=0, most=np.inf, n_bins=n_bins, n_elements=n_elements)
-    m, s = numbers(least=1, most=np.inf, n_templates=n_templates), numbers(above=0, s=s)
-    N, delta = numbers(least=1, n_points=n_points), numbers(above=0, below=1, delta=delta)
+    m, N, G = n_templates, n_points, n_elements
     templates = s * np.sqrt(2 / m * np.log(2 * N**2 / delta))
     elements = 0.0 if np.isinf(G) else s * np.sqrt(18 / G * np.log(4 * m * N**2 / delta))
-    return float(s / n), float(templates), float(elements)
+    return float(s / n_bins), float(templates), float(elements)
 
 
-def corollary1_sizes(eps0: float, n_points: int, *, delta: float, s: float = 2.0) -> Sizes:
-    r"""Sizes for corollary 1: theorem 2 with each of the three errors at eps0 / 3.
+@_checked()
+def corollary1_sizes(
+    eps0: float, n_points: int, *, delta: float, s: float = 2.0
+) -> tuple[int, int, int]:
+    r"""Bins, templates and elements for corollary 1: each error of theorem 2 at eps0 / 3.
 
     The bins are the printed :math:`3/\varepsilon_0`.
 
     >>> corollary1_sizes(0.9, n_points=10, delta=0.1, s=1.2)
-    Sizes(bins=4, templates=244, elements=3972)
+    (4, 244, 3972)
     """
-    part = float(numbers(above=0, eps0=eps0)) / 3
+    part = eps0 / 3
     templates = theorem2_templates(part, n_points, delta=delta, s=s)
     elements = theorem2_elements(part, n_points, n_templates=templates, delta=delta, s=s)
-    return Sizes(theorem2_bins(part), templates, elements)
+    return theorem2_bins(part), templates, elements
 
 
+@_checked()
 def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`\langle\Phi(x_i),\Phi(x_j)\rangle - (1 - d_G)` (corollary 1, eq. 6).
 
@@ -502,13 +487,13 @@ def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArr
     (0.4, 0.6)
     """
     low, high = theorem1_sandwich(d, eps)
-    eps0 = numbers(above=0, eps0=eps0)
     return low - eps0, high + eps0
 
 
 # ---------------------------------------------------------------- Theorem 3: the excess risk
 
 
+@_checked()
 def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     r"""Lipschitz constant L on [-largest, largest] and V(0) of a margin loss V(y f(x)).
 
@@ -518,8 +503,6 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     >>> loss_constants("square", 1.0)
     (4.0, 1.0)
     """
-    largest = numbers(least=0, largest=largest)
-    check_values("loss_constants", {"loss": OneOf("hinge", "logistic", "square")}, {"loss": loss})
     if loss == "hinge":
         return 1.0, 1.0
     if loss == "logistic":
@@ -527,6 +510,7 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     return float(2 * (1 + largest)), 1.0
 
 
+@_checked(n=SIZE | None)
 def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> float:
     r"""Rademacher complexity of the class F~ of theorem 3.
 
@@ -536,11 +520,11 @@ def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> f
     >>> rademacher_bound(100, C=1.0, s=1.2), rademacher_bound(100, C=1.0, s=1.2, n=10)
     (0.12, 0.252)
     """
-    N, (C, s) = numbers(least=1, N=N), numbers(above=0, C=C, s=s)
-    factor = 1.0 if n is None else 2 + 1 / numbers(above=0, most=np.inf, n=n)
+    factor = 1.0 if n is None else 2 + 1 / n
     return float(factor * C * s / np.sqrt(N))
 
 
+@_checked()
 def lemma4_error(
     m: float, G: float, *, n: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
@@ -556,22 +540,20 @@ def lemma4_error(
     >>> round(lemma4_error(100, np.inf, n=10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
     1.0675
     """
-    m, (C, s) = numbers(least=1, most=np.inf, m=m), numbers(above=0, C=C, s=s)
-    G, n = numbers(above=0, most=np.inf, G=G, n=n)
-    delta1, delta2 = numbers(above=0, below=1, delta1=delta1, delta2=delta2)
     templates = (1 + np.sqrt(2 * np.log(1 / delta1))) / np.sqrt(m)
     elements = 0.0 if np.isinf(G) else (1 + np.sqrt(2 * np.log(m / delta2))) / np.sqrt(G)
     return float(2 * s * C * (templates + elements + 1 / n))
 
 
+@_checked()
 def lemma5_risk(
     m: float, G: float, *, n: float, L: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
     """Excess expected risk of the best function of F~ over F_p: L times `lemma4_error`."""
-    error = lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2)
-    return float(numbers(above=0, L=L) * error)
+    return float(L * lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2))
 
 
+@_checked(n=SIZE | None)
 def lemma6_deviation(
     N: int, L: float, *, C: float, s: float, V0: float, delta: float, n: float | None = None
 ) -> float:
@@ -588,13 +570,12 @@ def lemma6_deviation(
     >>> round(lemma6_deviation(10_000, L=1.0, C=1.0, s=1.2, V0=1.0, delta=0.05), 4)
     0.0802
     """
-    complexity = 4 * numbers(above=0, L=L) * rademacher_bound(N, C, s=s, n=n)
-    V0, delta = numbers(V0=V0), numbers(above=0, below=1, delta=delta)
     largest = C if n is None else (2 + 1 / n) * s * C
     rest = 2 * V0 + L * largest * np.sqrt(0.5 * np.log(1 / delta))
-    return float(complexity + rest / np.sqrt(N))
+    return float(4 * L * rademacher_bound(N, C, s=s, n=n) + rest / np.sqrt(N))
 
 
+@_checked()
 def theorem3_bound(
     N: int,
     m: float,
@@ -615,23 +596,9 @@ def theorem3_bound(
               + L \Bigl(\frac{2sC}{\sqrt{|G|}} \Bigl(1 + \sqrt{2\log\tfrac m\delta}\Bigr)
               + \frac{2sC}{n}\Bigr) .
 
-    Parameters
-    ----------
-    N : int
-        Training points, from the core set.
-    m, G, n : float
-        Templates, sampled group elements (``inf`` for a whole group), bins.
-    L, V0 : float
-        Lipschitz constant and value at zero of the loss; see `loss_constants`.
-    C : float
-        Bound on :math:`|w| / p` in F_p; weights of F~ are at most C/m.
-    s : float
-        Half-width of the thresholds.
-    printed : bool
-        False takes the constants that the proof's steps give; see `lemma6_deviation`.
+    N counts training points from the core set; weights of F~ are at most C/m. ``printed=False``
+    takes the constants that the proof's steps give; see `lemma6_deviation`.
 
-    Examples
-    --------
     >>> sizes = dict(N=10_000, m=10_000, G=float("inf"), n=100, L=1.0, C=1.0, s=1.2, V0=1.0)
     >>> round(theorem3_bound(**sizes, delta=0.05), 3)
     0.267

@@ -2,7 +2,7 @@ r"""Bounds of Raj, Kumar, Mroueh, Fletcher and Schoelkopf 2017.
 
 *Local Group Invariant Representations via Orbit Embeddings.* Throughout, s is the number of
 templates, r that of group samples, d the dimension, sigma the bandwidth of the Gaussian base
-kernel exp(-\|x - z\|^2 / (2 sigma^2)) and diam the diameter of the compact set.
+kernel exp(-\|x - z\|^2 / (2 sigma^2)) and ``diameter`` (diam) that of the compact set.
 
 Two constants of the published proof do not survive a check, and the functions say which version
 they give. Changing one group sample moves the U-statistic by up to 2/r, not 1/r, because the sample
@@ -13,13 +13,11 @@ cover leaves a factor 2 that the statement of theorem 3.1 drops.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.parameters import ParameterError, short
-from . import Numbers, count, numbers
+from ..core.parameters import Kind, ParameterError, arguments, short
+from . import ANY_POSITIVE, AT_LEAST_ONE, POSITIVE, PROBABILITY, Floats, Numbers, count
 
 __all__ = [
     "approximation_error",
@@ -36,48 +34,53 @@ __all__ = [
 #: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
 
+_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("sigma", "eps", "diameter", "lipschitz"), POSITIVE),
+    **dict.fromkeys(("n", "s", "r"), Floats(None, above=0, most=np.inf)),
+    **dict(d=AT_LEAST_ONE, delta=PROBABILITY, bound=ANY_POSITIVE, C=ANY_POSITIVE),
+    **dict(loss_at_zero=Floats(), matrix=Floats(2)),
+}
+_checked = arguments(**_KINDS)
+_single = arguments(**_KINDS | {"s": POSITIVE, "r": POSITIVE})
 
-def _sizes(**sizes: Any) -> NDArray:
-    """Numbers of samples; an infinite one makes its error zero."""
-    return np.asarray(numbers(axes=None, above=0, most=np.inf, **sizes))
 
-
+@_checked
 def gamma_of_bandwidth(sigma: float) -> float:
     """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
 
     >>> gamma_of_bandwidth(1.0)
     0.5
     """
-    return float(1 / (2 * numbers(above=0, sigma=sigma) ** 2))
+    return float(1 / (2 * sigma**2))
 
 
+@_checked
 def jacobian_factor(matrix: Numbers) -> float:
     r"""The factor :math:`|J_g|^{-1/2}` that makes x -> A x + b unitary on images (lemma 2.1).
 
     >>> jacobian_factor([[2.0, 0.0], [0.0, 2.0]])
     0.5
     """
-    linear = numbers(axes=2, matrix=matrix)
-    if linear.shape[0] != linear.shape[1]:
-        raise ParameterError(f"matrix: x -> A x + b needs a square A, got {short(matrix)}")
-    determinant = abs(float(np.linalg.det(linear)))
+    linear = np.asarray(matrix)
+    determinant = abs(np.linalg.det(linear)) if len(linear) == linear.shape[1] else 0.0
     if not determinant > 0:
         raise ParameterError(
-            "matrix: an affine map that squeezes the plane into a line has no inverse, got "
-            f"{short(matrix)}"
+            f"matrix must be square with an inverse; no inverse has {short(matrix)}"
         )
     return float(determinant**-0.5)
 
 
+@_single
 def statistics_gap(r: int) -> float:
     """Largest difference 1/r of U- and V-statistics for a base kernel in [0, 1] (term C).
 
     >>> statistics_gap(50)
     0.02
     """
-    return float(1 / numbers(above=0, r=r))
+    return float(1 / r)
 
 
+@_single
 def uniform_failure(
     s: float, r: float, *, eps: float, d: int, diameter: float, sigma: float, published: bool = True
 ) -> float:
@@ -89,15 +92,11 @@ def uniform_failure(
 
     with c_2 = s / 128 and c_1 = r / 2 as published, r / 32 with the constants repaired.
 
-    Examples
-    --------
     >>> uniform_failure(1e3, 1e3, eps=0.1, d=2, diameter=2.0, sigma=1.0)     # says nothing yet
     1.0
     >>> bool(uniform_failure(1e6, 1e5, eps=0.1, d=2, diameter=2.0, sigma=1.0) < 1e-6)
     True
     """
-    s, r, eps, diameter, sigma = numbers(above=0, s=s, r=r, eps=eps, diameter=diameter, sigma=sigma)
-    d = numbers(least=1, d=d)
     group = _GROUP_PUBLISHED if published else _GROUP
     log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
     log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
@@ -108,11 +107,10 @@ def uniform_failure(
 
 def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> int:
     """Smallest whole n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
-    eps, diameter = numbers(above=0, eps=eps, diameter=diameter)
-    d, delta = numbers(least=1, d=d), numbers(above=0, below=1, delta=delta)
     return count(max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2)))
 
 
+@_checked
 def templates(eps: float, d: int, *, diameter: float, delta: float) -> int:
     """Templates s >= C_2 (d / eps^2) log(diam / delta_2) of theorem 3.1, with its constant.
 
@@ -122,6 +120,7 @@ def templates(eps: float, d: int, *, diameter: float, delta: float) -> int:
     return _enough(_TEMPLATES, eps, d, diameter, delta)
 
 
+@_checked
 def group_samples(
     eps: float, d: int, *, diameter: float, delta: float, published: bool = True
 ) -> int:
@@ -130,10 +129,10 @@ def group_samples(
     >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)
     634
     """
-    rate = _GROUP_PUBLISHED if published else _GROUP
-    return _enough(rate, eps, d, diameter, delta)
+    return _enough(_GROUP_PUBLISHED if published else _GROUP, eps, d, diameter, delta)
 
 
+@_checked
 def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     r"""Distance of a mean of n vectors of norm <= M from its expectation (lemma A.1).
 
@@ -142,11 +141,10 @@ def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     >>> float(hilbert_average_bound(100, 1.0, delta=0.1).round(3))
     0.315
     """
-    n, bound = _sizes(n=n), numbers(axes=None, above=0, bound=bound)
-    delta = numbers(above=0, below=1, delta=delta)
     return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
+@_checked
 def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> NDArray:
     r"""L2 distance of some f^ in the random class from f* (lemma A.2), probability 1 - 2 delta.
 
@@ -155,10 +153,10 @@ def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> ND
     >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
     0.472
     """
-    s, r, C = _sizes(s=s), _sizes(r=r), numbers(axes=None, above=0, C=C)
     return hilbert_average_bound(s, C, delta=delta) + hilbert_average_bound(r, C, delta=delta)
 
 
+@_checked
 def excess_risk_bound(
     n: Numbers,
     s: Numbers,
@@ -182,13 +180,11 @@ def excess_risk_bound(
     C : float
         Bound on the coefficients, \|alpha_k\| <= C / s.
     lipschitz, loss_at_zero : float
-        Of the loss V; 1 and 1 for the hinge loss.
+        L and V(0) of the loss V; 1 and 1 for the hinge loss.
 
     >>> float(excess_risk_bound(1e6, 1e4, r=1e4, C=1.0, delta=0.1).round(3))
     0.077
     """
-    approximation = approximation_error(s, r, C=C, delta=delta)
-    n, LC = _sizes(n=n), numbers(above=0, lipschitz=lipschitz) * np.asarray(C, dtype=float)
-    at_zero = abs(numbers(loss_at_zero=loss_at_zero))
+    LC, at_zero = lipschitz * np.asarray(C, dtype=float), abs(loss_at_zero)
     estimation = (4 * LC + 2 * at_zero) / np.sqrt(n) + LC * np.sqrt(np.log(1 / delta) / (2 * n))
-    return 2 * estimation + lipschitz * approximation
+    return 2 * estimation + lipschitz * approximation_error(s, r, C=C, delta=delta)

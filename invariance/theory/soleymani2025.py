@@ -1,20 +1,19 @@
 r"""Bounds and rates of Soleymani, Tahmasebi, Jegelka and Jaillet 2025.
 
 *Learning with Exact Invariances in Polynomial Time.* Throughout, d is the manifold's dimension, s
-the Sobolev exponent, :math:`\alpha = 2s/d` and n the number of samples.
+the Sobolev exponent, :math:`\alpha = 2s/d`, n the number of samples, D that of eigenfunctions kept
+and :math:`f_\lambda` the part of f in an eigenspace, in a basis orthonormal for the uniform
+probability measure.
 """
 
 from __future__ import annotations
-
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.parameters import ParameterError, short
-from . import Numbers, numbers
+from ..core.parameters import Kind, ParameterError, Whole, arguments, short
+from . import AT_LEAST_ONE, AT_LEAST_ZERO, POSITIVE, Floats, Numbers
 
 __all__ = [
     "alpha",
@@ -31,52 +30,54 @@ __all__ = [
     "weyl_law",
 ]
 
+_KINDS: dict[str, Kind] = {
+    **dict(s=POSITIVE, D=POSITIVE, volume=POSITIVE, d=Floats(least=1, most=10_000), n=AT_LEAST_ONE),
+    **dict.fromkeys(("noise", "sup_norm", "sobolev", "generators"), AT_LEAST_ZERO),
+    **dict(coefficients=Floats(1), counts=Floats(1, above=0), eigenvalues=Floats(1, least=0)),
+    **dict(eigenvalue=Floats(None, least=0), order=AT_LEAST_ONE),
+}
+_checked = arguments(**_KINDS)
 
+
+@_checked
 def alpha(s: float, d: int) -> float:
     r"""Exponent :math:`\alpha = 2s/d`; the theorem needs it above 1.
 
     >>> alpha(3.0, 2)
     3.0
     """
-    s, d = numbers(above=0, s=s), numbers(least=1, most=10_000, d=d)
     return float(2 * s / d)
 
 
+@_checked
 def cutoff(n: float, s: float, *, d: int) -> float:
     r"""Number of eigenfunctions kept, :math:`D = n^{1/(1+\alpha)}` (algorithm 1).
 
     >>> round(cutoff(1000, s=1.0, d=1), 6)
     10.0
     """
-    return float(numbers(least=1, n=n) ** (1 / (1 + alpha(s, d))))
+    return float(n ** (1 / (1 + alpha(s, d))))
 
 
+@_checked
 def risk_exponent(s: float, d: int) -> float:
     r"""Exponent of n in the excess risk, :math:`-s / (s + d/2)` (theorem 1).
 
     >>> risk_exponent(2.0, 2)
     -0.6666666666666666
     """
-    s, d = numbers(above=0, s=s), numbers(least=1, most=10_000, d=d)
     return float(-s / (s + d / 2))
 
 
+@_checked
 def estimation_error(n: int, D: float, *, noise: float, sup_norm: float) -> float:
-    r"""Variance term :math:`(D/n)(\sigma^2 + |f^\star|_\infty^2)` (eq. 42).
-
-    Parameters
-    ----------
-    noise : float
-        Standard deviation of the noise.
-    """
-    n, D = numbers(least=1, n=n), numbers(above=0, D=D)
-    noise, sup_norm = numbers(least=0, noise=noise, sup_norm=sup_norm)
+    r"""Variance term :math:`(D/n)(\sigma^2 + |f^\star|_\infty^2)`, ``noise`` sigma (eq. 42)."""
     return float(D / n * (noise**2 + sup_norm**2))
 
 
+@_checked
 def approximation_error(D: float, s: float, *, d: int, sobolev: float) -> float:
     r"""Bias term :math:`D^{-\alpha} |f^\star|_{H^s}^2` (eq. 29)."""
-    D, sobolev = numbers(above=0, D=D), numbers(least=0, sobolev=sobolev)
     return float(D ** -alpha(s, d) * sobolev**2)
 
 
@@ -90,70 +91,62 @@ def risk_bound(
     >>> risk_bound(n=100, D=10, s=1.0, d=1, noise=0.0, sup_norm=1.0, sobolev=1.0)
     0.11
     """
-    return estimation_error(n, D, noise=noise, sup_norm=sup_norm) + approximation_error(
-        D, s, d=d, sobolev=sobolev
-    )
+    variance = estimation_error(n, D, noise=noise, sup_norm=sup_norm)
+    return variance + approximation_error(D, s, d=d, sobolev=sobolev)
 
 
+def _dot(**arrays: NDArray) -> float:
+    if len({len(array) for array in arrays.values()}) > 1:
+        shown = ", ".join(f"{name}={short(array)}" for name, array in arrays.items())
+        raise ParameterError(f"{' and '.join(arrays)} must be of one length, got {shown}")
+    return float(np.dot(*arrays.values()))
+
+
+@_checked
 def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) -> float:
     r"""Norm with :math:`|f|_{H^s}^2 = \sum_\lambda D_\lambda^\alpha |f_\lambda|^2` (def. B.18).
 
     Parameters
     ----------
-    coefficients : array of shape (D,)
-    counts : array of shape (D,)
-        D_lambda of each coefficient's eigenspace.
+    coefficients, counts : arrays of shape (D,)
+        ``counts`` holds D_lambda of each coefficient's eigenspace.
     """
-    values = numbers(axes=1, coefficients=coefficients)
-    weights = numbers(axes=1, above=0, counts=counts)
-    _check_lengths(coefficients=coefficients, counts=counts)
-    return float(np.sqrt(weights ** alpha(s, d) @ values**2))
+    weights = np.asarray(counts) ** alpha(s, d)
+    return float(np.sqrt(_dot(counts=weights, coefficients=np.square(coefficients))))
 
 
+@_checked
 def dirichlet_energy(coefficients: Numbers, eigenvalues: Numbers) -> float:
     r"""Energy :math:`\int |\nabla f|^2 = \sum_\lambda \lambda |f_\lambda|^2` (lemma B.15).
-
-    Parameters
-    ----------
-    coefficients, eigenvalues : arrays of shape (D,)
-        In an orthonormal basis of the uniform probability measure.
 
     >>> dirichlet_energy([1.0, 2.0], [0.0, 3.0])
     12.0
     """
-    values = numbers(axes=1, coefficients=coefficients)
-    weights = numbers(axes=1, least=0, eigenvalues=eigenvalues)
-    _check_lengths(coefficients=coefficients, eigenvalues=eigenvalues)
-    return float(weights @ values**2)
+    return _dot(eigenvalues=np.asarray(eigenvalues), coefficients=np.square(coefficients))
 
 
-def _check_lengths(**arrays: Numbers) -> None:
-    if len({np.size(array) for array in arrays.values()}) > 1:
-        shown = ", ".join(f"{name}={short(array)}" for name, array in arrays.items())
-        raise ParameterError(f"{' and '.join(arrays)} must be of one length, got {shown}")
-
-
+@_checked
 def oracle_calls(n: int, s: float, *, d: int, generators: int) -> float:
     r"""Bound on oracle calls, :math:`\rho\, n^{2/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}` (eq. 20).
 
     >>> round(oracle_calls(1000, s=1.0, d=1, generators=2))
     10200
     """
-    rho, D = numbers(least=0, generators=generators), cutoff(n, s, d=d)
-    return float(rho * D**2 + n * D)
+    D = cutoff(n, s, d=d)
+    return float(generators * D**2 + n * D)
 
 
+@arguments(order=Whole(1, 10**1000))
 def generators_bound(order: int) -> int:
     r"""Largest size of a minimal generating set, :math:`\lfloor \log_2 |G| \rfloor` (prop. C.1).
-
-    Exact for orders of any size.
 
     >>> generators_bound(1024), generators_bound(120)
     (10, 6)
     """
-    return _whole(1, order=order).bit_length() - 1
+    return order.bit_length() - 1
 
 
+@_checked
 def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     r"""Leading term of the counting function (theorem B.16),
 
@@ -164,25 +157,11 @@ def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     >>> float(weyl_law(100.0, 1, volume=2 * np.pi))        # the circle: about 2 sqrt(lambda)
     20.0
     """
-    values, volume = (
-        numbers(axes=None, least=0, eigenvalue=eigenvalue),
-        numbers(above=0, volume=volume),
-    )
-    d = numbers(least=1, most=10_000, d=d)
     ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
-    return np.asarray(ball / (2 * np.pi) ** d * volume * values ** (d / 2))
+    return np.asarray(ball / (2 * np.pi) ** d * volume * eigenvalue ** (d / 2))
 
 
+@_checked
 def invariant_weyl_law(eigenvalue: Numbers, d: int, *, volume: float, order: int) -> NDArray:
     r"""Leading term for invariant functions: a share :math:`1/|G|` of `weyl_law` (theorem B.17)."""
-    return weyl_law(eigenvalue, d, volume=volume) / numbers(least=1, order=order)
-
-
-def _whole(least: int, **values: Any) -> int:
-    """A whole number of any size."""
-    ((name, value),) = values.items()
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ParameterError(
-            f"the bound needs {name} to be a whole number >= {least}, got {short(value)}"
-        )
-    return int(value)
+    return weyl_law(eigenvalue, d, volume=volume) / order

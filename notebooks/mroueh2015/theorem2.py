@@ -506,7 +506,7 @@ def tried(name, budget, trials, seed):
         middle = gram - (1 - D)
         rows.append((np.abs(gram - K).max(), middle.min(), middle.max()))
     # A template's term lies in [0, s + sqrt(s)], and bins add at most s / n.
-    most = max(K.max(), s + np.sqrt(s) + s / asked.bins - K.min())
+    most = max(K.max(), s + np.sqrt(s) + s / asked[0] - K.min())
     return np.array(rows), asked, np.ptp(K), most
 
 
@@ -545,9 +545,9 @@ for name, (_, dim, budgets) in TRIED.items():
                 "group": name,
                 "budget": budget,
                 "kernel varies by": round(varies, 3),
-                "bins": asked.bins,
-                "templates": asked.templates,
-                "elements": asked.elements,
+                "bins": asked[0],
+                "templates": asked[1],
+                "elements": asked[2],
                 "95 % quantile": round(quantile(found[:, 0]), 4),
                 "tightness": round(budget / quantile(found[:, 0]), 1),
             }

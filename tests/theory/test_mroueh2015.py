@@ -278,12 +278,10 @@ def test_theorem_2_holds_in_simulation():
 
 
 def test_corollary_1_sizes():
-    sizes = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
-    assert sizes.bins == 5
-    assert sizes.templates == theory.theorem2_templates(0.2, 50, delta=0.05, s=1.2)
-    assert sizes.elements == theory.theorem2_elements(
-        0.2, 50, n_templates=sizes.templates, delta=0.05, s=1.2
-    )
+    bins, templates, elements = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
+    assert bins == 5
+    assert templates == theory.theorem2_templates(0.2, 50, delta=0.05, s=1.2)
+    assert elements == theory.theorem2_elements(0.2, 50, n_templates=templates, delta=0.05, s=1.2)
 
 
 # ---------------------------------------------------------------- Theorem 3

@@ -14,6 +14,7 @@ from invariance.evaluation import Augmented
 from invariance.features import (
     AngularBasis,
     BlockPCA,
+    DilatedCDF,
     GroupCDF,
     LogMel,
     MaxFilter,
@@ -56,6 +57,7 @@ ESTIMATORS = [
     Augmented(Ridge(), Identity()),
     BlockPCA(),
     BlockRidgeClassifier(alpha=1e-3, block_rows=7),
+    DilatedCDF(n_features=168, random_state=0),
     Eigenfunctions(),
     GramTransformer(Gaussian(0.1), repair="flip"),
     GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),

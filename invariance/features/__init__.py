@@ -6,6 +6,7 @@ from .atoms import atom_environments, coulomb_positions
 from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
+from .dilated_cdf import DilatedCDF
 from .logmel import LogMel
 from .max_filter import MaxFilter
 from .orbit_fourier import OrbitFourier
@@ -23,6 +24,7 @@ from .templates import (
 __all__ = [
     "AngularBasis",
     "BlockPCA",
+    "DilatedCDF",
     "GroupCDF",
     "LogMel",
     "MaxFilter",

@@ -1,0 +1,130 @@
+"""DilatedCDF against its definition, its symmetry, and what it says of its thresholds."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from invariance.features import DilatedCDF
+
+RNG = np.random.default_rng(0)
+SERIES = RNG.standard_normal((12, 60)).cumsum(axis=1)
+
+
+def definition(model, x):
+    """1 / |G| sum_g 1[<g t, x> <= h], one template, dilation and threshold after the other."""
+    d, features = len(x), []
+    for j, dilation in enumerate(model.dilations_):
+        for i, peaks in enumerate(combinations(range(9), 3)):
+            values = []
+            for shift in range(d):
+                at = shift + dilation * (np.arange(9) - 4)
+                t = np.where(np.isin(np.arange(9), peaks), 2.0, -1.0)
+                inside = (at >= 0) & (at < d)
+                if model.boundary == "cyclic":
+                    values.append(t @ x[at % d])
+                    continue
+                some = bool(inside.any()) and 8 * dilation < d
+                if (i + j) % 2 == 0 or inside.all() or not some:
+                    values.append(t[inside] @ x[at[inside]])
+            features += [np.mean(np.array(values) <= h) for h in model.thresholds_[j][i]]
+    return np.array(features)
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+@pytest.mark.parametrize("d", [1, 2, 8, 9, 10, 31])
+def test_agrees_with_the_definition(boundary, d):
+    # Of whole numbers products are exact, also where they are thresholds.
+    X = np.random.default_rng(d).integers(-9, 9, (5, d)).astype(float)
+    model = DilatedCDF(n_features=400, boundary=boundary, random_state=1).fit(X)
+    expected = [definition(model, x) for x in X]
+    assert_allclose(model.transform(X), expected, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(1, 90),
+    st.integers(-100, 100),
+    st.sampled_from(["float32", "float64"]),
+    st.integers(0, 10**6),
+)
+def test_shifts_of_a_series_have_equal_features(d, shift, dtype, seed):
+    """To the last bit, also where products are thresholds."""
+    X = np.random.default_rng(seed).standard_normal((4, d)).astype(dtype)
+    model = DilatedCDF(n_features=200, random_state=seed).fit(X)
+    features = model.transform(X)
+    assert features.dtype == X.dtype
+    assert_array_equal(model.transform(np.roll(X, shift, axis=1)), features)
+
+
+def test_zeros_beyond_the_end_break_the_symmetry():
+    model = DilatedCDF(n_features=200, boundary="zero", random_state=0).fit(SERIES)
+    assert np.abs(model.transform(np.roll(SERIES, 9, axis=1)) - model.transform(SERIES)).max() > 0.1
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+def test_an_offset_of_a_series_is_not_seen_inside(boundary):
+    """Templates sum to zero: only zeros beyond the end can tell a constant that was added."""
+    X = np.round(SERIES)
+    model = DilatedCDF(n_features=84, boundary=boundary, random_state=0).fit(X)
+    assert np.array_equal(model.transform(X + 64), model.transform(X)) == (boundary == "cyclic")
+
+
+def test_thresholds_are_quantiles_spread_evenly():
+    """With one training series, the features of it are the levels of the quantiles."""
+    model = DilatedCDF(n_features=84 * 40, n_dilations=1, random_state=0).fit(SERIES[:1])
+    levels = np.sort(model.transform(SERIES[:1]).ravel())
+    even = (np.arange(levels.size) + 0.5) / levels.size
+    assert np.abs(levels - even).max() < 2 / SERIES.shape[1]
+
+
+@pytest.mark.parametrize(("asked", "made"), [(84, 84), (1000, 924), (10_000, 9996)])
+def test_numbers_of_features_and_dilations(asked, made):
+    model = DilatedCDF(n_features=asked, random_state=0).fit(SERIES)
+    assert model.transform(SERIES).shape == (12, made)
+    assert sum(t.size for t in model.thresholds_) == made
+    assert model.dilations_[0] == 1 and 8 * model.dilations_[-1] < SERIES.shape[1]
+    assert DilatedCDF(n_features=asked, n_dilations=1).fit(SERIES).dilations_.tolist() == [1]
+
+
+def test_blocks_change_nothing():
+    model = DilatedCDF(n_features=500, random_state=0).fit(SERIES)
+    blocked = DilatedCDF(n_features=500, random_state=0, block_bytes=30_000).fit(SERIES)
+    assert_array_equal(blocked.transform(SERIES), model.transform(SERIES))
+
+
+def test_long_series_count_beyond_a_byte():
+    X = np.random.default_rng(3).standard_normal((2, 3001))
+    model = DilatedCDF(n_features=168, random_state=0).fit(X)
+    features = model.transform(X)
+    j, i = 0, 17
+    t = np.where(np.isin(np.arange(9), list(combinations(range(9), 3))[i]), 2.0, -1.0)
+    at = (np.arange(3001)[:, None] + model.dilations_[j] * (np.arange(9) - 4)) % 3001
+    expected = np.mean(X[0][at] @ t <= model.thresholds_[j][i, 0])
+    column = i * model.thresholds_[j].shape[1]
+    assert abs(features[0, column] - expected) < 1e-12
+
+
+def test_says_what_is_wrong():
+    with pytest.raises(ValueError, match="n_features"):
+        DilatedCDF(n_features=83).fit(SERIES)
+    with pytest.raises(ValueError, match="boundary"):
+        DilatedCDF(boundary="reflect").fit(SERIES)
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+def test_tensors(library, boundary):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    xp = pytest.importorskip(library, reason=f"{library} is not installed")
+    model = DilatedCDF(n_features=200, boundary=boundary, random_state=0).fit(SERIES[:6])
+    given_ = xp.asarray(SERIES[6:])
+    found = model.transform(given_)
+    assert type(found) is type(given_) and found.dtype == given_.dtype
+    assert_allclose(np.asarray(found), model.transform(SERIES[6:]), rtol=0, atol=1e-12)
+    if library == "torch":
+        with pytest.raises(ValueError, match="no gradient"):
+            model.transform(given_.requires_grad_())

@@ -17,12 +17,14 @@
 # same for a point and for all its transformed copies. So their risk on all transformed points *is*
 # their risk on the core set, one point per orbit: train there, and the rest comes free.
 #
-# The picture below shows it for permutations: the averaged kernel's two accuracies are one number,
-# while the plain kernel, trained on the same points, is near chance on the permuted ones.
+# For permutations the picture below sets the averaged kernel beside the plain one, both trained on the
+# core set and tested there and on permuted copies.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 1
+sharpness: float = 40.0  # of the labels: 5 is mostly noise
+copies: int = 8  # permuted copies of each training point, for augmentation
 
 # %%
 import matplotlib.pyplot as plt
@@ -31,7 +33,7 @@ import pandas as pd
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
-from invariance.companion import Run, curve, ticks
+from invariance.companion import Run, panel
 from invariance.features import GroupCDF
 from invariance.groups import (
     CyclicShifts,
@@ -43,24 +45,13 @@ from invariance.groups import (
 from invariance.kernels import Average, Gaussian, Laplacian, Polynomial
 from invariance.linear import RLSClassifier, margin_loss
 
-run = Run("mroueh2015/core_set", profile=profile, seed=seed)
+run = Run("mroueh2015/core_set", profile=profile, seed=seed, sharpness=sharpness, copies=copies)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "dimensions": (4, 8),
-        "sizes": (20, 50),
-        "repetitions": 3,
-        "test points": 200,
-    },
-    "full": {
-        "dimensions": (4, 8, 16),
-        "sizes": (10, 20, 50, 100, 200),
-        "repetitions": 10,
-        "test points": 1000,
-    },
-}[profile]
+dimensions = (4, 8) if run.quick else (4, 8, 16)
+sizes = (20, 50) if run.quick else (10, 20, 50, 100, 200)  # training points
+repetitions, n_test = (3, 200) if run.quick else (10, 1000)
+n_points, n_templates, n_draws = (10, 5, 4) if run.quick else (60, 40, 25)  # of lemma 1
 
 # %% [markdown]
 # ## Four groups in any dimension
@@ -117,7 +108,7 @@ def defects(kernel, group, X, rng):
 
 rows = []
 for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
-    for d in SETTINGS["dimensions"]:
+    for d in dimensions:
         for name, group in groups(d).items():
             found = defects(Average(base, group), group, sphere(12, d, run.rng), run.rng)
             rows.append({"base kernel": type(base).__name__, "d": d, "group": name, **found})
@@ -149,9 +140,8 @@ for group in groups(8).values():
     for machine in (SVC(kernel=kernel), KernelRidge(kernel=kernel, alpha=1e-3)):
         decide = getattr(machine.fit(X, y), "decision_function", machine.predict)
         for moved in group.act(group.sample(5, run.seed), new):
-            differences.append(
-                np.abs(decide(moved) - decide(new)).max() / np.abs(decide(new)).max()
-            )
+            change = np.abs(decide(moved) - decide(new)).max()
+            differences.append(change / np.abs(decide(new)).max())
 run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=1e-10)
 
 # %% [markdown]
@@ -159,8 +149,7 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 #
 # Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits,
 # equation (2) says that the risk of an invariant function on all of $\mathcal X$ *is* its risk on
-# the core set $\mathcal X_0$: train there, and the rest comes free. For a learner that is not
-# invariant this does not hold.
+# the core set $\mathcal X_0$. For a learner that is not invariant this does not hold.
 #
 # The experiment: points of $\mathbb R^5$ under all 120 permutations. The core set holds the sorted
 # points. The label depends, with noise, on the gap between the two largest coordinates, which is a
@@ -179,7 +168,7 @@ def draw(n, rng):
     """Points of the core set and labels, P(y = 1) a logistic function of the gap."""
     X = np.sort(sphere(n, 5, rng), axis=1)[:, ::-1].copy()
     gap = X[:, 0] - X[:, 1]
-    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-40 * (gap - 0.3))), 1, -1)
+    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-sharpness * (gap - 0.3))), 1, -1)
 
 
 def shuffled(X, rng):
@@ -188,7 +177,7 @@ def shuffled(X, rng):
 
 @run.cache
 def core_set_experiment(sizes, repetitions, n_test, seed):
-    """Accuracy and square-loss risk by learner, test set, training size and repetition."""
+    """Accuracy by learner, test set, training size and repetition."""
     results = []
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
@@ -196,84 +185,69 @@ def core_set_experiment(sizes, repetitions, n_test, seed):
         off_core = shuffled(on_core, rng)
         for n in sizes:
             X, y = draw(n, rng)
-            copies = np.concatenate([X] + [shuffled(X, rng) for _ in range(8)])
+            many = np.concatenate([X] + [shuffled(X, rng) for _ in range(copies)])
             learners = {
                 "haar": (Average(plain, permutations), X, y),
                 "raw": (plain, X, y),
-                "augmentation": (plain, copies, np.tile(y, 9)),
+                "augmentation": (plain, many, np.tile(y, 1 + copies)),
                 "raw on X": (plain, shuffled(X, rng), y),
             }
             for name, (kernel, points, labels) in learners.items():
                 model = RLSClassifier(kernel=kernel).fit(points, labels)
                 for where, test in (("X0", on_core), ("GX0", off_core)):
-                    f = model.decision_function(test)
-                    results.append(
-                        {
-                            "learner": name,
-                            "test": where,
-                            "n": n,
-                            "repetition": repetition,
-                            "accuracy": 100 * np.mean((f > 0) == (y_test > 0)),
-                            "risk": np.mean((1 - y_test * f) ** 2),
-                        }
-                    )
+                    right = (model.decision_function(test) > 0) == (y_test > 0)
+                    results.append((name, where, n, repetition, 100 * np.mean(right)))
     return results
 
 
-sizes = SETTINGS["sizes"]
 learned = pd.DataFrame(
-    core_set_experiment(sizes, SETTINGS["repetitions"], SETTINGS["test points"], run.seed)
+    core_set_experiment(sizes, repetitions, n_test, run.seed),
+    columns=["learner", "test", "n", "repetition", "accuracy"],
 )
+accuracy = {
+    key: rows.pivot(index="repetition", columns="n", values="accuracy").to_numpy()
+    for key, rows in learned.groupby(["learner", "test"])
+}
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
-labels = {
-    "haar": "averaged kernel, trained on $X_0$",
-    "raw": "plain kernel, trained on $X_0$",
-    "augmentation": "plain kernel, $X_0$ and 8 copies",
-    "raw on X": "plain kernel, trained on $X$",
+LEARNERS = {
+    "averaged kernel, trained on $X_0$": ("haar", "haar", {}),
+    "plain kernel, trained on $X_0$": ("raw", "raw", {}),
+    f"plain kernel, $X_0$ and {copies} copies": ("augmentation", "augmentation", {}),
+    "plain kernel, trained on $X$": ("raw on X", "raw", {"marker": "s", "ls": "--"}),
 }
-for axis, where in zip(axes, ("X0", "GX0"), strict=True):
-    last = {}
-    for name, label in labels.items():
-        some = learned.query("learner == @name and test == @where").pivot(
-            index="repetition", columns="n", values="accuracy"
-        )
-        look = "haar" if name == "haar" else "augmentation" if name == "augmentation" else "raw"
-        other = {"marker": "s", "ls": "--"} if name == "raw on X" else {}
-        last[name] = curve(axis, sizes, some.to_numpy(), look, label=label, **other)[-1]
-    axis.set(
-        xscale="log",
+for axis, where, words in zip(
+    axes, ("X0", "GX0"), ("core set $X_0$", "orbits $GX_0$"), strict=True
+):
+    last = {name: accuracy[name, where][:, -1].mean() for name, _, _ in LEARNERS.values()}
+    panel(
+        axis,
+        sizes,
+        {
+            label: (look, accuracy[name, where], how)
+            for label, (name, look, how) in LEARNERS.items()
+        },
+        log="x",
+        ends=None,
         xlabel="training points",
-        title={"X0": "On the core set $X_0$: ", "GX0": "On the orbits $GX_0$: "}[where]
-        + f"{last['haar']:.0f} % averaged, {last['raw']:.0f} % plain",
+        title=f"On the {words}: {last['haar']:.0f} % averaged, {last['raw']:.0f} % plain",
     )
-    ticks(axis, sizes)
 axes[0].set_ylabel("accuracy (%)")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-run.figure(
-    fig,
-    "core_set",
-    alt="Accuracy against training size on the core set and on its orbits. At the largest size, on "
-    "the orbits: " + ", ".join(f"{labels[k]} {v:.0f} %" for k, v in last.items()) + ".",
-    caption="Mean over repetitions, bars of two standard errors.",
-)
+run.figure(fig, "core_set", caption="Mean over repetitions, bars of two standard errors.")
 
 # %% [markdown]
-# The averaged kernel's accuracy is exactly the same on both sides: its predictions for a point and
-# for a permuted copy are one number. The plain kernel falls to near chance off the
-# core set. Copies repair part of it, at nine times the training points of 120 possible. On the
-# core set itself the plain kernel is, for few points, even a little ahead: averaging blurs, and
-# there it has nothing to gain.
+# Predictions of the averaged kernel for a point and for a permuted copy are one number, so its
+# accuracies on both sides are one number too. Copies repair part of what the plain kernel loses, with
+# a few of 120 possible copies. On the core set itself averaging has nothing to gain.
 
 # %%
 scores = {
-    f"{name} on {where}, n = {n}": learned.query("learner == @name and test == @where and n == @n")[
-        "accuracy"
-    ].to_numpy()
+    f"{name} on {where}, n = {n}": accuracy[name, where][:, i]
     for name in ("haar", "raw")
     for where in ("X0", "GX0")
-    for n in sizes
+    for i, n in enumerate(sizes)
 }
 run.claim(
     "mroueh2015/core-set",
@@ -316,8 +290,6 @@ def risks(features, moved, positive, weights, loss):
     return each[0], np.mean(each)
 
 
-SIZES = {"quick": (10, 5, 4), "full": (60, 40, 25)}[profile]  # points, templates, draws of weights
-n_points, n_templates, n_draws = SIZES
 differences, controls = [], []
 for group in groups(8).values():
     X0, positive = sphere(n_points, 8, run.rng), run.rng.uniform(0, 1, n_points)
@@ -346,3 +318,9 @@ run.claim(
     note=f"relative; four groups in eight dimensions, three losses, {n_draws} draws of weights each. "
     f"With a third of the elements the same code gives differences up to {max(controls):.2g}",
 )
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run mroueh2015/core_set -p copies 40`: how many of the 119 other copies does augmentation
+# need? Or `-p sharpness 5`, with labels that are mostly noise.

@@ -14,13 +14,14 @@
 # *Mroueh, Voinea and Poggio (2015).*
 #
 # Theorem 1 is stated for Gaussian templates, points of norm one and a whole group. The remarks say
-# that none of it is needed. Remark 1 holds with *better* constants: templates on the sphere need no
-# rejection, and the kernel lies within $1 / (d \sqrt{2 \pi d})$ of its limit, at any dimension.
-# Remark 3.2, on a part of a group, is true of other distances than it prints.
+# that none of it is needed. Remark 1 turns out to hold with *better* constants: templates on the sphere
+# need no rejection, and the kernel lies within $1 / (d \sqrt{2 \pi d})$ of its limit. Remark 3.2, on
+# a part of a group, is true of other distances than it prints.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+norms: list[float] = [0.5, 2.0, 10.0]  # largest norms of points, remark 3.3
 
 # %%
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from invariance.companion import Run, colour, mean_se, shades
+from invariance.companion import Run, colour, family, mean_se, panel, rows
 from invariance.features import GroupCDF
 from invariance.groups import (
     CyclicShifts,
@@ -41,27 +42,14 @@ from invariance.groups import (
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
 
-run = Run("mroueh2015/remarks", profile=profile, seed=seed)
-SETTINGS = {
-    "quick": {
-        "dimensions": (4, 16),
-        "local dimensions": (8, 32),
-        "points": 8,
-        "maps": 10,
-        "nodes": 40,
-        "draws": 40,
-        "directions": 200,
-    },
-    "full": {
-        "dimensions": (4, 8, 16, 64),
-        "local dimensions": (8, 16, 32, 64, 128),
-        "points": 8,
-        "maps": 40,
-        "nodes": 100,
-        "draws": 400,
-        "directions": 4000,
-    },
-}[profile]
+run = Run("mroueh2015/remarks", profile=profile, seed=seed, norms=norms)
+
+# %% tags=["settings"]
+dimensions, local_dimensions = (4, 16), (8, 32)
+n_maps, n_nodes, n_draws, n_directions = 10, 40, 40, 200
+if not run.quick:
+    dimensions, local_dimensions = (4, 8, 16, 64), (8, 16, 32, 64, 128)
+    n_maps, n_nodes, n_draws, n_directions = 40, 100, 400, 4000
 slacks = (0.1, 0.3, 0.6, 0.9)
 
 
@@ -97,10 +85,10 @@ def both_sides(gap, d, eps, R):
 
 
 def inequalities(parts):
-    """The numbers of a bound claim from (left, right, ceiling) of equal or single size."""
-    rows = [np.broadcast_arrays(*part) for part in parts]
-    names = ("lhs", "rhs", "ceiling")
-    return {n: np.concatenate([np.ravel(r[i]) for r in rows]) for i, n in enumerate(names)}
+    """What a bound claim takes, from (left, right, ceiling) of equal or single size."""
+    flat = [[np.ravel(v) for v in np.broadcast_arrays(*part)] for part in parts]
+    columns = map(np.concatenate, zip(*flat, strict=True))
+    return dict(zip(("lhs", "rhs", "ceiling"), columns, strict=True))
 
 
 # %% [markdown]
@@ -130,7 +118,6 @@ def inequalities(parts):
 
 
 # %%
-# %%
 def directions(d, n):
     """A grid of unit vectors in two or three dimensions and its weights."""
     angle = (np.arange(2 * n) + 0.5) * np.pi / n
@@ -155,21 +142,19 @@ planar = {
     "turns by 60°": turns(6, 2),
 }
 spatial = {"permutations": Permutations(3), "cyclic shifts": CyclicShifts(3)}
-parts, rows, rng = [], [], np.random.default_rng(run.seed + 1)
+parts, table, rng = [], [], np.random.default_rng(run.seed + 1)
 for d, listed in ((2, planar), (3, spatial)):
-    templates, weights = directions(d, SETTINGS["nodes"] if d == 3 else 20 * SETTINGS["nodes"])
+    templates, weights = directions(d, n_nodes if d == 3 else 20 * n_nodes)
     X = sphere(6, d, rng)
     pairs = np.triu_indices(len(X))
     for name, group in listed.items():
         D = theory.orbit_distance(group.act(group.elements(), X))[pairs]
         gap = 1 - D - kernel_by_definition(group, X, templates, weights)[pairs]
-        parts.append((gap, theory.sphere_slack(d), 1.0))
-        parts.append((-gap, 1e-9, 1.0))
-        rows.append({"d": d, "group": name, "largest (s - d_G) - K_s": gap.max()})
-for row in rows:
-    row["bound"] = float(theory.sphere_slack(row["d"]))
-    row["delta2 of Gaussian templates"] = float(theory.theorem1_delta2(row["d"], 0.5))
-run.table(pd.DataFrame(rows).round(4), "sphere", caption="Theorem 1 for templates on the sphere.")
+        parts += [(gap, theory.sphere_slack(d), 1.0), (-gap, 1e-9, 1.0)]
+        table.append({"d": d, "group": name, "largest (s - d_G) - K_s": gap.max()})
+        table[-1]["bound"] = float(theory.sphere_slack(d))
+        table[-1]["delta2 of Gaussian templates"] = float(theory.theorem1_delta2(d, 0.5))
+run.table(pd.DataFrame(table).round(4), "sphere", caption="Theorem 1 for templates on the sphere.")
 
 # %%
 delta, concentration = 0.05, []
@@ -205,7 +190,15 @@ def binned_excess(group, X, n, m):
     return psi @ psi.T / (n * m) - kernel_by_definition(group, X, templates, np.full(m, 1 / m))
 
 
-draws = range(SETTINGS["draws"])
+draws = range(n_draws)
+
+
+def spread(group, X, m):
+    """Largest error of m templates, the whole group and exact thresholds."""
+    templates = sphere(m, X.shape[1], rng)
+    return np.abs(kernel_by_definition(group, X, templates, np.full(m, 1 / m)) - K).max()
+
+
 for group, d, N in (
     (planar["identity"], 2, 1),
     (planar["identity"], 2, 4),
@@ -216,12 +209,8 @@ for group, d, N in (
     D = theory.orbit_distance(group.act(group.elements(), X))
     K = 1 - D + theory.sphere_gap(D, d)
     for m in (16, 64):
-        errors = [
-            np.abs(kernel_by_definition(group, X, sphere(m, d, rng), np.full(m, 1 / m)) - K).max()
-            for _ in draws
-        ]
         bound = theory.theorem2_errors(np.inf, m, n_elements=np.inf, n_points=N, delta=delta, s=1.0)
-        tried("templates", group, X, m, errors, bound[1])
+        tried("templates", group, X, m, [spread(group, X, m) for _ in draws], bound[1])
     if group.order == 1:
         continue
     for size in (64, 256):
@@ -234,7 +223,7 @@ for group, d, N in (
 run.table(
     pd.DataFrame(concentration).astype(object).fillna(""),
     "sphere-concentration",
-    caption=f"Theorem 2 for templates on the sphere, {SETTINGS['draws']} draws.",
+    caption=f"Theorem 2 for templates on the sphere, {n_draws} draws.",
 )
 run.claim("mroueh2015/remark1-sphere", **inequalities(parts))
 
@@ -265,9 +254,8 @@ for listed, templates, weights in densities:
         orbits = group.act(group.elements(), templates)
         projections = np.einsum("nd,gtd->tng", X, orbits)
         visited = theory.remark4_kernel(projections, weights, s=1.0)
-        differences.append(
-            np.abs(visited - kernel_by_definition(group, X, templates, weights)).max()
-        )
+        defined = kernel_by_definition(group, X, templates, weights)
+        differences.append(np.abs(visited - defined).max())
 run.claim("mroueh2015/remark4-general-templates", difference=differences, tolerance=1e-10)
 
 # %% [markdown]
@@ -298,9 +286,8 @@ class Chosen(Transformations):
         return np.asarray(self.chosen)
 
     def sample(self, n_samples, random_state=None):
-        return self.elements()[
-            np.random.RandomState(random_state).randint(self.order, size=n_samples)
-        ]
+        drawn = np.random.RandomState(random_state).randint(self.order, size=n_samples)
+        return self.elements()[drawn]
 
     def _act(self, elements, X):
         return self.group.act(elements, X)
@@ -371,45 +358,37 @@ def local_distances(window, X):
 
 
 local_slacks, rng = (0.1, 0.3, 0.6), np.random.default_rng(run.seed + 1)
-printed_parts, inverse_parts, beyond = [], [], {}
-for d in SETTINGS["local dimensions"]:
+sides, beyond = {"printed": [], "inverses": []}, {}
+for d in local_dimensions:
     # two points with equal blocks, on which a swap and a three-cycle differ most
     equal = np.kron([[-2, 1, 1, 0], [1, 1, -2, 0]], np.ones(d // 4)) / np.sqrt(6 * d / 4)
-    X = np.r_[sphere(SETTINGS["points"], d, rng), equal]
+    X = np.r_[sphere(8, d, rng), equal]
     for name, window in windows(d).items():
-        K = local_kernel(window, X, local_slacks, SETTINGS["directions"], run.seed + 1)
-        for kind, D, parts in zip(
-            ("printed", "inverses"),
-            local_distances(window, X),
-            (printed_parts, inverse_parts),
-            strict=True,
-        ):
+        K = local_kernel(window, X, local_slacks, n_directions, run.seed + 1)
+        for kind, D in zip(sides, local_distances(window, X), strict=True):
             for eps, found in zip(local_slacks, K, strict=True):
-                sides = both_sides(found - (1 + eps - D), d, eps, 1.0)
-                parts += sides
-                worst = max(np.max(side[0] / side[1]) for side in sides)
+                new = both_sides(found - (1 + eps - D), d, eps, 1.0)
+                sides[kind] += new
+                worst = max(np.max(left / right) for left, right, _ in new)
                 beyond[name, kind] = max(worst, beyond.get((name, kind), 0))
 
 # %%
 fig, axis = plt.subplots(figsize=(7.2, 3.6))
 names = list(windows(8))
-worst = {kind: [beyond[name, kind] for name in names] for kind in ("printed", "inverses")}
-at = np.arange(len(names))
-axis.plot(worst["printed"], at - 0.12, "s", color=colour("raw"), label="$|gx - g'z|$, as printed")
-axis.plot(worst["inverses"], at + 0.12, "o", color=colour("haar"), label="$|g^{-1}x - g'^{-1}z|$")
+worst = {kind: [beyond[name, kind] for name in names] for kind in sides}
+for kind, look in (("printed", "raw"), ("inverses", "haar")):
+    rows(axis, [(value, 0) for value in worst[kind]], [look] * len(names))
 axis.axvline(1, color=colour("bound"), ls="--")
 axis.set(
-    yticks=at,
+    yticks=range(len(names)),
     yticklabels=names,
     xscale="log",
     xlabel="largest distance from the limit / slack of theorem 1",
-    title=f"As printed up to {max(worst['printed']):.1f} times the slack, "
-    f"with inverses {max(worst['inverses']):.2f}",
+    title=f"Printed distance (circles): up to {max(worst['printed']):.1f} times the slack,\n"
+    f"over inverses (diamonds): {max(worst['inverses']):.2f}",
 )
-axis.invert_yaxis()
 axis.set_xticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
 axis.minorticks_off()
-axis.legend(fontsize=8)
 run.figure(
     fig,
     "local-distances",
@@ -420,11 +399,11 @@ run.figure(
 )
 run.claim(
     "mroueh2015/remark3-local",
-    **inequalities(printed_parts),
+    **inequalities(sides["printed"]),
     note="Transformed templates give the distance over inverses (equation 11), which is the "
     "printed one only where the subset is closed under inverses or its elements commute.",
 )
-run.claim("mroueh2015/remark3-local-inverse", **inequalities(inverse_parts))
+run.claim("mroueh2015/remark3-local-inverse", **inequalities(sides["inverses"]))
 
 # %% [markdown]
 # The same with the feature map itself, on two permutations of three coordinates, a swap and a
@@ -435,18 +414,10 @@ third = Permutations(3)
 uneven = Chosen(third, [[2, 1, 3], [2, 3, 1]])
 mirrored = Chosen(third, third.inverse(uneven.elements()))
 X = np.array([[-2.0, 1.0, 1.0]]) / np.sqrt(6)
-estimates = []
-for _ in range(SETTINGS["maps"]):
-    features = GroupCDF(
-        uneven,
-        4000,
-        n_bins=50,
-        epsilon=0.9,
-        rejection="zero",
-        s=1.9,
-        random_state=int(run.rng.integers(2**31)),
-    )
-    Z = features.fit_transform(X)
+estimates, how = [], {"n_bins": 50, "epsilon": 0.9, "rejection": "zero", "s": 1.9}
+for _ in range(n_maps):
+    draw = int(run.rng.integers(2**31))
+    Z = GroupCDF(uneven, 4000, random_state=draw, **how).fit_transform(X)
     estimates.append(Z[0] @ Z[0])
 mean, error = mean_se(estimates)
 as_printed, inverted = (Average(CDF(epsilon=0.9), window)(X)[0, 0] for window in (uneven, mirrored))
@@ -469,30 +440,30 @@ listed = circle.elements()
 angle = np.degrees(np.arctan2(listed[:, 1, 0], listed[:, 0, 0]))
 order = np.argsort(angle)
 x = sphere(1, d, run.rng)
-fig, axis = plt.subplots(figsize=(6.4, 3.8))
-for width, shade in zip((0, 30, 90, 180), shades("local", 4), strict=True):
+curves = {}
+for width in (0, 30, 90, 180):
     window = Chosen(circle, listed[np.abs(angle) <= width + 1e-9]) if width < 180 else circle
     along = Average(CDF(epsilon=0.3), window)(x, circle.act(listed, x)[:, 0])[0]
-    axis.plot(
-        angle[order],
-        along[order],
-        color=shade,
-        label=f"within ±{width}°" if width < 180 else "whole group",
-    )
-axis.set(
+    curves[f"within ±{width}°" if width < 180 else "whole group"] = along[order]
+
+# %%
+fig, axis = plt.subplots(figsize=(6.4, 3.8))
+falls = ", ".join(f"{np.ptp(along):.3f}" for along in curves.values())
+panel(
+    axis,
+    angle[order],
+    {k: (look, y, how | {"marker": ""}) for k, (look, y, how) in family("local", curves).items()},
+    ends=None,
     xlabel="rotation of z = g x (degrees)",
     ylabel="$K_s(x, gx)$",
-    xticks=np.arange(-180, 181, 60),
-    title="The wider the window, the less the kernel notices a rotation",
+    title=f"The kernel varies along the orbit by {falls}",
 )
+axis.set_xticks(np.arange(-180, 181, 60), np.arange(-180, 181, 60))
 axis.legend()
 run.figure(
     fig,
     "local",
-    alt="K_s between a point and its rotated copy against the angle: sharply peaked without "
-    "averaging, flatter and lower with growing windows, constant for the whole group.",
-    caption="The larger the window, the less the kernel notices a small rotation; a large one "
-    "still counts.",
+    caption="Averages over wider and wider windows of rotations.",
 )
 
 # %% [markdown]
@@ -504,8 +475,8 @@ run.figure(
 
 # %%
 parts = []
-for R in (0.5, 2.0, 10.0):
-    for d in SETTINGS["dimensions"]:
+for R in norms:
+    for d in dimensions:
         for group in groups(d).values():
             X = sphere(10, d, run.rng) * R * np.r_[1.0, run.rng.uniform(0, 1, 9)][:, None]
             D = theory.orbit_distance(group.act(group.elements(), X))
@@ -513,3 +484,9 @@ for R in (0.5, 2.0, 10.0):
                 gap = Average(CDF(epsilon=eps, radius=R), group)(X) - (R * (1 + eps) - D)
                 parts += both_sides(gap, d, eps, R)
 run.claim("mroueh2015/remark3-norm", **inequalities(parts))
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run mroueh2015/remarks -p norms [0.1,100]`. Or add a subset to `windows`: is it closed under
+# inverses, and do its elements commute?

@@ -21,14 +21,15 @@
 #    d_G(x, z) = \frac{1}{\sqrt{2 \pi d}}
 #    \int_G \int_G \lVert gx - g'z \rVert \, d\mu(g)\, d\mu(g') . $$
 #
-# It is true, and the kernel has a closed form, which this notebook derives, simulates and compares
-# with the theorem's two-sided bound. What an averaged kernel buys is shown in
-# `mroueh2015/core_set`, the lemmas in `mroueh2015/lemmas` and what remarks 1, 3 and 4 add in
-# `mroueh2015/remarks`.
+# The kernel has a closed form, which this notebook derives, simulates and compares with the theorem's
+# two-sided bound. What an averaged kernel buys is shown in `mroueh2015/core_set`, the lemmas in
+# `mroueh2015/lemmas` and what remarks 1, 3 and 4 add in `mroueh2015/remarks`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+dimensions: list[int] | None = None  # multiples of 4; None means those of the profile
+turns_in_circle: int = 24  # order of the group of rotations
 
 # %%
 from itertools import product
@@ -37,7 +38,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
-from invariance.companion import Run, colour, curve, fit_rate, marker, mean_se, shades
+from invariance.companion import Run, colour, curve, family, fit_rate, mean_se, panel, shades
 from invariance.features import GroupCDF
 from invariance.groups import (
     CyclicShifts,
@@ -49,29 +50,20 @@ from invariance.groups import (
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
 
-run = Run("mroueh2015/theorem1", profile=profile, seed=seed)
-SETTINGS = {
-    "quick": {
-        "dimensions": (4, 16),
-        "points": 8,
-        "templates": 200,
-        "gram": 40,
-        "draws": 20,
-        "limit": (6, 12),
-        "limit templates": 40_000,
-        "directions": 200,
-    },
-    "full": {
-        "dimensions": (4, 8, 16, 64),
-        "points": 12,
-        "templates": 2000,
-        "gram": 100,
-        "draws": 100,
-        "limit": (8, 20),
-        "limit templates": 1_000_000,
-        "directions": 4000,
-    },
-}[profile]
+run = Run(
+    "mroueh2015/theorem1",
+    profile=profile,
+    seed=seed,
+    dimensions=dimensions,
+    turns_in_circle=turns_in_circle,
+)
+
+# %% tags=["settings"]
+quick = run.quick
+dims = tuple(dimensions or ((4, 16) if quick else (4, 8, 16, 64)))
+n_points, n_templates, n_gram, n_draws = (8, 200, 40, 20) if quick else (12, 2000, 100, 100)
+limits, limit_templates = ((6, 12), 40_000) if quick else ((8, 20), 1_000_000)
+n_directions = 200 if quick else 4000
 
 # %% [markdown]
 # Four groups, all compact and unitary, as the paper assumes: permutations of four blocks of
@@ -92,7 +84,7 @@ def groups(d):
         "permutations": Permutations(4, block=d // 4),
         "cyclic shifts": CyclicShifts(4, block=d // 4),
         "sign flips": flips,
-        "rotations": turns(24, d),
+        "rotations": turns(turns_in_circle, d),
     }
 
 
@@ -145,56 +137,43 @@ def simulate(name, d, slacks, n_points, n_templates, seed):
 
 
 slacks = (0.1, 0.3, 0.6, 0.9)
-dimensions, n_points, n_templates = (SETTINGS[k] for k in ("dimensions", "points", "templates"))
 simulated = {
     (name, d): simulate(name, d, slacks, n_points, n_templates, run.seed)
-    for d in dimensions
+    for d in dims
     for name in groups(d)
 }
+z_scores = np.concatenate([((m - e) / s).ravel() for e, m, s, _ in simulated.values()])
+print(f"{len(z_scores):,} comparisons, largest |z| = {np.abs(z_scores).max():.2f}")
 
 # %%
-d, shown = dimensions[1], 2
+d, shown = dims[-1] if len(dims) < 2 else dims[1], 2
 eps = slacks[shown]
 fig, axis = plt.subplots(figsize=(7.4, 4.4))
-largest = 0.0
 for name, (shade, symbol) in looks.items():
     exact, mean, error, distance = (part[shown] for part in simulated[name, d])
-    axis.errorbar(
-        distance, mean, 2 * error, fmt=symbol, color=shade, ms=4, lw=0.7, label=name, capsize=0
-    )
-    largest = max(largest, distance.max())
-ends = np.array([0, 1.08 * largest])
+    axis.errorbar(distance, mean, 2 * error, fmt=symbol, color=shade, ms=4, lw=0.7, label=name)
+ends = np.array(axis.get_xlim())
 closed = 1 - ends + theory.theorem1_deviation(ends, d, eps=eps)
 low, high = theory.theorem1_sandwich(d, eps)
-axis.fill_between(
-    ends, 1 - ends + low, 1 - ends + high, color=colour("bound"), alpha=0.12, lw=0, zorder=0
-)
-axis.plot(ends, closed, color=colour("exact-kernel"))
-axis.plot(ends, 1 + eps - ends, color=colour("published"), ls="--")
-for text, y, c in (
-    (" closed form", closed[1], "exact-kernel"),
-    (" limit $s - d_G$", 1 + eps - ends[1], "published"),
-    (" theorem 1's\n sandwich", 1 - ends[1] + low, "bound"),
-):
-    axis.annotate(text, (ends[1], y), color=colour(c), va="center", annotation_clip=False)
+band = {"color": colour("bound"), "alpha": 0.12, "lw": 0, "zorder": 0}
+axis.fill_between(ends, 1 - ends + low, 1 - ends + high, label="theorem 1's sandwich", **band)
+axis.plot(ends, closed, color=colour("exact-kernel"), label="closed form")
+axis.plot(ends, 1 + eps - ends, color=colour("published"), ls="--", label="limit $s - d_G$")
 axis.set(
     xlabel="mean distance between the orbits, $d_G(x, z)$",
     ylabel="$K_s(x, z)$",
-    title="Simulated features fall on the closed form, inside theorem 1's band",
+    title=f"d = {d}, ε = {eps}: at most {np.abs(z_scores).max():.1f} standard errors from the closed "
+    f"form;\nthe sandwich begins {-low:.2f} below $1 - d_G$",
     xlim=ends,
+    ylim=(closed.min() - 0.1, 1 + eps - ends[0] + 0.05),
 )
-axis.legend(title=f"d = {d}, ε = {eps}", loc="lower left")
-z_scores = np.concatenate([((m - e) / s).ravel() for e, m, s, _ in simulated.values()])
+axis.legend(fontsize=8, loc="lower left", ncols=2)
 run.figure(
     fig,
     "kernel",
-    alt="Simulated K_s of four groups against the distance between orbits: the points scatter "
-    "about the straight line of the closed form, which lies below the limit line and inside "
-    "the band that theorem 1 allows.",
     caption=f"{n_templates:,} templates per group, bars of two standard errors. The same templates "
     "serve all pairs of a group: its points err together.",
 )
-print(f"{len(z_scores):,} comparisons, largest |z| = {np.abs(z_scores).max():.2f}")
 
 # %% [markdown]
 # The printed limit $s - d_G$ overestimates $K_s$ at small $d$: the share of templates lost to the
@@ -219,66 +198,68 @@ extremes = [
     for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d))
 ]
 
-# Both sides as upper bounds: K_s - (s - d_G) <= delta1 and (s - d_G) - K_s <= delta2.
-lhs, rhs, ceilings = [], [], []
+# %% [markdown]
+# Both sides as upper bounds, $K_s - (s - d_G) \le \delta_1$ and $(s - d_G) - K_s \le \delta_2$,
+# with what the left sides can be at most:
 
 
+# %%
 def both_sides(deviation, d, eps):
-    """The two inequalities at given values of K_s - (1 - d_G)."""
+    """(left, right, ceiling) of the two inequalities at given values of K_s - (1 - d_G)."""
     gap, most = deviation - eps, 2 / np.sqrt(2 * np.pi * d)
-    for side, slack, ceiling in (
-        (gap, theory.theorem1_delta1(d, eps), most),  # K_s <= s, d_G <= most
-        (-gap, theory.theorem1_delta2(d, eps), 1 + eps),  # K_s >= 0
-    ):
-        for values, kept in zip((lhs, rhs, ceilings), (side, slack, ceiling), strict=True):
-            values.append(np.broadcast_to(kept, np.shape(gap)).ravel())
+    yield gap, theory.theorem1_delta1(d, eps), most  # K_s <= s, d_G <= most
+    yield -gap, theory.theorem1_delta2(d, eps), 1 + eps  # K_s >= 0
 
 
-for extreme in extremes:
-    both_sides(extreme, all_d, all_eps)
+def numbers(parts):
+    """What a bound claim takes, from (left, right, ceiling) of equal or single size."""
+    flat = [[np.ravel(v) for v in np.broadcast_arrays(*part)] for part in parts]
+    return dict(
+        zip(("lhs", "rhs", "ceiling"), map(np.concatenate, zip(*flat, strict=True)), strict=True)
+    )
+
+
+parts = [part for extreme in extremes for part in both_sides(extreme, all_d, all_eps)]
 for (_, d), (exact, _, _, distance) in simulated.items():
     for eps, K, D in zip(slacks, exact, distance, strict=True):
-        both_sides(K - (1 - D), d, eps)
-lhs, rhs, ceilings = map(np.concatenate, (lhs, rhs, ceilings))
+        parts += both_sides(K - (1 - D), d, eps)
+sandwich = numbers(parts)
 run.claim(
     "mroueh2015/theorem1-sandwich",
-    lhs=lhs,
-    rhs=rhs,
-    ceiling=ceilings,
+    **sandwich,
     note="both sides, for every pair of four groups with d_G by its definition, and for the two "
     "ends of the range of d_G at every d up to 100,000, where K_s is known exactly",
 )
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.7), sharey=True)
-d = np.arange(1, 400)
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
+d, highest = np.arange(1, 400), []
 for eps, shade in zip(slacks, shades("dimension", len(slacks)), strict=True):
     ends = [theory.theorem1_gap(end, d, eps=eps) for end in (0 * d, 2 / np.sqrt(2 * np.pi * d))]
+    highest.append(np.max(ends))
     axes[0].fill_between(d, *ends, color=shade, alpha=0.8, lw=0.8, label=f"ε = {eps}")
     axes[1].plot(d, theory.theorem1_delta1(d, eps), color=shade, label=f"$\\delta_1$, ε = {eps}")
     axes[1].plot(d, -theory.theorem1_delta2(d, eps), color=shade, ls="--")
     axes[1].fill_between(d, *ends, color=shade, alpha=0.25, lw=0)
 for axis in axes:
     axis.set(xscale="log", xlabel="dimension d")
-axes[0].set(ylabel="$K_s - (1 - d_G) - ε$", title="the exact deviation, over all possible $d_G$,")
-axes[1].set_title(r"lies between $\delta_1$ (solid) and $-\delta_2$ (dashed)")
+axes[0].set(
+    ylabel="$K_s - (1 - d_G) - ε$", title=f"Never more than {max(highest):.3f} above the limit"
+)
+told = sandwich["rhs"] > 1e-9  # below that both sides are rounding
+used = (sandwich["lhs"][told] / sandwich["rhs"][told]).max()
+axes[1].set_title(rf"$\delta_1$ and, dashed, $-\delta_2$: {used:.2f} of them at most are used")
 axes[0].legend()
 run.figure(
     fig,
     "sandwich",
-    alt="Left: the exact deviation of K_s from 1 - d_G + eps is a band, mostly below zero, that "
-    "closes "
-    "on zero as the dimension grows, sooner for larger eps. Right: the bounds delta1 and minus "
-    "delta2 "
-    "enclose it, from afar at small dimension.",
-    caption="The deviation is never above $d_G(1 - F_{d+1})$, and the first term of $\\delta_2$ "
-    "is not "
-    "needed: the expectation $I_2$ that the proof bounds by Cauchy–Schwarz on both sides is "
-    "positive.",
+    caption="The exact deviation over all possible $d_G$. It is never above $d_G(1 - F_{d+1})$, and "
+    "the first term of $\\delta_2$ is not needed: the expectation $I_2$ that the proof bounds by "
+    "Cauchy–Schwarz on both sides is positive.",
 )
 
 # %% [markdown]
-# The sandwich holds everywhere, d = 1 included. Two remarks on its proof, checked in the tests:
+# Two remarks on its proof, checked in the tests:
 #
 # - The lower tail bound of lemma 3 replaces the constant of its source by 1/2. It is true for $d
 #   \ge 2$ (closest at $d = 2$, 4 % apart) and false at $d = 1$, where the sandwich survives
@@ -311,13 +292,12 @@ def kernel_by_definition(elements, X, slacks, n_directions, seed):
     below = sum(theory.cdf_products(sign * p, 1 + 1e-9) for p in projections for sign in (1, -1))
     mean_max = 1 + 1e-9 - below / (2 * n_directions)
     kernels = []
+    nodes, weights = np.polynomial.legendre.leggauss(200)
     for eps in slacks:
-        nodes, weights = np.polynomial.legendre.leggauss(200)
-        radius = (nodes + 1) * np.sqrt(1 + eps) / 2
-        weights = (
-            weights * np.sqrt(1 + eps) / 2 * np.sqrt(d) * stats.chi.pdf(np.sqrt(d) * radius, d)
-        )
-        kernels.append(weights.sum() * (1 + eps) - weights @ radius * mean_max)
+        half = np.sqrt(1 + eps) / 2
+        radius = half * (nodes + 1)
+        share = weights * half * np.sqrt(d) * stats.chi.pdf(np.sqrt(d) * radius, d)
+        kernels.append(share.sum() * (1 + eps) - share @ radius * mean_max)
     return np.array(kernels)
 
 
@@ -328,7 +308,7 @@ def rest(name, d, seed):
     X = sphere(6, d, np.random.default_rng([seed, d]))
     X = np.r_[X, -X[:1]]
     listed = group.act(group.elements(), np.eye(d)).swapaxes(1, 2)
-    K = kernel_by_definition(listed, X, slacks, SETTINGS["directions"], seed)
+    K = kernel_by_definition(listed, X, slacks, n_directions, seed)
     distance = theory.orbit_distance(group.act(group.elements(), X))
     s = 1 + np.array(slacks)[:, None, None]
     return K - s * stats.chi2.cdf(d * s, d) + distance
@@ -336,37 +316,34 @@ def rest(name, d, seed):
 
 cases = [("trivial", d) for d in (1, 2, 4, 8, 16, 64)]
 cases += [(name, d) for d in (4, 8, 16, 64) for name in looks]
-fig, axis = plt.subplots(figsize=(6.8, 4))
-lhs, rhs, ceilings = [], [], []
+parts, points = [], []
 for name, d in cases:
     measured = np.abs(rest(name, d, run.seed + 1)).reshape(len(slacks), -1)
     for eps, values in zip(slacks, measured, strict=True):
-        shade, symbol = looks.get(name, (colour("raw"), "."))
-        axis.plot(d * eps**2, np.sqrt(d) * values.max(), symbol, color=shade, ms=5)
-        lhs.append(values)
-        rhs.append(np.full(len(values), np.exp(-d * eps**2 / 16) / np.sqrt(d)))
-        ceilings.append(np.full(len(values), 1 + eps))
-lhs, rhs, ceilings = map(np.concatenate, (lhs, rhs, ceilings))
+        parts.append((values, np.exp(-d * eps**2 / 16) / np.sqrt(d), 1 + eps))
+        points.append((name, d * eps**2, np.sqrt(d) * values.max()))
+used = max(np.max(left / right) for left, right, _ in parts)
+
+# %%
+fig, axis = plt.subplots(figsize=(6.8, 4))
 fine = np.geomspace(0.01, 52, 100)
 axis.plot(fine, np.exp(-fine / 16), color=colour("bound"), label="bound")
-axis.plot([], [], ".", color=colour("raw"), label="trivial group")
-for name, (shade, symbol) in looks.items():
-    axis.plot([], [], symbol, color=shade, label=name)
+for name, (shade, symbol) in ({"trivial": (colour("raw"), ".")} | looks).items():
+    at = np.array([point[1:] for point in points if point[0] == name])
+    axis.plot(*at.T, symbol, color=shade, ms=5, label=name)
 axis.set(
     xscale="log",
     xlabel=r"$d\,\varepsilon^2$",
     ylabel=r"largest $\sqrt{d}\,|I_2|$ over pairs",
-    title=f"What truncation leaves is at most {np.max(lhs / rhs):.2f} of its bound",
+    title=f"What truncation leaves is at most {used:.2f} of its bound",
 )
 axis.legend(fontsize=8)
 run.figure(
     fig,
     "truncation",
-    alt="Largest rest of the truncation over pairs, times the root of d, against d eps squared: "
-    f"points under the curve of the bound, at most {np.max(lhs / rhs):.2f} of it.",
-    caption=f"{2 * SETTINGS['directions']:,} directions for each group and dimension.",
+    caption=f"{2 * n_directions:,} directions for each group and dimension.",
 )
-run.claim("mroueh2015/eq15-truncation", lhs=lhs, rhs=rhs, ceiling=ceilings)
+run.claim("mroueh2015/eq15-truncation", **numbers(parts))
 
 # %% [markdown]
 # ## The limit of high dimension
@@ -398,35 +375,34 @@ def distance_to_limit(d, eps, n_templates, rng):
     return found
 
 
-rng, rates = np.random.default_rng(run.seed + 1), {}
-fig, axis = plt.subplots(figsize=(6.8, 4.2))
-for eps, shade in zip((0.3, 0.6, 0.9), shades("dimension", 3), strict=True):
-    d = np.unique(4 * np.round(np.linspace(*SETTINGS["limit"], 6) / (4 * eps**2)).astype(int))
-    values = np.array([distance_to_limit(int(k), eps, SETTINGS["limit templates"], rng) for k in d])
+rng, rates, curves = np.random.default_rng(run.seed + 1), {}, []
+for eps in (0.3, 0.6, 0.9):
+    d = np.unique(4 * np.round(np.linspace(*limits, 6) / (4 * eps**2)).astype(int))
+    values = np.array([distance_to_limit(int(k), eps, limit_templates, rng) for k in d])
     rejected = stats.chi2.sf(d * (1 + eps), d)
     rates[f"K_s, ε = {eps}"] = fit = fit_rate(rejected, values)
     label = f"ε = {eps}, d = {d[0]} to {d[-1]}: slope {fit.slope:.3f}"
-    curve(axis, rejected, values.T, "haar", color=shade, label=label, ls="none")
+    curves.append((label, rejected, values, fit, np.exp(-d * eps**2 / 8)))
+
+# %%
+fig, axis = plt.subplots(figsize=(6.8, 4.2))
+for (label, rejected, values, fit, bound), shade in zip(
+    curves, shades("dimension", 3), strict=True
+):
+    mean = curve(axis, rejected, values.T, "haar", color=shade, label=label, ls="none")
     axis.plot(rejected, fit.predict(rejected), color=shade)
-    axis.plot(np.exp(-d * eps**2 / 8), values.mean(axis=1), ":", color=shade)
+    axis.plot(bound, mean, ":", color=shade)
 slopes = [fit.slope for fit in rates.values()]
 axis.set(
     xscale="log",
     yscale="log",
     xlabel="probability of a rejection (dotted: its bound $e^{-dε^2/8}$)",
     ylabel="distance to the limit, $(s - d_G) - K_s$",
-    title=f"The distance to the limit falls as rejections do: slopes {min(slopes):.2f} to "
-    f"{max(slopes):.2f}",
+    title=f"Slopes {min(slopes):.2f} to {max(slopes):.2f} against the probability of a rejection",
 )
 axis.legend(fontsize=8)
 run.figure(
-    fig,
-    "limit",
-    alt="Log-log plot of the measured distance of the kernel from its limit against the exact "
-    "probability that a template is rejected, three slacks: points on straight lines with slopes "
-    f"from {min(slopes):.2f} to {max(slopes):.2f}; the paper's bounds of that probability lie to "
-    "the right.",
-    caption="Simulated, bars of two standard errors; lines: fitted power laws.",
+    fig, "limit", caption="Simulated, bars of two standard errors; lines: fitted power laws."
 )
 run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates, 1.0))
 
@@ -442,36 +418,31 @@ run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates
 # slacks:
 
 # %%
-asymmetries, negatives = [], []
-fig, axis = plt.subplots(figsize=(6, 3.6))
-for d in SETTINGS["dimensions"]:
+asymmetries, negatives, spectra = [], [], {}
+for d in dims:
     for name, group in groups(d).items():
-        X = sphere(SETTINGS["gram"], d, run.rng)
+        X = sphere(n_gram, d, run.rng)
         for eps in slacks:
             K = Average(CDF(epsilon=eps), group)(X)
             values = np.linalg.eigvalsh(K)
             g, h = group.act(group.sample(2, run.seed), X)
-            asymmetries += [
-                np.abs(K - K.T).max(),
-                np.abs(Average(CDF(epsilon=eps), group)(g, h) - K).max(),
-            ]
+            moved = Average(CDF(epsilon=eps), group)(g, h)
+            asymmetries += [np.abs(K - K.T).max(), np.abs(moved - K).max()]
             negatives.append(max(0.0, -values[0]) / values[-1])
-        if d == 16:
-            axis.plot(np.arange(1, len(X) + 1), values[::-1], color=looks[name][0], label=name)
-axis.set(
-    xscale="log",
-    yscale="log",
+        spectra[name] = values[::-1]  # of the last dimension and slack
+fig, axis = plt.subplots(figsize=(6, 3.6))
+panel(
+    axis,
+    np.arange(1, n_gram + 1),
+    family("group", spectra),
+    log="xy",
+    ends=None,
     xlabel="index",
     ylabel="eigenvalue of the Gram matrix",
-    title="All eigenvalues are positive (d = 16, ε = 0.9)",
+    title=f"Smallest eigenvalue {min(map(min, spectra.values())):.1e} (d = {d}, ε = {eps})",
 )
 axis.legend()
-run.figure(
-    fig,
-    "spectrum",
-    alt="Eigenvalues of the Gram matrices of K_s for four groups: one large eigenvalue of the "
-    "constant part, then a slow decay; all are positive.",
-)
+run.figure(fig, "spectrum")
 run.claim(
     "mroueh2015/theorem1-psd",
     difference=np.r_[asymmetries, negatives],
@@ -503,21 +474,13 @@ def listed_expectation(group, size, X, templates):
     s = 1 + 0.6
     orbits = group.act(group.elements(), templates)
     tuples = list(product(range(group.order), repeat=size))
-    total = sum(
-        theory.cdf_products(X @ orbits[list(chosen), j].T, s)
-        for chosen in tuples
-        for j in range(len(templates))
-    )
+    chosen = (orbits[list(some), j] for some in tuples for j in range(len(templates)))
+    total = sum(theory.cdf_products(X @ copies.T, s) for copies in chosen)
     return total / (len(tuples) * len(templates))
 
 
 rng, printed, mended = np.random.default_rng(run.seed + 1), [], []
-small = {
-    "cyclic shifts": CyclicShifts(3),
-    "permutations": Permutations(3),
-    "turns by 90°": turns(4, 2),
-}
-for group in small.values():
+for group in (CyclicShifts(3), Permutations(3), turns(4, 2)):
     d = group.shape[0] if group.shape else 3
     X, templates = sphere(5, d, rng), rng.standard_normal((20, d)) / np.sqrt(d)
     templates = templates[np.square(templates).sum(axis=1) < 1.6]
@@ -550,50 +513,40 @@ run.claim(
 # which lie in one orbit but are as far apart as points can be.
 
 # %%
-circle, d, eps = turns(24, 4), 4, 0.6
+circle, d, eps = turns(turns_in_circle, 4), 4, 0.6
 x = sphere(1, d, run.rng)
 X = np.r_[x, -x]
-K = Average(CDF(epsilon=eps), circle)(X)[0, 1]
-plain_K = CDF(epsilon=eps)(X)[0, 1]
-counts = (1, 2, 4, 8, 16, 32)
-draws = np.empty((SETTINGS["draws"], len(counts)))
-for i in range(len(draws)):
-    for j, r in enumerate(counts):
-        features = GroupCDF(
-            circle,
-            200,
-            n_bins=200,
-            n_transforms=r,
-            epsilon=eps,
-            rejection="zero",
-            s=1 + eps,
-            random_state=int(run.rng.integers(2**31)),
-        )
-        Z = features.fit_transform(X)
-        draws[i, j] = Z[0] @ Z[1]
-mean, error = mean_se(draws)
+K, plain_K = Average(CDF(epsilon=eps), circle)(X)[0, 1], CDF(epsilon=eps)(X)[0, 1]
+counts, draws = np.array([1, 2, 4, 8, 16, 32]), np.empty((n_draws, 6))
+how = {"n_bins": 200, "epsilon": eps, "rejection": "zero", "s": 1 + eps}
+for i, j in np.ndindex(draws.shape):
+    size = {"n_transforms": counts[j], "random_state": int(run.rng.integers(2**31))}
+    Z = GroupCDF(circle, 200, **how, **size).fit_transform(X)
+    draws[i, j] = Z[0] @ Z[1]
+
+# %%
 fig, axis = plt.subplots(figsize=(6.2, 3.6))
-r = np.geomspace(1, 32, 100)
-axis.plot(
-    r,
-    theory.expected_inner_product(K, plain_K, n_elements=r),
-    color=colour("exact-kernel"),
-    label="with the 1/|G| term",
-)
-axis.axhline(K, color=colour("published"), ls="--", label="$K_s$, as section 2 states")
-axis.errorbar(counts, mean, 2 * error, fmt=marker("cdf"), color=colour("cdf"), label="features")
-axis.set(
-    xscale="log",
+repaired = theory.expected_inner_product(K, plain_K, n_elements=counts)
+mean, error = mean_se(draws)
+panel(
+    axis,
+    counts,
+    {
+        "with the 1/|G| term": ("exact-kernel", repaired, {"marker": ""}),
+        "$K_s$, as section 2 states": ("published", K + 0 * counts, {"ls": "--", "marker": ""}),
+        "features": ("cdf", draws, {"ls": "none"}),
+    },
+    log="x",
+    ends=None,
     xlabel="sampled group elements |G|",
     ylabel="mean of ⟨Φ(x), Φ(−x)⟩",
-    title="With few sampled elements the features see the plain kernel too",
+    title=f"One element: {abs(mean[0] - K) / error[0]:.0f} standard errors from $K_s$, "
+    f"{abs(mean[0] - repaired[0]) / error[0]:.1f} with the 1/|G| term",
 )
 axis.legend()
 run.figure(
     fig,
     "sampled_group",
-    alt="Mean inner product of features of x and -x against the number of sampled group "
-    "elements: it follows the curve with the 1/|G| term and reaches K_s only for many elements.",
     caption="Bars of two standard errors. For one element the features are those of the trivial "
     "group.",
 )
@@ -601,10 +554,14 @@ run.figure(
 # %% [markdown]
 # ## What to take away
 #
-# - The sandwich is true, and we know more than it says: $K_s$ in closed form.
-# - The limit $s - d_G$ is approached exponentially fast in $d$, faster than the bounds say, and
-#   nearly always from below.
-# - Rejection costs nothing but a factor close to one; what limits the contrast of $K_s$ in high
-#   dimension is the $d^{-1/2}$ in $d_G$.
+# - We know more than the sandwich says: $K_s$ in closed form.
+# - The limit $s - d_G$ is approached exponentially fast in $d$, faster than the bounds say. Rejection
+#   costs a factor close to one; what limits the contrast of $K_s$ in high dimension is the $d^{-1/2}$
+#   in $d_G$.
 # - With sampled group elements the expected kernel has a bias of order $1/|G|$ towards the plain
 #   kernel.
+#
+# ## Try it
+#
+# `invariance run mroueh2015/theorem1 -p turns_in_circle 6`: with fewer rotations the same few sampled
+# elements are a larger share of the group. Or `-p dimensions [4,32]`.

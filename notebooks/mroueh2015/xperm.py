@@ -26,6 +26,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 1
+group: str = "permutations"  # of the five places; or "cyclic shifts"
 
 # %%
 import matplotlib.pyplot as plt
@@ -33,79 +34,70 @@ import numpy as np
 import pandas as pd
 from sklearn.neighbors import KNeighborsClassifier
 
-from invariance.companion import Run, curve, mean_se, shades, ticks
+from invariance.companion import Run, curve, family, mean_se, panel, ticks
 from invariance.datasets import make_xperm
 from invariance.features import GroupCDF
-from invariance.groups import Permutations
+from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import CDF, Average
 from invariance.linear import RLSClassifier
 
-run = Run("mroueh2015/xperm", profile=profile, seed=seed)
+run = Run("mroueh2015/xperm", profile=profile, seed=seed, group=group)
 
 # %% tags=["settings"]
 # all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "sizes": [10, 50, 200],
-        "size of the table": 200,
-        "repetitions": 2,
-        "element counts": [1, 15, 120],
-        "element repetitions": 2,
-        "per class": 100,
-        "n test": 400,
-        "template counts": [1, 5, 25],
-        "bin counts": [1, 5, 25],
-        "grid repetitions": 2,
-    },
-    "full": {
-        "sizes": [10, 30, 100, 300, 1000, 2000],
-        "size of the table": 1000,
-        "repetitions": 100,
-        "element counts": [1, 2, 5, 10, 30, 60, 120],
-        "element repetitions": 12,
-        "per class": 2000,
-        "n test": 28_768,
-        "template counts": [1, 5, 25, 100],
-        "bin counts": [1, 5, 25],
-        "grid repetitions": 30,
-    },
-}[profile]
+quick = run.quick
+sizes = [10, 50, 200] if quick else [10, 30, 100, 300, 1000, 2000]  # training samples per class
+repetitions, shown = (2, 200) if quick else (100, 1000)  # and the size of the table
+element_counts = [1, 15, 120] if quick else [1, 2, 5, 10, 30, 60, 120]
+element_repetitions, per_class, n_test = (2, 100, 400) if quick else (12, 2000, 28_768)
+template_counts = [1, 5, 25] if quick else [1, 5, 25, 100]
+bin_counts, grid_repetitions = [1, 5, 25], 2 if quick else 30
 
 # %% [markdown]
-# ## The data: 32,768 points, 792 orbits
+# ## The data: 32,768 points, and their orbits
 #
 # Each letter becomes a unit vector of length 8, a sequence their concatenation: $d = 40$. The
 # group is $S_5$, acting on the five blocks of eight coordinates; its order is 120. Points are
 # scaled to unit norm, as the paper's theorems ask.
+#
+# We name an orbit by its bag of letters and the first of its sequences in the order of a dictionary.
+# Under all permutations the bag alone decides, so that there are $\binom{12}{5} = 792$ orbits.
 
 # %%
 X, y = make_xperm(random_state=seed)
 X = X / np.sqrt(5)
-group = Permutations(5, block=8)
+GROUPS = {"permutations": Permutations, "cyclic shifts": CyclicShifts}
+group = GROUPS[group](5, block=8)
 
+letters = X.reshape(-1, 5, 8).argmax(axis=2)
 bags = np.rint(X.reshape(-1, 5, 8).sum(axis=1) * np.sqrt(5)).astype(int)  # letters counted
-bag_of, first, orbit_of = np.unique(bags, axis=0, return_index=True, return_inverse=True)
-representatives = X[first]
+places = group.act(group.elements(), np.repeat(np.arange(5.0), 8)[None])[:, 0, ::8].astype(int)
+codes = np.min([letters[:, moved] @ 8 ** np.arange(5) for moved in places], axis=0)
+orbits, first, orbit_of = np.unique(
+    np.c_[bags, codes], axis=0, return_index=True, return_inverse=True
+)
+bag_of, representatives = orbits[:, :8], X[first]
 pd.DataFrame(
     {
         "sequences": [len(X)],
-        "orbits": [len(bag_of)],
+        "orbits": [len(orbits)],
         "order of the group": [group.order],
         "positive": [f"{y.mean():.1%}"],
     }
 )
 
 # %% [markdown]
-# Two sequences lie in one orbit exactly when they hold the same bag of letters, so there are
-# $\binom{12}{5} = 792$ orbits. An invariant representation is therefore a table of 792 rows; we
-# compute it once for each orbit and look it up for each of the 32,768 points. Regularised least
-# squares sees representations through their inner products alone, so a table of more than 792
-# columns may be rotated into at most 792 without changing a single prediction:
+# An invariant representation is a table with one row per orbit. We compute it once for each orbit and
+# look it up for each of the 32,768 points. Regularised least squares sees representations through
+# their inner products alone, so a table with more columns than rows may be rotated into as many
+# columns as rows without changing a single prediction:
 
 
 # %%
 def isometric(gram):
     """Coordinates whose inner products are the given Gram matrix."""
+    if len(gram) > 2000:  # many orbits: quicker, up to a ridge of rounding
+        return np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)) / len(gram))
     values, vectors = np.linalg.eigh(gram)
     keep = values > values[-1] * 1e-13
     return vectors[:, keep] * np.sqrt(values[keep])
@@ -126,7 +118,7 @@ def isometric(gram):
 def cdf_table(n_bins, n_templates, draw):
     features = GroupCDF(group, n_components=n_templates, n_bins=n_bins, random_state=draw)
     table = features.fit(X[:1]).transform(representatives)
-    return isometric(table.astype(float) @ table.T)
+    return table if len(table) > 2000 else isometric(table.astype(float) @ table.T)
 
 
 # %% [markdown]
@@ -140,8 +132,8 @@ def cdf_table(n_bins, n_templates, draw):
 haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 
 # %% [markdown]
-# **Raw** is the sequence itself, and **bag-of-words** counts letters: also invariant, but linear in
-# the counts, while "contains both targets" is not.
+# **Raw** is the sequence itself. **Bag-of-words** counts letters. It is invariant too, but a linear
+# function of counts cannot say "contains both targets".
 #
 # Templates are drawn afresh in every repetition, together with the training sample, so the error
 # bars below hold both sources of luck.
@@ -178,15 +170,9 @@ def training_sample(n_per_class, draw):
     return train, test
 
 
-def rls_accuracy(table, train, test):
-    rows = orbit_of if len(table) == len(bag_of) else np.arange(len(y))
-    model = RLSClassifier().fit(table[rows[train]], y[train])
-    return np.mean(model.predict(table)[rows][test] == y[test])
-
-
-def neighbour_accuracy(table, train, test):
-    rows = orbit_of if len(table) == len(bag_of) else np.arange(len(y))
-    model = KNeighborsClassifier(1, algorithm="brute").fit(table[rows[train]], y[train])
+def accuracy(model, table, train, test):
+    rows = orbit_of if len(table) == len(orbits) else np.arange(len(y))
+    model.fit(table[rows[train]], y[train])
     return np.mean(model.predict(table)[rows][test] == y[test])
 
 
@@ -197,11 +183,8 @@ def neighbour_accuracy(table, train, test):
 # factorisation gives the error of the whole path exactly. The test set is everything that was not
 # drawn for training.
 
+
 # %%
-sizes = SETTINGS["sizes"]
-repetitions = SETTINGS["repetitions"]
-
-
 @run.cache
 def learning_curves(name, sizes, repetitions, seed):
     """Accuracies of both learners, shape (2, repetitions, sizes)."""
@@ -209,79 +192,67 @@ def learning_curves(name, sizes, repetitions, seed):
     for draw in range(repetitions):
         table = representation(name, draw)
         for i, size in enumerate(sizes):
+            models = RLSClassifier(), KNeighborsClassifier(1, algorithm="brute")
             sample = training_sample(size, draw)
-            scores[:, draw, i] = rls_accuracy(table, *sample), neighbour_accuracy(table, *sample)
+            scores[:, draw, i] = [accuracy(model, table, *sample) for model in models]
     return scores
 
 
-curves = {
-    (learner, name): scores
-    for name in LABELS
-    for learner, scores in zip(
-        ("rls", "1-nn"), learning_curves(name, sizes, repetitions, seed), strict=True
-    )
-}
+curves = {}
+for name in LABELS:
+    found = 100 * learning_curves(name, sizes, repetitions, seed)
+    curves["rls", name], curves["1-nn", name] = found
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True)
-for axis, (learner, title) in zip(
-    axes, [("rls", "regularised least squares"), ("1-nn", "nearest neighbour")], strict=True
-):
-    for name, label in LABELS.items():
-        curve(axis, sizes, 100 * curves[learner, name], name, label=label)
-    end = {name: 100 * np.mean(curves[learner, name], axis=0)[-1] for name in LABELS}
-    axis.set(
-        xscale="log",
+titles = {"rls": "regularised least squares", "1-nn": "nearest neighbour"}
+for axis, (learner, title) in zip(axes, titles.items(), strict=True):
+    end = {name: curves[learner, name][:, -1].mean() for name in LABELS}
+    panel(
+        axis,
+        sizes,
+        {label: (name, curves[learner, name]) for name, label in LABELS.items()},
+        log="x",
+        ends=None,
         xlabel="training samples per class",
-        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from "
-        f"counts of letters, "
-        f"{end['raw']:.0f} % from raw sequences",
+        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from counts of "
+        f"letters, {end['raw']:.0f} % from raw sequences",
     )
-    ticks(axis, sizes)
 axes[0].set_ylabel("accuracy on the remaining sequences (%)")
 axes[1].legend(loc="lower right")
-last = {key: 100 * np.mean(scores, axis=0)[-1] for key, scores in curves.items()}
-ends = [f"{LABELS[k]} {last['rls', k]:.0f} and {last['1-nn', k]:.0f}" for k in LABELS]
 run.figure(
     fig,
     "accuracy-against-samples",
-    alt="Accuracy against training samples per class. At the largest number, by least squares on "
-    f"the left and by nearest neighbours on the right: {'; '.join(ends)} percent.",
     caption="Mean over random training samples (and random templates), bars: two standard errors. "
-    "Left: the paper's Figures 1 (left) and 5. Right: its Figure 1 (right).",
+    "Left: the paper's Figures 1 (left) and 5. Right: its Figure 1 (right). The paper prints curves, "
+    "and no numbers.",
 )
-
-# %%
-shown = SETTINGS["size of the table"]
 at = sizes.index(shown)
-rls = {name: 100 * curves["rls", name][:, at] for name in LABELS}
-knn = {name: 100 * curves["1-nn", name][:, at] for name in LABELS}
 run.table(
     [
-        {"representation": LABELS[name]}
-        | {
-            f"{title}, %": f"{m:.2f} ± {e:.2f}"
-            for title, (m, e) in {"RLS": mean_se(rls[name]), "1-NN": mean_se(knn[name])}.items()
+        {
+            "representation": label,
+            "RLS, %": f"{mean_se(curves['rls', name][:, at]):.2f}",
+            "1-NN, %": f"{mean_se(curves['1-nn', name][:, at]):.2f}",
         }
-        for name in LABELS
+        for name, label in LABELS.items()
     ],
     "accuracy",
     caption=f"Accuracy at {shown:,} training samples per class, mean and standard error.",
 )
 
 # %% [markdown]
-# **What it shows.** Invariance alone is not enough: bag of words is invariant, and yet levels off
-# where the raw sequences do, because a linear function of counts cannot say "both". CDF pooling is
-# invariant *and* rich, and with 25 templates comes within a fraction of a percent of the kernel
-# that it approximates. One template, on the other hand, sees too little of the orbit.
+# **What to look for.** The bag of words is invariant and yet has to stay where raw sequences do, for
+# want of a nonlinear function of counts: invariance alone is not enough. CDF pooling is invariant
+# *and* rich, and approaches the kernel of its limit as templates are added. One template sees too
+# little of the orbit.
+
 
 # %%
-
-
 def at_every_size(learner):
     """Accuracy in % of every representation at every size drawn, by name and size."""
     return {
-        f"{name} at {n}": 100 * curves[learner, name][:, i]
+        f"{name} at {n}": curves[learner, name][:, i]
         for name in LABELS
         for i, n in enumerate(sizes)
     }
@@ -301,17 +272,19 @@ run.claim(
     paired=True,
     level=0.5,
     note=f"at {shown:,} samples per class CDF(25, 25) stays "
-    f"{rls['haar'].mean() - rls['cdf25x25'].mean():.2f} points below the Haar kernel",
+    f"{(curves['rls', 'haar'] - curves['rls', 'cdf25x25'])[:, at].mean():.2f} points below the Haar "
+    "kernel",
 )
 
 # %% [markdown]
 # Nearest neighbours need no linear separation, only that an orbit lies close to its like. "With
 # enough templates and bins", says the caption, the features outperform raw sequences and the bag of
 # words; its legend shows one template. The bag of words has a handicap: many bags are at equal
-# distance, one or two swapped letters away. It weighs the more, the more sequences there are.
+# distance, one or two swapped letters away, and the more training sequences there are, the more this
+# costs.
 
 # %%
-gaps = 100 * (curves["1-nn", "cdf25x25"] - curves["1-nn", "bag-of-words"])
+gaps = curves["1-nn", "cdf25x25"] - curves["1-nn", "bag-of-words"]
 mean, error = mean_se(gaps)
 level = [n for n, gap, se in zip(sizes, mean, error, strict=True) if abs(gap) <= 2 * se]
 run.claim(
@@ -331,13 +304,8 @@ run.claim(
 # Now the templates are moved by $r$ permutations drawn at random instead of all 120. The features
 # are then invariant only in the limit, and every sequence needs features of its own.
 
+
 # %%
-element_counts = SETTINGS["element counts"]
-element_repetitions = SETTINGS["element repetitions"]
-per_class = SETTINGS["per class"]
-n_test = SETTINGS["n test"]
-
-
 @run.cache
 def element_scores(element_counts, repetitions, per_class, n_test, seed):
     """Accuracies of shape (repetitions, element counts), CDF(25, 25)."""
@@ -361,12 +329,8 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 # With all 120 elements, how should a budget of features be spent? The paper trains on 2,000
 # points per class and tests on the other 28,768; so do we.
 
+
 # %%
-template_counts = SETTINGS["template counts"]
-bin_counts = SETTINGS["bin counts"]
-grid_repetitions = SETTINGS["grid repetitions"]
-
-
 @run.cache
 def grid_scores(template_counts, bin_counts, repetitions, seed):
     """Accuracies of shape (repetitions, bins, templates), 2,000 training points per class."""
@@ -376,7 +340,7 @@ def grid_scores(template_counts, bin_counts, repetitions, seed):
         for i, n_bins in enumerate(bin_counts):
             for j, n_templates in enumerate(template_counts):
                 table = cdf_table(n_bins, n_templates, draw)
-                scores[draw, i, j] = rls_accuracy(table, *sample)
+                scores[draw, i, j] = accuracy(RLSClassifier(), table, *sample)
     return scores
 
 
@@ -389,37 +353,33 @@ axes[0].set(
     xscale="log",
     xlabel=f"sampled group elements ({per_class:,} training samples per class)",
     ylabel="accuracy (%)",
-    title=f"{element_counts[0]} to {element_counts[-1]} elements: {mean[0]:.0f} to "
-    f"{mean[-1]:.0f} % right",
+    title=f"{element_counts[0]} to {element_counts[-1]} elements: {mean[0]:.0f} to {mean[-1]:.0f} %",
 )
-for i, (n_bins, tint) in enumerate(zip(bin_counts, shades("cdf", len(bin_counts)), strict=True)):
-    mean = curve(axes[1], template_counts, grid[:, i], "cdf", color=tint, label=f"bins: {n_bins}")
-axes[1].set(
-    xscale="log",
-    xlabel="templates (all 120 elements, 2,000 training samples per class)",
+ticks(axes[0], element_counts)
+few, many = grid[:, -1, 0].mean(), grid[:, -1, -1].mean()
+panel(
+    axes[1],
+    template_counts,
+    family("cdf", {f"bins: {n}": grid[:, i] for i, n in enumerate(bin_counts)}),
+    log="x",
+    ends=None,
+    xlabel=f"templates (all {group.order} elements, 2,000 training samples per class)",
     ylabel="accuracy (%)",
-    title=f"{template_counts[0]} to {template_counts[-1]} templates: {mean[0]:.0f} to "
-    f"{mean[-1]:.0f} % with {bin_counts[-1]} bins",
+    title=f"{template_counts[0]} to {template_counts[-1]} templates: {few:.0f} to {many:.0f} % "
+    f"with {bin_counts[-1]} bins",
 )
 axes[1].legend()
-for axis, counts in zip(axes, (element_counts, template_counts), strict=True):
-    ticks(axis, counts)
 run.figure(
     fig,
     "elements-templates-bins",
-    alt="Left: accuracy against sampled group elements, from "
-    f"{elements[:, 0].mean():.0f} to {elements[:, -1].mean():.0f} percent. Right: accuracy against "
-    f"templates, a curve for each number of bins, up to {grid[:, 0, -1].mean():.0f} percent with "
-    f"{bin_counts[0]} and {grid[:, -1, -1].mean():.0f} percent with {bin_counts[-1]}.",
-    caption="The paper's Figure 4. Mean and two standard errors over draws of templates, group "
-    "elements and training samples.",
+    caption="The paper's Figure 4, which prints curves and no numbers. Mean and two standard errors "
+    "over draws of templates, group elements and training samples.",
 )
 
 # %% [markdown]
-# **What it shows.** Accuracy falls slowly as elements are taken away: the average over the group
-# need only be estimated. (Elements are drawn with replacement, so 120 draws reach about 76 of the
-# 120 permutations.) Templates and bins both help, and templates are worth more: compare five
-# templates with five bins, and one template with 25.
+# Elements are drawn with replacement: 120 draws reach about 76 of the 120 permutations. To see
+# whether templates are worth more than bins, compare five templates with five bins, and one template
+# with 25.
 
 # %%
 names = [f"{r} elements" for r in element_counts]
@@ -450,6 +410,6 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# Change `group` to `CyclicShifts(5, block=8)`: a smaller group, more orbits, and more samples
-# needed for the same accuracy (the table by orbits then has to go). Change the label to one that
-# depends on order, and watch invariance hurt.
+# `invariance run mroueh2015/xperm -p group "cyclic shifts"`: a smaller group has more orbits, and needs
+# more samples for the same accuracy. Or change the label to one that depends on order, and watch
+# invariance hurt.

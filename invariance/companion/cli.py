@@ -14,7 +14,7 @@ from invariance.companion.ledger.results import read_status
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import PROFILES, Paths
 from invariance.companion.runner import batch
-from invariance.companion.runner.places import Cluster, Here, Place, connect
+from invariance.companion.runner.places import Here
 from invariance.core.parameters import ParameterError
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
@@ -109,37 +109,22 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     nargs=2,
     multiple=True,
     metavar="NAME VALUE",
-    help="A parameter of the notebooks; repeatable.",
+    help="A parameter of the notebooks, written as in Python; repeatable.",
 )
 @click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Run on the workers of this Dask cluster, which share the project's folder.",
-)
 @click.option(
     "--resume",
     is_flag=True,
     help="Skip notebooks that succeeded with the same text, parameters, code, versions.",
 )
-@click.option(
-    "--threads", type=int, default=1, show_default=True, help="BLAS threads of each notebook."
-)
+@click.option("--threads", type=int, default=1, show_default=True, help="BLAS threads of each.")
 @click.option(
     "--deadline",
     type=float,
     metavar="SECONDS",
     help="Kill a notebook after this time. [default: 900; full: 86400]",
 )
-@click.option("--cell-timeout", type=float, metavar="SECONDS", help="Give up a cell after this.")
-def run(
-    notebooks: tuple[str, ...],
-    profile: str,
-    given: tuple[tuple[str, str], ...],
-    jobs: int | None,
-    scheduler: str | None,
-    **options: Any,
-) -> None:
+def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **options: Any) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
     A notebook that is killed while others run, for want of memory perhaps, is tried once more
@@ -151,32 +136,33 @@ def run(
     paths = Paths.find()
     chosen = paths.select(notebooks)
     parameters = dict(given)
-    profile = parameters.pop("profile", profile)
+    options["profile"] = parameters.pop("profile", options["profile"])
+    jobs = options.pop("jobs")
+    if jobs is None:  # no more threads than cores
+        jobs = max(1, cpu_count() // max(1, options["threads"]))
 
     def tell(outcome: batch.Outcome) -> None:
         state = "kept" if outcome.resumed else outcome.status
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
         click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
 
-    if jobs is None and not scheduler:
-        jobs = max(1, cpu_count() // max(1, options["threads"]))  # no more threads than cores
-    place: Place = Cluster(connect(scheduler), paths.root, jobs) if scheduler else Here(jobs)
-    options |= {"profile": profile, "parameters": parameters, "place": place, "tell": tell}
-    summary = batch.run_notebooks(paths, chosen, **options)
+    summary = batch.run_notebooks(
+        paths, chosen, parameters=parameters, place=Here(jobs), tell=tell, **options
+    )
     for outcome in summary.outcomes:
         failure = outcome.failure
         if failure is None or outcome.status == "interrupted":
             continue
         click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
         if failure["cell_source"]:
-            where = f"cell {failure['cell_index']}"
             source = str(failure["cell_source"]).splitlines()
             shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
-            click.echo("\n".join([f"  in {where}:", *(f"    {line}" for line in shown)]), err=True)
+            told = [f"  in cell {failure['cell_index']}:", *(f"    {line}" for line in shown)]
+            click.echo("\n".join(told), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
     click.echo(
-        f"{finished} of {len(chosen)} notebooks succeeded ({profile}); "
-        f"results in {paths.build / profile}"
+        f"{finished} of {len(chosen)} notebooks succeeded ({options['profile']}); "
+        f"results in {paths.build / options['profile']}"
     )
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")

@@ -9,6 +9,7 @@ import codecs
 import re
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,17 +51,23 @@ def read_text(path: Path) -> str:
 
 
 def read_notebook(path: Path) -> "nbformat.NotebookNode":
-    """Read a text notebook; `NotebookError` if it cannot be read."""
-    text = read_text(path)
+    """Read a text notebook, not to be changed; `NotebookError` if it cannot be read."""
+    try:
+        return _parsed(read_text(path))
+    except NotebookError:
+        raise
+    except Exception as error:
+        raise NotebookError(f"cannot read the notebook {path}: {error}") from error
+
+
+@lru_cache(256)  # many ask for parts of the same text, and reading YAML is slow
+def _parsed(text: str) -> "nbformat.NotebookNode":
     # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
     # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import jupytext
 
-    try:
-        return jupytext.reads(text, fmt="py:percent")
-    except Exception as error:
-        raise NotebookError(f"cannot read the notebook {path}: {error}") from error
+    return jupytext.reads(text, fmt="py:percent")
 
 
 def code_cells(path: Path) -> Iterator[tuple[str, list[str]]]:

@@ -32,7 +32,6 @@ memory_mb: int = 420  # limit of each worker, in MiB
 import atexit
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -44,16 +43,13 @@ from pathlib import Path
 
 import dask
 import matplotlib.pyplot as plt
-import nbformat
 import numpy as np
 import pandas as pd
 from distributed import Client, get_task_stream
 from joblib import parallel_config
 
 from invariance.companion import Run, colour
-from invariance.companion.paths import Paths
 from invariance.companion.provenance import peak_memory_mb
-from invariance.companion.runner.places import ClusterError, connect
 from invariance.core.parallel import by_rows
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts
@@ -318,88 +314,8 @@ run.figure(
 # Inside a task the package keeps to the machine that it is on: a kernel with `n_jobs` of its own
 # uses that many threads there.
 #
-# ## Notebooks through the same door
-#
-# The notebooks of this project are a batch of independent jobs as well. With
-#
-#     invariance run --profile full --scheduler tcp://10.0.0.1:8786
-#
-# each of them runs on a worker of the cluster, in processes of its own, and the machines share
-# the project's folder. Here is a project of two tiny notebooks. Each draws a number and notes
-# whose child it is.
-
-# %%
-project = Paths(folder / "project")
-(project.notebooks / "demo").mkdir(parents=True)
-project.ledger.write_text(
-    "claims:\n  - {id: demo/none, kind: identity, source: none, data: generated}\n"
-)
-TEXT = """# ---
-# jupyter:
-#   kernelspec: {display_name: Python 3, language: python, name: python3}
-# ---
-# %% tags=["parameters"]
-profile: str = "quick"
-seed: int = SEED
-# %%
-import numpy
-import psutil
-parents = [process.pid for process in psutil.Process().parents()]
-print(numpy.random.default_rng(seed).normal(), *parents)
-"""
-seeds = {"demo/one": 1, "demo/two": 2}
-for name, number in seeds.items():
-    project.source(name).write_text(TEXT.replace("SEED", str(number)))
-command = ["invariance", "run", "--scheduler", address]
-done = subprocess.run(
-    [sys.executable, "-m", "invariance.companion", *command[1:]],
-    env=environment | {"INVARIANCE_ROOT": str(project.root)},
-    stdout=subprocess.PIPE,
-    stderr=subprocess.STDOUT,
-    text=True,
-    timeout=2 * PATIENCE,
-)
-print("$", *command)
-print(done.stdout.replace(str(project.root), "."))
-assert done.returncode == 0
-
-# %%
-workers, batch = ask(os.getpid), []
-for name, number in seeds.items():
-    executed = nbformat.read(project.output(name, "quick") / "executed.ipynb", as_version=4)
-    there, *above = executed.cells[-1].outputs[0].text.split()
-    difference = abs(float(there) - np.random.default_rng(number).normal())
-    assert difference == 0, f"{name}: off by {difference}"
-    worker = [w for w, process in workers.items() if str(process) in above]
-    batch.append(
-        {
-            "notebook": name,
-            "ran below the worker": ", ".join(worker),
-            "its number": float(there),
-            "difference from here": difference,
-        }
-    )
-run.table(batch, "batch", caption="Notebooks that the workers ran.")
-
-# %% [markdown]
-# When a worker dies its notebook is lost, and Dask starts it again on another worker.
-#
 # ## When it does not work
 #
-# A cluster that cannot be reached is an error that names the address, and nothing is run. The
-# command line says the same.
-
-# %%
-with socket.socket() as nobody:  # holds a port at which nobody listens
-    nobody.bind(("127.0.0.1", 0))
-    try:
-        connect(f"tcp://127.0.0.1:{nobody.getsockname()[1]}", timeout=1)
-    except ClusterError as error:
-        print(error)
-    else:
-        raise AssertionError("there is no cluster there")
-
-# %% [markdown]
 # What a function needs has to travel with it. A lock does not, nor a running thread, nor a
 # connection:
 

@@ -2,39 +2,83 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
 
+CLAIMS = """\
+  - {id: doe2031/figure1, kind: order, source: figure 1, says: "more coins err less",
+     data: full, limits: "coins of one sort", protocol: "100 and 10,000 coins, 20 draws, seed 1"}
+  - {id: doe2031/lemma1, kind: identity, source: lemma 1, says: "heads and tails are all coins",
+     data: generated, protocol: "10,000 coins, seed 1"}
+"""
+PAPERS = """\
+findings:
+- {title: Evenly, notebook: doe2031/first, figure: terms,
+   says: "At most {{ recorded('doe2031/first').tolerance }}."}
+methods: {coin: ["#767676", "o"]}
+"""
+CELLS = """
+# %%
+from invariance.companion import look
 
-def command(folder: Path, *arguments: str) -> str:
-    line = [sys.executable, "-m", "invariance.companion", *arguments]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+heads = np.random.default_rng(1).integers(0, 2, (20, 10_000)).mean(axis=1)
+figure, axes = plt.subplots()
+axes.plot(heads, **look("coin")._asdict())
+run.figure(figure, "heads", alt="Shares of heads in twenty draws")
+
+# %%
+run.claim("doe2031/figure1", order="many > few", scores={"few": heads + 1, "many": heads},
+          note="the order is turned round on purpose")
+
+# %%
+run.claim("doe2031/lemma1", difference=1e-5, tolerance=1e-3, note="more than rounding")
+
+# %%
+run.say("Heads are {share:.1%} of all coins.", share=heads.mean())
+"""
 
 
 @pytest.mark.notebooks
-def test_a_new_companion_runs_and_has_a_site(tmp_path, monkeypatch):
+def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
+    """As it is made, and with three claims: matched, violated, inconclusive."""
     monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
-    folder = tmp_path / "companion"
-    command(tmp_path, "new", "miller1999", "--out", str(folder))
-    assert "agree" in command(folder, "check")
-    assert "1 of 1 notebooks succeeded" in command(folder, "run", "--profile", "full")
-    command(folder, "scoreboard")
-    command(folder, "pages")
-    assert "agree" in command(folder, "check")
-    command(folder, "run", "--profile", "quick")
-    command(folder, "report", "--profile", "quick")
-    page = (folder / "build/report/miller1999/first.html").read_text()
-    assert "roots of unity" in page and "matched" in page
-    index = (folder / "build/report/index.html").read_text()
-    assert "A companion to miller1999" in index
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    assert subprocess.run(tests, cwd=folder).returncode == 0
+    monkeypatch.delenv("INVARIANCE_RUN_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*command: str) -> str:
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, (command, done.output, done.exception)
+        return done.output
+
+    invoke("new", "doe2031")
+    monkeypatch.chdir(tmp_path / "doe2031")
+    assert "agree" in invoke("check")
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]  # check, and a run
+    assert subprocess.run(tests).returncode == 0
+    added = {"claims.yml": CLAIMS, "papers.yml": PAPERS, "doe2031/first.py": CELLS}
+    for name, text in added.items():
+        with open(tmp_path / "doe2031/notebooks" / name, "a") as file:
+            file.write(text)
+    assert "1 of 1 notebooks succeeded" in invoke("run", "--profile", "full")
+    board = invoke("scoreboard")
+    assert "**1 of the 3 claims are reproduced**" in board
+    assert "2 are not (1 violated, 1 inconclusive)" in board
+    invoke("pages")
+    assert "agree" in invoke("check")
+    invoke("report", "--profile", "quick", "--out", str(tmp_path / "site"))
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text()
+             for path in (tmp_path / "site").rglob("*.html")}  # fmt: skip
+    index, paper = pages["index.html"], pages["papers/doe2031.html"]
+    assert "A companion to doe2031" in index and "At most 1e-12." in index
+    assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))
+    notebook = pages["doe2031/first.html"]
+    assert "roots of unity" in notebook and "of all coins" in notebook
+    assert "doe2031/lemma1" in pages["claims.html"]
+    everything = "".join(pages.values())
+    assert not [word for word in ("mroueh", "Orbit", "invariant") if word in everything]
 
 
 @pytest.mark.parametrize(

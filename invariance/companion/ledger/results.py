@@ -1,14 +1,14 @@
 """What a run left on disk, read without trust: `read_results`, `read_status`, `read_executed`.
 
 Whatever is wrong with a file (truncated, another notebook's, a list where a mapping belongs) is a
-sentence in a list of problems, never an exception: one bad file takes nothing else down. What is
-returned has the documented shape throughout; parts that have not are left out.
+sentence in a list of problems, never an exception, and nothing of that file is used: one bad file
+takes nothing else down.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,30 @@ __all__ = [
 RESULTS_SCHEMA = 1
 STATUSES = ("ok", "failed", "timeout", "killed", "interrupted")
 
-_FILE = re.compile(r"[A-Za-z0-9][\w.-]*")
-_KINDS = ("value", "order", "bound", "rate", "identity", "same")
+Found = tuple[dict[str, Any] | None, list[str]]
+
+#: Parts of the results, and what an entry of each must hold.
+_PARTS: dict[str, tuple[type, dict[str, type]]] = {
+    "parameters": (dict, {}),
+    "claims": (
+        dict,
+        dict.fromkeys(("kind", "verdict", "reason", "ours"), str) | {"recorded": dict},
+    ),
+    "figures": (list, dict.fromkeys(("name", "alt", "caption"), str) | {"files": list}),
+    "tables": (list, dict.fromkeys(("name", "caption", "file"), str)),
+    "says": (list, dict.fromkeys(("text", "said"), str)),
+    "files": (dict, {}),
+    "provenance": (dict, {}),
+    "volatile": (dict, {}),
+}
+_KINDS = {name: kind for name, (kind, _) in _PARTS.items()}
+_PROVENANCE = {"code": str, "packages": dict, "data": dict, "parameters": dict}
+_BESIDE = ("data", "note", "protocol")  # of a claim: text or None
+_SECONDS = ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb")
+_NAMES = {dict: "a mapping", list: "a list", str: "text"}
 
 
-def read_results(
-    folder: Path, notebook: str | None = None
-) -> tuple[dict[str, Any] | None, list[str]]:
+def read_results(folder: Path, notebook: str | None = None) -> Found:
     """Content of a folder's ``results.json``, and what is wrong with it.
 
     Parameters
@@ -46,199 +63,107 @@ def read_results(
     Returns
     -------
     results : dict or None
-        None where there are no results or none that can be used. Otherwise with all of
-        ``notebook``, ``profile``, ``parameters``, ``seed``, ``claims``, ``figures``, ``tables``,
-        ``says``, ``files`` (digests by name), ``provenance`` and ``volatile``, each of the shape
-        that `invariance.companion.Run` writes.
+        As `invariance.companion.Run` writes them, whatever was left out filled in; None where
+        there are none or none that can be used.
     problems : list of str
-        One sentence each, starting with the file; empty when all is well, and when there is no
-        such file.
+        One sentence, starting with the file; empty when all is well, and when there is no such
+        file.
     """
     path = folder / "results.json"
-    if not path.exists() and not path.is_symlink():
-        return None, []
-    content = read_json(path)
-    if not isinstance(content, dict):
-        return None, [f"{path}: {_what(path, content)}; run the notebook again"]
+    content, wrong = _read(path, notebook)
+    if content is None:
+        return content, wrong
     if content.get("schema") != RESULTS_SCHEMA:
-        return None, [
-            f"{path}: not readable as results of schema {RESULTS_SCHEMA}; run the notebook again"
-        ]
-    name, profile = content.get("notebook"), content.get("profile")
-    if not isinstance(name, str) or profile not in PROFILES:
+        return None, [f"{path}: not readable as results of schema {RESULTS_SCHEMA}; run it again"]
+    if not isinstance(content.get("notebook"), str) or content.get("profile") not in PROFILES:
         return None, [f"{path}: does not say which notebook and profile it is of"]
-    if notebook is not None and name != notebook:
-        return None, [f"{path}: these are results of {name}, not of {notebook}; run it again"]
-    problems: list[str] = []
-
-    def part(holder: dict[str, Any], key: str, check: Callable[[Any], bool] | None) -> Any:
-        kind = _KINDS_OF[key]
-        value: Any = holder.get(key, kind())
-        if not isinstance(value, kind):
-            problems.append(f"{path}: {key!r} is {value!r:.60}, not {_NAMES[kind]}")
-            return kind()
-        if check is None:
-            return value
-        entries = [*(value.items() if isinstance(value, dict) else enumerate(value))]
-        if bad := [str(name) for name, entry in entries if not check(entry)]:
-            problems.append(f"{path}: {key!r} has malformed entries: {', '.join(bad)[:200]}")
-        good = {name: entry for name, entry in entries if check(entry)}
-        return good if kind is dict else [*good.values()]
-
-    results: dict[str, Any] = {key: part(content, key, check) for key, check in _PARTS.items()}
-    results |= {"schema": RESULTS_SCHEMA, "notebook": name, "profile": profile}
-    results["seed"] = content.get("seed")
-    if results["seed"] is not None and type(results["seed"]) is not int:
-        problems.append(f"{path}: the seed is {results['seed']!r:.60}, not a whole number")
-        results["seed"] = None
-    provenance, volatile = results["provenance"], results["volatile"]
-    provenance |= {k: part(provenance, k, None) for k in ("code", "packages", "data", "parameters")}
-    for key in ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb"):
-        if not _is_seconds(volatile.setdefault(key, 0.0)):
-            problems.append(f"{path}: {key} is {volatile[key]!r:.60}, no such number")
-            volatile[key] = 0.0
-    return results, problems
+    if fault := _fill(content):
+        return None, [f"{path}: {fault}; run the notebook again"]
+    return content, []
 
 
-def _what(path: Path, content: Any) -> str:
-    if content is not None:
-        return f"not readable as results: {content!r:.60} is no mapping"
-    if not path.is_file():
-        return "not readable as results: no file"
-    return f"not readable as results: {'empty' if path.stat().st_size == 0 else 'damaged'}"
+def _fill(content: dict[str, Any]) -> str | None:
+    """Fill in what was left out; what is wrong, if anything is."""
+    for inside, kinds in ((None, _KINDS), ("provenance", _PROVENANCE)):
+        holder = content[inside] if inside else content
+        for name, kind in kinds.items():
+            if not isinstance(holder.setdefault(name, kind()), kind):
+                return f"{name!r} is {holder[name]!r:.60}, not {_NAMES[kind]}"
+    for name, (kind, needed) in _PARTS.items():
+        entries = content[name].items() if kind is dict else enumerate(content[name])
+        bad = [str(key) for key, entry in entries if needed and not _has(entry, needed)]
+        if bad:
+            return f"{name!r} has malformed entries: {', '.join(bad)[:200]}"
+    for entry in content["claims"].values():
+        for name in _BESIDE:
+            if not isinstance(entry.setdefault(name, None), str | None):
+                return f"{name} of a claim is {entry[name]!r:.60}, not text"
+    named = [file for figure in content["figures"] for file in figure["files"]]
+    for file in [*named, *(table["file"] for table in content["tables"])]:
+        if not isinstance(file, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", file):
+            return f"{file!r:.60} is no name of a file"
+    for name in _SECONDS:
+        if not _is_seconds(content["volatile"].setdefault(name, 0.0)):
+            return f"{name} is {content['volatile'][name]!r:.60}, no such number"
+    return None
+
+
+def _has(entry: Any, needed: Mapping[str, type]) -> bool:
+    return isinstance(entry, dict) and all(isinstance(entry.get(k), t) for k, t in needed.items())
 
 
 def _is_seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
 
 
-def _has(value: Any, **kinds: type | tuple[type, ...]) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(value.get(key), kind) for key, kind in kinds.items()
-    )
+def _read(path: Path, notebook: str | None) -> Found:
+    """A JSON file that holds a mapping, of that notebook if it says whose it is."""
+    if not path.exists() and not path.is_symlink():
+        return None, []
+    content = read_json(path)
+    if not isinstance(content, dict):
+        what = f"{content!r:.60} is no mapping" if content is not None else "damaged or no file"
+        return None, [f"{path}: not readable as results: {what}; run the notebook again"]
+    if notebook is not None and content.get("notebook", notebook) != notebook:
+        return None, [f"{path}: of {content['notebook']!r:.60}, not of {notebook}; run it again"]
+    return content, []
 
 
-def _is_claim(value: Any) -> bool:
-    optional = (str, type(None))
-    return (
-        _has(value, kind=str, verdict=str, reason=str, ours=str, recorded=Mapping)
-        and value["kind"] in _KINDS
-        and _has({"data": None, "note": None, "protocol": None} | value,
-                 data=optional, note=optional, protocol=optional)
-    )  # fmt: skip
-
-
-def _is_figure(value: Any) -> bool:
-    return _has(value, name=str, alt=str, caption=str, files=list) and all(
-        isinstance(file, str) and _FILE.fullmatch(file) for file in value["files"]
-    )
-
-
-def _is_table(value: Any) -> bool:
-    return _has(value, name=str, caption=str, file=str) and bool(_FILE.fullmatch(value["file"]))
-
-
-#: Parts of the results, and what each entry must be.
-_PARTS: dict[str, Callable[[Any], bool] | None] = {
-    "parameters": None,
-    "claims": _is_claim,
-    "figures": _is_figure,
-    "tables": _is_table,
-    "says": lambda value: _has(value, text=str, said=str),
-    "files": lambda value: isinstance(value, str),
-    "provenance": None,
-    "volatile": None,
-}
-_LISTS = ("figures", "tables", "says")
-_KINDS_OF: dict[str, type[str] | type[dict] | type[list]] = {
-    **dict.fromkeys(_PARTS, dict),
-    **dict.fromkeys(_LISTS, list),
-    "code": str,
-    "packages": dict,
-    "data": dict,
-}
-_NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
-
-
-def read_status(
-    folder: Path, notebook: str | None = None
-) -> tuple[dict[str, Any] | None, list[str]]:
+def read_status(folder: Path, notebook: str | None = None) -> Found:
     """Content of a folder's ``status.json``, and what is wrong with it; as `read_results`.
 
-    The dict has ``notebook``, ``profile``, ``parameters``, ``default_parameters``, ``status`` (one
-    of `STATUSES`), ``failure`` (None or a dict with ``kind``, ``message``, ``exception``,
-    ``traceback``, ``cell_index`` and ``cell_source``), ``duration_s``, ``started``, ``finished``,
-    ``results`` (None, ``"this attempt"`` or ``"earlier attempt"``), ``executed`` (None or a path
-    below the folder) and ``success`` (None, or what `invariance.companion.runner.resume` keeps of
-    the latest success).
+    The dict has ``status`` (one of `STATUSES`), ``duration_s``, ``failure`` (None or a dict with
+    ``message``, ``exception``, ``traceback``, ``cell_index`` and ``cell_source``) and ``success``
+    (None, or what `invariance.companion.runner.resume` keeps of the latest success).
     """
     path = folder / "status.json"
-    if not path.exists() and not path.is_symlink():
-        return None, []
-    content = read_json(path)
-    if not isinstance(content, dict):
-        return None, [f"{path}: {_what(path, content)}; run the notebook again"]
-    if content.get("status") not in STATUSES:
-        return None, [
-            f"{path}: its status is {content.get('status')!r:.60}; run the notebook again"
-        ]
-    if notebook is not None and content.get("notebook", notebook) != notebook:
-        return None, [
-            f"{path}: this is the status of {content['notebook']!r:.60}, not of {notebook}; "
-            "run it again"
-        ]
-    status = dict.fromkeys(_FIELDS) | content
-    problems = []
-    for field, allowed in _FIELDS.items():
-        if not isinstance(status[field], (*allowed, type(None))):
-            problems.append(f"{path}: {field!r} is {status[field]!r:.60}")
-            status[field] = None
-    if not _is_seconds(status["duration_s"]):
-        status["duration_s"] = 0.0
-    if status["failure"] is not None:
-        failure = dict.fromkeys(_FAILURE) | status["failure"]
-        for field in ("kind", "message", "exception", "traceback", "cell_source"):
-            failure[field] = None if failure[field] is None else str(failure[field])
-        status["failure"] = failure | {"message": failure["message"] or "no reason was noted"}
-    executed = status["executed"]
-    if executed not in (None, "executed.ipynb", "failed/executed.ipynb"):
-        problems.append(f"{path}: 'executed' is {executed!r:.60}")
-        status["executed"] = None
-    return status, problems
-
-
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "notebook": (str,),
-    "profile": (str,),
-    "parameters": (dict,),
-    "default_parameters": (bool,),
-    "status": (str,),
-    "failure": (dict,),
-    "started": (str,),
-    "finished": (str,),
-    "duration_s": (int, float),
-    "results": (str,),
-    "executed": (str,),
-    "success": (dict,),
-}
-_FAILURE = ("kind", "message", "exception", "traceback", "cell_index", "cell_source")
-
-
-def read_executed(path: Path) -> tuple[dict[str, Any] | None, list[str]]:
-    """An executed notebook as plain JSON, and what is wrong with it; as `read_results`."""
-    if not path.exists() and not path.is_symlink():
-        return None, []
-    content = read_json(path)
-    if not isinstance(content, dict):
-        return None, [f"{path}: {_what(path, content)}; run the notebook again"]
-    cells = content.get("cells")
+    content, wrong = _read(path, notebook)
+    if content is None:
+        return content, wrong
+    status = {"duration_s": 0.0, "failure": None, "success": None} | content
+    failure, success = status["failure"], status["success"]
     if (
+        status.get("status") not in STATUSES
+        or not _is_seconds(status["duration_s"])
+        or not isinstance(success, dict | None)
+        or not (failure is None or _has(failure, {"message": str}))
+    ):
+        return None, [f"{path}: damaged; run the notebook again"]
+    return status, []
+
+
+def read_executed(path: Path) -> Found:
+    """An executed notebook as plain JSON, and what is wrong with it; as `read_results`."""
+    content, wrong = _read(path, None)
+    cells = content.get("cells") if content else None
+    needed = {"cell_type": str}
+    if content is not None and (
         content.get("nbformat") != 4
         or not isinstance(cells, list)
-        or not all(_has(cell, cell_type=str, source=(str, list)) for cell in cells)
+        or not all(_has(c, needed) and isinstance(c.get("source"), str | list) for c in cells)
     ):
         return None, [f"{path}: is no notebook of format 4; run the notebook again"]
-    return content, []
+    return content, wrong
 
 
 def as_recorded(content: Any) -> str | None:

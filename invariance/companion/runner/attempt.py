@@ -14,13 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.files import (
-    file_digest,
-    read_json,
-    replace_folder,
-    write_json,
-    writing,
-)
+from invariance.companion.files import read_json, replace_folder, write_json, writing
 from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.results import (
     STATUSES,
@@ -30,23 +24,15 @@ from invariance.companion.ledger.results import (
     read_status,
 )
 from invariance.companion.paths import Paths
-from invariance.companion.runner.places import Place, Process, prepare
 from invariance.companion.runner.resume import inputs_of, outputs_of
 from invariance.companion.runner.worker import failure
 
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
+_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 # with less than this many bytes free, a worker that left no word died of it
 _LITTLE_SPACE = 2**17
 # a notebook with more output than this is neither kept nor read: reading it takes minutes
 _MOST_MB = 100
-_PUBLISHED = (".svg", ".png", ".csv", ".json")
+_PUBLISHED = (".svg", ".png", ".csv")
 _ABSENT = object()
 
 
@@ -54,8 +40,8 @@ _ABSENT = object()
 class Outcome:
     """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted.
 
-    ``failure`` has ``kind``, ``message``, ``exception``, ``traceback``, ``cell_index`` and
-    ``cell_source``. ``resumed``: not run, an earlier success was still valid.
+    ``failure`` is of `invariance.companion.runner.worker.failure`. ``resumed``: not run, an
+    earlier success was still valid.
     """
 
     notebook: str
@@ -81,7 +67,7 @@ class Job:
     expected_s: float = 0.0
     expected_mb: float = 0.0  # at its peak
     alone: bool = False  # it is about time, or was killed beside others
-    process: Process | None = None
+    process: Any = None
     started: datetime | None = None
     clock: float = 0.0
 
@@ -94,8 +80,8 @@ class Job:
         return self.parameters["profile"] == "full" and self.default_parameters
 
 
-def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: float | None) -> None:
-    """Start a job's process, with so many of BLAS's threads and seconds for a cell."""
+def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
+    """Start a job's process, with so many of BLAS's threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started, job.clock = datetime.now(UTC), time.monotonic()
     description = {
@@ -103,10 +89,10 @@ def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: floa
         "source": str(job.source),
         "folder": str(job.folder),
         "parameters": job.parameters,
-        "cell_timeout": cell_timeout,
     }
     environment = {
-        **dict.fromkeys(_THREAD_VARIABLES, str(threads)),
+        **{f"{name}_NUM_THREADS": str(threads) for name in _THREADS},
+        "VECLIB_MAXIMUM_THREADS": str(threads),
         "INVARIANCE_ROOT": str(paths.root),
         "TQDM_DISABLE": "1",
         "PYTHONHASHSEED": "0",  # sets of strings come in the same order in every run
@@ -115,7 +101,8 @@ def start(job: Job, paths: Paths, place: Place, threads: int, cell_timeout: floa
         "JUPYTER_PLATFORM_DIRS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
-    prepare(description)
+    shutil.rmtree(job.folder, ignore_errors=True)
+    write_json(job.folder / ".work" / "job.json", description)
     job.process = place.start(description, environment)
 
 
@@ -127,48 +114,44 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
         if outcome["status"] == "ok":
             return "ok", None
         if isinstance(told, dict) and isinstance(told.get("message"), str):
-            return outcome["status"], failure("unknown", "") | told
+            return outcome["status"], failure("") | told
     if not job.folder.exists():
-        return "failed", failure("output", f"{job.folder} was removed while it ran")
-    code = job.process.returncode if job.process else None
+        return "failed", failure(f"{job.folder} was removed while it ran")
+    code = job.process.exitcode
+    if code == 255:  # multiprocessing's server is gone, and with it all that it had forked
+        code = -signal.SIGKILL
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         how = f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        return "killed", failure("worker died", f"the notebook's process was {how}", job.folder)
+        return "killed", failure(f"the notebook's process was {how}", job.folder)
     if shutil.disk_usage(job.folder).free < _LITTLE_SPACE:
-        message = f"no space left for {job.final}: free some, then run again"
-        return "failed", failure("output", message, job.folder)
+        return "failed", failure(f"no space left for {job.final}: free some, then run again")
     try:
         log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
     except OSError as error:
         log = f"its log cannot be read ({error.strerror})"
     if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
-        message = "the notebook's process was killed by SIGINT while it started"
-        return "killed", failure("worker died", message, job.folder)
+        return "killed", failure("the notebook's process was killed by SIGINT while it started")
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"
-    return "failed", failure("runner", message, job.folder)
+    return "failed", failure(message, job.folder)
 
 
-def finish(
-    job: Job, paths: Paths, place: Place, status: str, why: dict[str, Any] | None
-) -> Outcome:
+def finish(job: Job, paths: Paths, place: Any, status: str, why: dict[str, Any] | None) -> Outcome:
     """End a job's processes and put in its place what is kept of it."""
     duration = job.elapsed
     place.end(job.process, job.folder)
     if status == "ok" and (fault := _fault(job)):
-        status, why = "failed", failure("results", fault)
+        status, why = "failed", failure(fault)
     try:
         if status == "ok":
             why = None
             _keep_success(job, paths)
         else:
-            why = why or failure(status, "no reason known")
+            why = why or failure("no reason known")
             _keep_failure(job, status, why)
     except OSError as error:
-        if why is None:
-            status, why = "failed", failure("output", str(error))
-        else:
-            why = {**why, "message": f"{why['message']} (and: {error})"}
+        said = f"{why['message']} (and: {error})" if why else str(error)
+        status, why = status if why else "failed", (why or failure("")) | {"message": said}
     shutil.rmtree(job.folder, ignore_errors=True)
     return Outcome(job.notebook, status, duration, why)
 
@@ -185,10 +168,8 @@ def _fault(job: Job) -> str | None:
     if executed is None:
         return problems[0] if problems else "the executed notebook is missing"
     results, problems = read_results(job.folder, job.notebook)
-    if problems:
-        return "; ".join(problems)
     if results is None:
-        return None
+        return problems[0] if problems else None
     names = [file for figure in results["figures"] for file in figure["files"]]
     names += [table["file"] for table in results["tables"]]
     if missing := [name for name in names if not (job.folder / name).is_file()]:
@@ -211,11 +192,8 @@ def _too_large(path: Path) -> int:
 
 def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
     content = {
-        "schema": 2,
         "notebook": job.notebook,
-        "profile": job.parameters["profile"],
         "parameters": job.parameters,
-        "default_parameters": job.default_parameters,
         "status": status,
         "started": (job.started or datetime.now(UTC)).isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -226,70 +204,40 @@ def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
 
 def _keep_success(job: Job, paths: Paths) -> None:
     shutil.rmtree(job.folder / ".work", ignore_errors=True)
-    has_results = (job.folder / "results.json").is_file()
-    _write_status(
-        job,
-        job.folder,
-        "ok",
-        failure=None,
-        results="this attempt" if has_results else None,
-        executed="executed.ipynb",
-        success={
-            "fingerprint": job.fingerprint,
-            "inputs": job.inputs,
-            "outputs": outputs_of(job.folder),
-        },
-    )
+    success = {
+        "fingerprint": job.fingerprint,
+        "inputs": job.inputs,
+        "outputs": outputs_of(job.folder),
+    }
+    _write_status(job, job.folder, "ok", failure=None, success=success)
     # published first: a kill in between leaves a notebook that runs again, not one that is kept
     # beside an earlier publication
-    if has_results and job.published:
+    if job.published and (job.folder / "results.json").is_file():
         _publish(job, job.folder, paths)
     replace_folder(job.folder, job.final)
 
 
 def _keep_failure(job: Job, status: str, why: dict[str, Any]) -> None:
-    executed = None
     if job.folder.exists() and status != "interrupted":
         shutil.rmtree(job.folder / ".work", ignore_errors=True)
         partial = job.folder / "executed.ipynb"
         if _too_large(partial) or read_executed(partial)[0] is None:
             partial.unlink(missing_ok=True)
-        else:
-            executed = "failed/executed.ipynb"
         replace_folder(job.folder, job.final / "failed")
     before, _ = read_status(job.final, job.notebook)
-    earlier = "earlier attempt" if (job.final / "results.json").is_file() else None
     success = before["success"] if before else None
-    _write_status(
-        job, job.final, status, failure=why, results=earlier, executed=executed, success=success
-    )
+    _write_status(job, job.final, status, failure=why, success=success)
 
 
-def publish_again(job: Job, paths: Paths) -> bool:
-    """Repair the published copy of a valid result, if it was damaged; whether it was done.
+def publish_again(job: Job, paths: Paths) -> None:
+    """Publish a valid result once more, in place of a copy of it or of what cannot be read.
 
-    A sound copy of other results (from elsewhere, or of another commit) is left as it is. The
-    digests of a sound copy are recorded: a kill may have come between the two.
+    Sound results from elsewhere, or of another commit, are left as they are.
     """
     mine, _ = read_results(job.final, job.notebook)
-    if mine is None or not job.published:
-        return False
-    target = paths.published(job.notebook)
-    theirs, problems = read_results(target, job.notebook)
-    if not problems and theirs is not None:
-        if as_recorded(theirs) != as_recorded(mine):
-            return False
-        figures = [path for path in _to_publish(job.final) if path.name != "results.json"]
-        if all(file_digest(target / path.name) == file_digest(path) for path in figures):
-            record_digests(paths, target)
-            return False
-    _publish(job, job.final, paths)
-    return True
-
-
-def _to_publish(folder: Path) -> list[Path]:
-    files = (path for path in folder.iterdir() if path.suffix in _PUBLISHED)
-    return sorted(path for path in files if path.suffix != ".json" or path.name == "results.json")
+    theirs, _ = read_results(paths.published(job.notebook), job.notebook)
+    if mine is not None and (theirs is None or as_recorded(theirs) == as_recorded(mine)):
+        _publish(job, job.final, paths)
 
 
 def _publish(job: Job, folder: Path, paths: Paths) -> None:
@@ -298,8 +246,9 @@ def _publish(job: Job, folder: Path, paths: Paths) -> None:
     with writing(target):
         try:
             fresh.mkdir(parents=True, exist_ok=True)
-            for path in _to_publish(folder):
-                shutil.copyfile(path, fresh / path.name)
+            for path in folder.iterdir():
+                if path.suffix in _PUBLISHED or path.name == "results.json":
+                    shutil.copyfile(path, fresh / path.name)
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise

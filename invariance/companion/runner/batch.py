@@ -31,7 +31,7 @@ from invariance.companion.runner.attempt import (
     start,
 )
 from invariance.companion.runner.lock import runner_folder
-from invariance.companion.runner.places import Here, Place
+from invariance.companion.runner.places import Here
 from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
 from invariance.companion.runner.worker import failure
 from invariance.core.parameters import ParameterError
@@ -66,11 +66,10 @@ def run_notebooks(
     *,
     profile: str = "quick",
     parameters: Mapping[str, Any] | None = None,
-    place: Place | None = None,
+    place: Any = None,
     resume: bool = False,
     threads: int = 1,
     deadline: float | None = None,
-    cell_timeout: float | None = None,
     tell: Callable[[Outcome], None] | None = None,
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
@@ -87,14 +86,14 @@ def run_notebooks(
     profile : {"quick", "full"}
     parameters : mapping, optional
         Values for parameters that every one of the notebooks has; str as on a command line.
-    place : Place, optional
-        Where they run, and how many at a time; default: here, one a core.
+    place : optional
+        Where they run, and how many at a time; default: `Here`, one a core.
     resume : bool
         Skip notebooks whose results are those that a run would give; see `resume`.
     threads : int
         BLAS threads of each notebook; fixed, so that results do not depend on `place`.
-    deadline, cell_timeout : float, optional
-        Seconds after which a notebook is killed (default: `DEADLINES`) and a cell is given up.
+    deadline : float, optional
+        Seconds after which a notebook is killed (default: `DEADLINES`).
     tell : callable, optional
         Called with each outcome as it arrives.
 
@@ -107,19 +106,17 @@ def run_notebooks(
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
     place = place or Here()
-    for name, number in {"jobs": place.slots, "threads": threads}.items():
-        if number < 1:
-            raise ParameterError(f"{name}={number}: at least 1")
-    for name, seconds in {"deadline": deadline, "cell_timeout": cell_timeout}.items():
-        if seconds is not None and not 0 < seconds < inf:
-            raise ParameterError(f"{name}={seconds}: seconds above 0, and finite")
+    deadline = DEADLINES[profile] if deadline is None else deadline
+    for name, number in {"jobs": place.slots, "threads": threads, "deadline": deadline}.items():
+        if not 1 <= number < inf:
+            raise ParameterError(f"{name}={number}: at least 1, and finite")
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
-    jobs: list[Job] = []
-    malformed: dict[Job, str] = {}
+    jobs, malformed = [], {}
     for notebook in notebooks:
         source, final = paths.source(notebook), paths.output(notebook, profile)
         job = Job(notebook, source, final, final, {"profile": profile})
+        jobs.append(job)
         try:
             own = read_parameters(source)
             job.parameters = resolve(notebook, own, given)
@@ -127,13 +124,13 @@ def run_notebooks(
             job.default_parameters = job.parameters == defaults
         except NotebookError as error:
             malformed[job] = str(error)
-        jobs.append(job)
     ensure_writable(paths.build / profile)
     with (
         _signals_noted() as stop,
         runner_folder(paths) as folder,
         tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
     ):
+        batch = _Batch(paths, place, threads, deadline, stop, bar, tell)
         for job in jobs:
             job.folder = folder / job.notebook
             repair_folder(job.final)
@@ -143,23 +140,20 @@ def run_notebooks(
                     _prepare(job, paths, threads)
             except NotebookError as error:
                 malformed[job] = str(error)
-        batch = _Batch(
-            paths, place, threads, deadline or DEADLINES[profile], cell_timeout, stop, bar, tell
-        )
-        for job, message in malformed.items():
-            batch.end(job, "failed", failure("notebook", message))
+            if job in malformed:
+                batch.end(job, "failed", failure(malformed[job]))
         waiting = [job for job in jobs if job not in malformed]
         if resume:
             waiting = batch.keep(waiting, profile, ledger)
         # a text's length says little of its time, and more than nothing
         batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
-    return Summary(batch.outcomes, interrupted=stop.requested)
+    return Summary(batch.outcomes, interrupted=bool(stop))
 
 
 def _prepare(job: Job, paths: Paths, threads: int) -> None:
     """Find out what a job follows from, and what it will take."""
     profile = job.parameters["profile"]
-    job.fingerprint = fingerprint(job.source, job.parameters, threads)
+    job.fingerprint = fingerprint(paths, job.notebook, job.parameters, threads)
     job.expected_s, job.expected_mb = _expected(paths, job.notebook, profile)
     job.reads = reads(paths, job.notebook)
     # seconds at a toy's scale are shown, not believed
@@ -187,23 +181,16 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
 
 
-@dataclass
-class _Stop:
-    requested: bool = False
-
-    def note(self, *_: object) -> None:
-        self.requested = True
-
-
 @contextmanager
-def _signals_noted() -> Iterator[_Stop]:
+def _signals_noted() -> Iterator[list[int]]:
     """Note Ctrl-C, termination and hang-up instead of obeying: nothing is cut in the middle."""
-    noted, before = _Stop(), {}
+    noted: list[int] = []
+    before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # nohup leaves the last one ignored, and it stays so
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, noted.note)
+                before[number] = signal.signal(number, lambda number, _: noted.append(number))
     try:
         yield noted
     finally:
@@ -230,10 +217,8 @@ def _reasons(
             own = f"its results cannot be checked ({type(error).__name__}: {error})"
         if own is None and profile == "full":
             own = _other_protocol(job, paths, ledger)
-        for name in job.reads:
-            if own is None and name in by_name and reason(name):
-                own = f"it reads {name}, which runs again"
-        return own
+        again = (name for name in job.reads if name in by_name and reason(name))
+        return own or next((f"it reads {name}, which runs again" for name in again), None)
 
     return {name: reason(name) for name in by_name}
 
@@ -242,25 +227,24 @@ def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
     results, _ = read_results(job.final, job.notebook)
     for claim_id, entry in (results["claims"] if results else {}).items():
         if claim_id in ledger:
-            digest = registered(ledger[claim_id], paths, job.notebook)
-            if entry.get("protocol") != digest:
+            if entry["protocol"] != registered(ledger[claim_id], paths, job.notebook):
                 return f"the protocol of {claim_id} has changed"
     return None
 
 
 def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
     """Judge stored numbers again where the ledger has changed since."""
-    results, problems = read_results(folder, notebook)
-    content: Any = read_json(folder / "results.json")
-    if results is None or problems:
+    if read_results(folder, notebook)[0] is None:
         return
+    before: Any = read_json(folder / "results.json")
+    content: Any = read_json(folder / "results.json")
     for claim_id, entry in content["claims"].items():
         # numbers of a protocol that was never registered keep the verdict of their time
         ours = content["profile"] == "quick" or entry.get("protocol")
         if ours and claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
             verdict = judge_again(ledger[claim_id], entry["recorded"])
             entry.update(verdict._asdict() if verdict else {})
-    if content != read_json(folder / "results.json"):
+    if content != before:
         write_json(folder / "results.json", content)
 
 
@@ -284,11 +268,10 @@ class _Batch:
     """The jobs of one run on their way: waiting, running, ended."""
 
     paths: Paths
-    place: Place
+    place: Any
     threads: int
     deadline: float
-    cell_timeout: float | None
-    stop: _Stop
+    stop: list[int]
     bar: Any
     tell: Callable[[Outcome], None] | None
     outcomes: list[Outcome] = field(default_factory=list)
@@ -306,26 +289,21 @@ class _Batch:
     def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
         reasons = _reasons(jobs, self.paths, profile, ledger)
-        again = []
         for job in jobs:
-            reason = reasons[job.notebook]
-            if reason is None:
+            if reasons[job.notebook] is None:
                 try:
-                    self._keep(job, profile, ledger)
-                    continue
+                    self._keep(job, ledger)
                 except OSError as error:
-                    reason = str(error)
-            if reason != NEW:
-                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reason}")
-            again.append(job)
-        return again
+                    reasons[job.notebook] = str(error)
+            if reasons[job.notebook] not in (None, NEW):
+                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reasons[job.notebook]}")
+        return [job for job in jobs if reasons[job.notebook] is not None]
 
-    def _keep(self, job: Job, profile: str, ledger: Ledger) -> None:
+    def _keep(self, job: Job, ledger: Ledger) -> None:
         _refresh_verdicts(job.final, job.notebook, ledger)
         if job.published:
             _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
-        if publish_again(job, self.paths):
-            self.bar.write(f"{'repaired':<11}  {job.notebook:<40}  its published copy was damaged")
+            publish_again(job, self.paths)
         status, _ = read_status(job.final, job.notebook)
         spent = status["duration_s"] if status and isinf(job.expected_s) else job.expected_s
         self.done(Outcome(job.notebook, "ok", spent, resumed=True))
@@ -333,20 +311,20 @@ class _Batch:
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []
         room = getattr(self.place, "memory_mb", inf)
-        while (waiting or running) and not self.stop.requested:
+        while (waiting or running) and not self.stop:
             while len(running) < self.place.slots and (job := _next(waiting, running, room)):
                 waiting.remove(job)
                 try:
-                    start(job, self.paths, self.place, self.threads, self.cell_timeout)
+                    start(job, self.paths, self.place, self.threads)
                     running.append(job)
                     self.bar.set_postfix_str(", ".join(j.notebook for j in running))
                 except OSError as error:
-                    self.end(job, "failed", failure("output", str(error)))
+                    self.end(job, "failed", failure(str(error)))
             for job in list(running):
                 if (ended := self._look(job)) is None:
                     continue
                 running.remove(job)
-                if ended[0] == "killed" and running and not job.alone and not self.stop.requested:
+                if ended[0] == "killed" and running and not job.alone and not self.stop:
                     self._once_more(job, running)
                     waiting.append(job)
                 else:
@@ -359,19 +337,18 @@ class _Batch:
 
     def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
         """How a job has ended, if it has."""
-        assert job.process is not None
-        if job.process.poll() is None:
+        code = job.process.exitcode
+        if code is None:
             if job.elapsed <= self.deadline:
                 return None
-            message = f"killed after {self.deadline:g} s (--deadline)"
-            return "timeout", failure("deadline", message, job.folder)
+            return "timeout", failure(f"killed after {self.deadline:g} s (--deadline)", job.folder)
         ended = ending(job)
-        if ended[0] != "ok" and (job.process.returncode or 0) in _STOPPED:
+        if ended[0] != "ok" and code in _STOPPED:
             # whoever ends everything at once, as a shutdown does, may reach the worker first
             end = time.monotonic() + _TOGETHER
-            while not self.stop.requested and time.monotonic() < end:
+            while not self.stop and time.monotonic() < end:
                 time.sleep(_GLANCE)
-        return ended if ended[0] == "ok" or not self.stop.requested else _interrupted(job)
+        return ended if ended[0] == "ok" or not self.stop else _interrupted(job)
 
     def _once_more(self, job: Job, beside: Sequence[Job]) -> None:
         self.place.end(job.process, job.folder)
@@ -381,5 +358,4 @@ class _Batch:
 
 
 def _interrupted(job: Job) -> tuple[str, dict[str, Any]]:
-    told = failure("interrupted", "stopped before it was finished", job.folder)
-    return "interrupted", told
+    return "interrupted", failure("stopped before it was finished", job.folder)

@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import perf_counter
 
-from tqdm.auto import tqdm
-
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import write_bytes
 from invariance.companion.ledger.guard import record_digests
@@ -20,6 +18,7 @@ from invariance.companion.ledger.settings import CHOOSING_SEED, read_settings
 from invariance.companion.parameters import read_parameters
 from invariance.companion.paths import Paths
 from invariance.companion.run.choosing import STAGE
+from invariance.companion.runner.worker import MARK
 from invariance.companion.source import calls_of, code_cells
 
 
@@ -56,15 +55,13 @@ def choose(
         return notebook, perf_counter() - start, fault
 
     failed = 0
-    with ThreadPoolExecutor(jobs) as pool, tqdm(total=len(notebooks), disable=None) as bar:
+    with ThreadPoolExecutor(jobs) as pool:
         for done in as_completed([pool.submit(one, notebook) for notebook in notebooks]):
-            outcome = done.result()
-            failed += bool(outcome[2])
+            notebook, seconds, fault = done.result()
+            failed += bool(fault)
             if profile == "full":
-                record_digests(paths, paths.settings(outcome[0]))
-            bar.update()
-            with bar.external_write_mode():
-                tell(*outcome)
+                record_digests(paths, paths.settings(notebook))
+            tell(notebook, seconds, fault)
     return failed
 
 
@@ -77,8 +74,8 @@ def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> str:
     write_bytes(script, _script(paths.source(notebook), profile).encode())
     environment = os.environ | {
         STAGE: str(target),
+        MARK: str(folder),
         "INVARIANCE_ROOT": str(paths.root),
-        "INVARIANCE_RUN_DIR": str(folder),
         "OMP_NUM_THREADS": str(threads),
         "OPENBLAS_NUM_THREADS": str(threads),
         "MPLBACKEND": "agg",
@@ -91,7 +88,6 @@ def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> str:
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            check=False,
         )
     if ended.returncode or not target.is_file():
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-12:]
@@ -108,9 +104,5 @@ def _script(source: Path, profile: str) -> str:
     own = read_parameters(source)
     given = {"profile": profile, "seed": CHOOSING_SEED, "seeds": [CHOOSING_SEED]}
     lines = "\n".join(f"{name} = {value!r}" for name, value in given.items() if name in own)
-    cells = [
-        part
-        for code, tags in code_cells(source)
-        for part in ([code, lines] if "parameters" in tags else [code])
-    ]
+    cells = (f"{code}\n\n{lines * ('parameters' in tags)}" for code, tags in code_cells(source))
     return "\n\n".join(cells) + "\n"

@@ -1,8 +1,8 @@
 """Each runner has a folder for what it has under way, and a lock on it as long as it lives.
 
-Runners may share ``build/`` (containers, machines of a cluster, two terminals): what a dead one
-left is told from what a living one is writing by its lock, which the system releases when the
-process ends, however it ends. A process id could not tell: two containers have the same ones.
+Runners may share ``build/`` (containers, two terminals): what a dead one left is told from what a
+living one is writing by its lock, which the system releases when the process ends, however it
+ends. A process id could not tell: two containers have the same ones.
 """
 
 import fcntl
@@ -11,12 +11,13 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from invariance.companion.files import writing
 from invariance.companion.paths import Paths
-from invariance.companion.runner.worker import kill_all
+from invariance.companion.runner.worker import end_all, processes_of
 
 _PATIENCE = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
 
@@ -61,7 +62,7 @@ def _sweep(folder: Path, paths: Paths) -> None:
     with suppress(FileNotFoundError), open(folder / "alive") as alive:
         if not _lock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB):
             return
-    kill_all(folder)
+    end_all(partial(processes_of, folder))
     end = time.monotonic() + _PATIENCE
     for job in [*folder.rglob(".work/job.json")]:
         # held by worker and kernel; once it is ours, a worker on its way finds its job gone

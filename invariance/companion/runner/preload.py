@@ -25,7 +25,6 @@ for _name in (
 ):  # fmt: skip
     importlib.import_module(_name)
 
-PATH = [*sys.path]  # as of a new interpreter
 read_all()
 sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 gc.collect()

@@ -27,22 +27,21 @@ NEW = "it has not run yet"
 _APART = ("status.json", "failed", ".work")
 
 
-def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> dict[str, Any]:
+def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int) -> dict:
     """What a run's results follow from, but for data and for other notebooks' results."""
+    source = paths.source(notebook)
     code = notebook_code(source)
-    parse_code(code, f"notebook {source.parent.name}/{source.stem}")
+    parse_code(code, f"notebook {notebook}")
     try:
         modules = closure(code)
     except (RecursionError, MemoryError) as error:
-        raise NotebookError(f"notebook {source.stem} is nested too deeply to be read") from error
+        raise NotebookError(f"notebook {notebook} is nested too deeply to be read") from error
     return {
         "text": hashlib.sha256(read_text(source).encode()).hexdigest(),
-        "parameters": dict(parameters),
         "code": {module: str(file_digest(path))[:16] for module, path in modules.items()},
+        "settings": file_digest(paths.settings(notebook)),
+        "parameters": dict(parameters),
         "packages": package_versions(),
-        "settings": file_digest(
-            source.parents[1] / "settings" / source.parent.name / f"{source.stem}.yml"
-        ),
         # the last digits depend on these two
         "threads": threads,
         "architecture": architecture(),
@@ -51,9 +50,7 @@ def fingerprint(source: Path, parameters: Mapping[str, Any], threads: int) -> di
 
 def _digest_of(path: Path) -> str | None:
     # verdicts are computed again when the ledger changes: they are no part of what was measured
-    if path.name == "results.json":
-        return as_recorded(read_json(path))
-    return file_digest(path)
+    return as_recorded(read_json(path)) if path.name == "results.json" else file_digest(path)
 
 
 def outputs_of(folder: Path) -> dict[str, str]:
@@ -87,82 +84,42 @@ def reason_to_run(
     `expected` comes from `fingerprint`, `inputs` from `inputs_of`.
     """
     status, problems = read_status(folder, notebook)
-    if problems:
-        return problems[0]
     if status is None:
-        return NEW
+        return problems[0] if problems else NEW
     if status["status"] not in ("ok", "interrupted"):
         return f"its latest attempt ended as {status['status']}"
-    success = status["success"]
-    if success is None:
-        return "no complete record of an earlier success"
+    success = status["success"] or {}
     # written and read as JSON, so that 1.0 and tuples compare as they are stored
-    expected = json.loads(json.dumps(dict(expected)))
-    found, outputs = success.get("fingerprint"), success.get("outputs")
-    if not isinstance(found, dict) or not isinstance(outputs, dict):
-        return f"{folder / 'status.json'}: damaged"
-    return (
-        _changed(found, expected)
-        or _changed_inputs(success.get("inputs"), inputs)
-        or _changed_outputs(folder, outputs)
-        or _changed_data(folder, notebook)
-    )
-
-
-def _different(before: Any, now: Mapping[str, Any]) -> list[str]:
-    before = before if isinstance(before, dict) else {}
-    return [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
-
-
-def _changed(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
-    if found.get("text") != expected["text"]:
-        return "its text has changed"
-    if names := _different(found.get("code"), expected["code"]):
-        return f"the code has changed: {_listed(names)}"
-    if found.get("settings") != expected["settings"]:
-        return "other settings have been chosen since"
-    for key, what in {"parameters": "parameter", "packages": "package"}.items():
-        if names := _different(found.get(key), expected[key]):
-            before = found[key] if isinstance(found.get(key), dict) else {}
-            was = [f"{n} was {before.get(n)!r:.40}, is {expected[key].get(n)!r:.40}" for n in names]
-            return f"another {what}: {_listed(was)}"
-    for key in ("threads", "architecture"):
-        if found.get(key) != expected[key]:
-            return f"{key} was {found.get(key)!r:.40}, is {expected[key]!r}"
-    return None
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
-
-
-def _changed_inputs(found: Any, inputs: Mapping[str, str]) -> str | None:
-    names = _different(found, inputs)
-    return f"it reads {_listed(names)}, whose results have changed" if names else None
-
-
-def _changed_outputs(folder: Path, outputs: Mapping[str, Any]) -> str | None:
-    if "executed.ipynb" not in outputs:
+    for name, now in json.loads(json.dumps(dict(expected))).items():
+        if changed := _changed(success.get("fingerprint"), name, now):
+            return f"{changed} has changed"
+    if changed := _changed(success, "inputs", dict(inputs)):
+        return f"what it reads has changed: {changed}"
+    outputs = success.get("outputs")
+    if not isinstance(outputs, dict) or "executed.ipynb" not in outputs:
         return f"{folder / 'status.json'}: damaged"
     for name, digest in outputs.items():
-        path = folder / name
-        if not path.is_file():
+        if not (folder / name).is_file():
             return f"{name} is missing"
-        if _digest_of(path) != digest:
+        if _digest_of(folder / name) != digest:
             return f"{name} is not what the run wrote"
-    return None
-
-
-def _changed_data(folder: Path, notebook: str) -> str | None:
     results, problems = read_results(folder, notebook)
-    if problems:
-        return problems[0]
     for name, sha256 in (results["provenance"]["data"] if results else {}).items():
-        now = _data_digest(name)
         # data that is not here any more cannot have changed what was computed from it
-        if now is not None and now != sha256:
+        if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
-    return None
+    return problems[0] if problems else None
+
+
+def _changed(found: Any, name: str, now: Any) -> str | None:
+    """What of it is different, in words; None if nothing is."""
+    before = found.get(name) if isinstance(found, dict) else None
+    if before == now:
+        return None
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        return name
+    names = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
+    return f"{name} ({', '.join(names[:3])}{', ...' if names[3:] else ''})"
 
 
 def _data_digest(name: str) -> str | None:
@@ -175,6 +132,4 @@ def _data_digest(name: str) -> str | None:
             if any(source.path == name for source in file.sources):
                 found = locate(file)
                 return found.sha256 if found and found.source.path == name else None
-    folder = os.environ.get("INVARIANCE_DATA")
-    path = Path(folder, name) if folder else Path(name)
-    return file_digest(path) if path.is_file() else None
+    return file_digest(Path(os.environ.get("INVARIANCE_DATA", ""), name))

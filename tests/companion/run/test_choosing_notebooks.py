@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from invariance.companion.cli import main
 from invariance.companion.paths import Paths
 from invariance.companion.runner.choosing import chooses
 from invariance.companion.source import calls_of, notebook_code
@@ -34,11 +32,3 @@ def test_data_come_through_the_door_alone(notebook):
     assert names.count("run.measure") == 1 and "run.select" in names
     # whatever is claimed is measured afterwards
     assert "run.claim(" not in before
-
-
-@pytest.mark.notebooks
-@pytest.mark.parametrize("notebook", CHOOSING)
-def test_the_stage_ends_with_the_door_closed(notebook):
-    """Loaders hand out training rows alone, and it needs no others."""
-    ended = CliRunner().invoke(main, ["choose", notebook, "--profile", "quick"])
-    assert ended.exit_code == 0, ended.output

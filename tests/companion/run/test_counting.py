@@ -7,16 +7,8 @@ import pytest
 from invariance.companion import instructions
 
 LOOP = """
-import numpy as np
-
 def prepare(n):
-    a = np.random.default_rng(0).standard_normal((40, 40))
-
-    def work():
-        for _ in range(n):
-            a @ a
-
-    return work
+    return lambda: sum(range(1000 * n))
 """
 
 needs_valgrind = pytest.mark.skipif(
@@ -29,7 +21,7 @@ def test_a_loop_twice_as_long_counts_twice_as_much_and_the_same_again():
     once, twice, again = instructions(LOOP, [300, 600, 300])
     assert twice / once == pytest.approx(2, rel=0.01)
     assert again == pytest.approx(once, rel=1e-4)
-    assert once > 300 * 40**3 / 8  # at most eight multiplications an instruction
+    assert once > 300 * 1000  # an instruction an addition, at the least
 
 
 @needs_valgrind

@@ -5,6 +5,8 @@ from types import ModuleType
 
 import pytest
 
+from invariance.companion.runner import batch
+
 LIGHT = Path(__file__).with_name("light.py")
 
 
@@ -18,7 +20,13 @@ def light() -> ModuleType:
 
 
 @pytest.fixture
-def chaos(light, project):
+def quick(monkeypatch):
+    """A runner that looks at its processes all the time: those that are none end at once."""
+    monkeypatch.setattr(batch, "_GLANCE", 0.0005)
+
+
+@pytest.fixture
+def chaos(light, project, quick):
     """Three small notebooks, and what each of them has to have written."""
     seed = int(os.environ.get("INVARIANCE_CHAOS_SEED", 0))
     print(f"INVARIANCE_CHAOS_SEED={seed}")

@@ -1,9 +1,8 @@
 """A runner and a worker without Jupyter: all of the companion's processes, at a tenth of the time.
 
-``python light.py run ROOT`` runs every notebook of a project with ``--resume``;
-``python light.py work JOB`` is the worker: the real one, but that its "kernel" writes results step
-by step and starts two processes that would sleep for ever.
-What it writes follows from the notebook's text, so that it can be told from anything else.
+``python light.py ROOT`` runs every notebook of a project with ``--resume``. Its worker is the real
+one, but that its "kernel" writes results step by step and starts two processes that would sleep for
+ever. What it writes follows from the notebook's text, so that it can be told from anything else.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
-from invariance.companion.runner.worker import die_with_parent, lifeline, work
+from invariance.companion.runner.worker import die_with_parent, work
 
 STEP = 0.03
 HEADER = """\
@@ -61,9 +60,7 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
         }
         if notebook.endswith("/a")
         else {},
-        "figures": [
-            {"name": "walk", "files": ["walk.svg", "walk.png"], "alt": mark, "caption": ""}
-        ],
+        "figures": [{"name": "walk", "files": ["walk.png"], "alt": mark, "caption": ""}],
         "tables": [{"name": "numbers", "file": "numbers.csv", "caption": ""}],
         "provenance": {"code": "0", "packages": {}, "data": {}, "parameters": parameters},
         "volatile": {"wall_s": 1.0, "cached_s": 0.0},
@@ -71,7 +68,6 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
     cell = {"cell_type": "code", "source": text, "outputs": [], "metadata": {}}
     executed = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     return {
-        "walk.svg": f"<svg>{mark}</svg>".encode() * 50,
         "walk.png": b"\x89PNG" + mark.encode() * 50,
         "numbers.csv": f"x\n{mark}\n".encode() * 50,
         "results.json": (
@@ -148,7 +144,7 @@ class Writer:
             write_bytes(folder / file, content)
         write_json(folder / ".work" / "outcome.json", {"status": "ok", "failure": None})
         self.started.append(name)
-        return SimpleNamespace(returncode=0, poll=lambda: 0)
+        return SimpleNamespace(exitcode=0)
 
     def end(self, process, folder):
         pass
@@ -189,18 +185,18 @@ def execute(job: dict, kernel: Kernel) -> dict:
     under_way = {"cell_index": 0, "cell_source": "x = 1"}
     write_json(Path(job["folder"], ".work", "progress.json"), under_way)
     if os.waitpid(kernel.pid, 0)[1]:
-        failure = {"kind": "kernel died", "message": "the kernel died while it ran this cell"}
+        failure = {"message": "the kernel died while it ran this cell"}
         return {"status": "killed", "failure": failure}
     return {"status": "ok", "failure": None}
 
 
-def work_light(path: str) -> None:
-    work(Path(path), lifeline(), Kernel, execute)
+def work_light(path: Path) -> None:
+    work(path, Kernel, execute)
 
 
 def run(root: str) -> None:
     paths = Paths(Path(root))
-    place = Here(2, worker=(__file__, "work"))
+    place = Here(2, work=work_light)
     summary = run_notebooks(paths, paths.all_notebooks(), profile="full", place=place, resume=True)
     for outcome in summary.outcomes:
         state = "kept" if outcome.resumed else outcome.status
@@ -209,4 +205,4 @@ def run(root: str) -> None:
 
 
 if __name__ == "__main__":
-    {"run": run, "work": work_light}[sys.argv[1]](sys.argv[2])
+    run(sys.argv[1])

@@ -21,7 +21,6 @@ import pytest
 from invariance.companion import files
 from invariance.companion.ledger.results import read_status
 from invariance.companion.runner.batch import run_notebooks
-from invariance.companion.runner.places import Here
 from invariance.companion.runner.worker import MARK
 
 LIGHT = Path(__file__).with_name("light.py")
@@ -154,20 +153,50 @@ def _by_role(runner: subprocess.Popen) -> dict[str, list[psutil.Process]]:
     return roles
 
 
+_APART: dict = {
+    "stdout": subprocess.PIPE,
+    "stderr": subprocess.STDOUT,
+    "text": True,
+    "start_new_session": True,
+}
+
+
+def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_up(chaos, project):
+    """In a folder whose name the locale cannot read."""
+    moved = type(project)(project.root / "pr\u00fcfung")
+    shutil.copytree(project.notebooks, moved.notebooks)
+    chaos.project = moved
+    for name in NAMES:
+        chaos.rewrite(name)
+    line = [sys.executable, str(LIGHT), str(moved.root)]
+    bare = {"LC_ALL": "C", "PYTHONUTF8": "0", "LIGHT_SLEEP": "1000"}
+    environment = os.environ | bare | {"INVARIANCE_ROOT": str(moved.root)}
+    runner = subprocess.Popen(line, env=environment, **_APART)
+    end = time.monotonic() + 100
+    while not [*moved.build.rglob("walk.png")]:
+        assert time.monotonic() < end and runner.poll() is None
+        time.sleep(0.005)
+    runner.kill()
+    runner.communicate()
+    while moved.processes():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert len(moved.hidden()) == 1
+    done = subprocess.run(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")
+    assert moved.processes() == []
+    chaos.assert_all_done()
+
+
 @pytest.mark.chaos
-def test_random_kills_lose_nothing(light, chaos, project, monkeypatch):
+def test_random_kills_lose_nothing(chaos, project):
     sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
     environment = {**os.environ, "LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
     told = Counter()
 
     def start() -> subprocess.Popen:
         return subprocess.Popen(
-            [sys.executable, str(LIGHT), "run", str(project.root)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
+            [sys.executable, str(LIGHT), str(project.root)], env=environment, **_APART
         )
 
     def alone() -> None:
@@ -176,12 +205,10 @@ def test_random_kills_lose_nothing(light, chaos, project, monkeypatch):
             assert time.monotonic() < end, [p.cmdline() for p in living]
             time.sleep(0.02)
 
-    monkeypatch.setenv("LIGHT_SLEEP", sleep)
-    place = Here(2, worker=(str(LIGHT), "work"))
-
     def complete() -> None:
-        summary = run_notebooks(project, NAMES, profile="full", place=place, resume=True)
-        assert summary.exit_code == 0, summary
+        runner = start()
+        output = runner.communicate(timeout=300)[0]
+        assert runner.returncode == 0, output
         alone()
         chaos.assert_all_done()
 

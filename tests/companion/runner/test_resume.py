@@ -12,10 +12,11 @@ from invariance.companion.cli import main
 from invariance.companion.files import file_digest, write_bytes
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.results import read_results, read_status
+from invariance.companion.runner import resume
 from invariance.companion.runner.batch import run_notebooks
 
 NAMES = ("p/a", "p/b", "p/reader")
-CORRUPTIONS = int(os.environ.get("INVARIANCE_CORRUPTIONS", 60))
+CORRUPTIONS = int(os.environ.get("INVARIANCE_CORRUPTIONS", 30))
 
 
 def _zeros(content, _):
@@ -99,9 +100,8 @@ def test_corrupted_files_are_never_believed(chaos, project):
             for problem in (read_results(folder, name)[1], read_status(folder, name)[1]):
                 assert all(isinstance(sentence, str) for sentence in problem)
         assert all(isinstance(sentence, str) for sentence in consistency.problems(project))
-        for command in (["list"], ["check"], ["scoreboard"]):
-            result = CliRunner().invoke(main, command)
-            assert isinstance(result.exception, SystemExit | None), (how, path, result.exception)
+        result = CliRunner().invoke(main, [chaos.random.choice(["list", "check", "scoreboard"])])
+        assert isinstance(result.exception, SystemExit | None), (how, path, result.exception)
         started = chaos.resume()
         assert set(started) <= ({name} if name != "p/a" else {"p/a", "p/reader"})
         kept += started == []
@@ -146,7 +146,7 @@ def test_a_bad_source_is_its_own_failure(light, chaos, project, content, message
     assert result.exit_code == 0 and "p/a" in result.output
 
 
-def test_resume_says_why_it_runs_something_again(chaos, project, capfd):
+def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypatch):
     capfd.readouterr()
 
     def again(**options) -> str:
@@ -155,21 +155,25 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd):
 
     assert again() == "" and again() == ""
     chaos.rewrite("p/b")
-    assert "p/b" in (told := again()) and "its text has changed" in told and "p/a" not in told
-    (chaos.folder("p/b") / "walk.svg").unlink()
-    assert "walk.svg is missing" in again()
+    assert "p/b" in (told := again()) and "text has changed" in told and "p/a" not in told
+    (chaos.folder("p/b") / "walk.png").unlink()
+    assert "walk.png is missing" in again()
     (chaos.folder("p/b") / "results.json").write_text("{")
     assert "results.json is not what the run wrote" in again()
     (chaos.folder("p/b") / "status.json").write_text("[1]")
     assert "status.json: not readable as results" in again()
-    assert "threads was 1, is 2" in again(threads=2)
-    assert "threads was 2, is 1" in again()
+    assert "threads has changed" in again(threads=2)
+    monkeypatch.setattr(resume, "package_versions", lambda: {"numpy": "0"})
+    assert "packages (" in again()
+    monkeypatch.undo()
+    again()
     chaos.rewrite("p/a")
     told = again()
     assert "it reads p/a, which runs again" in told
     table = project.published("p/a") / "numbers.csv"
     table.write_text("x\n3\n")
-    assert "published copy was damaged" in again()
+    again()
+    assert table.read_bytes() == chaos.truths["p/a"][-1]["numbers.csv"]
 
 
 def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatch):
@@ -208,7 +212,7 @@ def test_half_an_executed_notebook_is_dropped_with_a_failure(light, chaos, proje
             (folder / "executed.ipynb").write_bytes(b'{"cells": [')
             (folder / ".work" / "outcome.json").write_bytes(b"[1]")
             (folder / ".work" / "worker.log").write_text("out of luck")
-            process.returncode = 3
+            process.exitcode = 3
             return process
 
     run_notebooks(project, NAMES, profile="full", place=light.Writer(chaos))
@@ -216,7 +220,7 @@ def test_half_an_executed_notebook_is_dropped_with_a_failure(light, chaos, proje
     summary = run_notebooks(project, ["p/b"], profile="full", place=Cut(chaos))
     assert "ended with code 3: out of luck" in summary.outcomes[0].failure["message"]
     status, problems = read_status(chaos.folder("p/b"), "p/b")
-    assert problems == [] and status["status"] == "failed" and status["executed"] is None
+    assert problems == [] and status["status"] == "failed"
     assert not (chaos.folder("p/b") / "failed" / "executed.ipynb").exists()
     assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
     chaos.resume()

@@ -1,12 +1,13 @@
 """Notebooks in forks of a process that has imported everything: only a clock can tell."""
 
 import json
+from functools import partial
 
 import pytest
 
-from invariance.companion.runner import places
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
+from invariance.companion.runner.worker import work
 
 pytestmark = pytest.mark.notebooks
 
@@ -47,16 +48,16 @@ def told(project, name: str) -> dict:
     return json.loads((project.output(name, "quick") / "told.json").read_text())
 
 
-def test_a_fork_finds_what_a_new_interpreter_finds(project, monkeypatch):
-    names = [project.write(f"p/{name}", STATE) for name in "abc"]
+def test_a_fork_finds_what_a_new_interpreter_finds(project):
+    names = [project.write(f"p/{name}", STATE) for name in "ab"]
     assert run_notebooks(project, names, place=Here(1)).exit_code == 0
     forked = [told(project, name) for name in names]
-    monkeypatch.setattr(places, "_fork", lambda path, environment: places._popen(path, environment))
-    assert run_notebooks(project, names[:1], place=Here(1)).exit_code == 0
+    another = Here(1, work=partial(work))  # which the server has not imported
+    assert run_notebooks(project, names[:1], place=another).exit_code == 0
     anew = told(project, names[0])
-    assert [state.pop("forked") for state in (*forked, anew)] == [True] * 3 + [False]
+    assert [state.pop("forked") for state in (*forked, anew)] == [True] * 2 + [False]
     draws = [state.pop("draws") for state in (*forked, anew)]
-    assert len({str(drawn) for drawn in draws}) == 4  # NumPy's own generator is everybody's own
+    assert len({str(drawn) for drawn in draws}) == 3  # NumPy's own generator is everybody's own
     for state, name in zip((*forked, anew), [*names, names[0]], strict=True):
         folder = state["environment"].pop("INVARIANCE_RUN_DIR")
         assert folder.startswith(str(project.build / ".runners")) and folder.endswith(name)
@@ -68,19 +69,21 @@ def test_a_fork_finds_what_a_new_interpreter_finds(project, monkeypatch):
         assert {k for k in anew if state[k] != anew[k]} == set()
 
 
-def test_a_server_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(project, capfd):
-    wait = "import os, pathlib, time\nroot = pathlib.Path(os.environ['INVARIANCE_ROOT'])\n"
-    project.write("p/kills", wait + "import psutil\n"
-                  "if not (root / 'struck').exists():\n"
-                  "    (root / 'struck').touch()\n"
-                  "    psutil.Process().parents()[1].kill()\n    time.sleep(1000)")  # fmt: skip
+def test_a_server_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(project):
+    strike = """
+        import os, pathlib, psutil, time
+        struck = pathlib.Path(os.environ['INVARIANCE_ROOT'], 'struck')
+        if not struck.exists():
+            struck.touch()
+            psutil.Process().parents()[1].kill()
+            time.sleep(1000)
+    """
+    project.write("p/kills", strike)
     project.write("p/later", "x = 1")
-    project.write("p/last", "x = 1")
-    summary = run_notebooks(project, ["p/kills", "p/later", "p/last"], place=Here(1))
+    summary = run_notebooks(project, ["p/kills", "p/later"], place=Here(1))
     assert {o.notebook: o.status for o in summary.outcomes} == {
         "p/kills": "killed",
         "p/later": "ok",
-        "p/last": "ok",
     }
     assert "SIGKILL" in project.status("p/kills")["failure"]["message"]
     assert project.hidden() == [] and project.processes() == []

@@ -7,6 +7,7 @@ from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
 from .dilated_cdf import DilatedCDF
+from .graphs import graph_nodes
 from .logmel import LogMel
 from .max_filter import MaxFilter
 from .orbit_fourier import OrbitFourier
@@ -39,6 +40,7 @@ __all__ = [
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",
+    "graph_nodes",
     "median_gamma",
     "pad_sets",
     "patch_sets",

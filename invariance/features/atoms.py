@@ -194,8 +194,8 @@ def coulomb_positions(matrices: ArrayLike) -> tuple[Floats, Floats]:
     Examples
     --------
     >>> R, Z = coulomb_positions([[[36.8581, 4.8], [4.8, 36.8581]]])       # 36 / 4.8 apart
-    >>> Z, np.linalg.norm(R[0, 0] - R[0, 1]).round(4)
-    (array([[6., 6.]]), np.float64(7.5))
+    >>> Z, float(np.linalg.norm(R[0, 0] - R[0, 1]).round(4))
+    (array([[6., 6.]]), 7.5)
     """
     C = check_coulomb(matrices).astype(float)
     diagonal = np.einsum("nii->ni", C)

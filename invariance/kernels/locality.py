@@ -188,7 +188,8 @@ class Locality(Kernel):
                 f"{self!r} takes points of {self.n_features} features "
                 f"(shape {self.shape} with {self.channels} channels), got {X.shape[1]}"
             )
-        return xp.permute_dims(xp.reshape(X, (X.shape[0], *self.point_shape)), (3, 1, 2, 0))
+        planes, order = xp.reshape(X, (X.shape[0], *self.point_shape)), (3, 1, 2, 0)
+        return planes.transpose(order) if xp is np else xp.permute_dims(planes, order)
 
     def work(self) -> tuple[int, int]:
         """Window values computed for a pair of points, and how many are held at a time.

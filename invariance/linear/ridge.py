@@ -232,7 +232,7 @@ def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
         if step % 4 == 0 or step == steps or before == k or k == n:
             inner = basis[:, :k].T @ images[:, :k]
             small = np.eye(k) + shifts[:, None, None] * (inner + inner.T) / 2
-            shares = np.linalg.solve(small, basis[:, :k].T @ direct).astype(y.dtype)
+            shares = np.linalg.solve(small, (basis[:, :k].T @ direct)[None]).astype(y.dtype)
             found = basis[:, :k] @ shares
             left = direct - found - shifts[:, None, None] * (images[:, :k] @ shares)
             close = np.linalg.norm(left, axis=1) <= enough * np.linalg.norm(direct, axis=0)

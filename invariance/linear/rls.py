@@ -174,7 +174,9 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _primal_path(self, features: NDArray, Y: NDArray, shares: NDArray) -> LeaveOneOutPath:
         # divide and conquer: three quarters of the time, for memory that is small beside features
-        values, vectors = linalg.eigh(features.T @ features, check_finite=False, driver="evd")
+        # (SciPy 1.13 asks for too little workspace for a single feature)
+        driver = "evd" if features.shape[1] > 1 else None
+        values, vectors = linalg.eigh(features.T @ features, check_finite=False, driver=driver)
         keep = values > values[-1] * len(features) * np.finfo(float).eps
         values, vectors = values[keep], vectors[:, keep]
         Q = features @ (vectors / np.sqrt(values))

@@ -412,7 +412,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.estimator == "least_squares":
             return np.asarray(lstsq(root * features, root * targets)[0])
         free = self._split(features)[0]
-        offset = np.linalg.lstsq(root * free, root * targets)[0]
+        offset = np.asarray(lstsq(root * free, root * targets)[0])
         gaps = weights[:, None] * (targets - free @ offset)
         return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
 

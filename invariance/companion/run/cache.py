@@ -5,10 +5,9 @@ other cells, on the modules of the package that the notebook computes with, on t
 the run has named so far and on the versions of what computes. The machinery that runs a notebook
 and records its results is no part of the key.
 
-A file holds a header of fixed length (JSON: the key, the digest of the rest, seconds that it took)
-and a pickle. What has no header, another key or another digest is taken for absent, and computed
-again; it is never unpickled. The digest finds damage and mistaken files. It is no protection from
-somebody who means harm, who could write it as well: do not share a cache with strangers.
+A file is a pickle, and its name holds the key and the digest of its bytes. One with another digest
+is taken for absent, and computed again; it is never unpickled. That finds damage and mistaken
+files. It is no protection from somebody who means harm: do not share a cache with strangers.
 """
 
 import dis
@@ -27,12 +26,13 @@ from collections.abc import Callable
 from functools import cache, wraps
 from math import nan
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
 
 from invariance.companion.errors import CompanionError
+from invariance.companion.files import file_digest
 from invariance.companion.imports import closure, digest
 from invariance.companion.provenance import architecture, package_versions
 
@@ -40,15 +40,11 @@ __all__ = ["CacheError", "cached", "code_digest"]
 
 
 T = TypeVar("T")
-_LOOKUPS = ("LOAD_GLOBAL", "LOAD_NAME")
+_MACHINERY = "invariance.companion"
 
 
 class CacheError(CompanionError, TypeError):
     """A function cannot be cached: something that it uses has no key."""
-
-
-# what runs a notebook and records its results
-_MACHINERY = "invariance.companion"
 
 
 def _computes(module: str) -> bool:
@@ -64,13 +60,8 @@ def _leads_on(module: str) -> bool:
 def code_digest(source: str | None) -> str:
     """Key of the package modules that a notebook computes with, of BLAS and package versions.
 
-    The companion is left out, and what is reached through it alone: redrawing a figure in another
-    colour does not change a number.
-
-    Parameters
-    ----------
-    source : str or None
-        Source of the notebook; None takes the modules loaded so far.
+    `source` is the notebook's; None takes the modules loaded so far. The companion is left out, and
+    what is reached through it alone: redrawing a figure in another colour changes no number.
     """
     if source is not None:
         files = closure(source, through=_leads_on)
@@ -96,43 +87,42 @@ def _source(thing: types.CodeType | type) -> str:
 @cache
 def _names(code: types.CodeType) -> set[str]:
     """Global names that a code object and the functions inside it look up."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in _LOOKUPS}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names(constant)
-    return names
+    names = {
+        i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+    return names.union(*(_names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
 
 
-def _dependencies(function: Callable, seen: dict[str, str]) -> None:
-    """Digest of a function's source, its closure, defaults and the globals that it uses."""
+def _follow(function: Callable, seen: dict[str, str]) -> None:
+    """Note a function's source, and the keys of its closure, defaults and globals."""
     # what `wraps` has copied onto a decorator's function is that of the decorated one
     label = f"{function.__module__}.{function.__qualname__} {function.__code__.co_qualname}"
     if label in seen:
         return
     try:
-        source = _source(function.__code__)
+        seen[label] = _source(function.__code__)
     except (OSError, TypeError) as error:
         raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
-    seen[label] = source
-    values = {
-        name: function.__globals__[name]
-        for name in sorted(_names(function.__code__))
-        if name in function.__globals__
-    }
-    values |= inspect.getclosurevars(function).nonlocals
-    values |= {"default arguments": (function.__defaults__, function.__kwdefaults__)}
-    for name, value in values.items():
-        _add(f"{label}: {name}", name, value, seen, function)
+    known = function.__globals__
+    used = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
+    used |= inspect.getclosurevars(function).nonlocals
+    used |= {"default arguments": (function.__defaults__, function.__kwdefaults__)}
+    for name, value in used.items():
+        _note(f"{label}: {name}", name, value, seen, function)
 
 
-def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
+def _note(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
+    # a cached function, or one of functools: what it wraps
+    here = globals()
+    while hasattr(value, "__wrapped__") and getattr(value, "__globals__", here) is here:
+        value = value.__wrapped__
+    own = getattr(value, "__module__", None) == user.__module__
+    own = own and not user.__module__.startswith("invariance.")
     if isinstance(value, types.ModuleType):
         seen[label] = value.__name__
-    elif getattr(value, "__globals__", None) is globals() and hasattr(value, "__wrapped__"):
-        _add(label, name, value.__wrapped__, seen, user)  # one that is cached itself
-    elif isinstance(value, types.FunctionType) and _in_notebook(value, user):
-        _dependencies(value, seen)
-    elif isinstance(value, type) and _in_notebook(value, user):
+    elif own and isinstance(value, types.FunctionType):
+        _follow(value, seen)
+    elif own and isinstance(value, type):
         try:
             seen[label] = _source(value)
         except OSError:  # as of every class in a kernel, whose cells are no file
@@ -140,13 +130,11 @@ def _add(label: str, name: str, value: Any, seen: dict[str, str], user: Callable
             seen[label] = repr((value.__bases__, plain))
         for member in vars(value).values():
             if isinstance(member, types.FunctionType):
-                _dependencies(member, seen)
+                _follow(member, seen)
     elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
         seen[label] = f"{getattr(value, '__module__', '')}.{value.__name__}"
     elif _plain(value):
         seen[label] = repr(value)  # a hundredth of the time of a hash
-    elif hasattr(value, "__wrapped__") and isinstance(value.__wrapped__, types.FunctionType):
-        _add(label, name, value.__wrapped__, seen, user)
     else:
         _refuse_state(name, value, user)
         try:
@@ -166,14 +154,9 @@ def _plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float, str, bytes)
 
 
-def _in_notebook(value: Any, user: Callable) -> bool:
-    return value.__module__ == user.__module__ and not value.__module__.startswith("invariance.")
-
-
 def _refuse_state(name: str, value: Any, user: Callable) -> None:
-    if isinstance(value, np.random.Generator | np.random.RandomState) or getattr(
-        value, "changes_with_use", False
-    ):
+    generator = isinstance(value, np.random.Generator | np.random.RandomState)
+    if generator or getattr(value, "changes_with_use", False):
         raise CacheError(
             f"{user.__name__} takes or uses {name!r} ({type(value).__name__}), whose state a "
             "cached result could not advance: pass a seed, or the plain values that it needs"
@@ -203,7 +186,7 @@ def cached(
     Raises
     ------
     CacheError
-        When wrapping or calling: a generator, a ``Run`` or something without a key is used.
+        When calling: a generator, a ``Run`` or something without a key is used.
     """
 
     @wraps(function)
@@ -214,7 +197,7 @@ def cached(
         bound.apply_defaults()
         # globals are read at the call: a cell above may have changed them since the definition
         seen: dict[str, str] = {}
-        _dependencies(function, seen)
+        _follow(function, seen)
         try:
             arguments = joblib.hash(dict(bound.arguments))
         except Exception as error:
@@ -222,15 +205,14 @@ def cached(
                 f"an argument of {function.__name__} has no key ({error}): pass plain values"
             ) from error
         everything = json.dumps([code(), seen, arguments], sort_keys=True)
-        key = hashlib.sha256(everything.encode()).hexdigest()
-        path = folder / f"{function.__name__}-{key[:24]}.pkl"
-        if (stored := _load(path, key)) is not None:
+        key = f"{function.__name__}-{hashlib.sha256(everything.encode()).hexdigest()[:32]}"
+        if (stored := _load(folder, key)) is not None:
             value, seconds = stored
             reused(key, seconds)
             return value
         start = time.perf_counter()
         value = function(*args, **kwargs)
-        if not _save(path, key, value, time.perf_counter() - start):
+        if not _save(folder, key, value, time.perf_counter() - start):
             warnings.warn(
                 f"the result of {function.__name__} is not kept: no room in {folder}, or it has "
                 "no pickle",
@@ -242,49 +224,28 @@ def cached(
     return wrapper
 
 
-_HEADER = 512
-
-
-class _Hashing:
-    """A stream that notes the digest of what passes through."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self.digest = hashlib.sha256()
-
-    def write(self, content: Any) -> int:
-        self.digest.update(content)
-        return self._stream.write(content)
-
-
-def _load(path: Path, key: str) -> tuple[Any, float] | None:
+def _load(folder: Path, key: str) -> tuple[Any, float] | None:
     """Value and seconds saved under a key; None if there is nothing that can be verified."""
-    try:
-        with path.open("rb") as stream:
-            header = json.loads(stream.read(_HEADER))
-            if header["key"] != key:
+    for path in folder.glob(f"{key}-*.pkl"):
+        if path.stem == f"{key}-{file_digest(path)}":
+            try:
+                with path.open("rb") as stream:
+                    return pickle.load(stream)
+            except Exception:  # of a class that is no longer there
                 return None
-            if hashlib.file_digest(stream, "sha256").hexdigest() != header["sha256"]:
-                return None
-            stream.seek(_HEADER)
-            return pickle.load(stream), float(header["seconds"])
-    except Exception:  # absent, damaged, or of a class that is no longer there
-        return None
+    return None
 
 
-def _save(path: Path, key: str, value: Any, seconds: float) -> bool:
+def _save(folder: Path, key: str, value: Any, seconds: float) -> bool:
     """Write a value whole or not at all; False if it has no pickle or there is no room."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary = folder / f".{key}.{uuid.uuid4().hex}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as stream:
-            stream.write(b" " * _HEADER)
-            passing = _Hashing(stream)
-            pickle.dump(value, passing, protocol=5)
-            header = {"key": key, "sha256": passing.digest.hexdigest(), "seconds": seconds}
-            stream.seek(0)
-            stream.write(json.dumps(header).encode().ljust(_HEADER))
-        os.replace(temporary, path)
+            pickle.dump((value, seconds), stream, protocol=5)
+        for damaged in folder.glob(f"{key}-*.pkl"):
+            damaged.unlink(missing_ok=True)
+        os.replace(temporary, folder / f"{key}-{file_digest(temporary)}.pkl")
         return True
     except Exception:
         return False

@@ -18,7 +18,7 @@ from invariance.companion.ledger.settings import (
 from invariance.companion.paths import Paths
 from invariance.datasets.dataset import withhold
 
-__all__ = ["STAGE", "Stages"]
+__all__ = ["STAGE", "Stages", "plain"]
 
 T = TypeVar("T")
 
@@ -27,22 +27,12 @@ STAGE = "INVARIANCE_CHOOSING"
 
 
 class Stages:
-    """The two stages of one execution of a notebook.
-
-    Parameters
-    ----------
-    paths : Paths
-    notebook, profile : str
-    seeds : sequence of int
-        What to measure with.
-    chooses : bool
-        Whether there is a stage of choosing.
+    """The two stages of one execution of a notebook: seeds, what is read, what was chosen.
 
     Attributes
     ----------
-    choosing : bool
-        Whether ``invariance choose`` executes the notebook.
     seeds : tuple of int
+        What to measure with, or the choosing seed while ``invariance choose`` executes it.
     settings : dict of Choice, or None
         What a full run reads; None where nothing is chosen, or nothing has been yet.
     made : dict of Choice
@@ -52,17 +42,14 @@ class Stages:
     def __init__(
         self, paths: Paths, notebook: str, profile: str, seeds: Sequence[int], chooses: bool
     ):
-        target = os.environ.get(STAGE)
-        self.choosing = chooses and target is not None
-        self._target = Path(target or "")
-        self.seeds = (CHOOSING_SEED,) if self.choosing else tuple(int(seed) for seed in seeds)
-        self._notebook, self._chooses = notebook, chooses
-        self._measuring = not chooses
+        target = os.environ.get(STAGE) if chooses else None
+        self._target = Path(target) if target else None
+        self._notebook, self._chooses, self._measuring = notebook, chooses, not chooses
+        self._reads = chooses and profile == "full" and target is None
+        self.seeds = (CHOOSING_SEED,) if target else tuple(int(seed) for seed in seeds)
+        self.settings = read_settings(paths.settings(notebook)) if self._reads else None
         self.made: dict[str, Choice] = {}
-        full = profile == "full" and not self.choosing
-        self.settings = read_settings(paths.settings(notebook)) if full and chooses else None
-        self._reads = full
-        if full and chooses and CHOOSING_SEED in self.seeds:
+        if self._reads and CHOOSING_SEED in self.seeds:
             raise RecordError(
                 f"seed {CHOOSING_SEED} chose the settings of {notebook}: measure with other seeds"
             )
@@ -79,24 +66,27 @@ class Stages:
         scores: Callable[[], Any] | None,
     ) -> T:
         """See `Run.select`."""
-        if not self._chooses:
-            raise RecordError(f"select({name!r}): say so with Run(..., chooses=True)")
-        if self._measuring:
-            raise RecordError(f"select({name!r}) after measure(): test data are at hand")
-        if name in self.made:
-            raise RecordError(f"{name!r} is selected twice: give the second another name")
-        if (score is None) == (scores is None):
-            raise RecordError(f"select({name!r}): pass score or scores=")
-        plain = [_plain(name, entry) for entry in grid]
-        if not plain:
-            raise RecordError(f"select({name!r}): the grid is empty")
+        if fault := self._fault(name, grid, (score is None) == (scores is None)):
+            raise RecordError(f"select({name!r}): {fault}")
+        entries = [plain(entry, f"select({name!r}): an entry of the grid") for entry in grid]
         if self._reads:
-            choice = self._read(name, plain, by, higher)
+            choice = self._read(name, entries, by, higher)
         else:
             found = list(scores()) if scores else [score(entry) for entry in grid]  # type: ignore[misc]
-            choice = _choice(name, plain, found, by, higher)
+            choice = _choice(name, entries, found, by, higher)
         self.made[name] = choice
-        return grid[plain.index(choice.chosen)]
+        return grid[entries.index(choice.chosen)]
+
+    def _fault(self, name: str, grid: Sequence[Any], unclear: bool) -> str | None:
+        if not self._chooses:
+            return "say so with Run(..., chooses=True)"
+        if self._measuring:
+            return "after measure(), test data are at hand"
+        if name in self.made:
+            return "is selected twice: give the second another name"
+        if unclear:
+            return "pass score or scores="
+        return None if len(grid) else "the grid is empty"
 
     def _read(self, name: str, grid: list[Any], by: str, higher: bool) -> Choice:
         again = f"run 'invariance choose {self._notebook}' and commit what it writes"
@@ -113,7 +103,7 @@ class Stages:
         """See `Run.measure`."""
         if self._measuring:
             raise RecordError("measure() ends the choosing, once: is Run(..., chooses=True) there?")
-        if self.choosing:
+        if self._target:
             write_settings(self._target, self._notebook, self.made)
             raise SystemExit(0)
         self._measuring = True
@@ -136,15 +126,15 @@ def _short(number: float) -> float:
     return float(f"{number:.6g}")
 
 
-def _plain(name: str, entry: Any) -> Any:
-    """An entry of a grid as YAML keeps it."""
-    match entry:
+def plain(value: Any, name: str, error: type[Exception] = RecordError) -> Any:
+    """A parameter or an entry of a grid as JSON and YAML keep it."""
+    match value:
         case None | bool() | int() | float() | str():
-            return entry
+            return value
         case np.generic():
-            return entry.item()
+            return value.item()
         case list() | tuple():
-            return [_plain(name, e) for e in entry]
+            return [plain(v, name, error) for v in value]
         case Mapping():
-            return {str(k): _plain(name, v) for k, v in entry.items()}
-    raise RecordError(f"select({name!r}): {entry!r:.60} in the grid is no number, text or list")
+            return {str(k): plain(v, f"{name}[{k!r}]", error) for k, v in value.items()}
+    raise error(f"{name} is {value!r:.60}: no number, text or list of them")

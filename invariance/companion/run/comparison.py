@@ -4,7 +4,7 @@ A notebook of ``compare/`` fits every method on the same draws of the same data.
 is a `Trial`; the functions here turn trials into a table, a figure and an answer.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -23,6 +23,8 @@ __all__ = ["answers", "curves", "saved", "say_best", "score_texts", "scores", "s
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
+#: Curves that a panel can hold, and methods that a title counts instead of naming them.
+_MOST, _MANY = 6, 3
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
@@ -33,18 +35,9 @@ def scores(trials: Trials) -> pd.DataFrame:
     for (method, n), draws in trials.items():
         values = np.array(draws, dtype=float)
         score = Score(*mean_se(values[:, 0]))
-        rows.append(
-            {
-                "method": method,
-                "n": n,
-                "score": score.mean,
-                "se": score.se,
-                "discrepancy": values[:, 1].mean(),
-                "fit_s": values[:, 2].mean(),
-                "predict_s": values[:, 3].mean(),
-                "peak_mb": np.nanmax(values[:, 4]),
-            }
-        )
+        row = {"method": method, "n": n, "score": score.mean, "se": score.se}
+        means = zip(("discrepancy", "fit_s", "predict_s"), values[:, 1:4].mean(axis=0), strict=True)
+        rows.append(row | dict(means) | {"peak_mb": np.nanmax(values[:, 4])})
     return pd.DataFrame(rows)
 
 
@@ -74,18 +67,9 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
     rows = []
     for n in sorted({n for _, n in trials}):
         found = {method: draws for (method, size), draws in trials.items() if size == n}
-        answer = best_method(found, higher_is_better=higher_is_better)
-        rows.append(
-            {
-                "n": n,
-                "best": answer.best,
-                "score": answer.score.mean,
-                "se": answer.score.se,
-                "level": ", ".join(answer.level),
-                "quickest": answer.quickest,
-            }
-        )
-    return pd.DataFrame(rows)
+        best, score, level, quickest = best_method(found, higher_is_better=higher_is_better)
+        rows.append((n, best, score.mean, score.se, ", ".join(level), quickest))
+    return pd.DataFrame(rows, columns=["n", "best", "score", "se", "level", "quickest"])
 
 
 def curves(
@@ -119,29 +103,22 @@ def curves(
     sizes = sorted(table["n"].unique())
     last = table[table["n"] == sizes[-1]].set_index("method")
     shown = _shown(last, names, answer.iloc[-1], log)
-    dashed = _second_of_a_colour(shown)
+    # papers share hues, and here they meet: of two methods in one colour the second is dashed
+    colours = [look(method).color for method in shown]
+    dashes = ["--" if colour in colours[:i] else "-" for i, colour in enumerate(colours)]
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), width_ratios=[1.25, 1, 1])
-    panels = {
-        "score": score,
-        "discrepancy": discrepancy,
-        "seconds": "fit and predict (CPU seconds)",
-    }
-    for axis, (column, label) in zip(axes, panels.items(), strict=True):
-        for method in shown:
+    labels = {"score": score, "discrepancy": discrepancy}
+    labels["seconds"] = "fit and predict (CPU seconds)"
+    for axis, (column, label) in zip(axes, labels.items(), strict=True):
+        for method, dash in zip(shown, dashes, strict=True):
             rows = table[table["method"] == method]
-            values = rows[column].to_numpy()
+            values, bars = rows[column].to_numpy(), 2 * rows["se"].to_numpy()
             if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
-            bars = 2 * rows["se"].to_numpy()
             below = np.minimum(bars, 0.9 * values) if log else bars  # no bar down to zero
-            axis.errorbar(
-                rows["n"],
-                values,
-                [below, bars] if column == "score" else None,
-                label=fill(names[method], 22),
-                linestyle="--" if method in dashed else "-",
-                **look(method)._asdict(),
-            )
+            error = [below, bars] if column == "score" else None
+            words = {"label": fill(names[method], 22), "linestyle": dash}
+            axis.errorbar(rows["n"], values, error, **words, **look(method)._asdict())
         axis.set(xscale="log", xlabel=across, ylabel=fill(label, 36))
         if log or column == "seconds":
             axis.set_yscale("log")
@@ -152,10 +129,6 @@ def curves(
     for axis, title in zip(axes, found, strict=True):
         axis.set_title(fill(title, 40))
     return figure
-
-
-#: Curves that a panel can hold, and methods that a title counts instead of naming them.
-_MOST, _MANY = 6, 3
 
 
 def _shown(last: pd.DataFrame, names: Mapping[str, str], answer: pd.Series, log: bool) -> list[str]:
@@ -186,24 +159,12 @@ def _findings(
     else:
         invariant = f"{len(least)} of {len(last)} methods are invariant to rounding"
     best, quickest = names[answer.best], names[answer.quickest]
-    both = best == quickest
+    taken = f"As good and quicker: {quickest}"
     return (
         f"Best at {n:,}: {best}",
         invariant,
-        "No other as good is quicker" if both else f"As good and quicker: {quickest}",
+        "No other as good is quicker" if best == quickest else taken,
     )
-
-
-def _second_of_a_colour(methods: Iterable[str]) -> set[str]:
-    """Methods whose colour an earlier one has: papers share hues, and here they meet."""
-    seen: set[str] = set()
-    dashed = set()
-    for method in methods:
-        colour = look(method).color
-        if colour in seen:
-            dashed.add(method)
-        seen.add(colour)
-    return dashed
 
 
 def show(
@@ -214,10 +175,9 @@ def show(
     score: str,
     discrepancy: str,
     higher_is_better: bool,
-    alt: str = "",
     across: str = "training samples",
 ) -> pd.DataFrame:
-    """Emit the tables ``scores`` and ``answers`` and the figure ``curves``.
+    """Emit the tables ``scores`` and ``answers`` and the figure ``curves``; the first table.
 
     Parameters
     ----------
@@ -230,42 +190,18 @@ def show(
         What the trials measured, for axes and captions.
     higher_is_better : bool
         As for `answers`. Risks are drawn on logarithmic axes, and so are their discrepancies.
-    alt : str, optional
-        What else is to be said of the panels; numbers of the first are added.
     across : str, optional
         What the numbers in `trials` count.
-
-    Returns
-    -------
-    DataFrame
-        From `scores`.
     """
     table, answer, log = scores(trials), answers(trials, higher_is_better), not higher_is_better
     means = f"Means over {len(next(iter(trials.values())))} draws"
-    run.table(
-        table,
-        "scores",
-        caption=(
-            f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
-        ),
-    )
-    drawn = min(len(names), _MOST)
-    sizes = sorted(table["n"].unique())
-    last = table[table["n"] == sizes[-1]].set_index("method")
-    values = table.set_index(["method", "n"])["score"]
-    seen = "; ".join(
-        f"{names[m]} {values[m, sizes[0]]:.3g}, {values[m, sizes[-1]]:.3g}"
-        for m in _shown(last, names, answer.iloc[-1], log)
-    )
-    rest = (
-        f" The other {len(names) - drawn} methods are in the table." if len(names) > drawn else ""
-    )
+    what = f"{score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
+    run.table(table, "scores", caption=f"{means}: {what}")
+    left = len(names) - _MOST
+    rest = f" The other {left} methods are in the table." if left > 0 else ""
     run.figure(
         curves(table, answer, names, score, discrepancy, log, across),
         "curves",
-        alt=f"Three panels against the number of {across}: "
-        f"{score}, {discrepancy} and CPU seconds of {drawn} methods. {alt} {score[0].upper()}"
-        f"{score[1:]} with the fewest and the most: {seen}.",
         caption=f"{means}; two standard errors on the left.{rest}"
         + r" Discrepancies below $10^{-17}$ are drawn there." * log,
     )

@@ -37,7 +37,7 @@ from invariance.companion.provenance import (
 )
 from invariance.companion.run import style
 from invariance.companion.run.cache import cached, code_digest
-from invariance.companion.run.choosing import Stages
+from invariance.companion.run.choosing import Stages, plain
 from invariance.companion.run.figures import to_png
 from invariance.companion.run.plots import described
 from invariance.companion.run.recording import record
@@ -97,11 +97,7 @@ class Run:
     --------
     A notebook starts with::
 
-        run = Run("miller1999/figure1", profile=profile, seed=seed)
-
-    and with a parameter more::
-
-        run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
+        run = Run("miller1999/figure1", profile=profile, seed=seed, n_sensors=n_sensors)
     """
 
     # a cached function must not use one
@@ -126,10 +122,9 @@ class Run:
                 raise ParameterError(f"seed={each!r}: expected a whole number >= 0")
         self._paths = Paths.find(alone=True)
         self._stages = Stages(self._paths, notebook, profile, seeds, chooses)
-        self.notebook, self.profile = notebook, profile
+        self.notebook, self.profile, self.quick = notebook, profile, profile == "quick"
         self.seeds = self._stages.seeds
         self.seed = self.seeds[0]
-        self.quick = profile == "quick"
         self.rng = np.random.default_rng(self.seed)
         # far from any project there is no ledger, and nothing is judged
         here = self._paths.notebooks.is_dir()
@@ -137,14 +132,12 @@ class Run:
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
-        self._source = self._paths.source(notebook)
+        given = {"profile": profile, "seed": self.seed, **parameters}
         self._parameters = {
-            name: _plain(value, name)
-            for name, value in {"profile": profile, "seed": self.seed, **parameters}.items()
+            name: plain(value, name, ParameterError) for name, value in given.items()
         }
         self._code = code_version(self._paths.root)
-        self._started = datetime.now(UTC)
-        self._clock = time.perf_counter()
+        self._started, self._clock = datetime.now(UTC), time.perf_counter()
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
@@ -238,19 +231,13 @@ class Run:
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
             raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
-        alt = described(figure) if alt is None else alt
-        if not isinstance(alt, str) or not alt.strip(" ."):
+        alt = " ".join((described(figure) if alt is None else alt).split())
+        if not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
-        alt = " ".join(alt.split())
-        png = to_png(figure)
+        png, file = to_png(figure), f"{name}.png"
         plt.close(figure)
-        self._keep(f"{name}.png", png)
-        self._figures[name] = {
-            "name": name,
-            "files": [f"{name}.png"],
-            "alt": alt,
-            "caption": caption,
-        }
+        self._keep(file, png)
+        self._figures[name] = {"name": name, "files": [file], "alt": alt, "caption": caption}
         self._write()
         _display(
             {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"},
@@ -262,26 +249,20 @@ class Run:
     def table(
         self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
     ) -> None:
-        """Save a table as CSV and show it.
-
-        Parameters
-        ----------
-        table : DataFrame or list of dicts
-        name : str
-        caption : str, optional
+        """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
         Raises
         ------
         RecordError
+            For an empty table, a bad name or, in a batch run, a name used before.
         """
         self._new_name("table", name, self._tables)
-        if not isinstance(table, pd.DataFrame):
-            try:
-                table = pd.DataFrame(list(table))
-            except (TypeError, ValueError) as error:
-                raise RecordError(
-                    f"table {name!r}: expected a DataFrame or a list of dicts: {error}"
-                ) from error
+        try:
+            table = pd.DataFrame(table)
+        except (TypeError, ValueError) as error:
+            raise RecordError(
+                f"table {name!r}: expected a DataFrame or a list of dicts: {error}"
+            ) from error
         if table.empty:
             raise RecordError(f"table {name!r} is empty")
         # a default index is a row number, any other one says something
@@ -343,35 +324,35 @@ class Run:
         if self._ledger is None:
             print(f"{claim_id}: not judged, there is no notebooks/claims.yml around here")
             return Verdict("open", "no ledger", "")
+        return self._judge(claim_id, note, data, numbers)
+
+    def _judge(
+        self, claim_id: str, note: str | None, data: str | None, numbers: Mapping[str, Any]
+    ) -> Verdict:
+        assert self._ledger is not None
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
             self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
         recorded = record(claim, numbers)
         verdict = judge(claim, recorded)
+        digest = protocol_digest(claim, settings_digest(self._stages.settings))
         self._claims[claim_id] = {
             "kind": claim.kind,
             "recorded": recorded,
             **verdict._asdict(),
-            # a quick run is of no protocol
-            "protocol": None
-            if self.quick
-            else protocol_digest(claim, settings_digest(self._stages.settings)),
+            "protocol": None if self.quick else digest,  # a quick run is of no protocol
             "data": data,
             "note": note,
         }
         self._write()
-        line = f"{claim_id}: {verdict.verdict}. {verdict.reason}"
-        remarks = [f"data: {data}"] if data else []
-        remarks += [note] if note else []
-        line += "".join(f" ({remark})" for remark in remarks)
+        remarks = [*([f"data: {data}"] if data else []), *([note] if note else [])]
         shown = html.escape("; ".join([verdict.reason, *remarks]))
+        head = f'<p class="claim claim-{verdict.verdict}"><strong>{verdict.verdict}</strong>'
+        line = f"{claim_id}: {verdict.verdict}. {verdict.reason}"
         _display(
             {
-                "text/html": (
-                    f'<p class="claim claim-{verdict.verdict}"><strong>{verdict.verdict}</strong> '
-                    f"<code>{html.escape(claim_id)}</code>: {shown}</p>"
-                ),
-                "text/plain": line,
+                "text/html": f"{head} <code>{html.escape(claim_id)}</code>: {shown}</p>",
+                "text/plain": line + "".join(f" ({remark})" for remark in remarks),
             },
             {"invariance": {"claim": claim_id}},
         )
@@ -428,24 +409,24 @@ class Run:
         Pass seeds, not generators. Do not share the cache with strangers: it holds pickles.
         """
         if self._code_digest is None:
-            source = notebook_code(self._source) if self._source.is_file() else None
-            self._code_digest = code_digest(source)
-        folder = self._paths.build / "cache" / self.notebook
-        return cached(function, folder, self._cache_key, self._note_reuse)
+            source = self._paths.source(self.notebook)
+            self._code_digest = code_digest(notebook_code(source) if source.is_file() else None)
 
-    def _cache_key(self) -> str:
-        # what loaders hand out is an argument of every function that calls one
-        door = " training data alone" if withholding() else ""
-        return f"{self._code_digest} {sorted(self._data.items())}{door}"
+        def code() -> str:
+            # what loaders hand out is an argument of every function that calls one
+            door = " training data alone" if withholding() else ""
+            return f"{self._code_digest} {sorted(self._data.items())}{door}"
 
-    def _note_reuse(self, key: str, seconds: float) -> None:
-        """Count a result that an earlier run computed, once; NaN seconds: computed by this one."""
-        self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
+        def reused(key: str, seconds: float) -> None:
+            # seconds of what an earlier run computed count once; NaN: computed by this one
+            self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
+
+        return cached(function, self._paths.build / "cache" / self.notebook, code, reused)
 
     def _again(self, message: str) -> None:
         if self.batch:
             raise RecordError(message)
-        warnings.warn(f"{message}; the later one replaces the earlier", stacklevel=3)
+        warnings.warn(f"{message}; the later one replaces the earlier", stacklevel=4)
 
     def _new_name(self, what: str, name: str, taken: Mapping[str, Any]) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
@@ -458,7 +439,6 @@ class Run:
         self._files[file] = hashlib.sha256(content).hexdigest()
 
     def _write(self) -> None:
-        finished = datetime.now(UTC)
         results = {
             "schema": RESULTS_SCHEMA,
             "notebook": self.notebook,
@@ -479,7 +459,7 @@ class Run:
             },
             "volatile": {
                 "started": self._started.isoformat(timespec="seconds"),
-                "finished": finished.isoformat(timespec="seconds"),
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
                 "wall_s": round(time.perf_counter() - self._clock, 3),
                 "cached_s": round(sum(self._spared.values()), 3),
                 "cpu_s": round(sum(os.times()[:4]), 1),
@@ -490,20 +470,6 @@ class Run:
             },
         }
         write_json(self.folder / "results.json", results)
-
-
-def _plain(value: Any, name: str) -> Any:
-    """A parameter as JSON has it."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case np.generic():
-            return value.item()
-        case list() | tuple():
-            return [_plain(v, name) for v in value]
-        case dict():
-            return {str(k): _plain(v, f"{name}[{k!r}]") for k, v in value.items()}
-    raise ParameterError(f"{name} is {value!r:.60}: parameters are numbers, text and lists")
 
 
 def _shell() -> Any | None:

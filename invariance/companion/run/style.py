@@ -102,27 +102,17 @@ def look(method: str) -> Look:
 
 
 def colour(method: str) -> str:
-    """The one colour (hex) of a method; see `look`.
-
-    >>> colour("raw")
-    '#767676'
-    """
+    """The one colour (hex) of a method; see `look`."""
     return look(method).color
 
 
 def marker(method: str) -> str:
-    """The one marker of a method; see `look`.
-
-    >>> marker("raw")
-    'o'
-    """
+    """The one marker of a method; see `look`."""
     return look(method).marker
 
 
 def contrast(colour: Any, background: Any = "white") -> float:
-    """Contrast of two colours, 1 to 21, as the accessibility guidelines (WCAG 2) define it.
-
-    Parts of a figure need at least 3.
+    """Contrast of two colours, 1 to 21, by the guidelines WCAG 2; parts of a figure need 3.
 
     >>> round(contrast("black"), 1)
     21.0
@@ -144,16 +134,14 @@ def shades(method: str, count: int) -> list[str]:
     """
     if count < 1:
         raise ValueError(f"count={count}: expected at least one shade")
-    full = to_rgb(colour(method))
-    if count == 1:
-        return [to_hex(full)]
+    full = np.array(to_rgb(colour(method)))
 
     def mixed(share: float) -> Any:
         """So much of white, or of black below zero, mixed into the colour."""
-        return tuple((1 - abs(share)) * c + max(share, 0.0) for c in full)
+        return (1 - abs(share)) * full + max(share, 0.0)
 
     lightest = max(s / 100 for s in range(61) if s == 0 or contrast(mixed(s / 100)) > 3.05)
-    steps = [lightest - (lightest + 0.45) * i / (count - 1) for i in range(count)]
+    steps = np.linspace(lightest, -0.45, count) if count > 1 else [0.0]
     return [to_hex(mixed(step)) for step in steps]
 
 
@@ -194,16 +182,12 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
         along, up = place.transform(data[:, np.isfinite(data).all(axis=0)][:, -1])
         ends.append((float(np.clip(up, 0, 1)), float(along), label, line.get_color()))
     ends.sort()
-    levels: list[float] = []
-    for up, *_ in ends:
-        levels.append(max(up, levels[-1] + apart) if levels else up)
-    highest = 1.0
-    for i in range(len(levels) - 1, -1, -1):  # a crowd at the top makes room downwards
-        levels[i] = min(levels[i], highest)
-        highest = levels[i] - apart
+    levels = [up for up, *_ in ends]
+    for i in range(1, len(levels)):
+        levels[i] = max(levels[i], levels[i - 1] + apart)
+    for i in range(1, len(levels) + 1):  # a crowd at the top makes room downwards
+        levels[-i] = min(levels[-i], 1.0 if i == 1 else levels[1 - i] - apart)
     column = max(along for _, along, *_ in ends) + 0.02
+    how = {"transform": axes.transAxes, "va": "center", "fontsize": RC["legend.fontsize"]}
     for level, (*_, label, color) in zip(levels, ends, strict=True):
-        axes.text(
-            column, level, label, color=color, transform=axes.transAxes,
-            va="center", fontsize=RC["legend.fontsize"],
-        )  # fmt: skip
+        axes.text(column, level, label, color=color, **how)

@@ -268,7 +268,7 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
 @pytest.mark.parametrize(
     ("claim", "numbers", "message"),
     [
-        (NUMBER, {"lhs": 1, "rhs": 2}, r"p/n is of kind value: got lhs, rhs, needs samples="),
+        (NUMBER, {"lhs": 1, "rhs": 2}, r"p/n is of kind value: got lhs, rhs; needs samples="),
         (NUMBER, {}, "got nothing"),
         (NUMBER, {"value": 1, "samples": [1, 2]}, "not both"),
         (NUMBER, {"samples": [1, 2], "repetitions": 2}, "go with value="),

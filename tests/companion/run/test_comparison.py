@@ -133,13 +133,12 @@ def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
         score="success",
         discrepancy="departure",
         higher_is_better=higher_is_better,
-        alt="Little is to be seen.",
     )
     assert table.equals(scores(trials))
     answer = pd.read_csv(run.folder / "answers.csv").iloc[0]
     assert answer.best == ("cdf" if higher_is_better else "krr")
     (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
-    assert "Three panels" in figure["alt"] and "2 methods. Little is to be seen." in figure["alt"]
+    assert "success against training samples" in figure["alt"] and "pooling" in figure["alt"]
     assert ("drawn there" in figure["caption"]) != higher_is_better
 
 

@@ -319,16 +319,13 @@ def test_the_cache_believes_nothing_that_it_cannot_verify(project):
     assert calls() == 2
     harm = project.root / "harm"
     evil = pickle.dumps(Harm(str(harm)))
-    damaged = [
-        b"", one[:100], one[:-1], one[:600] + b"\0" * (len(one) - 600), bytes(len(one)), two,
-        evil, one[:512] + evil, b"[1]".ljust(512) + evil, b"{" * 9999,
-    ]  # fmt: skip
+    damaged = [b"", one[:100], one[:-1], bytes(len(one)), two, evil, one + evil, b"{" * 9999]
     for done, content in enumerate(damaged, start=1):
         _kept(project)[0].write_bytes(content)
         values = cached(1), cached(2)
         assert [value["x"] for value in values] == [1, 2]
         assert calls() == 2 + done
-        assert {path.read_bytes()[512:] for path in _kept(project)} == {one[512:], two[512:]}
+        assert len(_kept(project)) == 2
     assert not harm.exists()
 
 

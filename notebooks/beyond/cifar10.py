@@ -11,11 +11,11 @@
 # %% [markdown]
 # # Photographs as sets of patches
 #
-# An average over transformed *images* takes raw pixels of CIFAR-10 from bad to less bad; orbit
-# statistics of *patches*, which Raj et al. leave to future work, beat it by ten points in one line
-# (`raj2017/cifar10`). How far do they go? Coates, Lee and Ng (2011) found what matters: whitened
-# patches, many of them as templates, and a response that is zero for most of them. With that and
-# an exact average over the mirror image, least squares is all that is trained.
+# An average over transformed *images* does little for raw pixels of CIFAR-10; orbit statistics of
+# *patches*, which Raj et al. leave to future work, do more in one line (`raj2017/cifar10`). How far do
+# they go? Coates, Lee and Ng (2011) found what matters: whitened patches, many of them as templates,
+# and a response that is zero for most of them. With that and an exact average over the mirror image,
+# least squares is all that is trained.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.companion import Run, colour, mean_se
+from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_cifar10, make_textures
 from invariance.features import PatchPooling, patch_sets
 from invariance.linear import BlockRidgeClassifier
@@ -37,28 +37,15 @@ from invariance.linear import BlockRidgeClassifier
 run = Run("beyond/cifar10", profile=profile, seeds=seeds, chooses=True)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "templates": (20, 40),  # to choose with and to draw anew, and at full size
-        "choosing": (150, 75),  # images to learn from, and held out
-        "drawing": (200, 100),  # images to learn from, and to test on
-        "thresholds": [0.1, 0.2],
-        "components": 20,
-        "block": 100,
-    },
-    "full": {
-        "templates": (500, 2000),
-        "choosing": (8000, 4000),
-        "drawing": (10_000, 5000),
-        "thresholds": [0.1, 0.2, 0.3],
-        "components": 60,
-        "block": 5000,
-    },
-}[profile]
-FEW, MANY = SETTINGS["templates"]
-BLOCK, COMPONENTS = SETTINGS["block"], SETTINGS["components"]
+# all that differs between the two profiles; templates to choose with and draw anew, and at full size
 QUICK = run.quick
+FEW, MANY = (20, 40) if QUICK else (500, 2000)
+few, held = (150, 75) if QUICK else (8000, 4000)  # images to choose with: to learn from, held out
+n_draw, m_draw = (
+    (200, 100) if QUICK else (10_000, 5000)
+)  # images of draws: to learn from, to test on
+THRESHOLDS = [0.1, 0.2] if QUICK else [0.1, 0.2, 0.3]
+COMPONENTS, BLOCK = (20, 100) if QUICK else (60, 5000)
 ALPHAS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)  # at features of unit variance in all
 KNOWN = {"4,000 learnt patches (2011)": 79.6, "2,000 random patches (2021)": 82.5}  # published (%)
 AIM = 80.0
@@ -163,10 +150,8 @@ def choose_alpha(model, features, labels):
 # %% [markdown]
 # ## Choosing
 
+
 # %%
-few, held = SETTINGS["choosing"]
-
-
 @run.cache
 def held_out(threshold, seed):
     """Held-out accuracies by power, of averages over patches with few templates."""
@@ -183,7 +168,7 @@ def held_out(threshold, seed):
 BY = f"accuracy on {held:,} training images, {few:,} others to learn from, {FEW:,} templates"
 threshold = run.select(
     "threshold",
-    SETTINGS["thresholds"],
+    THRESHOLDS,
     lambda threshold: max(held_out(threshold, 0)),
     by=f"{BY}, better power",
 )
@@ -202,8 +187,7 @@ ROWS = ["no threshold", "threshold", "every place", "mirror average", "square ro
 @run.cache
 def drawn_anew(seed, threshold):
     """Accuracies (%) on some test images of each row, with few templates and images."""
-    n, m = SETTINGS["drawing"]
-    rows = np.concatenate([np.arange(n), np.arange(n_train, n_train + m)])
+    n, chosen = n_draw, np.r_[:n_draw, n_train : n_train + m_draw]
     found = []
     for t, stride, mirror, power in (
         (0, 2, False, 1),
@@ -213,12 +197,12 @@ def drawn_anew(seed, threshold):
         (threshold, 1, True, 0.5),
     ):
         if power == 1:
-            Z = pooled(patch_pooling(images, FEW, t, seed, stride), images[rows], mirror)
+            Z = pooled(patch_pooling(images, FEW, t, seed, stride), images[chosen], mirror)
         X, last = Z**power * scale_of(Z[:n], power), n - n // 10
         model = BlockRidgeClassifier(dtype="float32")
         model.partial_fit(X[:last], labels[:last], classes=np.unique(labels))
         model, _ = choose_alpha(model, X[last:n], labels[last:n])
-        found.append(100 * model.score(X[n:], labels[rows[n:]]))
+        found.append(100 * model.score(X[n:], labels[chosen[n:]]))
     return found
 
 
@@ -230,14 +214,14 @@ def at_full_size(seed, threshold, power):
     model, classes, right = BlockRidgeClassifier(dtype="float32"), np.unique(labels), []
     scale = scale_of(pooled(pooling, images[: BLOCK // 10]), power)
     for first in range(0, len(images), BLOCK):
-        rows = slice(first, first + BLOCK)
-        X = pooled(pooling, images[rows]) ** power * scale
+        here = slice(first, first + BLOCK)
+        X = pooled(pooling, images[here]) ** power * scale
         if first >= n_train:
-            right.append(model.predict(X) == labels[rows])
+            right.append(model.predict(X) == labels[here])
         elif first + BLOCK < n_train:
-            model.partial_fit(X, labels[rows], classes=classes)
+            model.partial_fit(X, labels[here], classes=classes)
         else:
-            model, _ = choose_alpha(model, X, labels[rows])
+            model, _ = choose_alpha(model, X, labels[here])
     return 100 * np.mean(np.concatenate(right)), time.process_time() - start
 
 
@@ -245,68 +229,51 @@ draws = np.array([drawn_anew(seed, threshold) for seed in run.seeds])
 best, seconds = at_full_size(run.seeds[0], threshold, power)
 
 # %%
-n, m = SETTINGS["drawing"]
-table = [
-    {
-        "features": row,
-        "templates": f"{FEW:,}",
-        "training images": f"{n:,}",
-        "accuracy (%)": "{:.2f} ± {:.2f}".format(*mean_se(draws[:, i])),
-    }
-    for i, row in enumerate(ROWS)
-]
-error = 100 * np.sqrt(best / 100 * (1 - best / 100) / (len(images) - n_train))
+binomial = 100 * np.sqrt(best / 100 * (1 - best / 100) / (len(images) - n_train))
 spread = draws[:, ROWS.index("square roots" if power == 0.5 else "mirror average")].std(ddof=1)
+error = np.hypot(binomial, spread)
+steps = [(row, f"{FEW:,}", f"{n_draw:,}", mean_se(draws[:, i])) for i, row in enumerate(ROWS)]
+name = f"all, power {power:g}, at full size"
+steps.append((name, f"{MANY:,}", f"{n_train:,}", Score(best, error)))
+columns = ("features", "templates", "training images")
 run.table(
     [
-        *table,
-        {
-            "features": f"all, power {power:g}, at full size",
-            "templates": f"{MANY:,}",
-            "training images": f"{n_train:,}",
-            "accuracy (%)": f"{best:.2f} ± {np.hypot(error, spread):.2f}",
-        },
+        dict(zip(columns, step, strict=True)) | {"accuracy (%)": f"{score:.2f}"}
+        for *step, score in steps
     ],
     "accuracy",
-    caption=f"Test accuracy; each row adds to the one above. Small size: {m:,} test images, mean "
+    caption=f"Test accuracy; each row adds to the one above. Small size: {m_draw:,} test images, mean "
     f"and standard error over {len(run.seeds)} draws of templates. Full size: one draw, with the "
     "binomial error of the test images and the spread of the draws above.",
 )
 
 # %%
-fig, axis = plt.subplots(figsize=(6.4, 3))
-for i, row in enumerate(ROWS):
-    score = mean_se(draws[:, i])
-    axis.errorbar(score.mean, i, xerr=2 * score.se, marker="s", color=colour("raw"))
-    axis.text(score.mean, i - 0.18, f"{row}", ha="center", fontsize=8)
-axis.errorbar(best, len(ROWS), 0, 2 * np.hypot(error, spread), marker="D", color=colour("haar"))
-if not QUICK:
-    for i, (name, value) in enumerate(KNOWN.items()):
-        axis.axvline(value, color=colour("published"), linewidth=0.8, linestyle="--")
-        tone = colour("published")
-        axis.text(value, 0.5 * i - 0.6, f"{name} ", ha="right", fontsize=7, color=tone)
-    axis.axvline(AIM, color=colour("bound"), linewidth=0.8, linestyle=":")
+fig, axis = plt.subplots(figsize=(7, 3.4))
+rows(axis, [score for *_, score in steps], ["raw"] * len(ROWS) + ["haar"])
 axis.set(
-    ylim=(len(ROWS) + 0.6, -0.9),
-    yticks=[2, len(ROWS)],
-    yticklabels=[f"{FEW:,} templates,\n{n:,} images", f"{MANY:,} templates,\n{n_train:,} images"],
+    yticks=range(len(steps)),
+    yticklabels=[*ROWS, f"{MANY:,} templates, {n_train:,} images"],
     xlabel="test accuracy (%)",
-    title="" if QUICK else f"Patches and least squares: {best:.1f} %",
+    title=f"Patches and least squares: {best:.1f} %" + (" of made-up textures" if QUICK else ""),
 )
+if not QUICK:
+    lines = KNOWN | {f"aim, {AIM:.0f} %": AIM}
+    for (name, value), style in zip(lines.items(), ("--", "-.", ":"), strict=True):
+        axis.axvline(value, color=colour("published"), lw=0.9, ls=style, label=name)
+    axis.legend(loc="lower left")
 run.figure(
     fig,
     "steps",
-    alt="Test accuracy of averages over patches at every second place, as a threshold, all places, "
-    "the mirror average and square roots are added with few templates and images; and at full "
-    "size.",
-    caption="Two standard errors. Dashed: linear classifiers on patch features by Coates et al. "
-    "and Thiry et al., as published. Dotted: the aim set beforehand.",
+    alt="Test accuracy: " + "; ".join(f"{step[0]} {score.mean:.1f}" for *step, score in steps),
+    caption=f"Two standard errors. All but the last row: {FEW:,} templates, {n_draw:,} images. Lines: "
+    "linear classifiers on patch features by Coates et al. and Thiry et al., as published, and the aim "
+    "set beforehand.",
 )
 run.say(
-    "At full size {best:.2f} ± {error:.2f} % of the photographs are told right, in {minutes:.0f} "
+    "At full size {best:.2f} ± {error:.2f} % of the photographs are classified correctly, in {minutes:.0f} "
     "minutes of one core; that is {above:+.2f} points from the aim of {aim:.0f} %.",
     best=best,
-    error=np.hypot(error, spread),
+    error=error,
     minutes=seconds / 60,
     aim=AIM,
     above=best - AIM,

@@ -16,8 +16,8 @@
 # halves of that idea are taken apart. What a *description* of an image can forgive by itself is
 # left to it: scattering coefficients change little when strokes move a little. What it cannot
 # forgive is *shown*: every training image comes with copies under small random deformations, of
-# which far more kinds are at hand than a kernel can search. Each alone is known. Together they
-# turn a hundred images into what several hundred were before.
+# which far more kinds are at hand than a kernel can search. Each alone is known; we ask what both
+# together are worth.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -32,13 +32,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from invariance.companion import Run, colour, label_ends, marker, mean_se
-from invariance.datasets import (
-    deform_images,
-    load_digits_images,
-    load_emnist_letters,
-    load_mnist,
-)
+from invariance.companion import Run, colour, mean_se, panel
+from invariance.datasets import deform_images, load_digits_images, load_emnist_letters, load_mnist
 from invariance.features import Scattering
 from invariance.kernels import Gaussian
 from invariance.linear import left_out_with_copies
@@ -47,27 +42,17 @@ run = Run("beyond/few_samples", profile=profile, seeds=seeds, chooses=True)
 
 # %% tags=["settings"]
 # all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "sets": {"digits": load_digits_images},
-        "sizes": (15, 30),
-        "images": 60,  # training images and copies together, whatever the size
-        "test": 40,
-        "choosing": (20, 2),  # images, draws
-        "strengths": [[0.1, 0.6], [0.2, 0.6]],
-        "grids": {"pixels": [4.0], "scattering": [1.0]},
-    },
-    "full": {
-        "sets": {"mnist": load_mnist, "emnist": load_emnist_letters},
-        "sizes": (100, 200, 500, 1000),
-        "images": 4000,
-        "test": 4000,
-        "choosing": (200, 3),
-        "strengths": [[0.1, 0.6], [0.2, 0.6], [0.2, 1.2]],
-        "grids": {"pixels": [2.0, 4.0, 8.0], "scattering": [0.5, 1.0, 2.0]},
-    },
-}[profile]
-LOADERS, SIZES, WITH_COPIES = (SETTINGS[name] for name in ("sets", "sizes", "images"))
+if run.quick:
+    LOADERS, SIZES = {"digits": load_digits_images}, (15, 30)
+    WITH_COPIES, n_test = 60, 40  # training images and copies together, whatever the size
+    n_choose, draws = 20, 2
+    STRENGTHS, GRIDS = [[0.1, 0.6], [0.2, 0.6]], {"pixels": [4.0], "scattering": [1.0]}
+else:
+    LOADERS = {"mnist": load_mnist, "emnist": load_emnist_letters}
+    SIZES, WITH_COPIES, n_test = (100, 200, 500, 1000), 4000, 4000
+    n_choose, draws = 200, 3
+    STRENGTHS = [[0.1, 0.6], [0.2, 0.6], [0.2, 1.2]]
+    GRIDS = {"pixels": [2.0, 4.0, 8.0], "scattering": [0.5, 1.0, 2.0]}
 ALPHAS = [1e-6, 1e-5, 1e-4]
 TITLES = {"mnist": "MNIST", "emnist": "EMNIST letters", "digits": "bundled digits"}
 AIMS = {  # set beforehand; for letters Table 2 of Liu et al., its best row, and 8 points
@@ -132,19 +117,20 @@ def with_copies(images, strength, seed):
 
 
 picture, _ = sample(next(iter(LOADERS)), 1, 0)
-fig, axes = plt.subplots(len(SETTINGS["strengths"]), 8, figsize=(7.5, 0.95 * 3), squeeze=False)
-for row, (linear, bend) in zip(axes, SETTINGS["strengths"], strict=True):
+fig, axes = plt.subplots(len(STRENGTHS), 8, figsize=(7.5, 0.95 * 3), squeeze=False)
+for row, (linear, bend) in zip(axes, STRENGTHS, strict=True):
     copies = deform_images(np.tile(picture, (7, 1, 1)), linear=linear, bend=bend, random_state=0)
     for axis, image in zip(row, [picture[0], *copies], strict=True):
         axis.imshow(image, cmap="gray_r")
         axis.set(xticks=[], yticks=[])
         axis.grid(False)
     row[0].set_ylabel(f"{linear:g}, {bend:g}", fontsize=8)
+fig.suptitle(f"One image, and {WITH_COPIES // SIZES[0] - 1} such copies of each of {SIZES[0]}")
 run.figure(
     fig,
     "copies",
     alt="A character and seven deformed copies of it, for several strengths of deformation.",
-    caption="An image and copies of it. Numbers: noise on the linear map, and bends in pixels.",
+    caption="Left: the image. Numbers: noise on the linear map, and bends in pixels.",
 )
 
 # %% [markdown]
@@ -159,29 +145,28 @@ run.figure(
 @run.cache
 def left_out_accuracies(name, how, strength, draws):
     """Accuracies by draw, bandwidth and alpha; without copies where there is no strength."""
-    n, found = SETTINGS["choosing"][0], []
+    found = []
     for draw in range(draws):
-        images, labels = sample(name, n, 0, draw)
+        images, labels = sample(name, n_choose, 0, draw)
         seen = with_copies(images, strength, draw) if strength else images
         X = described(seen)[how]
-        grams = (Gaussian(gamma)(X) for gamma in SETTINGS["grids"][how])
+        grams = (Gaussian(gamma)(X) for gamma in GRIDS[how])
         found.append([left_out_with_copies(gram, labels, alphas=ALPHAS) for gram in grams])
     return np.array(found)
 
 
-n_choose, draws = SETTINGS["choosing"]
 BY = f"leave-one-out accuracy, {draws} samples of {n_choose} training images"
 chosen = {}
 for name, how in product(LOADERS, DESCRIPTIONS):
     if how == "pixels":  # what the deformations are does not depend on the description
         strength = run.select(
             f"strength, {name}",
-            SETTINGS["strengths"],
+            STRENGTHS,
             lambda s, name=name: left_out_accuracies(name, "pixels", s, draws).max(axis=(1, 2)),
             by=f"{BY}, pixels, best bandwidth and alpha",
         )
     for copied in (None, strength):
-        entries = [list(entry) for entry in product(SETTINGS["grids"][how], ALPHAS)]
+        entries = [list(entry) for entry in product(GRIDS[how], ALPHAS)]
         gamma, alpha = run.select(
             f"gamma and alpha, {name}, {how}{', copies' if copied else ''}",
             entries,
@@ -205,7 +190,7 @@ def test_of(name):
     """Descriptions and labels of test images."""
     images, labels, n_train = images_of(name)
     rows = np.arange(n_train, len(images))
-    rows = np.random.default_rng(0).permutation(rows)[: SETTINGS["test"]]
+    rows = np.random.default_rng(0).permutation(rows)[:n_test]
     return described(images[rows]), labels[rows]
 
 
@@ -222,10 +207,8 @@ def test_accuracies(name, seed, choices):
         for j, (how, copied, _, gamma, alpha) in enumerate(choices):
             start = time.process_time()
             X = descriptions[how][: None if copied else n]
-            kernel, Y = (
-                Gaussian(gamma),
-                np.where(labels[:, None] == np.arange(truth.max() + 1), 1, -1),
-            )
+            kernel = Gaussian(gamma)
+            Y = np.where(labels[:, None] == np.arange(truth.max() + 1), 1, -1)
             model = KernelRidge(alpha=alpha * len(X), kernel="precomputed")
             model.fit(kernel(X), np.tile(Y - Y.mean(axis=0), (len(X) // n, 1)))
             decided = model.predict(kernel(tests[how], X)) + Y.mean(axis=0)
@@ -243,53 +226,40 @@ for name in LOADERS:
 
 # %%
 for name, found in results.items():
-    rows = []
-    for j, row in enumerate(ROWS.values()):
-        line = {"description": row}
-        for i, n in enumerate(SIZES):
-            line[f"n = {n}"] = "{:.2f} ± {:.2f}".format(*mean_se(found[:, i, j, 0]))
-        rows.append(line | {"CPU seconds at the largest": round(found[:, -1, j, 1].mean())})
-    aims = AIMS.get(name, {})
-    rows.append({"description": "aim"} | {f"n = {n}": f"{aim:.2f}" for n, aim in aims.items()})
+    rows = [
+        {"description": row}
+        | {f"n = {n}": f"{mean_se(found[:, i, j, 0]):.2f}" for i, n in enumerate(SIZES)}
+        | {"CPU seconds at the largest": round(found[:, -1, j, 1].mean())}
+        for j, row in enumerate(ROWS.values())
+    ]
+    aims = {f"n = {n}": f"{aim:.2f}" for n, aim in AIMS.get(name, {}).items()}
     run.table(
-        rows,
+        [*rows, {"description": "aim"} | aims],
         f"accuracy-{name}",
         caption=f"Test accuracy (%), {TITLES[name]}: mean and standard error over "
         f"{len(run.seeds)} training samples. Seconds to train, copies and all, and to test "
-        f"{SETTINGS['test']:,} images.",
+        f"{n_test:,} images.",
     )
 
 # %%
-LOOKS = {
-    ("pixels", 0): ("rbf", ":"),
-    ("pixels", 1): ("augmentation", ":"),
-    ("scattering", 0): ("scattering", "-"),
-    ("scattering", 1): ("haar", "-"),
-}
+LOOKS = {"pixels": ("rbf", ":"), "pixels, copies": ("augmentation", ":")}
+LOOKS |= {"scattering": ("scattering", "-"), "scattering, copies": ("haar", "-")}
 fig, axes = plt.subplots(1, len(results), figsize=(5 * len(results), 3.8), squeeze=False)
 for axis, (name, found) in zip(axes[0], results.items(), strict=True):
-    for j, (key, row) in enumerate(ROWS.items()):
-        mean, error = mean_se(found[:, :, j, 0])
-        look, line = LOOKS[key]
-        how = {"color": colour(look), "marker": marker(look), "linestyle": line}
-        axis.errorbar(SIZES, mean, 2 * error, label=row, **how)
-    if name in AIMS:
-        axis.plot(*zip(*AIMS[name].items(), strict=True), "_", color=colour("bound"), markersize=12)
+    curves = {
+        row: (LOOKS[row][0], found[:, :, j, 0], {"ls": LOOKS[row][1]})
+        for j, row in enumerate(ROWS.values())
+    }
     gain = mean_se(found[:, 0, 3, 0] - found[:, 0, 2, 0])
-    axis.set(
-        xscale="log",
-        xlabel="training images",
-        title=f"{TITLES[name]}: copies add {gain.mean:.0f} points at {SIZES[0]}",
+    title = f"{TITLES[name]}: copies add {gain.mean:.0f} points at {SIZES[0]}"
+    panel(axis, SIZES, curves, log="x", xlabel="training images", title=title)
+    axis.plot(
+        *np.array([*AIMS.get(name, {}).items()]).reshape(-1, 2).T, "_", ms=12, color=colour("bound")
     )
-    axis.set_xticks(SIZES, [f"{n:,}" for n in SIZES])
-    axis.minorticks_off()
-    label_ends(axis)
 axes[0, 0].set_ylabel("test accuracy (%)")
 run.figure(
     fig,
     "answer",
-    alt="Accuracy against training images for pixels and scattering coefficients, without and with "
-    "deformed copies; both together are highest everywhere.",
     caption="Mean and two standard errors over training samples. Dashes: the aims set beforehand.",
 )
 for name, found in results.items():
@@ -305,11 +275,9 @@ for name, found in results.items():
     )
 
 # %% [markdown]
-# ## What it shows, and what was tried
+# ## What was tried
 #
-# Shown deformations are worth more than any kernel that searches few of them
-# (`liu2022/beyond` has best-fit kernels on the same digits), and a description that forgives makes
-# them worth more still. Trials on training images, all of them with other seeds: averaging the
-# kernel over the same copies loses against no copies at all, for the average of a digit's
-# deformations is a blur; windows of eight pixels instead of four cost four times as much and
-# change nothing that samples of this size could tell.
+# `liu2022/beyond` has best-fit kernels on the same digits. Trials on training images, all of them with
+# other seeds: averaging the kernel over the same copies loses against no copies at all, for the average
+# of a digit's deformations is a blur. Windows of eight pixels instead of four cost four times as much
+# and make no difference that samples of this size can show.

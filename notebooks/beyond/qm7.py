@@ -11,8 +11,8 @@
 # %% [markdown]
 # # How far can a kernel on sets of atoms go?
 #
-# The best row of Raj et al. on QM7 errs by some ten kcal/mol: a molecule is one Coulomb matrix, and
-# averaging over numberings of its atoms repairs what numbering them broke. A molecule as a *set* of
+# For Raj et al. (`raj2017/quantum_machine`) a molecule is one Coulomb matrix, and averaging over
+# numberings of its atoms repairs what numbering them broke. A molecule as a *set* of
 # atoms needs no numbering. Its energy is nearly a sum over atoms and what surrounds each, and so is
 # the kernel
 #
@@ -36,19 +36,17 @@ import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.linear_model import LinearRegression
 
-from invariance.companion import Run, colour, mean_se
+from invariance.companion import Run, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import atom_environments
 from invariance.kernels import Gaussian, SetKernel
 
 run = Run("beyond/qm7", profile=profile, seed=seed, chooses=True)
 
-# %%
+# %% tags=["settings"]
 QUICK = run.quick
 FOLD, TRIAL = (30, 25) if QUICK else (1433, 150)  # molecules a fold: all, and to choose with
-DESCRIPTORS = [[6.0, 0.16], [4.0, 0.08], [4.0, 0.04]]  # cutoff (Å), width (Å²)
-if QUICK:
-    DESCRIPTORS = DESCRIPTORS[:2]
+DESCRIPTORS = [[6.0, 0.16], [4.0, 0.08], [4.0, 0.04]][: 2 if QUICK else 3]  # cutoff (Å), width (Å²)
 GAMMAS = [0.05, 0.1]
 NEIGHBOURS = [0.5, 1.0]  # weight of what surrounds the neighbours
 ALPHAS = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4]  # times the mean of the diagonal
@@ -81,10 +79,8 @@ FOLDS = np.random.default_rng(0).permuted(molecules().folds, axis=1)
 def training_part(k):
     """Positions, charges and energies of all folds but k, and their numbers."""
     data = molecules().split(test=FOLDS[k])
-    n = data.n_train
-    return *(
-        np.asarray(a[:n], float) for a in (data.positions, data.charges, data.target)
-    ), data.rows[:n]
+    n, arrays = data.n_train, (data.positions, data.charges, data.target)
+    return *(np.asarray(a[:n], float) for a in arrays), data.rows[:n]
 
 
 def some_of(fold, n, k):
@@ -177,39 +173,37 @@ def inner_errors(descriptor, neighbours, gammas):
     return errors.sum(axis=1) / 4
 
 
+BY = f"mean absolute error over the four other folds, {TRIAL} molecules each"
+
+
 def choose(name, k, grid, errors):
-    by = f"mean absolute error over the four other folds, {TRIAL} molecules each, best penalty"
-    return run.select(
-        f"{name}, fold {k + 1}", grid, lambda v: np.nanmin(errors(v)[k]), by=by, higher=False
-    )
+    scores = {"by": f"{BY}, best penalty", "higher": False}
+    return run.select(f"{name}, fold {k + 1}", grid, lambda v: np.nanmin(errors(v)[k]), **scores)
 
 
-def penalty(name, k, setting):
-    by = f"mean absolute error over the four other folds, {TRIAL} molecules each"
-    return run.select(
+def with_penalty(name, k, *setting):
+    """A setting followed by the penalty that goes with it."""
+    alpha = run.select(
         f"penalty {name}, fold {k + 1}",
         ALPHAS,
         scores=lambda: inner_errors(*setting)[k],
-        by=by,
+        by=BY,
         higher=False,
     )
+    return (*setting, alpha)
 
 
 STEPS = ["set kernel of atoms", "sharper and shorter", "with neighbours"]
 chosen = {step: [] for step in STEPS}
 for k in range(5):
-    gamma = choose(
-        "gamma, set kernel of atoms", k, GAMMAS, lambda g: inner_errors(DESCRIPTORS[0], 0, [g])
-    )
-    setting = (DESCRIPTORS[0], 0, [gamma])
-    chosen[STEPS[0]].append((*setting, penalty(STEPS[0], k, setting)))
+    plain = DESCRIPTORS[0]
+    gamma = choose(f"gamma, {STEPS[0]}", k, GAMMAS, lambda g, v=plain: inner_errors(v, 0, [g]))
+    chosen[STEPS[0]].append(with_penalty(STEPS[0], k, plain, 0, [gamma]))
     view = choose("descriptor", k, DESCRIPTORS, lambda v: inner_errors(v, 0, [0.1]))
     gamma = choose("gamma", k, GAMMAS, lambda g, v=view: inner_errors(v, 0, [g]))
-    setting = (view, 0, [gamma])
-    chosen[STEPS[1]].append((*setting, penalty(STEPS[1], k, setting)))
+    chosen[STEPS[1]].append(with_penalty(STEPS[1], k, view, 0, [gamma]))
     weight = choose("neighbours", k, NEIGHBOURS, lambda w, v=view, g=gamma: inner_errors(v, w, [g]))
-    setting = (view, weight, [gamma])
-    chosen[STEPS[2]].append((*setting, penalty(STEPS[2], k, setting)))
+    chosen[STEPS[2]].append(with_penalty(STEPS[2], k, view, weight, [gamma]))
 
 # %% [markdown]
 # ## Measured
@@ -256,8 +250,8 @@ run.table(
     pd.DataFrame(
         {
             "kernel": step,
-            "MAE": "{:.3f} ± {:.3f}".format(*mean_se(mae[step])),
-            "RMSE": "{:.2f} ± {:.2f}".format(*mean_se(rmse[step])),
+            "MAE": f"{mean_se(mae[step]):.3f}",
+            "RMSE": f"{mean_se(rmse[step]):.2f}",
             "RMSE by fold": ", ".join(f"{v:.2f}" for v in rmse[step]),
             "median": f"{np.median(np.abs(errors[step])):.3f}",
             "CPU seconds per fold": round(seconds[step]),
@@ -271,38 +265,31 @@ run.table(
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
-for axis, (name, by_step, aims) in zip(
-    axes, (("MAE", mae, AIMS["MAE"]), ("RMSE", rmse, AIMS["RMSE"])), strict=True
-):
+for axis, (name, by_step) in zip(axes, {"MAE": mae, "RMSE": rmse}.items(), strict=True):
     for i, step in enumerate(STEPS):
-        score = mean_se(by_step[step])
-        axis.errorbar(score.mean, i, xerr=2 * score.se, marker="D", color=colour("haar"))
         axis.plot(by_step[step], np.full(5, i), ".", color=colour("raw"), zorder=0)
-    if not QUICK:
-        for aim in aims:
-            axis.axvline(aim, color=colour("bound"), linewidth=0.8, linestyle=":")
+    for aim in () if QUICK else AIMS[name]:
+        axis.axvline(aim, color=colour("bound"), linewidth=0.8, linestyle=":")
+    rows(axis, [mean_se(by_step[step]) for step in STEPS], ["haar"] * len(STEPS))
     axis.set(xlabel=f"{name} (kcal/mol)", yticks=range(len(STEPS)), yticklabels=STEPS)
-axes[0].set_ylim(len(STEPS) - 0.5, -0.5)
-for axis, name, by_step in ((axes[0], "MAE", mae), (axes[1], "RMSE", rmse)):
     first, last = (np.mean(by_step[step]) for step in (STEPS[0], STEPS[-1]))
     axis.set_title(f"Two steps take the {name} from {first:.2f} to {last:.2f}")
 run.figure(
     fig,
     "steps",
-    alt="Mean absolute and root mean square errors of three kernels, each with one ingredient more "
-    "than the one above; the grey dots are the five folds.",
+    alt="Errors of three kernels, each with one ingredient more than the one above. "
+    + ". ".join(axis.get_title() for axis in axes),
     caption="Five folds (dots), their mean and two standard errors. Dotted lines: the aims set "
     "beforehand.",
 )
-best = {name: mean_se(by_step[STEPS[-1]]) for name, by_step in (("MAE", mae), ("RMSE", rmse))}
 run.say(
     "With all of it the kernel errs by {mae:.2f} ± {mae_se:.2f} kcal/mol in the mean and by "
     "{rmse:.2f} ± {rmse_se:.2f} in the root mean square; the aims were {aim:.1f} and "
     "{rmse_aim:.1f}.",
-    mae=best["MAE"].mean,
-    mae_se=best["MAE"].se,
-    rmse=best["RMSE"].mean,
-    rmse_se=best["RMSE"].se,
+    mae=mean_se(mae[STEPS[-1]]).mean,
+    mae_se=mean_se(mae[STEPS[-1]]).se,
+    rmse=mean_se(rmse[STEPS[-1]]).mean,
+    rmse_se=mean_se(rmse[STEPS[-1]]).se,
     aim=AIMS["MAE"][0],
     rmse_aim=AIMS["RMSE"][0],
 )

@@ -33,6 +33,8 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+kappa: float = 0.2  # concentration of the density on rotations
+r: int = 100  # random angles, as in the paper
 
 # %%
 import time
@@ -42,35 +44,20 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, fit_rate, marker
+from invariance.companion import Run, colour, fit_rate, panel
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis, OrbitFourier
 from invariance.groups import Rotations, VonMises
 from invariance.kernels import Average, Gaussian
 from invariance.orbits import CircleProducts
 
-run = Run("raj2017/cost", profile=profile, seed=seed)
+run = Run("raj2017/cost", profile=profile, seed=seed, kappa=kappa, r=r)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "data": load_digits_images,
-        "n, s, r": (256, 128, 100),
-        "draws": 3,
-        "rounds": 3,
-        "rows, n table, s table": (64, 12_000, 500),
-        "m": 128,
-    },
-    "full": {
-        "data": load_mnist,
-        "n, s, r": (2048, 512, 100),
-        "draws": 10,
-        "rounds": 5,
-        "rows, n table, s table": (256, 12_000, 7000),
-        "m": 2048,
-    },
-}[profile]
+n, s, m = (256, 128, 128) if run.quick else (2048, 512, 2048)  # images, templates, for the kernel
+draws, n_rounds = (range(3), 3) if run.quick else (range(10), 5)
+rows, s_table = (64, 500) if run.quick else (256, 7000)  # for memory
+n_table = 12_000
 
 # %% [markdown]
 # ## The setting
@@ -80,12 +67,11 @@ SETTINGS = {
 # and the best of several rounds counts.
 
 # %%
-data = SETTINGS["data"]()
+data = load_digits_images() if run.quick else load_mnist()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-n, s, r = SETTINGS["n, s, r"]
 pixels = data.data.reshape(len(data.data), -1)[:n].astype(np.float32) / 255
-density, gamma = VonMises(kappa=0.2), 0.04
+density, gamma = VonMises(kappa), 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
 Z = basis.transform(pixels)
 carried = np.sum(Z**2) / np.sum(pixels**2)
@@ -102,68 +88,51 @@ print(
 
 # %%
 counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
-some, few = Z[:200].astype(float), 50
+some = Z[:200].astype(float)
 
 
-# %%
-def pooled(n_nodes, n_transforms=None, draw=0):
-    model = OrbitFourier(
-        basis.rotations(density, n_nodes=n_nodes),
-        few,
-        n_transforms=n_transforms,
-        gamma=gamma,
-        random_state=draw,
-    )
-    return model.fit(some).transform(some)
+def pooled(n_nodes, n_transforms, draw):
+    group = basis.rotations(density, n_nodes=n_nodes)
+    how = {"n_transforms": n_transforms, "gamma": gamma, "random_state": draw}
+    return OrbitFourier(group, 50, **how).fit(some).transform(some)
 
 
-draws = range(SETTINGS["draws"])
 references = [pooled(1024, None, draw) for draw in draws]
 size = np.sqrt(np.mean(np.square(references)))
-quadrature, random = (
-    np.array(
-        [
-            [
-                np.sqrt(np.mean((pooled(*how, draw) - references[draw]) ** 2)) / size
-                for draw in draws
-            ]
-            for how in ways
-        ]
-    )
-    for ways in ([(int(c), None) for c in counts], [(None, int(c)) for c in counts])
-)
+
+
+def error(*way):
+    """Relative errors of the features, one for each draw of templates."""
+    return [np.sqrt(np.mean((pooled(*way, i) - references[i]) ** 2)) / size for i in draws]
+
+
+quadrature = np.array([error(int(c), None) for c in counts])
+random = np.array([error(None, int(c)) for c in counts])
 fit = fit_rate(counts, random)
 enough = int(counts[quadrature.mean(axis=1) <= random[-1].mean()][0])
-fig, ax = plt.subplots()
-for values, look, label in (
-    (quadrature, "fast", "quadrature"),
-    (random, "group", f"random angles, slope {fit.slope:.2f}"),
-):
-    ax.errorbar(
-        counts,
-        values.mean(axis=1),
-        2 * values.std(axis=1, ddof=1) / np.sqrt(len(draws)),
-        color=colour(look),
-        marker=marker(look),
-        label=label,
-    )
-ax.set(
-    xscale="log",
-    yscale="log",
+at_64 = quadrature[counts == 64].mean()
+
+# %%
+fig, axis = plt.subplots()
+slope = f"random angles, slope {fit.slope:.2f}"
+panel(
+    axis,
+    counts,
+    {"quadrature": ("fast", quadrature.T), slope: ("group", random.T)},
+    log="xy",
+    ends=None,
     xlabel="angles",
     ylabel="relative error of the features",
     title=f"{enough} nodes do no worse than {r} random angles",
 )
-ax.legend()
+axis.legend()
 run.figure(
     fig,
     "quadrature",
-    alt="Relative error of pooled features against the number of angles; random angles fall as "
-    "the power minus one half, quadrature falls off a cliff.",
-    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one "
-    f"of {quadrature[counts == enough].mean():.0%}, 64 nodes one of "
-    f"{quadrature[counts == 64].mean():.0e}: once the trapezoidal rule resolves the integrand "
-    f"it is exact. Means and two standard errors over {len(draws)} draws of templates.",
+    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one of "
+    f"{quadrature[counts == enough].mean():.0%}, 64 nodes one of {at_64:.0e}: once the trapezoidal "
+    f"rule resolves the integrand it is exact. Means and two standard errors over {len(draws)} draws "
+    "of templates.",
 )
 
 # %% [markdown]
@@ -178,18 +147,18 @@ run.figure(
 # The same number of random angles by angular frequencies, then quadrature. The projection of the
 # images on the basis is counted in.
 
+
 # %%
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", UserWarning)  # interpolated rotations are not unitary
-    turned = OrbitFourier(
-        Rotations((28, 28), density=density),
-        s,
-        n_transforms=r,
-        gamma=gamma,
-        side="second",
-        block_bytes=2**30,
-        random_state=seed,
-    ).fit(pixels)
+def interpolated(s, images, **how):
+    """Features of templates that are turned by interpolation, which is not unitary, and says so."""
+    group, how = Rotations((28, 28), density=density), how | {"random_state": seed}
+    model = OrbitFourier(group, s, n_transforms=r, gamma=gamma, side="second", **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(images)
+
+
+turned = interpolated(s, pixels, block_bytes=2**30)
 columns = np.random.default_rng(seed).standard_normal((784, s * r), dtype=np.float32)
 
 
@@ -210,19 +179,14 @@ def projections(model):
                 continue
 
 
-angular = {
-    f"{r} random angles": OrbitFourier(
-        basis.rotations(density, n_nodes=None), s, n_transforms=r, gamma=gamma, random_state=seed
-    )
-}
-angular |= {
-    f"{k} nodes": OrbitFourier(
-        basis.rotations(density, n_nodes=k), s, gamma=gamma, random_state=seed
-    )
-    for k in (64, enough)
-}
-for model in angular.values():
-    model.fit(Z)
+def by_frequency(n_nodes, n_transforms=None):
+    group = basis.rotations(density, n_nodes=n_nodes)
+    how = {"n_transforms": n_transforms, "gamma": gamma, "random_state": seed}
+    return OrbitFourier(group, s, **how).fit(Z)
+
+
+angular = {f"{r} random angles": by_frequency(None, r)}
+angular |= {f"{k} nodes": by_frequency(k) for k in (64, enough)}
 ways = {
     "bare product": bare_product,
     "product and cosines": lambda: bare_product(np.cos),
@@ -241,21 +205,16 @@ def seconds(function):
     return time.process_time() - start
 
 
-rounds = [{name: seconds(way) for name, way in ways.items()} for _ in range(SETTINGS["rounds"])]
+rounds = [{name: seconds(way) for name, way in ways.items()} for _ in range(n_rounds)]
 times = {name: min(taken[name] for taken in rounds) for name in ways}
+bare, blocked = times["bare product"], times["blocked features"]
+ratios = {"blocked features / product and cosines": blocked / times["product and cosines"]}
+for name in angular:
+    ratios[f"bare product / projections, {name}"] = bare / times[f"angular projections, {name}"]
+    features = times[f"angular features, {name}"]
+    ratios[f"blocked features / angular features, {name}"] = blocked / features
 for name, taken in times.items():
     run.timing(name, taken)
-ratios = {
-    "blocked features / product and cosines": times["blocked features"]
-    / times["product and cosines"]
-}
-for name in angular:
-    ratios[f"bare product / projections, {name}"] = (
-        times["bare product"] / times[f"angular projections, {name}"]
-    )
-    ratios[f"blocked features / angular features, {name}"] = (
-        times["blocked features"] / times[f"angular features, {name}"]
-    )
 for name, ratio in ratios.items():
     print(f"{name}: {ratio:.2f}")
     run.timing(f"ratio: {name}", ratio)
@@ -265,31 +224,27 @@ for name, ratio in ratios.items():
 # figure shows them relative to the bare product.
 
 # %%
-fig, ax = plt.subplots(figsize=(7.4, 3.6))
+fig, axis = plt.subplots(figsize=(7.4, 3.8))
 looks = ["gemm", "definition", "lgika", *["fast"] * len(angular), *["templates"] * len(angular)]
 for i, (name, look) in enumerate(zip(times, looks, strict=True)):
-    relative = times[name] / times["bare product"]
-    ax.barh(i, relative, color=colour(look))
-    ax.text(relative, i, f" {relative:.2f}", va="center", fontsize=9)
-ax.axvline(1, color=colour("bound"), linestyle=":")
-ax.set(
+    axis.barh(i, times[name] / bare, color=colour(look))
+    axis.text(times[name] / bare, i, f" {times[name] / bare:.2f}", va="center", fontsize=9)
+axis.axvline(1, color=colour("bound"), linestyle=":")
+axis.set(
     yticks=range(len(times)),
     yticklabels=list(times),
     xlabel="processor time relative to the bare product",
 )
-slowest = max(list(times.values())[3:]) / times["bare product"]
-fig.suptitle(
-    f"By angular frequencies features take at most {slowest:.2f} of the bare product's time"
-)
-ax.invert_yaxis()
+slowest = max(list(times.values())[3:]) / bare
+fig.suptitle(f"By angular frequencies: at most {slowest:.2f} of the bare product's time")
+axis.invert_yaxis()
 run.figure(
     fig,
     "times",
-    alt="Bars of times relative to the bare matrix product; the angular ways take a fraction "
-    "of it.",
+    alt="Bars of times relative to the bare matrix product: "
+    + ", ".join(f"{name} {taken / bare:.2f}" for name, taken in times.items()),
     caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as "
-    f"exact as {r} random angles, 64 nodes "
-    f"{random[-1].mean() / quadrature[counts == 64].mean():,.0f} times more.",
+    f"exact as {r} random angles, 64 nodes {random[-1].mean() / at_64:,.0f} times more.",
 )
 
 # %% [markdown]
@@ -301,24 +256,13 @@ run.figure(
 # features do.
 
 # %%
-rows, n_table, s_table = SETTINGS["rows, n table, s table"]
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", UserWarning)
-    large = OrbitFourier(
-        Rotations((28, 28), density=density),
-        s_table,
-        n_transforms=r,
-        gamma=gamma,
-        side="second",
-        random_state=seed,
-    )
-    tracemalloc.start()
-    large.fit(pixels[:rows]).transform(pixels[:rows])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+tracemalloc.start()
+large = interpolated(s_table, pixels[:rows])
+large.transform(pixels[:rows])
+peak = tracemalloc.get_traced_memory()[1]
+tracemalloc.stop()
 at_scale = peak + 4 * s_table * (n_table - rows)
 rotating = seconds(lambda: large.transform(pixels[:1]))
-products = n_table / n * s_table / s * times["bare product"]
 run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
 run.timing(f"seconds to rotate {s_table} templates {r} times", rotating)
 print(
@@ -328,7 +272,7 @@ print(
 )
 print(
     f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images "
-    f"{products:.0f} s"
+    f"{n_table / n * s_table / s * bare:.0f} s"
 )
 
 # %% [markdown]
@@ -358,27 +302,22 @@ print(
 # The same products give the exact kernel $k_{q,G}$ without any templates (`Average`):
 
 # %%
-m = SETTINGS["m"]
 K = Average(Gaussian(gamma), basis.rotations(density, n_nodes=64))
 taken = min(seconds(lambda: K(Z[:m])) for _ in range(2))
 pairs_per_second = m * (m + 1) / 2 / taken
+at_table = n_table * (n_table + 1) / 2 / pairs_per_second
 run.timing("exact kernel, pairs a second", pairs_per_second)
-run.timing(
-    "exact kernel, 12,000 x 12,000, extrapolated seconds", 12_000 * 12_001 / 2 / pairs_per_second
-)
-print(
-    f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in "
-    f"{7.2e7 / pairs_per_second:.0f} s"
-)
+run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
+print(f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in {at_table:.0f} s")
 
 # %% [markdown]
 # ## What was aimed at
 #
 # The table sets what this page measured beside what we wanted before writing the code. Nodes of a
-# quadrature count as many angles as they replace: 64 nodes leave a far smaller error than 100
-# random angles (first figure). For as many random angles the count of operations alone leaves
-# little room: with $k$ coefficients in $M + 1$ frequencies it is $2 k + (2 M + 1)\, r$
-# multiplications a pair instead of $d\, r$.
+# quadrature count as many angles as they replace: 64 nodes leave a far smaller error than 100 random
+# angles (first figure). For as many random angles the count of operations alone leaves little room:
+# with $k$ coefficients in $M + 1$ frequencies it is $2 k + (2 M + 1)\, r$ multiplications for each pair
+# instead of $d\, r$.
 
 # %%
 k, M = Z.shape[1], basis.frequencies_.max()
@@ -388,53 +327,19 @@ print(
     f"angles, {room[64]:.1f} times with 64 nodes"
 )
 drawn = f"{r} random angles"
-AIMS = [
-    (
-        "features against the bare product and its cosines",
-        ratios["blocked features / product and cosines"],
-        "at most",
-        1.5,
-        "times",
-    ),
-    (f"peak memory at Table 2's size, s = {s_table:,}", at_scale / 2**30, "below", 4, "GiB"),
-    (
-        "projections against the bare product, 64 nodes",
-        ratios["bare product / projections, 64 nodes"],
-        "at least",
-        10,
-        "times faster",
-    ),
-    (
-        f"projections against the bare product, {drawn}",
-        ratios[f"bare product / projections, {drawn}"],
-        "at least",
-        10,
-        "times faster",
-    ),
-    (
-        "features end to end, 64 nodes",
-        ratios["blocked features / angular features, 64 nodes"],
-        "at least",
-        3,
-        "times faster",
-    ),
-    (
-        f"features end to end, {drawn}",
-        ratios[f"blocked features / angular features, {drawn}"],
-        "at least",
-        3,
-        "times faster",
-    ),
-    (
-        "exact kernel, 12,000 x 12,000, extrapolated",
-        7.2e7 / pairs_per_second,
-        "below",
-        120,
-        "processor seconds",
-    ),
-]
-
-# %%
+faster = "times faster"
+AIMS = {
+    "features against the bare product and its cosines": (
+        ratios["blocked features / product and cosines"], "at most", 1.5, "times"),
+    f"peak memory at Table 2's size, s = {s_table:,}": (at_scale / 2**30, "below", 4, "GiB"),
+    **{f"projections against the bare product, {how}": (
+        ratios[f"bare product / projections, {how}"], "at least", 10, faster)
+       for how in ("64 nodes", drawn)},
+    **{f"features end to end, {how}": (
+        ratios[f"blocked features / angular features, {how}"], "at least", 3, faster)
+       for how in ("64 nodes", drawn)},
+    "exact kernel, 12,000 x 12,000, extrapolated": (at_table, "below", 120, "processor seconds"),
+}  # fmt: skip
 run.table(
     [
         {
@@ -443,21 +348,26 @@ run.table(
             "measured": f"{value:.2f}",
             "reached": "yes" if (value >= aim if how == "at least" else value <= aim) else "no",
         }
-        for what, value, how, aim, unit in AIMS
+        for what, (value, how, aim, unit) in AIMS.items()
     ],
     "aims",
     caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one "
-    f"thread, processor time.",
+    "thread, processor time.",
 )
 run.table(
     [
         {
             "way": name,
             "processor time (s)": f"{taken:.3f}",
-            "relative to the bare product": f"{taken / times['bare product']:.2f}",
+            "relative to the bare product": f"{taken / bare:.2f}",
         }
         for name, taken in times.items()
     ],
     "times",
     caption="The numbers of the second figure.",
 )
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run raj2017/cost -p kappa 20`: how many nodes does a narrow density need?

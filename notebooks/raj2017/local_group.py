@@ -22,6 +22,9 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+scale_widths: list[float] | None = None  # None means those of the profile, here and below
+translation_widths: list[float] | None = None
+kappas: list[float] | None = None
 
 # %%
 import matplotlib.pyplot as plt
@@ -30,36 +33,32 @@ import pandas as pd
 from scipy.special import ive
 from sklearn.decomposition import PCA
 
-from invariance.companion import Run, colour, marker
+from invariance.companion import Run, Score, colour, panel
 from invariance.datasets import load_cifar10, load_digits_images
 from invariance.features import OrbitFourier, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 from invariance.linear import BlockRidgeClassifier
 
-run = Run("raj2017/local_group", profile=profile, seed=seed)
+run = Run(
+    "raj2017/local_group",
+    profile=profile,
+    seed=seed,
+    scale_widths=scale_widths,
+    translation_widths=translation_widths,
+    kappas=kappas,
+)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "n, held": (600, 200),
-        "k, r, s": (40, 8, 150),
-        "threads": 1,
-        "sample": 200,
-        "scale": (0.1, 0.3, 1.0),
-        "translation": (0.3, 4.0),
-        "kappa": (1.0, 9.0),
-    },
-    "full": {
-        "n, held": (15_000, 5000),
-        "k, r, s": (400, 25, 2000),
-        "threads": 2,
-        "sample": 10_000,
-        "scale": (0.03, 0.1, 0.3, 0.6, 1.0),
-        "translation": (0.03, 0.3, 1.0, 2.0, 4.0, 8.0),
-        "kappa": (300.0, 30.0, 9.0, 3.0, 1.0),
-    },
-}[profile]
+# images in all and to score; components, elements, templates; threads; images for the components
+quick = run.quick
+n, held = (600, 200) if quick else (15_000, 5000)
+k, r, s = (40, 8, 150) if quick else (400, 25, 2000)
+threads, n_sample = (1, 200) if quick else (2, 10_000)
+scales = (0.1, 0.3, 1.0) if quick else (0.03, 0.1, 0.3, 0.6, 1.0)
+shifts = (0.3, 4.0) if quick else (0.03, 0.3, 1.0, 2.0, 4.0, 8.0)
+turns = (1.0, 9.0) if quick else (300.0, 30.0, 9.0, 3.0, 1.0)
+WIDTHS = {"scale": scale_widths or scales, "translation": translation_widths or shifts}
+WIDTHS["kappa"] = kappas or turns
 
 # %% [markdown]
 # ## The data
@@ -73,7 +72,6 @@ SETTINGS = {
 data = load_digits_images() if run.quick else load_cifar10()
 for name, sha256 in data.sources.items():
     run.uses_data(name, sha256)
-n, held = SETTINGS["n, held"]
 chosen = np.random.default_rng(seed).permutation(len(data.data))[:n] if run.quick else np.arange(n)
 shape, labels = np.asarray(data.data).shape[1:], data.target[chosen]
 pixels = np.asarray(data.data)[chosen].reshape(n, -1).astype(np.float32) / 255
@@ -93,8 +91,6 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # The features go to ridge regression, with the best of six penalties.
 
 # %%
-k, r, s = SETTINGS["k, r, s"]
-threads = SETTINGS["threads"]
 ALPHAS = np.logspace(-8, -3, 6)
 PAPER = {"scale": 0.3, "translation": 0.3, "kappa": 9.0}
 
@@ -110,7 +106,7 @@ def group_of(scale, translation, kappa):
 
 
 paper_group = group_of(**PAPER)
-sample = pixels[: SETTINGS["sample"]]
+sample = pixels[:n_sample]
 moved = np.concatenate([sample, paper_group.act(paper_group.sample(1, seed), sample)[0]])
 axes = PCA(k, random_state=seed, svd_solver="randomized").fit(moved).components_.astype(np.float32)
 gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
@@ -118,15 +114,13 @@ gamma = median_gamma(pixels[:2000] @ axes.T, random_state=seed)
 
 def right(group, points):
     """Which of the held-out images are recognised; alpha by the last fifth of the others."""
-    features = OrbitFourier(group, s, gamma=gamma, n_jobs=threads, random_state=seed).fit(
-        points[:2]
-    )
+    features = OrbitFourier(group, s, gamma=gamma, n_jobs=threads, random_state=seed)
+    features.fit(points[:2])
     blocks = [features.transform(points[a : a + 500]) for a in range(0, n, 500)]
     Z = np.concatenate(blocks)
     first, deciding = slice(0, 4 * (n - held) // 5), slice(4 * (n - held) // 5, n - held)
-    model = BlockRidgeClassifier(dtype="float64").partial_fit(
-        Z[first], labels[first], classes=np.unique(labels)
-    )
+    model = BlockRidgeClassifier(dtype="float64")
+    model.partial_fit(Z[first], labels[first], classes=np.unique(labels))
     scores = model.scores(Z[deciding], labels[deciding], alphas=ALPHAS)
     model.partial_fit(Z[deciding], labels[deciding])
     return model.solve(float(ALPHAS[np.nanargmax(scores)])).predict(Z[-held:]) == labels[-held:]
@@ -150,11 +144,6 @@ def right_with_local_features(scale, translation, kappa):
 # ## One width at a time
 
 # %%
-WIDTHS = {
-    "scale": SETTINGS["scale"],
-    "translation": SETTINGS["translation"],
-    "kappa": SETTINGS["kappa"],
-}
 plain = right_with_plain_features()
 paper = right_with_local_features(**PAPER)
 tried = {
@@ -164,18 +153,12 @@ tried = {
 }
 
 
-def percent(correct):
-    """Mean and standard error in per cent."""
-    return 100 * correct.mean(), 100 * correct.std() / np.sqrt(held)
+def percent(correct, minus=0.0):
+    """Mean and standard error in per cent; of the difference, paired by image."""
+    difference = correct.astype(float) - minus
+    return Score(100 * difference.mean(), 100 * difference.std() / np.sqrt(held))
 
 
-def against_paper(correct):
-    """Mean difference from the paper's densities in points, paired by image, and its error."""
-    difference = correct.astype(float) - paper
-    return 100 * difference.mean(), 100 * difference.std() / np.sqrt(held)
-
-
-# %%
 def spread(kappa):
     r"""Circular standard deviation $\sqrt{-2 \ln (I_1 / I_0)(\kappa)}$ of angles, in degrees."""
     return np.degrees(np.sqrt(-2 * np.log(ive(1, kappa) / ive(0, kappa))))
@@ -186,98 +169,78 @@ HEADS = {
     "translation": "translation, sigma (pixels)",
     "kappa": "rotation, kappa",
 }
-rows = [
-    {
-        "density": "none: plain features",
-        "width": "",
-        "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(plain)),
-        "difference": "{:+.2f} ± {:.2f}".format(*against_paper(plain)),
-    }
-]
-for (name, value), correct in tried.items():
-    same = value == PAPER[name]
-    rows.append(
-        {
-            "density": HEADS[name],
-            "width": f"{value:g}",
-            "accuracy (%)": "{:.2f} ± {:.2f}".format(*percent(correct)),
-            "difference": "the paper's"
-            if same
-            else "{:+.2f} ± {:.2f}".format(*against_paper(correct)),
-        }
-    )
+entries = {("none: plain features", ""): plain}
+entries |= {(HEADS[name], f"{value:g}"): found for (name, value), found in tried.items()}
 run.table(
-    pd.DataFrame(rows),
+    pd.DataFrame(
+        {
+            "density": density,
+            "width": width,
+            "accuracy (%)": f"{percent(found):.2f}",
+            "difference": f"{percent(found, paper):+.2f}"
+            if (found != paper).any()
+            else "the paper's",
+        }
+        for (density, width), found in entries.items()
+    ),
     "widths",
     caption=f"Held-out accuracy with standard errors, {n - held:,} images to learn from, {s:,} "
     f"templates, {r} elements; difference from the paper's densities in points, paired by image."
-    + (" Handwritten digits, not photographs." if run.quick else ""),
+    + (" Handwritten digits, not photographs." if quick else ""),
 )
 
 # %%
-fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.2), sharey=True)
+fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), sharey=True)
 LABELS = {
     "scale": "scaling: standard deviation of log",
     "translation": "translation: standard deviation (pixels)",
     "kappa": "rotation: standard deviation (degrees)",
 }
-for ax, (name, values) in zip(panels, WIDTHS.items(), strict=True):
-    shown = [spread(value) if name == "kappa" else value for value in values]
+for axis, (name, values) in zip(panels, WIDTHS.items(), strict=True):
+    width = spread if name == "kappa" else float
+    shown = [float(f"{width(value):.2g}") for value in values]
     means, errors = zip(*(percent(tried[name, value]) for value in values), strict=True)
-    ax.errorbar(
+    best, level = int(np.argmax(means)), percent(plain).mean
+    panel(
+        axis,
         shown,
-        means,
-        [2 * e for e in errors],
-        color=colour("lgika"),
-        marker=marker("lgika"),
-        label="local features",
+        {
+            "local features": ("lgika", means, {"error": errors}),
+            "plain features": ("rff", [level] * len(shown), {"ls": "--", "marker": ""}),
+        },
+        log="x",
+        ends=None,
+        xlabel=LABELS[name],
+        title=f"best at {shown[best]:g}: {means[best] - level:+.1f} points",
     )
-    ax.axhline(percent(plain)[0], color=colour("rff"), linestyle="--", label="plain features")
-    ax.axvline(
-        spread(PAPER[name]) if name == "kappa" else PAPER[name],
-        color=colour("published"),
-        linestyle=":",
-        label="the paper's width",
-    )
-    best = int(np.argmax(means))
-    gain = means[best] - percent(plain)[0]
-    title = f"best at {shown[best]:.2g}: {gain:+.1f} points"
-    ax.set(xscale="log", xlabel=LABELS[name], title=title)
-    ax.set_xticks(shown, [f"{value:.2g}" for value in shown])
-    ax.minorticks_off()
+    how = {"color": colour("published"), "ls": ":", "label": "the paper's width"}
+    axis.axvline(width(PAPER[name]), **how)
 panels[0].set_ylabel("held-out accuracy (%)")
 fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
     fig,
     "widths",
     caption="Two standard errors. One density varied, the other two as in the paper.",
-    alt="Held-out accuracy against the width of the scalings, of the translations and of the "
-    "rotations that features are averaged over, with plain features as a level line and the "
-    "paper's widths marked.",
 )
 
 # %%
-widest = {name: against_paper(tried[name, values[-1]]) for name, values in WIDTHS.items()}
-translations = {w: against_paper(tried["translation", w]) for w in WIDTHS["translation"]}
-best = max(translations, key=lambda w: translations[w][0])
-gains = [percent(correct)[0] - percent(plain)[0] for correct in tried.values()]
+translations = {w: percent(tried["translation", w], paper) for w in WIDTHS["translation"]}
+best = max(translations, key=lambda w: translations[w].mean)
+gains = [percent(found).mean - percent(plain).mean for found in tried.values()]
+names = {"scale": "scale", "shift": "translation", "turn": "kappa"}
+found = {word: percent(tried[name, WIDTHS[name][-1]], paper) for word, name in names.items()}
+found["gain"] = translations[best]
 run.say(
     "**What it shows.** Against the paper's densities the widest scalings change accuracy by "
     "{scale:+.1f} ± {scale_se:.1f} points, the widest translations by {shift:+.1f} ± "
     "{shift_se:.1f} and the widest rotations by {turn:+.1f} ± {turn_se:.1f}. Averages over these "
     "densities differ from plain features by {least:+.1f} to {most:+.1f} points. Of the "
     "translations tried, {best:g} pixels do best, by {gain:+.1f} ± {gain_se:.1f} points.",
-    scale=widest["scale"][0],
-    scale_se=widest["scale"][1],
-    shift=widest["translation"][0],
-    shift_se=widest["translation"][1],
-    turn=widest["kappa"][0],
-    turn_se=widest["kappa"][1],
+    **{word: score.mean for word, score in found.items()},
+    **{f"{word}_se": score.se for word, score in found.items()},
     least=min(gains),
     most=max(gains),
     best=best,
-    gain=translations[best][0],
-    gain_se=translations[best][1],
 )
 
 # %% [markdown]
@@ -288,3 +251,8 @@ run.say(
 # Standard errors are those of the images. All densities share their templates, so differences
 # between them are sharper than the accuracies themselves; another draw of templates moves these a
 # little too.
+#
+# ## Try it
+#
+# `invariance run raj2017/local_group -p translation_widths [1,2,3]`, or `-p kappas [300,0.1]`: which widths
+# would you have chosen?

@@ -20,14 +20,14 @@
 # points, so the second term is paid once. And structured Gaussian templates can take the place of
 # independent ones.
 #
-# All three hold. The time grows linearly in $r$; the number of transformed templates is $rs$
-# however many points follow; and templates in Hadamard blocks, `StructuredTemplates`, approximate
-# the kernel better than as many independent ones and, from about a thousand dimensions on, are
-# several times faster.
+# We time the first, count the second, and set templates in Hadamard blocks, `StructuredTemplates`,
+# beside independent ones.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+d: int = 64  # coordinates that are permuted
+s: int = 200  # templates
 
 # %%
 import time
@@ -35,36 +35,25 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, fit_rate, marker, mean_se
+from invariance.companion import Run, fit_rate, panel
 from invariance.features import OrbitFourier, StructuredTemplates, draw_frequencies
 from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import Average, Gaussian
 
-run = Run("raj2017/remark4", profile=profile, seed=seed)
-SETTINGS = {
-    "quick": {
-        "rounds": 3,
-        "points": 500,
-        "elements": (8, 16, 32),
-        "acting": (16, 32, 64),
-        "dimensions": (16, 64),
-        "draws": 20,
-        "fast dimensions": (256, 1024),
-    },
-    "full": {
-        "rounds": 7,
-        "points": 2000,
-        "elements": (8, 16, 32, 64, 128),
-        # results of 65 MB and more: past every cache, where a number always costs the same
-        "acting": (64, 91, 128, 181, 256, 362, 512),
-        "dimensions": (16, 64, 256, 1024),
-        "draws": 60,
-        "fast dimensions": (256, 1024, 4096, 8192),
-    },
-}[profile]
+run = Run("raj2017/remark4", profile=profile, seed=seed, d=d, s=s)
+
+# %% tags=["settings"]
+quick = run.quick
+rounds, n_points, draws = (3, 500, 20) if quick else (7, 2000, 60)
+feature_elements = (8, 16, 32) if quick else (8, 16, 32, 64, 128)
+# in full, results of 65 MB and more: past every cache, where a number always costs the same
+acting_elements = (16, 32, 64) if quick else (64, 91, 128, 181, 256, 362, 512)
+dimensions = (16, 64) if quick else (16, 64, 256, 1024)
+fast_dimensions = (256, 1024) if quick else (256, 1024, 4096, 8192)
 
 
-def clocked(works, rounds=SETTINGS["rounds"]):
+# %%
+def clocked(works):
     """Processor seconds of each of several functions, shape (works, rounds), taken in turns.
 
     Each is the best of three, so that what else the machine does counts little.
@@ -100,14 +89,13 @@ class Counted(Permutations):
         return super()._act(elements, X)
 
 
-d, s = 64, 200
-X = run.rng.standard_normal((SETTINGS["points"], d)) / np.sqrt(d)
+X = run.rng.standard_normal((n_points, d)) / np.sqrt(d)
 models = [
     OrbitFourier(Counted(d), s, n_transforms=r, gamma=0.5, random_state=seed).fit(X)
-    for r in SETTINGS["elements"]
+    for r in feature_elements
 ]
 timed = clocked([lambda model=model: model.transform(X) for model in models])
-elements = [Counted(d).sample(r, seed) for r in SETTINGS["acting"]]
+elements = [Counted(d).sample(r, seed) for r in acting_elements]
 # more templates, so that copying outweighs what a call costs anyway
 templates = draw_frequencies("gaussian", 0.5, n_components=10 * s, n_features=d, random_state=seed)
 acting = clocked([lambda g=g: Counted(d).act(g, templates) for g in elements])
@@ -120,15 +108,15 @@ for n in numbers:
     model.fit(X[:2]).transform(np.tile(X[:100], (n // 100, 1)))
     moved.append(Counted.moved)
 rates = {
-    "features, time against r": fit_rate(SETTINGS["elements"], timed),
-    "acting on templates, time against r": fit_rate(SETTINGS["acting"], acting),
+    "features, time against r": fit_rate(feature_elements, timed),
+    "acting on templates, time against r": fit_rate(acting_elements, acting),
     "templates moved, against the number of points": fit_rate(numbers, np.array(moved, float)),
 }
 run.claim(
     "raj2017/remark4-cost",
     rates=rates,
     expected=dict(zip(rates, (1.0, 1.0, 0.0), strict=True)),
-    note=f"processor time, {SETTINGS['points']:,} points, {s} templates; {moved[0]:,} vectors were "
+    note=f"processor time, {n_points:,} points, {s} templates; {moved[0]:,} vectors were "
     f"transformed for {numbers[0]} points and {moved[-1]:,} for {numbers[-1]}, where r s = "
     f"{32 * s:,}",
 )
@@ -143,74 +131,62 @@ run.claim(
 
 
 # %%
-def features(project, moved):
-    """Orbit features of points given as (r, n, d) from a function that projects on templates."""
-    values = project(moved.reshape(-1, moved.shape[-1])).reshape(*moved.shape[:2], -1)
-    Z = np.concatenate([np.cos(values), np.sin(values)], axis=-1).mean(axis=0)
-    return Z / np.sqrt(values.shape[-1])
-
-
 def error(kind, d, s, draw, K, moved):
     """Root mean square error of the Gram matrix with one draw of templates."""
+    flat = moved.reshape(-1, d)
     if kind == "structured":
-        project = StructuredTemplates(s, d, gamma=0.5, random_state=draw).products
+        values = StructuredTemplates(s, d, gamma=0.5, random_state=draw).products(flat)
     else:
-        W = draw_frequencies("gaussian", 0.5, n_components=s, n_features=d, random_state=draw)
-
-        def project(X):
-            return X @ W.T
-
-    Z = features(project, moved)
+        how = {"n_components": s, "n_features": d, "random_state": draw}
+        values = flat @ draw_frequencies("gaussian", 0.5, **how).T
+    values = values.reshape(*moved.shape[:2], -1)
+    Z = np.concatenate([np.cos(values), np.sin(values)], axis=-1).mean(axis=0) / np.sqrt(s)
     return np.sqrt(np.mean((Z @ Z.T - K) ** 2))
 
 
+KINDS = ("structured", "independent")
 errors = {}
-for d in SETTINGS["dimensions"]:
-    group = CyclicShifts(4, block=d // 4)
-    X = run.rng.standard_normal((20, d)) / np.sqrt(2 * d)
+for size in dimensions:
+    group = CyclicShifts(4, block=size // 4)
+    X = run.rng.standard_normal((20, size)) / np.sqrt(2 * size)
     K = Average(Gaussian(0.5), group)(X)
     moved = group.act(group.elements(), X)
     for factor in (1, 2):
-        errors[d, factor] = {
-            kind: [error(kind, d, factor * d, seed + i, K, moved) for i in range(SETTINGS["draws"])]
-            for kind in ("structured", "independent")
+        errors[size, factor] = {
+            kind: [error(kind, size, factor * size, seed + i, K, moved) for i in range(draws)]
+            for kind in KINDS
         }
 
 # %%
-X, works, sizes = None, {"structured": [], "independent": []}, SETTINGS["fast dimensions"]
-for d in sizes:
-    X = np.random.default_rng(d).standard_normal((256, d), dtype=np.float32)
-    fast = StructuredTemplates(d, d, gamma=0.5, random_state=seed)
+works = {kind: [] for kind in KINDS}
+for size in fast_dimensions:
+    X = np.random.default_rng(size).standard_normal((256, size), dtype=np.float32)
+    fast = StructuredTemplates(size, size, gamma=0.5, random_state=seed)
     W = fast.dense().astype(np.float32).T
     works["structured"].append(lambda fast=fast, X=X: fast.products(X))
     works["independent"].append(lambda W=W, X=X: X @ W)
 seconds = clocked([*works["structured"], *works["independent"]])
-seconds = dict(zip(works, seconds.reshape(2, len(sizes), -1), strict=True))
+seconds = dict(zip(KINDS, seconds.reshape(2, len(fast_dimensions), -1), strict=True))
 ratio = seconds["independent"].mean(axis=1) / seconds["structured"].mean(axis=1)
-high = np.array(sizes) >= 1024
+high = np.array(fast_dimensions) >= 1024
 
+# %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.2))
-for kind, name, line in (("structured", "fast", "-"), ("independent", "templates", "--")):
-    mean, se = mean_se(np.array([errors[d, 1][kind] for d in SETTINGS["dimensions"]]).T)
-    axes[0].errorbar(
-        SETTINGS["dimensions"], mean, 2 * se, color=colour(name), marker=marker(name), ls=line
-    )
-    axes[0].annotate(f" {kind}", (SETTINGS["dimensions"][-1], mean[-1]), color=colour(name))
-    mean, se = mean_se(1e3 * seconds[kind].T)
-    axes[1].errorbar(sizes, mean, 2 * se, color=colour(name), marker=marker(name), ls=line)
-    axes[1].annotate(f" {kind}", (sizes[-1], mean[-1]), color=colour(name))
-axes[0].set(ylabel="error of the Gram matrix (RMS)", title="Structured templates err less")
-axes[1].set(ylabel="milliseconds for 256 points", title="and are faster in high dimension")
-for axis, x in zip(axes, (SETTINGS["dimensions"], sizes), strict=True):
-    axis.set(xscale="log", yscale="log", xlabel="dimension d = number of templates s")
-    axis.set_xlim(None, 4 * x[-1])
-    axis.set_xticks(x, [f"{v:,}" for v in x])
-    axis.minorticks_off()
+by_kind = {kind: np.array([errors[size, 1][kind] for size in dimensions]).T for kind in KINDS}
+less = by_kind["independent"].mean(axis=0) / by_kind["structured"].mean(axis=0)
+LOOKS = {"structured": ("fast", {}), "independent": ("templates", {"ls": "--"})}
+for axis, x, found, title in (
+    (axes[0], dimensions, by_kind, f"{less.min():.2f} to {less.max():.2f} times less error"),
+    (axes[1], fast_dimensions, {kind: 1e3 * y.T for kind, y in seconds.items()},
+     f"{ratio.min():.2g} to {ratio.max():.2g} times as fast"),
+):  # fmt: skip
+    curves = {kind: (look, found[kind], how) for kind, (look, how) in LOOKS.items()}
+    panel(axis, x, curves, log="xy", xlabel="dimension d = number of templates s", title=title)
+axes[0].set_ylabel("error of the Gram matrix (RMS)")
+axes[1].set_ylabel("milliseconds for 256 points")
 run.figure(
     fig,
     "structured",
-    alt="Left: error of the kernel against dimension, structured templates below independent ones. "
-    "Right: time of the projections, structured ones slower in low and faster in high dimension.",
     caption="Bars of two standard errors over draws (left) and rounds (right).",
 )
 lhs = [np.mean(e["structured"]) for e in errors.values()]
@@ -221,7 +197,14 @@ run.claim(
     rhs=[*rhs, *seconds["independent"].mean(axis=1)[high]],
     ceiling=np.inf,
     note="mean error of the Gram matrix (cyclic shifts, 4 elements) at s = d and s = 2 d for d = "
-    f"{', '.join(map(str, SETTINGS['dimensions']))}; time of the projections for d of at least "
+    f"{', '.join(map(str, dimensions))}; time of the projections for d of at least "
     f"1,024: "
-    + ", ".join(f"{r:.1f} times as fast at {d:,}" for d, r in zip(sizes, ratio, strict=True)),
+    + ", ".join(
+        f"{r:.1f} times as fast at {d:,}" for d, r in zip(fast_dimensions, ratio, strict=True)
+    ),
 )
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run raj2017/remark4 -p d 256`: what do longer vectors change? Or `-p s 1000`.

@@ -9,9 +9,6 @@
 # ---
 
 # %% [markdown]
-# # What learning with few templates and few group samples costs
-#
-# %% [markdown]
 # # What may take the place of what
 #
 # *Raj et al. (2017), section 2.2, section 4.3 and remark (3).*
@@ -24,27 +21,24 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 103
+kappa: float = 2.0  # of the densities on rotations, symmetric and skewed
+mode: float = 0.7  # of the skewed one, in radians
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm, qmc
 
-from invariance.companion import Run, colour, curve, fit_rate, ticks
+from invariance.companion import Run, fit_rate, panel
 from invariance.features import GroupCDF, OrbitFourier, draw_frequencies
 from invariance.groups import CircleAction, CyclicShifts, Permutations, SignFlips, VonMises
 from invariance.kernels import Average, Gaussian, Polynomial
 
-run = Run("raj2017/substitutes", profile=profile, seed=seed)
-SETTINGS = {
-    "quick": {"trials": 5, "quasi draws": 5, "templates": 2 ** np.arange(4, 8), "layer draws": 10},
-    "full": {
-        "trials": 50,
-        "quasi draws": 100,
-        "templates": 2 ** np.arange(4, 11),
-        "layer draws": 60,
-    },
-}[profile]
+run = Run("raj2017/substitutes", profile=profile, seed=seed, kappa=kappa, mode=mode)
+
+# %% tags=["settings"]
+trials, quasi_draws, layer_draws = (5, 5, 10) if run.quick else (50, 100, 60)
+sizes = 2 ** np.arange(4, 8 if run.quick else 11)  # templates
 
 # %% [markdown]
 # ## Landmarks in place of points
@@ -57,36 +51,33 @@ SETTINGS = {
 # and the Nyström kernel $C W^{-1} C^\top$ of these sums with it. The last step needs the symmetry
 # of $q$: a skewed density stands beside the others.
 
+
 # %%
-FREQUENCIES = [1, 1, 2, 2, 3, 3]
-
-
 def rotations(loc):
-    return CircleAction(FREQUENCIES, VonMises(2.0, loc=loc), n_nodes=64)
+    return CircleAction([1, 1, 2, 2, 3, 3], VonMises(kappa, loc=loc), n_nodes=64)
 
 
+SKEWED = f"rotations, mode at {mode:g} rad"
 GROUPS = {
     "permutations": (Permutations(4), 4),
     "cyclic shifts": (CyclicShifts(6), 6),
     "sign flips": (SignFlips(6), 6),
     "rotations, symmetric density": (rotations(0.0), 6),
-    "rotations, mode at 0.7 rad": (rotations(0.7), 6),
+    SKEWED: (rotations(mode), 6),
 }
 
 
 def both_sides(kernel, group, X, T):
     """C with the group acting on the points, and on the landmarks."""
-    elements = group.elements()
-    weights = group.weights()
-    if weights is None:
-        weights = np.full(len(elements), 1 / len(elements))
+    elements, weights = group.elements(), group.weights()
+    weights = np.full(len(elements), 1 / len(elements)) if weights is None else weights
     on_points = [kernel(gX, T) for gX in group.act(elements, X)]
     on_landmarks = [kernel(X, gT) for gT in group.act(elements, T)]
     return [np.tensordot(weights, C, 1) for C in (on_points, on_landmarks)]
 
 
-rows, differences = [], []
-for trial in range(SETTINGS["trials"]):
+differences, worst = [], {}
+for trial in range(trials):
     rng = np.random.default_rng([103, trial])
     for name, (group, d) in GROUPS.items():
         X, T = rng.standard_normal((8, d)), rng.standard_normal((6, d))
@@ -94,14 +85,11 @@ for trial in range(SETTINGS["trials"]):
             C = both_sides(kernel, group, X, T)
             K = [c @ np.linalg.solve(kernel(T), c.T) for c in C]
             gap = max(np.abs(a - b).max() / np.abs(a).max() for a, b in (C, K))
-            rows.append((name, type(kernel).__name__, gap))
-differences = [gap for name, _, gap in rows if "0.7" not in name]
-worst = {}
-for name, kernel, gap in rows:
-    worst.setdefault(name, {"group": name}).setdefault(kernel, 0.0)
-    worst[name][kernel] = max(worst[name][kernel], gap)
+            differences += [] if name == SKEWED else [gap]
+            row, what = worst.setdefault(name, {}), type(kernel).__name__
+            row[what] = max(gap, row.get(what, 0.0))
 run.table(
-    [{k: v if k == "group" else f"{v:.1e}" for k, v in row.items()} for row in worst.values()],
+    [{"group": name} | {k: f"{gap:.1e}" for k, gap in row.items()} for name, row in worst.items()],
     "landmarks",
     caption="Acting on landmarks against acting on points: largest relative difference.",
 )
@@ -117,10 +105,8 @@ run.claim("raj2017/landmark-transfer", difference=np.array(differences), toleran
 #    \operatorname{Re} \psi(x; \omega_j) \overline{\psi(z; \omega_j)}, \qquad
 #    \psi(x; \omega) = \int_G e^{-i \langle gx, \omega \rangle} q(g)\, d\nu(g) .$$
 
+
 # %%
-sizes = SETTINGS["templates"]
-
-
 def errors_of_templates(d):
     """RMS errors of the Gram matrix, one array of shape (sizes, draws) a kind of templates."""
     group = CircleAction(np.repeat([1], d), VonMises(1.0), n_nodes=48)
@@ -131,7 +117,7 @@ def errors_of_templates(d):
     for s in sizes:
         for kind, values in found.items():
             errors = []
-            for draw in range(SETTINGS["quasi draws"]):
+            for draw in range(quasi_draws):
                 rng = np.random.default_rng([104, d, int(s), draw])
                 if kind == "random":
                     omega = rng.standard_normal((s, d))
@@ -148,22 +134,23 @@ quasi = {d: errors_of_templates(d) for d in (2, 10)}
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
-for ax, (d, found) in zip(axes, quasi.items(), strict=True):
-    for (kind, values), method in zip(found.items(), ("templates", "fast"), strict=True):
-        curve(ax, sizes, values.T, method, label=kind)
+for axis, (d, found) in zip(axes, quasi.items(), strict=True):
     ratio = found["random"][-1].mean() / found["quasi-random"][-1].mean()
-    ax.set(xscale="log", yscale="log", xlabel="templates s")
-    ax.set_title(f"{d} dimensions: {ratio:.1f} times less error at {sizes[-1]:,}")
-    ticks(ax, sizes)
-    ax.legend()
+    panel(
+        axis,
+        sizes,
+        {
+            "random": ("templates", found["random"].T),
+            "quasi-random": ("fast", found["quasi-random"].T),
+        },
+        log="xy",
+        ends=None,
+        xlabel="templates s",
+        title=f"{d} dimensions: {ratio:.1f} times less error at {sizes[-1]:,}",
+    )
+    axis.legend()
 axes[0].set_ylabel("RMS error of the Gram matrix")
-run.figure(
-    fig,
-    "quasi",
-    alt="Error of the Gram matrix against the number of templates in 2 and in 10 dimensions, "
-    "for random and quasi-random templates, on logarithmic axes.",
-    caption=f"Means and two standard errors over {SETTINGS['quasi draws']} draws.",
-)
+run.figure(fig, "quasi", caption=f"Means and two standard errors over {quasi_draws} draws.")
 scores = {
     f"{kind}, d = {d}, s = {s}": values
     for d, found in quasi.items()
@@ -202,21 +189,24 @@ def layer_error(s, draw):
     return np.sqrt(np.mean((Z @ Z.T - hyper) ** 2))
 
 
-layer = np.array([[layer_error(s, i) for i in range(SETTINGS["layer draws"])] for s in layer_sizes])
+layer = np.array([[layer_error(s, i) for i in range(layer_draws)] for s in layer_sizes])
 fit = fit_rate(layer_sizes, layer)
-fig, ax = plt.subplots()
-curve(ax, layer_sizes, layer.T, "lgika", linestyle="none")
-ax.plot(layer_sizes, fit.predict(layer_sizes), color=colour("bound"))
-ax.set(xscale="log", yscale="log", xlabel="features of the second layer", ylabel="RMS error")
-ticks(ax, layer_sizes)
-ax.set_title(f"The second layer's error falls with the power {fit.slope:.2f}")
-run.figure(
-    fig,
-    "second_layer",
-    alt="Error of the second layer against its number of features, a straight line on "
-    "logarithmic axes.",
-    caption=f"Means and two standard errors over {SETTINGS['layer draws']} draws; fitted power.",
+fig, axis = plt.subplots()
+panel(
+    axis,
+    layer_sizes,
+    {
+        "measured": ("lgika", layer.T, {"ls": "none"}),
+        "fitted power": ("bound", fit.predict(layer_sizes)),
+    },
+    log="xy",
+    ends=None,
+    xlabel="features of the second layer",
+    ylabel="RMS error",
+    title=f"The second layer's error falls with the power {fit.slope:.2f}",
 )
+axis.legend()
+run.figure(fig, "second_layer", caption=f"Means and two standard errors over {layer_draws} draws.")
 run.claim("raj2017/remark3-second-layer", rates={"features": fit}, expected={"features": -0.5})
 
 # %% [markdown]
@@ -239,3 +229,9 @@ run.claim(
     value=size[12] / features.nbytes,
     exact="bytes of two arrays, counted",
 )
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run raj2017/substitutes -p mode 0.1`: how skewed may a density be before it matters whether
+# points or landmarks move?

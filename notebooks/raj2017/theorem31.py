@@ -27,6 +27,8 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 3
+kappa: float = 1.0  # concentration of the density on rotations
+sigma: float = 1.0  # bandwidth of the kernel
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,31 +36,20 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from invariance.companion import Run, colour, fit_rate, marker, mean_se
+from invariance.companion import Run, colour, curve, fit_rate, ticks
 from invariance.features import OrbitFourier
 from invariance.groups import CircleAction, VonMises
 from invariance.kernels import Average, Gaussian
 from invariance.theory import raj2017
 
-run = Run("raj2017/theorem31", profile=profile, seed=seed)
-SETTINGS = {
-    "quick": {
-        "angles": 8,
-        "repetitions": 6,
-        "templates": [16, 64, 256],
-        "elements": [8, 16, 32, 64],
-        "eps": [0.5],
-        "trials": 5,
-    },
-    "full": {
-        "angles": 12,
-        "repetitions": 30,
-        "templates": [16, 32, 64, 128, 256, 512, 1024, 2048],
-        "elements": [32, 64, 128, 256, 512, 1024],
-        "eps": [0.3, 0.5],
-        "trials": 10,
-    },
-}[profile]
+run = Run("raj2017/theorem31", profile=profile, seed=seed, kappa=kappa, sigma=sigma)
+
+# %% tags=["settings"]
+quick = run.quick
+n_angles, repetitions, trials = (8, 6, 5) if quick else (12, 30, 10)
+sizes_s = np.array([16, 64, 256] if quick else [16, 32, 64, 128, 256, 512, 1024, 2048])
+sizes_r = np.array([8, 16, 32, 64] if quick else [32, 64, 128, 256, 512, 1024])
+budgets = [0.5] if quick else [0.3, 0.5]
 
 # %% [markdown]
 # ## A compact set, and the exact kernel on it
@@ -68,12 +59,12 @@ SETTINGS = {
 # The exact kernel comes from quadrature with 128 nodes, whose error is rounding.
 
 # %%
-sigma, diameter, d = 1.0, 2.0, 2
+diameter, d = 2.0, 2
 gamma = raj2017.gamma_of_bandwidth(sigma)
-density = VonMises(kappa=1.0)
+density = VonMises(kappa)
 circle = CircleAction([1, 1], density)  # sampled
 nodes = CircleAction([1, 1], density, n_nodes=128)  # integrated
-radii, n_angles = np.linspace(1 / 3, 1, 3), SETTINGS["angles"]
+radii = np.linspace(1 / 3, 1, 3)
 angles = 2 * np.pi * np.arange(n_angles) / n_angles
 net = np.stack([np.outer(radii, np.cos(angles)), np.outer(radii, np.sin(angles))], axis=-1)
 net = np.concatenate([np.zeros((1, 2)), net.reshape(-1, 2)])
@@ -89,24 +80,28 @@ print(f"{len(net)} points; quadrature error {np.abs(exact - finer).max():.0e}")
 # the V- and U-statistics, which need no templates. In the paper's form of features (one cosine with
 # a random phase) and in the cosine-sine form.
 
+
 # %%
-repetitions = SETTINGS["repetitions"]
-sizes_s, sizes_r = np.array(SETTINGS["templates"]), np.array(SETTINGS["elements"])
-
-
 def sup_error(gram):
     return np.abs(gram - exact).max()
 
 
-def template_error(s, form, repetition):
-    model = OrbitFourier(nodes, int(s), gamma=gamma, form=form, random_state=repetition)
+def gram_of(group, s, draw, **how):
+    model = OrbitFourier(group, int(s), gamma=gamma, random_state=draw, **how)
     Z = model.fit_transform(single).astype(float)
-    return sup_error(Z @ Z.T)
+    return Z @ Z.T
 
 
-# k(gx, g'z) = exp(-gamma (|x|^2 + |z|^2)) sum_m I_m(2 gamma |x| |z|) cos m(theta + g - g'), theta
-# the angle between x and z: a V-statistic needs only the empirical characters mean_i exp(i m g_i),
-# so that thousands of draws cost little.
+# %% [markdown]
+# With $\vartheta$ the angle between $x$ and $z$ and $\gamma$ as in $e^{-\gamma |x - z|^2}$,
+#
+# $$ k(gx, g'z) = e^{-\gamma (|x|^2 + |z|^2)} \sum_m I_m(2 \gamma |x| |z|)
+#    \cos m(\vartheta + g - g') . $$
+#
+# So a V-statistic needs only the empirical characters $\frac1r \sum_i e^{i m g_i}$, and thousands of
+# draws cost little.
+
+# %%
 base = Gaussian(gamma)(net)
 orders = np.arange(25)
 norms, turned = np.linalg.norm(net, axis=1), np.arctan2(net[:, 1], net[:, 0])
@@ -118,72 +113,49 @@ terms = np.exp(-gamma * (norms[:, None] ** 2 + norms**2)) * (
 print(f"the kernel from {len(orders)} angular orders: {np.abs(terms.sum(axis=0) - base).max():.0e}")
 
 
-def group_errors(r, repetition):
-    """Errors of the V- and the U-statistic; k(gx, gz) = k(x, z) turns one into the other."""
-    angles = circle.sample(int(r), repetition)
-    share = np.abs(np.exp(1j * orders[:, None] * np.ravel(angles)).mean(axis=1)) ** 2
+def statistics(r, draw):
+    """V- and U-statistic; k(gx, gz) = k(x, z) turns one into the other."""
+    angles = np.ravel(circle.sample(int(r), draw))
+    share = np.abs(np.exp(1j * orders[:, None] * angles).mean(axis=1)) ** 2
     V = np.tensordot(share, terms, 1)
-    return sup_error(V), sup_error((r * V - base) / (r - 1))
+    return V, (r * V - base) / (r - 1)
 
 
 draws = [1000 * seed + i for i in range(repetitions)]
 errors = {
-    form: np.array([[template_error(s, form, i) for i in draws] for s in sizes_s])
+    form: np.array([[sup_error(gram_of(nodes, s, i, form=form)) for i in draws] for s in sizes_s])
     for form in ("phase", "cos_sin")
 }
 many = [1000 * seed + i for i in range(20 * repetitions)]
-both = np.array([[group_errors(r, i) for i in many] for r in sizes_r])
+both = np.array([[list(map(sup_error, statistics(r, i))) for i in many] for r in sizes_r])
 errors |= {"V": both[..., 0], "U": both[..., 1]}
-fits = {
-    name: fit_rate(sizes_s if name in ("phase", "cos_sin") else sizes_r, values)
-    for name, values in errors.items()
-}
-pd.Series(
-    {name: str(fit) for name, fit in fits.items()}, name="exponent [95 % interval]"
-).to_frame()
+fits = {name: fit_rate(sizes_r if name in "VU" else sizes_s, y) for name, y in errors.items()}
+pd.Series({k: str(fit) for k, fit in fits.items()}, name="exponent [95 % interval]").to_frame()
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
-shown = [
-    (axes[0], sizes_s, "phase", "cosine with phase", "templates", "-"),
-    (axes[0], sizes_s, "cos_sin", "cosine and sine", "fast", "-"),
-    (axes[1], sizes_r, "V", "V-statistic", "group", "-"),
-    (axes[1], sizes_r, "U", "U-statistic", "samples", "-"),
-]
-for ax, sizes, name, label, method, line in shown:
-    mean, se = mean_se(errors[name].T)
-    ax.errorbar(sizes, mean, 2 * se, color=colour(method), marker=marker(method), linestyle="none")
-    ax.plot(
-        sizes,
-        fits[name].predict(sizes),
-        line,
-        color=colour(method),
-        label=f"{label}: slope {fits[name].slope:.2f}",
-    )
-    ax.set(xscale="log", yscale="log")
-axes[1].plot(
-    sizes_r,
-    [raj2017.statistics_gap(r) for r in sizes_r],
-    ":",
-    color=colour("bound"),
-    label="1/r, bound on |V − U|",
-)
-axes[0].set(xlabel="templates s (group integrated)", ylabel="largest error over all pairs")
-axes[1].set(xlabel="group samples r (no templates)")
-slopes = [
-    ", ".join(f"{fits[name].slope:.2f}" for name in pair)
-    for pair in (("phase", "cos_sin"), ("V", "U"))
-]
-for ax, some in zip(axes, slopes, strict=True):
-    ax.set_title(f"The error falls with powers {some}")
-    ax.legend(loc="lower left")
+for axis, sizes, shown, label in (
+    (axes[0], sizes_s, {"phase": ("cosine with phase", "templates"),
+                        "cos_sin": ("cosine and sine", "fast")}, "templates s (group integrated)"),
+    (axes[1], sizes_r, {"V": ("V-statistic", "group"), "U": ("U-statistic", "samples")},
+     "group samples r (no templates)"),
+):  # fmt: skip
+    for name, (words, look) in shown.items():
+        words = f"{words}: slope {fits[name].slope:.2f}"
+        curve(axis, sizes, errors[name].T, look, ls="none", label=words)
+        axis.plot(sizes, fits[name].predict(sizes), color=colour(look))
+    slopes = ", ".join(f"{fits[name].slope:.2f}" for name in shown)
+    axis.set(xscale="log", yscale="log", xlabel=label, title=f"fitted powers {slopes}")
+    ticks(axis, sizes)
+gaps = [raj2017.statistics_gap(r) for r in sizes_r]
+axes[1].plot(sizes_r, gaps, ":", color=colour("bound"), label="1/r, bound on |V − U|")
+axes[0].set_ylabel("largest error over all pairs")
+for axis in axes:
+    axis.legend(loc="lower left")
 run.figure(
     fig,
     "rates",
-    alt="Largest kernel error over all pairs against templates (left) and group samples (right) "
-    "on logarithmic axes, straight lines of slope close to minus one half.",
-    caption=f"Means and two standard errors over {repetitions} draws of templates and "
-    f"{len(many)} of "
+    caption=f"Means and two standard errors over {repetitions} draws of templates and {len(many)} of "
     "group samples, with fitted power laws.",
 )
 run.claim(
@@ -196,114 +168,92 @@ run.claim(
 # %% [markdown]
 # ## The bound at its own sample sizes
 #
-# The theorem names $s$ and $r$ up to constants; following the proof, `templates` and
-# `group_samples` give them with their constants, and `uniform_failure` the probability with which
-# the bound may fail. (Two constants of the published proof need repair, see
-# `invariance.theory.raj2017`; the repaired version asks for sixteen times more group samples.)
+# The theorem names $s$ and $r$ up to constants. The proof gives them with constants: `templates` and
+# `group_samples`; `uniform_failure` is the probability with which the bound may fail. (Two constants
+# of the published proof need repair, see `invariance.theory.raj2017`; the repaired version asks for
+# sixteen times more group samples.)
 
 # %%
-delta = 1e-3
-trials = SETTINGS["trials"]
-plan = []
-for eps in SETTINGS["eps"]:
-    s, r = (
-        raj2017.templates(eps, d, diameter=diameter, delta=delta),
-        raj2017.group_samples(eps, d, diameter=diameter, delta=delta),
-    )
-    failure = raj2017.uniform_failure(s, r, eps=eps, d=d, diameter=diameter, sigma=sigma)
+how = {"diameter": diameter, "delta": 1e-3}
+plan, found = [], {}
+for eps in budgets:
+    s, r = raj2017.templates(eps, d, **how), raj2017.group_samples(eps, d, **how)
+    drawn = [10**6 * (seed + 1) + i for i in range(trials)]
+    found[eps] = np.array([sup_error(gram_of(circle, s, i, n_transforms=r)) for i in drawn])
     plan.append(
         {
             "eps": eps,
             "s": s,
             "r": r,
-            "r, repaired": raj2017.group_samples(
-                eps, d, diameter=diameter, delta=delta, published=False
+            "r, repaired": raj2017.group_samples(eps, d, **how, published=False),
+            "may fail in": raj2017.uniform_failure(
+                s, r, eps=eps, d=d, diameter=diameter, sigma=sigma
             ),
-            "may fail in": failure,
+            "largest error seen": found[eps].max(),
+            "bound": eps + 1 / r,
         }
     )
-
-
-def bound_trial(s, r, repetition):
-    model = OrbitFourier(circle, s, n_transforms=r, gamma=gamma, random_state=repetition)
-    Z = model.fit_transform(single).astype(float)
-    return sup_error(Z @ Z.T)
-
-
-found = {
-    row["eps"]: np.array(
-        [bound_trial(row["s"], row["r"], 10**6 * (seed + 1) + i) for i in range(trials)]
-    )
-    for row in plan
-}
-for row in plan:
-    row["largest error seen"] = found[row["eps"]].max()
-    row["bound"] = row["eps"] + 1 / row["r"]
 run.table(
     pd.DataFrame(plan).round(4),
     "bound",
     caption=f"The bound at the sample sizes that its proof asks for, {trials} trials each.",
 )
+
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail. It holds with room to spare: union
-# bounds over a cover are generous. The proof's steps for one pair are not: Hoeffding's inequality
-# over templates, $2 e^{-s \varepsilon^2 / 8}$, and the bounded-difference inequality over group
-# samples, $2 e^{-r \varepsilon^2 / 2}$. Solved for the error that one draw in twenty exceeds, and
-# put to the test at every size above, for the pair that is worst in it:
+# The kernel lies in $[0, 1]$, so a bound below one can fail. Union bounds over a cover are generous,
+# so we also test the proof's steps for one pair: Hoeffding's inequality over templates, $2 e^{-s
+# \varepsilon^2 / 8}$, and the bounded-difference inequality over group samples, $2 e^{-r
+# \varepsilon^2 / 2}$. Each is solved for the error that one draw in twenty may exceed, and compared
+# at every size above with the error of the pair that is worst in it:
 
 # %%
 level = 0.05
+few = [k for k in sizes_s if k <= 256]
 needed = {
-    "templates": np.sqrt(8 * np.log(2 / level) / sizes_s),
+    "templates": np.sqrt(8 * np.log(2 / level) / np.array(few)),
     "group samples": np.sqrt(2 * np.log(2 / level) / sizes_r),
 }
 
 
-def pair_quantiles(grams):
-    """For each size the largest over pairs of the 95 % quantile of the error."""
-    return np.array([np.quantile(np.abs(g - exact), 1 - level, axis=0).max() for g in grams])
+def pair_quantile(grams):
+    """The largest over pairs of the 95 % quantile of the error."""
+    return np.quantile(np.abs(np.array(grams) - exact), 1 - level, axis=0).max()
 
 
-def u_statistic(r, repetition):
-    angles = circle.sample(int(r), repetition)
-    share = np.abs(np.exp(1j * orders[:, None] * np.ravel(angles)).mean(axis=1)) ** 2
-    return (r * np.tensordot(share, terms, 1) - base) / (r - 1)
-
-
-def gram_of(s, repetition):
-    model = OrbitFourier(nodes, int(s), gamma=gamma, random_state=10**5 + repetition)
-    Z = model.fit_transform(single).astype(float)
-    return Z @ Z.T
-
-
-few = [k for k in sizes_s if k <= 256]
 seen = {
-    "templates": pair_quantiles([np.array([gram_of(k, i) for i in many[:200]]) for k in few]),
-    "group samples": pair_quantiles([np.array([u_statistic(r, i) for i in many]) for r in sizes_r]),
+    "templates": [pair_quantile([gram_of(nodes, k, 10**5 + i) for i in many[:200]]) for k in few],
+    "group samples": [pair_quantile([statistics(r, i)[1] for i in many]) for r in sizes_r],
 }
-needed["templates"] = needed["templates"][: len(few)]
-pairs = [
-    {"source": name, "size": int(size), "95 % quantile": round(q, 4), "bound": round(b, 4)}
-    for name, sizes in (("templates", few), ("group samples", sizes_r))
-    for size, q, b in zip(sizes, seen[name], needed[name], strict=True)
-]
-run.table(pairs, "pairs", caption="One pair, the worst of the net: the proof's two inequalities.")
-lhs = np.concatenate([found[row["eps"]] for row in plan])
-rhs = np.concatenate([np.full(trials, row["bound"]) for row in plan])
+run.table(
+    [
+        {"source": name, "size": int(size), "95 % quantile": round(q, 4), "bound": round(b, 4)}
+        for name, sizes in (("templates", few), ("group samples", sizes_r))
+        for size, q, b in zip(sizes, seen[name], needed[name], strict=True)
+    ],
+    "pairs",
+    caption="One pair, the worst of the net: the proof's two inequalities.",
+)
+
+# %%
 run.claim(
     "raj2017/theorem3.1",
-    lhs=lhs,
-    rhs=rhs,
+    lhs=np.concatenate(list(found.values())),
+    rhs=np.repeat([row["bound"] for row in plan], trials),
     ceiling=1.0,
     allowed=max(row["may fail in"] for row in plan),
     sharper={
         "says": "the proof's inequalities for one pair, the worst of the net, at every size",
-        "lhs": np.concatenate([seen["templates"], seen["group samples"]]),
-        "rhs": np.concatenate([needed["templates"], needed["group samples"]]),
+        "lhs": np.concatenate(list(seen.values())),
+        "rhs": np.concatenate(list(needed.values())),
         "ceiling": 1.0,
     },
 )
 
 # %% [markdown]
-# The exponents, not the constants, are what to take away: four times as many templates or samples
-# halve the error, and both are needed, since neither makes up for the other.
+# The exponents, not the constants, are what to take away. Both sizes are needed, since neither makes up
+# for the other.
+#
+# ## Try it
+#
+# `invariance run raj2017/theorem31 -p sigma 0.3`: a narrower kernel asks for more templates. Or
+# `-p kappa 50`, a density that hardly moves a point.

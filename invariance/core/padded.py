@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +16,18 @@ from .parameters import ParameterError, short
 Floats = NDArray[Any]
 
 
-def pad_sets(sets: Iterable[ArrayLike]) -> Floats:
+def pad_sets(sets: Iterable[Any]) -> Floats:
     """Sets of points as one array, which `SetKernel`, `SetFeatures` and groups take.
 
     Parameters
     ----------
     sets : iterable of arrays of shape (m_i, d)
-        One d for all.
+        One d for all. Sets of sets, such as the players of each team of a match, are lists of such
+        arrays.
 
     Returns
     -------
-    ndarray of shape (n, largest, d)
+    ndarray of shape (n, largest, d), or (n, largest, largest inside, d)
         Missing points are NaN; float32 where all sets are.
 
     Raises
@@ -43,18 +44,53 @@ def pad_sets(sets: Iterable[ArrayLike]) -> Floats:
            [[ 5.,  6.],
             [nan, nan]]])
     """
+    sets = list(sets)
     try:
-        arrays = [check_array(points, input_name="a set") for points in sets]
-        (d,) = {a.shape[1] for a in arrays}
+        arrays = [_as_set(points) for points in sets]
+        if len({(a.ndim, a.shape[-1]) for a in arrays}) != 1:
+            raise ValueError("none, or of different shapes")
     except (ValueError, TypeError) as error:
         raise ParameterError(
             "pad_sets needs sets to be at least one, arrays of shape (m_i, d) with one d for all, "
             f"got {short(sets)}: {error}"
         ) from None
-    padded = np.full((len(arrays), max(map(len, arrays)), d), np.nan, np.result_type(*arrays))
+    return _stacked(arrays)
+
+
+def _as_set(points: Any) -> Floats:
+    """An array of points, or padded where they are sets themselves."""
+    if isinstance(points, (list, tuple)) and len(points) and np.ndim(points[0]) == 2:
+        return pad_sets(points)
+    return check_array(points, input_name="a set")
+
+
+def _stacked(arrays: Sequence[Floats]) -> Floats:
+    """Arrays of one number of axes, continued by NaN to the largest extent of each."""
+    (n_axes,) = {a.ndim for a in arrays}
+    largest = [max(a.shape[axis] for a in arrays) for axis in range(n_axes)]
+    padded = np.full((len(arrays), *largest), np.nan, np.result_type(*arrays))
     for row, a in zip(padded, arrays, strict=True):
-        row[: len(a)] = a
+        row[tuple(map(slice, a.shape))] = a
     return padded
+
+
+def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
+    """Sets of sets (n, largest, ..., d) as sets (n, largest, rest) of one length of the rest."""
+    given = [np.asarray(A) for A in arrays]
+    if all(A.ndim < 4 for A in given):
+        return given
+    if len({(A.ndim, A.shape[-1]) for A in given}) > 1:
+        raise ParameterError(f"sets of sets of shapes {[A.shape for A in given]} do not compare")
+    inside = [max(A.shape[axis] for A in given) for axis in range(2, given[0].ndim)]
+    padded = [
+        np.pad(
+            A,
+            [(0, 0), (0, 0), *((0, m - k) for m, k in zip(inside, A.shape[2:], strict=True))],
+            constant_values=np.nan,
+        )
+        for A in given
+    ]
+    return [A.reshape(*A.shape[:2], -1) for A in padded]
 
 
 def unpad_sets(X: ArrayLike) -> list[Floats]:
@@ -122,9 +158,18 @@ class PointSets:
 
     @classmethod
     def of(
-        cls, owner: str, rows: Floats, d: int, *, labelled: bool = False, weighted: bool = False
+        cls,
+        owner: str,
+        rows: Floats,
+        d: int,
+        *,
+        labelled: bool = False,
+        weighted: bool = False,
+        nested: bool = False,
     ) -> PointSets:
         """From rows; the first coordinate of a point may be its label, the last its weight.
+
+        Of ``nested`` sets points are sets themselves, which may be missing in part.
 
         Raises
         ------
@@ -136,7 +181,7 @@ class PointSets:
         there: NDArray[Any] = ~np.asarray(np.isnan(points).all(axis=2))
         counts = there.sum(axis=1)
         values = points[there]
-        if not np.isfinite(values).all():
+        if not nested and not np.isfinite(values).all():
             i, j, k = np.argwhere(there[..., None] & ~np.isfinite(points))[0]
             raise ParameterError(
                 f"{owner}: coordinate {k} of point {j} of set {i} is {points[i, j, k]}; a missing "

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
-from ..core.padded import PointSets, as_set_rows
+from ..core.padded import PointSets, as_set_rows, nested_as_sets
 from ..core.parameters import (
     Flag,
     Has,
@@ -37,7 +37,8 @@ class SetFeatures(FeatureMap):
 
     With random Fourier or Nystrom features for psi, inner products approximate `SetKernel`, at a
     cost that is linear in the number of points. With a group in psi (`OrbitFourier(group)`, ...)
-    each point is compared over its own orbit.
+    each point is compared over its own orbit. ``SetFeatures(SetFeatures(...))`` are features of
+    sets of sets (n, largest, largest inside, d), such as the players of the teams of a match.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class SetFeatures(FeatureMap):
         """Fit the feature map to points of sets X, of shape (n, largest, d) or rows."""
         check_parameters(self)
         self._fitted = SimpleNamespace(**self.get_params(deep=False))
-        sets = self._sets(X, reset=True)
+        sets, shape = self._sets(X, reset=True)
         rng = check_random_state(self.random_state)
         self.features_ = {}
         self._widths = {}
@@ -102,33 +103,44 @@ class SetFeatures(FeatureMap):
             points = part.values
             if len(points) > self.n_points:
                 points = points[rng.choice(len(points), self.n_points, replace=False)]
-            fitted = None if self.features is None else clone(self.features).fit(points)
+            fitted = (
+                None
+                if self.features is None
+                else clone(self.features).fit(points.reshape(len(points), *shape))
+            )
             self.features_[label] = fitted
-            self._widths[label] = _through(fitted, points[:1]).shape[1]
+            self._widths[label] = _through(fitted, points[:1], shape).shape[1]
         self._n_features_out = sum(self._widths.values())
         return self
 
-    def _sets(self, X: Any, *, reset: bool = False) -> PointSets:
+    def _sets(self, X: Any, *, reset: bool = False) -> tuple[PointSets, tuple[int, ...]]:
+        """The points of each set, as rows, and the shape of a point, (d,) unless it is a set."""
         given, owner = self._fitted, type(self).__name__
         how = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
-        if len(getattr(X, "shape", ())) == 3:
-            X = check_array(X, allow_nd=True, **how)
+        shape = tuple(getattr(X, "shape", ()))[2:]
+        nested = len(shape) > 1
+        if nested and (given.labelled or given.weighted):
+            raise ParameterError(f"{owner}: labels and weights are of points, not of sets of them")
+        if shape:
+            X = check_array(nested_as_sets(X)[0], allow_nd=True, **how)
         else:
             X = validate_data(self, X, reset=reset, allow_nd=True, **how)
-        (rows,), d = as_set_rows(owner, given.n_coordinates, X)
+        (rows,), size = as_set_rows(owner, given.n_coordinates, X)
+        d = shape[-1] if nested else size
         if reset:
             self._d = d
-            if X.ndim > 2:
+            if shape:
                 self.n_features_in_ = d
         elif d != self._d:
             raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")
-        sets = PointSets.of(owner, rows, d, labelled=given.labelled, weighted=given.weighted)
-        return sets.of_means() if given.pooling == "mean" else sets
+        how = {"labelled": given.labelled, "weighted": given.weighted, "nested": nested}
+        sets = PointSets.of(owner, rows, size, **how)
+        return sets.of_means() if given.pooling == "mean" else sets, shape if nested else (-1,)
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)
-        sets, blocks = self._sets(X), []
+        (sets, shape), blocks = self._sets(X), []
         parts, dtype = sets.by_label(), sets.values.dtype
         for label, fitted in self.features_.items():
             pooled = np.zeros((len(sets), self._widths[label]), dtype)
@@ -142,7 +154,7 @@ class SetFeatures(FeatureMap):
             for some in tqdm(runs, "sets", unit=" blocks", disable=not self._fitted.verbose):
                 points = part[some]
                 if len(points.values):
-                    pooled[some] = points.sums() @ _through(fitted, points.values)
+                    pooled[some] = points.sums() @ _through(fitted, points.values, shape)
         return np.concatenate(blocks, axis=1)
 
     def __sklearn_tags__(self):
@@ -154,5 +166,5 @@ class SetFeatures(FeatureMap):
         return tags
 
 
-def _through(features: TransformerMixin | None, points: NDArray) -> NDArray:
-    return points if features is None else features.transform(points)
+def _through(features: Any, points: NDArray, shape: tuple[int, ...]) -> NDArray:
+    return points if features is None else features.transform(points.reshape(len(points), *shape))

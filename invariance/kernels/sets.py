@@ -12,13 +12,14 @@ from scipy.optimize import linear_sum_assignment
 from tqdm import tqdm
 
 from ..core.config import block_bytes_of
-from ..core.padded import PointSets, as_set_rows
+from ..core.kernel_matrix import takes_sets
+from ..core.padded import PointSets, as_set_rows, nested_as_sets
 from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
-from .base import Kernel, preserved
+from .base import Kernel, on_rows, preserved
 
 Array = NDArray[Any]
 
@@ -50,8 +51,13 @@ class _OfSets(Kernel):
     def on_rows(self, *arrays: ArrayLike) -> tuple[Kernel, list[Array]]:
         """This kernel for rows (n, largest * d), and padded sets as such rows."""
         check_parameters(self)
-        rows, d = as_set_rows(type(self).__name__, self.n_coordinates, *arrays)
-        return type(self)(**self.get_params(deep=False) | {"n_coordinates": d}), rows
+        own = self.get_params(deep=False)
+        sets = nested_as_sets(*arrays)
+        if np.ndim(arrays[0]) > 3 and takes_sets(self.base):  # points are sets: the base's d
+            (inside,) = {np.shape(A)[3:] for A in arrays}
+            own["base"], _ = on_rows(self.base, np.zeros((1, 1, *inside)))
+        rows, own["n_coordinates"] = as_set_rows(type(self).__name__, self.n_coordinates, *sets)
+        return type(self)(**own), rows
 
     def preserved_by(self, group: Transformations) -> bool:
         """Where the group moves the points of a set alike, in a way that preserves the base."""
@@ -69,6 +75,8 @@ class _OfSets(Kernel):
     def _counted(self, one: PointSets, two: PointSets) -> float:
         ours, theirs = one.by_label(), two.by_label()
         both = ours.keys() & theirs.keys()
+        if takes_sets(self.base):
+            return float(sum(self.base.operations(ours[k].values, theirs[k].values) for k in both))
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
         return (2.0 * one.values.shape[1] + _VALUE) * pairs
 
@@ -82,6 +90,7 @@ class _OfSets(Kernel):
     def _points(self, X: Array) -> PointSets:
         size = int(self.n_coordinates or 0)
         flags = {"labelled": self.labelled, "weighted": self.weighted}
+        flags["nested"] = takes_sets(self.base)
         return PointSets.of(type(self).__name__, X, size, **flags)
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
@@ -155,6 +164,7 @@ class SetKernel(_OfSets):
     It is linear in both sets, so that its average over a group that turns a whole set is the
     `SetKernel` of the averaged base kernel, which forgets how the points lie to each other. Take
     ``Average(Hyperkernel(SetKernel(base), gamma), group)`` where that matters.
+    ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d).
 
     Parameters
     ----------

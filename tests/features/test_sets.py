@@ -204,3 +204,55 @@ def test_molecules_that_cannot_be_are_refused():
         atom_environments(0 * POSITIONS, CHARGES)
     with pytest.raises(ParameterError, match="between atoms are positive"):
         coulomb_positions([[[36.0, 0.0], [0.0, 36.0]]])
+
+
+# -- sets of sets ----------------------------------------------------------------------------------
+
+TEAMS = [
+    [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 5, n)] for n in RNG.integers(1, 4, 7)
+]
+
+
+def test_sets_of_sets_are_padded_at_both_levels():
+    padded = pad_sets(TEAMS)
+    largest = max(len(players) for teams in TEAMS for players in teams)
+    assert padded.shape == (7, max(map(len, TEAMS)), largest, 2)
+    for match, teams in zip(padded, TEAMS, strict=True):
+        for row, players in zip(match, teams, strict=False):
+            assert_allclose(row[: len(players)], players)
+            assert np.isnan(row[len(players) :]).all()
+        assert np.isnan(match[len(teams) :]).all()
+
+
+@pytest.mark.parametrize("outer", ["mean", "sum"])
+def test_features_of_sets_of_sets_are_pooled_twice(outer):
+    psi = OrbitFourier(n_components=4, gamma=0.5, random_state=0)
+    model = SetFeatures(SetFeatures(psi), outer).fit(pad_sets(TEAMS))
+    of_points = model.features_[None].features_[None].transform
+    pool = np.mean if outer == "mean" else np.sum
+    expected = [pool([of_points(p).mean(axis=0) for p in teams], axis=0) for teams in TEAMS]
+    assert_allclose(model.transform(pad_sets(TEAMS)), expected)
+    # Others may be of other sizes, at both levels.
+    assert_allclose(model.transform(pad_sets(TEAMS[:2])), expected[:2])
+    shuffled = [[p[::-1] for p in teams[::-1]] for teams in TEAMS]
+    assert_allclose(model.transform(pad_sets(shuffled)), expected)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_kernels_of_sets_of_sets(normalize):
+    inner = SetKernel(Gaussian(0.7), normalize=normalize)
+
+    def definition(one, two):
+        return np.mean([[inner(pad_sets([a]), pad_sets([b]))[0, 0] for b in two] for a in one])
+
+    kernel = SetKernel(inner)
+    expected = [[definition(one, two) for two in TEAMS[:3]] for one in TEAMS]
+    assert_allclose(kernel(pad_sets(TEAMS), pad_sets(TEAMS[:3])), expected)
+    assert_allclose(kernel.diag(pad_sets(TEAMS)), kernel(pad_sets(TEAMS)).diagonal())
+
+
+def test_labels_are_of_points():
+    with pytest.raises(ParameterError, match="not of sets"):
+        SetFeatures(SetFeatures(), labelled=True).fit(pad_sets(TEAMS))
+    with pytest.raises(ParameterError, match="do not compare"):
+        SetKernel(SetKernel(Gaussian(1.0)))(pad_sets(TEAMS), pad_sets(TEAMS)[..., :1])

@@ -53,7 +53,7 @@ class Identity(Transformations):
 
 PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "evaluation", "datasets")
 ESTIMATORS = [
-    AngularBasis(concentration=0.9, max_frequency=1),
+    AngularBasis(concentration=0.9),
     Augmented(Ridge(), Identity()),
     BlockPCA(),
     BlockRidgeClassifier(alpha=1e-3, block_rows=7),

@@ -58,7 +58,7 @@ LEFT_OUT = {
     *("linear." + name for name in ("CholeskyRLS", "solve_ridges")),  # numerics, unchecked
     *("spectral." + name for name in ("Basis", "Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("DataError", "Dataset", "DatasetInfo", "available")),
-    *("datasets." + name for name in ("download", "load_recordings", "read_wav")),
+    "datasets.download",
 }
 
 RNG = np.random.default_rng(0)
@@ -115,7 +115,9 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.patch_sets": {"images": IMAGES, "size": 3},
     "features.atom_environments": {"positions": X[None, :, :3], "charges": Y[None] + 1},
     "features.coulomb_positions": {"matrices": np.abs(COULOMB) + 0.1},
-    "features.AngularBasis": {"shape": (8, 8), "max_frequency": 3},
+    "features.AngularBasis": {"shape": (8, 8)},
+    "features.DilatedCDF": {"n_features": 84},
+    "features.graph_nodes": {"A": np.ones((8, 8)) - np.eye(8), "X": X},
     "features.BlockPCA": {"block": 2, "n_components": 2},
     "features.PatchPooling": {"size": 3},
     "features.Scattering": {"shape": (8, 8)},
@@ -139,9 +141,13 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "datasets.make_rotated_mnist": {
         "images": RNG.random((6, 28, 28)),
         "labels": Y[:6],
-        "canvas": 40,
         "n_train": 3,
         "n_test": 3,
+    },
+    "datasets.make_rotated_on_canvas": {
+        "images": RNG.random((4, 28, 28)),
+        "labels": Y[:4],
+        "canvas": 40,
     },
     "datasets.make_translated_mnist": {"images": RNG.random((4, 28, 28)), "labels": Y[:4]},
     "datasets.make_xperm": {"length": 2, "alphabet": 3},
@@ -385,7 +391,7 @@ def use(name: str, thing: Any) -> None:
 
 
 #: What scikit-learn and NumPy say of data, which they call X, y or the array.
-DATA = ("X", "y", "gram", "labels", "margins", "target", "train", "test")
+DATA = ("A", "X", "y", "gram", "labels", "margins", "target", "train", "test")
 OF_DATA = (
     *("Expected 2D array", "Found array", "Input ", "Found input variables", "Expected n_"),
     *("could not convert string to float", "float() argument must be a string or a real number"),

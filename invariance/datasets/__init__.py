@@ -6,8 +6,13 @@ from .files import DataError
 from .generated import make_textures, make_vowels, make_xperm
 from .images import load_cifar10, load_digits_images, load_emnist_letters, load_mnist
 from .molecules import load_qm7, make_molecules
-from .moved import deform_images, make_rotated_mnist, make_translated_mnist
-from .speech import fixed_length, load_fsdd, load_recordings, load_synthetic_speech, read_wav
+from .moved import (
+    deform_images,
+    make_rotated_mnist,
+    make_rotated_on_canvas,
+    make_translated_mnist,
+)
+from .speech import fixed_length, load_fsdd, load_synthetic_speech
 
 __all__ = [
     "DataError",
@@ -25,15 +30,14 @@ __all__ = [
     "load_fsdd",
     "load_mnist",
     "load_qm7",
-    "load_recordings",
     "load_synthetic_speech",
     "make_molecules",
     "make_rotated_mnist",
+    "make_rotated_on_canvas",
     "make_textures",
     "make_translated_mnist",
     "make_vowels",
     "make_xperm",
-    "read_wav",
     "split_rows",
     "withheld",
 ]

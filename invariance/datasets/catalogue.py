@@ -1,6 +1,8 @@
 """What data sets there are: ``catalogue.json`` has their files, checksums and official addresses.
 
-Of each file, a rebuilt one comes before the official one where that is slow or gone.
+Of each file, a rebuilt one comes before the official one where that is slow or gone. A loader is a
+function on an entry: ``entry.fetched()`` has the files, ``entry.dataset(files, data, target)`` is
+what it returns.
 """
 
 from __future__ import annotations
@@ -8,8 +10,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib.resources import files as package_files
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ..core.parameters import OneOf, arguments
+from .dataset import Dataset
 from .files import DataFile, Found, Source, fetch, locate
 
 
@@ -22,9 +28,16 @@ class Entry:
     origin: str
     files: tuple[DataFile, ...]
 
-    def fetched(self, download_if_missing: bool) -> dict[str, Found]:
+    def fetched(self, download_if_missing: bool = True) -> dict[str, Found]:
         """Every file, by name."""
         return {file.name: fetch(file, download_if_missing) for file in self.files}
+
+    def dataset(
+        self, found: dict[str, Found], data: NDArray[Any], target: NDArray[Any], **more: Any
+    ) -> Dataset:
+        """What a loader returns, with this description and the checksums of the files."""
+        sources = {f.source.path: f.sha256 for f in found.values()}
+        return Dataset(data, target, description=self.description, sources=sources, **more)
 
 
 @dataclass(frozen=True)
@@ -53,48 +66,36 @@ class DatasetInfo:
     checksum_ok: bool | None
 
 
-def _entries(text: str) -> dict[str, Entry]:
-    return {
-        name: Entry(
-            name,
-            entry["description"],
-            entry["origin"],
-            tuple(
-                DataFile(file, tuple(Source(*source) for source in sources))
-                for file, sources in entry["files"].items()
-            ),
+def _entries() -> dict[str, Entry]:
+    text = (package_files(__package__) / "catalogue.json").read_text(encoding="utf-8")
+    entries = {}
+    for name, entry in json.loads(text).items():
+        files = tuple(
+            DataFile(file, tuple(Source(*source) for source in sources))
+            for file, sources in entry["files"].items()
         )
-        for name, entry in json.loads(text).items()
-    }
+        entries[name] = Entry(name, entry["description"], entry["origin"], files)
+    return entries
 
 
-CATALOGUE = _entries((package_files(__package__) / "catalogue.json").read_text(encoding="utf-8"))
+CATALOGUE = _entries()
 
 
 def available() -> list[DatasetInfo]:
     """Every data set, whether it is here, and whether its checksums hold; downloads nothing.
 
-    Examples
-    --------
     >>> [info.name for info in available()]
     ['mnist', 'emnist', 'cifar10', 'qm7', 'fsdd', 'synthetic_speech']
     """
     infos = []
     for entry in CATALOGUE.values():
-        found = [locate(file) for file in entry.files]
-        here = [f for f in found if f is not None]
+        found = {file.name: locate(file) for file in entry.files}
+        here = [f for f in found.values() if f is not None]
+        paths = [str(f.path) if f else name for name, f in found.items()]
+        holds = all(f.holds for f in here) if here else None
+        present = len(here) == len(found)
         infos.append(
-            DatasetInfo(
-                entry.name,
-                entry.description,
-                [
-                    file.name if f is None else str(f.path)
-                    for file, f in zip(entry.files, found, strict=True)
-                ],
-                entry.origin,
-                present=len(here) == len(found),
-                checksum_ok=all(f.holds for f in here) if here else None,
-            )
+            DatasetInfo(entry.name, entry.description, paths, entry.origin, present, holds)
         )
     return infos
 
@@ -102,5 +103,4 @@ def available() -> list[DatasetInfo]:
 @arguments(name=OneOf(*CATALOGUE))
 def download(name: str) -> None:
     """Make sure that every file of a data set is here, downloading what is missing."""
-    for file in CATALOGUE[name].files:
-        fetch(file)
+    CATALOGUE[name].fetched()

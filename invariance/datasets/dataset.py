@@ -40,8 +40,6 @@ def withhold(closed: bool) -> None:
 def withheld(closed: bool = True) -> Iterator[None]:
     """While this lasts, loaders hand out training data alone (or, if not closed, everything).
 
-    Examples
-    --------
     >>> from invariance.datasets import load_digits_images
     >>> with withheld():
     ...     len(load_digits_images().data)
@@ -96,31 +94,30 @@ class Dataset:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not withholding():
-            return
-        if self.n_train is not None:
-            kept = self._rows(np.arange(self.n_train))
-        elif self.sources:
-            kept = {"_all": (self.data, self.target, self.details), "details": self._labels()}
-            del self.__dict__["data"], self.__dict__["target"]
-        else:
-            return  # generated: other seeds draw other points
-        self.__dict__.update(kept)
+        mine = self.__dict__
+        if withholding() and self.n_train is not None:
+            mine |= self._rows(np.arange(self.n_train))
+        elif withholding() and self.sources:  # data made without files: other seeds draw others
+            mine["_all"] = dict(mine)
+            # what tells rows apart, such as speakers, but no further data of the rows
+            mine["details"] = {
+                k: v for k, v in self.details.items() if not self._per_row(v) or v.ndim == 1
+            }
+            del mine["data"], mine["target"]
 
-    def _everything(self) -> tuple[NDArray[Any], NDArray[Any], Mapping[str, Any]]:
-        return self.__dict__.get("_all") or (self.data, self.target, self.details)
+    @property
+    def _everything(self) -> Mapping[str, Any]:
+        return self.__dict__.get("_all", self.__dict__)
+
+    def _per_row(self, value: Any) -> bool:
+        n = len(self._everything["data"])
+        return isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == n
 
     def _rows(self, rows: NDArray[Any]) -> dict[str, Any]:
         """Copies of some rows, of the details too: a view would keep the others."""
-        data, target, details = self._everything()
-        n = len(data)
-        cut = {k: v[rows] if _per_row(v, n) else v for k, v in details.items()}
-        return {"data": data[rows], "target": target[rows], "details": cut}
-
-    def _labels(self) -> dict[str, Any]:
-        """Details by which rows are told apart, such as speakers; no further data of the rows."""
-        n = len(self.data)
-        return {k: v for k, v in self.details.items() if not (_per_row(v, n) and v.ndim > 1)}
+        every = self._everything
+        details = {k: v[rows] if self._per_row(v) else v for k, v in every["details"].items()}
+        return {"data": every["data"][rows], "target": every["target"][rows], "details": details}
 
     def split(self, *, test: ArrayLike, train: ArrayLike | None = None) -> Dataset:
         """The same points, those for training first, and ``n_train`` of them.
@@ -134,13 +131,8 @@ class Dataset:
         -------
         Dataset
             ``details["rows"]``: where each point stood before.
-
-        Raises
-        ------
-        ParameterError
-            For rows that are not there, or that are in both parts.
         """
-        n = len(self._everything()[0])
+        n = len(self._everything["data"])
         tests = _row_numbers("test", test, n)
         others = np.setdiff1d(np.arange(n), tests)
         trains = others if train is None else _row_numbers("train", train, n)
@@ -158,7 +150,8 @@ class Dataset:
         details = self.__dict__.get("details", {})
         if name in details:
             return details[name]
-        if "_all" in self.__dict__ and (name in ("data", "target") or name in self._all[2]):
+        hidden = self.__dict__.get("_all", {"details": {}})
+        if name in hidden or name in hidden["details"]:
             raise WithheldError(
                 f"{name} of {self.description}: test data are withheld while settings are chosen, "
                 "and these come without a split. Say which rows are for testing: "
@@ -169,29 +162,24 @@ class Dataset:
     @property
     def train(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """(data, target) of the training part."""
-        return self._part(slice(None, self._split()))
+        n = self._split()
+        return self.data[:n], self.target[:n]
 
     @property
     def test(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """(data, target) of the test part."""
-        if self._split() == len(self.data) and withholding():
+        n = self._split()
+        if n == len(self.data) and withholding():
             raise WithheldError(
                 f"the test part of {self.description} is withheld while settings are chosen; in a "
                 "notebook it is handed out after run.measure(), to a loader that is called then"
             )
-        return self._part(slice(self._split(), None))
+        return self.data[n:], self.target[n:]
 
     def _split(self) -> int:
         if self.n_train is None:
             raise ValueError(f"{self.description}: comes without a split into training and test")
         return self.n_train
-
-    def _part(self, rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
-        return self.data[rows], self.target[rows]
-
-
-def _per_row(value: Any, n: int) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == n
 
 
 def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -207,16 +195,7 @@ def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
 def split_rows(
     target: ArrayLike, *, train: ArrayLike, test: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows for training and for testing from two masks, checked.
-
-    Parameters
-    ----------
-    target : array-like of shape (n,)
-    train, test : array-like of bool, shape (n,)
-
-    Returns
-    -------
-    train, test : ndarray of row indices
+    """Rows for training and for testing, from two masks of shape (n,) like the labels `target`.
 
     Raises
     ------
@@ -230,43 +209,33 @@ def split_rows(
     >>> split_rows([5, 6, 5, 6], train=speaker == 0, test=speaker == 1)
     (array([0, 1]), array([2, 3]))
     """
-    labels = _labels("split_rows", target)
-    masks = [np.asarray(mask) for mask in (train, test)]
-    for name, mask in zip(("train", "test"), masks, strict=True):
+    labels, rows = _labels("split_rows", target), dict[str, NDArray[np.int64]]()
+    for name, given in (("train", train), ("test", test)):
+        mask = np.asarray(given)
         if mask.dtype != bool or mask.shape != labels.shape:
             raise ParameterError(
-                f"{name} must be a mask of {len(labels)} booleans, as many as target has labels, "
+                f"{name} must be a mask of {labels.size} booleans, as many as target has labels, "
                 f"got {mask.dtype} of shape {mask.shape}"
             )
+        rows[name] = np.flatnonzero(mask)
         if not mask.any():
             raise ParameterError(f"the split leaves no row to {name}: check the groups it names")
-    if (both := masks[0] & masks[1]).any():
-        raise ParameterError(f"{both.sum()} rows, such as {both.argmax()}, are in both parts")
-    lost = np.setdiff1d(labels[masks[1]], labels[masks[0]])
-    if len(lost):
+    if len(both := np.intersect1d(rows["train"], rows["test"])):
+        raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
+    if len(lost := np.setdiff1d(labels[rows["test"]], labels[rows["train"]])):
         raise ParameterError(
             f"the split leaves no training row of class {', '.join(map(str, lost))}, which the "
             "test rows hold: move some of its rows to the training part, or drop it from the test"
         )
-    return np.flatnonzero(masks[0]), np.flatnonzero(masks[1])
+    return rows["train"], rows["test"]
 
 
 @arguments(per_class=Whole(), random_state=Seed())
 def balanced_sample(
-    target: ArrayLike,
-    per_class: int,
-    *,
-    random_state: int | np.random.RandomState | None = None,
+    target: ArrayLike, per_class: int, *, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.int64]:
     """Rows drawn without replacement, ``per_class`` from each class, class after class.
 
-    Raises
-    ------
-    ParameterError
-        When a class has fewer rows; names the smallest.
-
-    Examples
-    --------
     >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()
     [2, 0, 4, 1]
     """
@@ -292,7 +261,6 @@ def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
         labels = np.array(None)
     if labels.ndim != 1 or not labels.size or bool((labels != labels).any()):
         raise ParameterError(
-            f"{owner} needs target to be labels of one type, without NaN, shape (n,), got "
-            f"{short(target)}"
+            f"{owner} needs target to be labels of one type, without NaN, got {short(target)}"
         )
     return labels

@@ -19,16 +19,12 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files as code_of
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ..core.extras import need
 from ..core.parameters import Flag, arguments
@@ -41,17 +37,8 @@ MOST_UNPACKED = 256 * 2**20
 #: <label>_<speaker>_<index>.wav
 RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
 
-_OPEN: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-_DAMAGED = (
-    EOFError,
-    KeyError,
-    OSError,
-    ValueError,
-    lzma.LZMAError,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+_DAMAGED = EOFError, KeyError, OSError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile
 
 
 class DataError(OSError):
@@ -91,7 +78,7 @@ class Source:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file that a data set needs, with every source that holds it."""
+    """A file that a data set needs, and every source that holds it."""
 
     name: str
     sources: tuple[Source, ...]
@@ -112,22 +99,19 @@ class Found:
         return _digest_of(self.path, "sha256")
 
 
-# -- finding and downloading -----------------------------------------------------------------------
-
-
 def cache_folder() -> Path:
-    """Where downloads are kept: ``$INVARIANCE_CACHE`` or the system's cache folder."""
+    """Where downloads are kept: ``$INVARIANCE_CACHE``, or where pooch has its own by default."""
     if named := os.environ.get("INVARIANCE_CACHE"):
         return Path(named)
     home = Path(os.path.expanduser("~"))
     if home == Path("~"):  # nobody knows whose process this is
         home = Path(tempfile.gettempdir())
     if sys.platform == "win32":
-        local = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-        return local / "invariance" / "invariance" / "Cache"
+        local = os.environ.get("LOCALAPPDATA") or home / "AppData/Local"
+        return Path(local, "invariance", "invariance", "Cache")
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "invariance"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "invariance"
+        return home / "Library/Caches/invariance"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "invariance")
 
 
 def _folders() -> list[Path]:
@@ -170,22 +154,19 @@ def locate(file: DataFile) -> Found | None:
 def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     """Path and checksum of the file, downloaded when it is nowhere on this machine.
 
-    Raises
-    ------
-    DataError
-        Names the file, the expected and the found checksum, and how to get the file.
+    A `DataError` names the file, the expected and the found checksum, and how to get the file.
     """
     here = locate(file)
     if here is not None and here.holds:
         return here
     official = next((source for source in file.sources if source.url), None)
-    name = file.sources[0].path.split("/")[0]
     places = " or ".join(dict.fromkeys(source.path for source in file.sources))
     remedy = (
         f"put {places} into the folder that INVARIANCE_DATA names; there is no public download."
         if official is None
-        else f"run 'invariance data --download {name}', or save {official.url} "
-        f"({official.checksum}) as {official.path} in the folder that INVARIANCE_DATA names."
+        else f"run 'invariance data --download {official.path.split('/')[0]}', or save "
+        f"{official.url} ({official.checksum}) as {official.path} in the folder that "
+        "INVARIANCE_DATA names."
     )
     if here is not None:
         expected = " or ".join(s.checksum for s in file.sources if s.path == here.source.path)
@@ -201,8 +182,7 @@ def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
         _download(need("pooch", "data"), official)
     except ImportError as error:
         raise ImportError(f"{missing} To download it, {error}", name=error.name) from None
-    except Exception as error:
-        # The chain of the network library says nothing that its last message does not.
+    except Exception as error:  # the chain of the network library says no more than its last
         raise DataError(f"{missing} Downloading failed: {error}") from None
     return fetch(file, download_if_missing=False)
 
@@ -212,7 +192,7 @@ def _download(pooch: Any, official: Source) -> None:
 
     def bounded(url: str, output: str, caller: Any) -> None:
         with open(output, "wb") as file:
-            pooch.HTTPDownloader()(url, _Bounded(file, Path(url), MOST), caller)
+            pooch.HTTPDownloader()(url, _Bounded(file, url, MOST), caller)
 
     place = cache_folder() / official.path
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -226,14 +206,11 @@ def _download(pooch: Any, official: Source) -> None:
         os.replace(arrived, place)
 
 
-# -- unpacking -------------------------------------------------------------------------------------
-
-
 class _Bounded(io.BufferedIOBase):
     """A stream that takes or hands out a bounded number of bytes and refuses to go on beyond."""
 
-    def __init__(self, stream: Any, path: Path, most: int):
-        self._stream, self._path, self._most, self._left = stream, path, most, most
+    def __init__(self, stream: Any, name: Any, most: int):
+        self._stream, self._name, self._most, self._left = stream, name, most, most
 
     def readable(self) -> bool:
         return True
@@ -252,7 +229,7 @@ class _Bounded(io.BufferedIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             raise DataError(
-                f"{self._path} holds or unpacks to more than {self._most:,} bytes, larger than any "
+                f"{self._name} holds or unpacks to more than {self._most:,} bytes, larger than any "
                 "data file here: another file, or a damaged one"
             )
 
@@ -269,7 +246,7 @@ def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
                 yield _Bounded(stream, path, most)
     except DataError:
         raise
-    except _DAMAGED as error:
+    except (*_DAMAGED, tarfile.TarError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
@@ -295,62 +272,10 @@ def tar_members(
         for member in archive:
             name = member.name.rsplit("/", 1)[-1]
             if member.isfile() and names.fullmatch(name):
-                content = archive.extractfile(member)
-                if content is not None:
-                    found[name] = content.read()
+                found[name] = archive.extractfile(member).read()  # type: ignore[union-attr]
     return dict(sorted(found.items()))
 
 
 def recordings(path: Path) -> dict[str, bytes]:
     """WAV files of an archive, by name; no archive of the catalogue unpacks to 128 MiB."""
     return tar_members(path, RECORDING, most=128 * 2**20)
-
-
-# -- decoded once ----------------------------------------------------------------------------------
-
-
-@cache
-def _decoder() -> str:
-    """Version of what decodes: a digest of the code of this folder, which nobody has to raise."""
-    code = sorted(
-        (f.name, f.read_bytes()) for f in code_of("invariance.datasets").iterdir() if f.is_file()
-    )
-    return hashlib.sha256(repr(code).encode()).hexdigest()[:8]
-
-
-def decoded(
-    found: dict[str, Found], decode: Callable[[], dict[str, NDArray[Any]]]
-) -> dict[str, NDArray[Any]]:
-    """Arrays decoded once from slow containers, then kept uncompressed in the cache.
-
-    A kept file is named after the sources' checksums, the decoder's version and the checksum of
-    its own bytes, so that it is read only where it is what was written; else it is made again. It
-    is written whole or not at all.
-    """
-    first = next(iter(found.values()))
-    key = hashlib.sha256(" ".join(f.sha256 for f in found.values()).encode()).hexdigest()[:16]
-    folder, stem = cache_folder() / "decoded", f"{first.source.path.split('/')[0]}-{key}"
-    for kept in sorted(folder.glob(f"{stem}-{_decoder()}-*.npz")):
-        with suppress(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-            with kept.open("rb") as file:
-                if _sha256(file) == kept.stem.rpartition("-")[2]:
-                    with np.load(file, allow_pickle=False) as arrays:
-                        return dict(arrays)
-    arrays = decode()
-    with suppress(OSError):  # a cache that cannot be written costs time, not results
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            written = Path(scratch) / "arrays.npz"
-            np.savez(written, **arrays)  # type: ignore[arg-type]
-            with written.open("rb") as file:
-                place = folder / f"{stem}-{_decoder()}-{_sha256(file)}.npz"
-            os.replace(written, place)
-        for older in set(folder.glob(f"{stem}*.npz")) - {place}:  # of older decoders
-            older.unlink(missing_ok=True)
-    return arrays
-
-
-def _sha256(file: IO[bytes]) -> str:
-    digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
-    file.seek(0)
-    return digest

@@ -23,17 +23,10 @@ def make_xperm(
     The permutation-invariant task X_perm of Mroueh et al. 2015, section 6 and appendix D.1. Two
     distinct targets are drawn at random; where in the sequence they stand does not matter.
 
-    Parameters
-    ----------
-    length, alphabet : int
-        5 and 8 in the paper: 8^5 = 32,768 sequences.
-    random_state : int, RandomState or None
-        Draws the two targets.
-
     Returns
     -------
     X : ndarray of shape (alphabet^length, length * alphabet)
-        One-hot letters, position after position.
+        One-hot letters, position after position: 8^5 = 32,768 sequences in the paper.
     y : ndarray of shape (alphabet^length,)
         1 when both targets occur, else 0.
 
@@ -44,9 +37,7 @@ def make_xperm(
     ((32768, 40), 6930)
     """
     if alphabet**length > 10**7:
-        raise ParameterError(
-            f"alphabet^length = {alphabet}^{length} sequences are too many to list"
-        )
+        raise ParameterError(f"alphabet^length = {alphabet}^{length} is too many to list")
     letters = np.indices((alphabet,) * length).reshape(length, -1).T
     first, second = check_random_state(random_state).choice(alphabet, 2, replace=False)
     y = np.any(letters == first, axis=1) & np.any(letters == second, axis=1)
@@ -65,11 +56,9 @@ def make_textures(
 
     Parameters
     ----------
-    n_samples : int
     length, width : float
         Standard deviations, in pixels, of the Gaussian that smooths class 1, down and across; that
         of class 0 has 1.5 both ways. The nearer to 1.5, the harder to tell.
-    random_state : int, RandomState or None
 
     Returns
     -------
@@ -146,13 +135,7 @@ def make_vowels(
 ) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 
-    Parameters
-    ----------
-    n_speakers : int
-        Men, women and children in turn.
-    repetitions : int
-        Of each vowel by each speaker.
-    random_state : int, RandomState or None
+    Speakers are men, women and children in turn; each says each vowel ``repetitions`` times.
 
     Returns
     -------

@@ -5,47 +5,37 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .catalogue import CATALOGUE
 from .dataset import Dataset
-from .files import DataError, Found, decoded, tar_members, unpack
+from .files import DataError, Found, tar_members, unpack
 
 #: Images in each of the six files of CIFAR-10.
 _CIFAR_BATCH = 10_000
 
 
-def _sources(found: dict[str, Found]) -> dict[str, str]:
-    return {f.source.path: f.sha256 for f in found.values()}
-
-
 def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
     """An array of bytes in the IDX format of MNIST."""
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
+    if content[:3] != b"\x00\x00\x08":
         raise DataError(f"{path} holds no IDX array of bytes: it starts with {content[:4]!r}")
     n_axes = content[3]
     shape = np.frombuffer(content, ">u4", n_axes, 4)
-    if len(shape) != n_axes:
-        raise DataError(f"{path} ends within the shape of its array")
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes)
     if values.size != np.prod(shape, dtype=np.int64):
         raise DataError(f"{path}: {values.size} bytes where shape {tuple(shape)} is announced")
     return values.reshape(shape)
 
 
-def _idx(name: str, found: Found) -> NDArray[np.uint8]:
-    return _read_idx(unpack(found.path, f"gzip/{name}.gz"), found.path)
+def _idx(found: dict[str, Found]) -> list[NDArray[np.uint8]]:
+    """Training images and labels, test images and labels."""
+    return [_read_idx(unpack(f.path, f"gzip/{name}.gz"), f.path) for name, f in found.items()]
 
 
 def load_mnist(download_if_missing: bool = True) -> Dataset:
     """MNIST: 60,000 training and 10,000 test images of handwritten digits, in their usual order.
-
-    Parameters
-    ----------
-    download_if_missing : bool
 
     Returns
     -------
@@ -57,15 +47,11 @@ def load_mnist(download_if_missing: bool = True) -> Dataset:
     DataError
         Names the file, the expected and found checksum, and how to get it.
     """
-    found = CATALOGUE["mnist"].fetched(download_if_missing)
-    parts = [_idx(name, f) for name, f in found.items()]
-    return Dataset(
-        np.concatenate(parts[::2]),
-        np.concatenate(parts[1::2]).astype(np.int64),
-        description=CATALOGUE["mnist"].description,
-        n_train=len(parts[0]),
-        sources=_sources(found),
-    )
+    entry = CATALOGUE["mnist"]
+    found = entry.fetched(download_if_missing)
+    X, y, test_X, test_y = _idx(found)
+    target = np.concatenate([y, test_y]).astype(np.int64)
+    return entry.dataset(found, np.concatenate([X, test_X]), target, n_train=len(X))
 
 
 def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
@@ -78,38 +64,12 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     Dataset
         ``data`` uint8 of shape (145600, 28, 28), ``target`` int64.
     """
-    found = CATALOGUE["emnist"].fetched(download_if_missing)
-    arrays = decoded(found, lambda: {name: _idx(name, f) for name, f in found.items()})
-    parts = [arrays[name] for name in found]
-    return Dataset(
-        np.concatenate([parts[0].transpose(0, 2, 1), parts[2].transpose(0, 2, 1)]),
-        np.concatenate(parts[1::2]).astype(np.int64),
-        description=CATALOGUE["emnist"].description,
-        n_train=len(parts[0]),
-        sources=_sources(found),
-    )
-
-
-def _cifar10(path: Path) -> dict[str, NDArray[Any]]:
-    names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
-    lossy_rows = "LOSSY_TEST_ROWS.json"
-    members = tar_members(path, re.compile("|".join(map(re.escape, [*names, lossy_rows]))))
-    missing = [name for name in names if name not in members]
-    if missing:
-        raise DataError(f"{path} lacks {', '.join(missing)}")
-    for name in names:
-        if len(members[name]) != _CIFAR_BATCH * 3073:
-            raise DataError(
-                f"{path}: {name} has {len(members[name])} bytes, not {_CIFAR_BATCH * 3073}"
-            )
-    records = [np.frombuffer(members[name], np.uint8).reshape(-1, 3073) for name in names]
-    stacked = np.concatenate(records)
-    lossy = json.loads(members[lossy_rows])["lossy_test_indices"] if lossy_rows in members else []
-    return {
-        "data": np.ascontiguousarray(stacked[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)),
-        "target": stacked[:, 0].astype(np.int64),
-        "lossy_test_rows": np.array(lossy, dtype=np.int64),
-    }
+    entry = CATALOGUE["emnist"]
+    found = entry.fetched(download_if_missing)
+    X, y, test_X, test_y = _idx(found)
+    data = np.concatenate([X.transpose(0, 2, 1), test_X.transpose(0, 2, 1)])
+    target = np.concatenate([y, test_y]).astype(np.int64)
+    return entry.dataset(found, data, target, n_train=len(X))
 
 
 def load_cifar10(download_if_missing: bool = True) -> Dataset:
@@ -122,16 +82,21 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
         the test part that a rebuilt file holds only as decoded from JPEG (none in the official
         file).
     """
-    found = CATALOGUE["cifar10"].fetched(download_if_missing)
+    entry = CATALOGUE["cifar10"]
+    found = entry.fetched(download_if_missing)
     (file,) = found.values()
-    arrays = decoded(found, lambda: _cifar10(file.path))
-    return Dataset(
-        arrays["data"],
-        arrays["target"],
-        description=CATALOGUE["cifar10"].description,
+    names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
+    lossy = "LOSSY_TEST_ROWS.json"
+    members = tar_members(file.path, re.compile("|".join(map(re.escape, [*names, lossy]))))
+    content = b"".join(members[name] for name in names)
+    records = np.frombuffer(content, np.uint8).reshape(-1, 3073)
+    rows = json.loads(members[lossy])["lossy_test_indices"] if lossy in members else []
+    return entry.dataset(
+        found,
+        np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)),
+        records[:, 0].astype(np.int64),
         n_train=5 * _CIFAR_BATCH,
-        sources=_sources(found),
-        details={"lossy_test_rows": arrays["lossy_test_rows"]},
+        details={"lossy_test_rows": np.array(rows, dtype=np.int64)},
     )
 
 

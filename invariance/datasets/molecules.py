@@ -8,7 +8,6 @@ from sklearn.utils import check_random_state
 from ..core.parameters import ParameterError, Seed, Whole, arguments
 from .catalogue import CATALOGUE
 from .dataset import Dataset
-from .files import DataError, fetch
 
 
 def load_qm7(download_if_missing: bool = True) -> Dataset:
@@ -23,35 +22,15 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
         shipped with the data. ``positions`` (7165, 23, 3) in Bohr and ``charges`` (7165, 23), in
         the order of the atoms, which is not that of the sorted rows.
     """
-    (file,) = CATALOGUE["qm7"].files
-    found = fetch(file, download_if_missing)
     from scipy import io
 
-    expected = {
-        "X": (7165, 23, 23),
-        "T": (1, 7165),
-        "P": (5, 1433),
-        "R": (7165, 23, 3),
-        "Z": (7165, 23),
-    }
-    arrays = io.loadmat(found.path, variable_names=list(expected))
-    for name, shape in expected.items():
-        if name not in arrays or arrays[name].shape != shape:
-            raise DataError(
-                f"{found.path}: array {name} has shape "
-                f"{getattr(arrays.get(name), 'shape', None)}, expected {shape}"
-            )
-    return Dataset(
-        arrays["X"],
-        arrays["T"].ravel(),
-        description=CATALOGUE["qm7"].description,
-        sources={found.source.path: found.sha256},
-        details={
-            "folds": arrays["P"].astype(int),
-            "positions": arrays["R"],
-            "charges": arrays["Z"],
-        },
-    )
+    entry = CATALOGUE["qm7"]
+    found = entry.fetched(download_if_missing)
+    (file,) = found.values()
+    arrays = io.loadmat(file.path)
+    folds = arrays["P"].astype(int)
+    details = {"folds": folds, "positions": arrays["R"], "charges": arrays["Z"]}
+    return entry.dataset(found, arrays["X"], arrays["T"].ravel(), details=details)
 
 
 @arguments(n_samples=Whole(5), random_state=Seed())
@@ -62,12 +41,7 @@ def make_molecules(
 
     Four to seven atoms of H, C, N, O lie near the sites of a cubic grid, 2.5 Bohr apart. The
     energy is a function of the molecule alone, however it lies and its atoms are numbered. It
-    checks code; it says nothing about chemistry.
-
-    Parameters
-    ----------
-    n_samples : int, a multiple of 5
-    random_state : int, RandomState or None
+    checks code; it says nothing about chemistry. ``n_samples`` is a multiple of 5.
 
     Returns
     -------
@@ -83,8 +57,8 @@ def make_molecules(
     """
     if n_samples % 5:
         raise ParameterError(
-            f"n_samples={n_samples} does not make five equal folds; take a "
-            f"multiple of 5, {n_samples - n_samples % 5} for instance"
+            f"n_samples={n_samples} does not make five equal folds; take "
+            f"{n_samples - n_samples % 5}"
         )
     rng = check_random_state(random_state)
     positions = np.zeros((n_samples, 7, 3), np.float32)
@@ -102,13 +76,6 @@ def make_molecules(
         positions[i, :n_atoms], charges[i, :n_atoms] = R, Z
         bonds = np.sqrt(np.outer(Z, Z)) * np.exp(-distances / 2)
         energies[i] = -50 * np.sqrt(Z.sum()) - 20 * np.triu(bonds, 1).sum()
-    return Dataset(
-        coulomb,
-        energies,
-        description="made-up molecules",
-        details={
-            "folds": rng.permutation(n_samples).reshape(5, -1),
-            "positions": positions,
-            "charges": charges,
-        },
-    )
+    folds = rng.permutation(n_samples).reshape(5, -1)
+    details = {"folds": folds, "positions": positions, "charges": charges}
+    return Dataset(coulomb, energies, description="made-up molecules", details=details)

@@ -1,53 +1,56 @@
-"""`make_rotated_mnist`, `make_translated_mnist`, `deform_images`: images moved at random."""
+"""MNIST's images, or your own, moved at random: translated, rotated and deformed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
 from .dataset import Dataset, withheld
 from .images import load_mnist
 
+Random = int | np.random.RandomState | None
+
 
 def _given(
     images: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.float32], NDArray[Any], str, Mapping[str, str], int | None]:
-    """float32 pixels in [0, 1], labels, name and checksums of the data, and its own split."""
-    name, n_train = "given images", None
-    sources: Mapping[str, str] = {}
+) -> tuple[NDArray[np.float32], Callable[..., Dataset]]:
+    """float32 pixels in [0, 1], and what makes a data set of them once they are moved."""
+    name, own_split, sources = "given images", None, dict[str, str]()
     if images is None:
         with withheld(False):  # what is made of them knows its own split
             mnist = load_mnist()
         images, labels = mnist.data, mnist.target
-        name, sources, n_train = "MNIST", mnist.sources, mnist.n_train
-    if np.issubdtype(getattr(images, "dtype", np.float64), np.bool_):
+        name, sources, own_split = "MNIST", dict(mnist.sources), mnist.n_train
+    if getattr(images, "dtype", None) == np.bool_:
         images = np.asarray(images, dtype=np.float32)
     if not Array(3).accepts(images):
         raise ParameterError(
             f"images must be finite numbers of shape (n, height, width), got {short(images)}"
         )
-    pixels = np.asarray(images)
-    classes = np.asarray(labels)
+    pixels, classes = np.asarray(images), np.asarray(labels)
     if labels is None or classes.shape[:1] != pixels.shape[:1]:
         raise ParameterError(
             f"images of shape {pixels.shape} need as many labels, {len(pixels)}, got "
             f"{short(labels)}"
         )
     scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
-    return pixels.astype(np.float32) / scale, classes, name, sources, n_train
+
+    def moved(data: NDArray[Any], how: str, n_train: int | None = own_split, **details: Any):
+        target = classes[details.get("rows", slice(None))]
+        made = {"description": f"{name} {how}", "n_train": n_train, "sources": sources}
+        return Dataset(data, target, details=details, **made)
+
+    return pixels.astype(np.float32) / scale, moved
 
 
-def _with_noise(
-    canvas: NDArray[np.float32], noise: float, rng: np.random.RandomState
-) -> NDArray[np.float32]:
-    if noise > 0:
-        canvas += (noise * rng.standard_normal(canvas.shape)).astype(np.float32)
-    return canvas
+def _noise(shape: tuple[int, ...], noise: float, rng: np.random.RandomState) -> NDArray[np.float32]:
+    return (noise * rng.standard_normal(shape)).astype(np.float32)
 
 
 @arguments(canvas=Whole(1), noise=Number(0, 1e30), random_state=Seed())
@@ -57,7 +60,7 @@ def make_translated_mnist(
     *,
     canvas: int = 64,
     noise: float = 0.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Random = None,
 ) -> Dataset:
     """Images at uniformly random places of a zero canvas, as in Liu et al. 2022, section 4.
 
@@ -77,18 +80,13 @@ def make_translated_mnist(
     Dataset
         ``data`` float32 of shape (n, canvas, canvas); ``offsets`` (n, 2), down and right.
 
-    Raises
-    ------
-    ParameterError
-        When the canvas is smaller than the images.
-
     Examples
     --------
     >>> moved = make_translated_mnist(np.ones((5, 8, 8)), np.arange(5), canvas=10, random_state=0)
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
     """
-    pixels, classes, name, sources, own_split = _given(images, labels)
+    pixels, made = _given(images, labels)
     rng = check_random_state(random_state)
     room = canvas - np.array(pixels.shape[1:])
     if np.any(room < 0):
@@ -99,58 +97,85 @@ def make_translated_mnist(
     moved = np.zeros((len(pixels), canvas, canvas), dtype=np.float32)
     for place, image, (down, right) in zip(moved, pixels, offsets, strict=True):
         place[down : down + image.shape[0], right : right + image.shape[1]] = image
-    return Dataset(
-        _with_noise(moved, noise, rng),
-        classes,
-        description=f"{name} translated on a {canvas} x {canvas} canvas",
-        n_train=own_split,
-        sources=sources,
-        details={"offsets": offsets},
-    )
+    if noise > 0:
+        moved += _noise(moved.shape, noise, rng)
+    return made(moved, f"translated on a {canvas} x {canvas} canvas", offsets=offsets)
 
 
-@arguments(
-    canvas=Whole(1) | None,
-    n_train=Whole(0) | None,
-    n_test=Whole(0) | None,
-    interpolation=Whole(0, 5) | None,
-    noise=Number(0, 1e30),
-    random_state=Seed(),
-)
+@arguments(canvas=Whole(1), noise=Number(0, 1e30), random_state=Seed())
+def make_rotated_on_canvas(
+    images: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    *,
+    canvas: int = 64,
+    noise: float = 0.0,
+    random_state: Random = None,
+) -> Dataset:
+    """Images turned by a random whole degree, centred on a canvas, as in Liu et al. 2022.
+
+    By cubic splines, in the order given. Parameters are those of `make_translated_mnist`, but the
+    noise fills what the turned frame leaves blank (section 4.1 of the paper), and nothing else.
+
+    Returns
+    -------
+    Dataset
+        ``data`` float32 of shape (n, canvas, canvas); ``degrees`` (n,).
+
+    Examples
+    --------
+    >>> turned = make_rotated_on_canvas(np.ones((5, 8, 8)), np.arange(5), canvas=12, random_state=0)
+    >>> turned.data.shape
+    (5, 12, 12)
+    """
+    pixels, made = _given(images, labels)
+    rng = check_random_state(random_state)
+    degrees = rng.randint(-180, 180, size=len(pixels))
+    turned = _on_canvas(pixels, degrees, canvas, 3)
+    if noise > 0:
+        frames = np.ones((1, *pixels.shape[1:]), np.float32).repeat(len(pixels), axis=0)
+        blank = _on_canvas(frames, degrees, canvas, 0) <= 0
+        turned = np.where(blank, turned + _noise(turned.shape, noise, rng), turned)
+    return made(turned, f"rotated on a {canvas} x {canvas} canvas", degrees=degrees)
+
+
+def _on_canvas(
+    images: NDArray[np.float32], degrees: NDArray[Any], canvas: int, order: int
+) -> NDArray[np.float32]:
+    """Each image turned by its angle, its frame grown to fit, in the middle of a blank canvas."""
+    turned = np.zeros((len(images), canvas, canvas), dtype=np.float32)
+    for place, image, angle in zip(turned, images, degrees, strict=True):
+        moved = ndimage.rotate(image, angle, order=order)
+        top, left = (canvas - np.array(moved.shape)) // 2
+        if min(top, left) < 0:
+            raise ParameterError(
+                f"an image turned by {angle} degrees has shape {moved.shape} and does not fit on a "
+                f"canvas of side {canvas}"
+            )
+        place[top : top + moved.shape[0], left : left + moved.shape[1]] = moved
+    return turned
+
+
+@arguments(n_train=Whole(0), n_test=Whole(0), random_state=Seed())
 def make_rotated_mnist(
     images: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     *,
-    canvas: int | None = None,
-    n_train: int | None = 12_000,
-    n_test: int | None = 50_000,
-    interpolation: int | None = None,
-    noise: float = 0.0,
+    n_train: int = 12_000,
+    n_test: int = 50_000,
     never_test: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Random = None,
 ) -> Dataset:
-    """Images rotated by uniformly random angles, in either paper's way.
+    """The benchmark of Larochelle et al. 2007 that Raj et al. 2017 use, rebuilt.
 
-    Without a canvas: the benchmark of Larochelle et al. 2007 that Raj et al. 2017 use, rebuilt.
-    ``n_train + n_test`` different images are drawn and turned by a real angle, in their own frame,
-    with zero fill and bilinear interpolation. With a canvas: Liu et al. 2022. All images in the
-    given order, turned by a whole degree, with cubic splines, centred on the canvas.
+    ``n_train + n_test`` different images are drawn and turned by a uniformly random real angle, in
+    their own frame, with zero fill and bilinear interpolation.
 
     Parameters
     ----------
     images, labels : as in `make_translated_mnist`
-    canvas : int or None
-        64 in Liu et al. 2022.
-    n_train, n_test : int or None
-        Without a canvas: sizes of the two disjoint parts. None as ``n_test`` takes the rest.
-    interpolation : int or None
-        Order of the splines, 0 to 5; None is 1 without a canvas and 3 with one.
-    noise : float
-        Standard deviation of the normal noise that fills what the turned frame leaves blank.
     never_test : array-like of int, or None
-        Without a canvas: images that never come into the test part, such as those that settings
-        were chosen on in another draw.
-    random_state : int, RandomState or None
+        Rows of the images that are kept out of the test part, such as those that settings were
+        chosen on in another draw.
 
     Returns
     -------
@@ -166,75 +191,28 @@ def make_rotated_mnist(
     >>> turned.data.shape, turned.n_train
     ((300, 28, 28), 100)
     """
-    pixels, classes, name, sources, own_split = _given(images, labels)
+    pixels, made = _given(images, labels)
     rng = check_random_state(random_state)
-    if canvas is None:  # Raj et al. 2017
-        rows, n_train = _drawn_rows(len(pixels), n_train, n_test, never_test, rng)
-        degrees = rng.uniform(-180, 180, size=len(rows))
-        shape, order, where = pixels.shape[1:], 1, "in its frame (rebuilt)"
-    else:  # Liu et al. 2022
-        rows, n_train = np.arange(len(pixels)), own_split
-        degrees = rng.randint(-180, 180, size=len(rows))
-        shape, order, where = (canvas, canvas), 3, f"on a {canvas} x {canvas} canvas"
-    order = order if interpolation is None else interpolation
-    turned = _turned(pixels[rows], degrees, shape, order, canvas is not None)
-    if noise > 0:
-        frames = np.ones((1, *pixels.shape[1:]), np.float32).repeat(len(rows), axis=0)
-        filled = _turned(frames, degrees, shape, 0, canvas is not None) > 0
-        turned = np.where(filled, turned, _with_noise(turned.copy(), noise, rng))
-    made = {"description": f"{name} rotated {where}", "n_train": n_train, "sources": sources}
-    return Dataset(turned, classes[rows], details={"degrees": degrees, "rows": rows}, **made)
-
-
-def _drawn_rows(
-    n: int,
-    n_train: int | None,
-    n_test: int | None,
-    never_test: ArrayLike | None,
-    rng: np.random.RandomState,
-) -> tuple[NDArray[np.int64], int]:
-    """Different rows, those for training first, and how many these are."""
-    n_train = n if n_train is None else n_train
-    n_test = n - n_train if n_test is None else n_test
-    if not n_train <= n_train + n_test <= n:
+    n = len(pixels)
+    if n_train + n_test > n:
         raise ParameterError(
             f"{n_train} training and {n_test} test images were asked for, {n} are there: give "
             "smaller n_train and n_test"
         )
     rows = rng.permutation(n)
-    if never_test is None:
-        return rows[: n_train + n_test], n_train
-    free = rows[~np.isin(rows, never_test)]
+    free = rows if never_test is None else rows[~np.isin(rows, never_test)]
     if len(free) < n_test:
         raise ParameterError(
             f"{n_test} test images were asked for, {len(free)} are there without those of "
             "never_test"
         )
-    tests = free[len(free) - n_test :]
-    return np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests]), n_train
-
-
-def _turned(
-    images: NDArray[np.float32],
-    degrees: NDArray[Any],
-    shape: tuple[int, ...],
-    order: int,
-    reshape: bool,
-) -> NDArray[np.float32]:
-    """Each image turned by its angle, in the middle of a blank one of that shape."""
-    from scipy import ndimage
-
-    turned = np.zeros((len(images), *shape), dtype=np.float32)
-    for place, image, angle in zip(turned, images, degrees, strict=True):
-        moved = ndimage.rotate(image, angle, order=order, reshape=reshape)
-        top, left = (np.array(shape) - moved.shape) // 2
-        if min(top, left) < 0:
-            raise ParameterError(
-                f"an image turned by {angle} degrees has shape {moved.shape} and does not fit on a "
-                f"canvas of side {shape[0]}"
-            )
-        place[top : top + moved.shape[0], left : left + moved.shape[1]] = moved
-    return turned
+    tests = rows[n_train : n_train + n_test] if never_test is None else free[len(free) - n_test :]
+    rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
+    degrees = rng.uniform(-180, 180, size=len(rows))
+    turned = np.zeros((len(rows), *pixels.shape[1:]), dtype=np.float32)
+    for place, row, angle in zip(turned, rows, degrees, strict=True):
+        ndimage.rotate(pixels[row], angle, order=1, reshape=False, output=place)
+    return made(turned, "rotated in its frame (rebuilt)", n_train, degrees=degrees, rows=rows)
 
 
 @arguments(
@@ -252,7 +230,7 @@ def deform_images(
     shift: float = 0.7,
     bend: float = 0.6,
     smoothness: float = 4.0,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Random = None,
 ) -> NDArray[Any]:
     """Images under small deformations, another one for each, with bilinear interpolation.
 
@@ -282,8 +260,6 @@ def deform_images(
     >>> bool(np.any(copies[0] != copies[1]))
     True
     """
-    from scipy import ndimage
-
     given = np.asarray(images)
     given = given if np.issubdtype(given.dtype, np.floating) else given.astype(np.float64)
     rng = check_random_state(random_state)

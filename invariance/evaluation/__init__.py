@@ -11,13 +11,10 @@ from typing import Any
 _HOMES = {
     **dict.fromkeys(("Score", "mean_se", "with_error"), "means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "rates"),
-    **dict.fromkeys(
-        ("Answer", "Predict", "Trial", "best_method", "share_of_changes", "trial"), "trials"
-    ),
+    **dict.fromkeys(("Answer", "Trial", "best_method", "share_of_changes", "trial"), "trials"),
     **dict.fromkeys(("best_by_leave_one_out", "best_with_copies"), "selection"),
     **dict.fromkeys(("Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"), "symmetry"),
 }
-
 __all__ = [*_HOMES]
 
 
@@ -25,7 +22,3 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])

@@ -32,18 +32,12 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     Parameters
     ----------
     samples : array-like, shape (repetitions, ...)
-        At least two repetitions.
+        At least two repetitions, finite.
 
     Returns
     -------
     Score
         For one-dimensional `samples`; otherwise a pair of arrays ``(mean, se)``.
-
-    Raises
-    ------
-    ValueError
-        With fewer than two repetitions (one repetition has no standard error) or a value that
-        is not finite.
 
     Examples
     --------
@@ -51,34 +45,23 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     Score(mean=2.0, se=0.5773502691896258)
     """
     samples = np.asarray(samples, dtype=float)
-    if samples.ndim == 0 or samples.shape[0] < 2:
-        count = 1 if samples.ndim == 0 else samples.shape[0]
+    if samples.ndim == 0 or len(samples) < 2:
         raise ValueError(
-            f"a standard error needs at least two repetitions along axis 0, got {count}; "
-            "repeat the experiment with other seeds, or pass a plain number if it is deterministic"
+            f"a standard error needs at least two repetitions along axis 0, got {samples}; repeat "
+            "the experiment with other seeds, or pass a plain number if it is deterministic"
         )
     if not np.isfinite(samples).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
         raise ValueError(f"samples{list(where)} is {samples[where]}: every sample must be finite")
-    mean = samples.mean(axis=0)
-    se = samples.std(axis=0, ddof=1) / np.sqrt(samples.shape[0])
-    if samples.ndim == 1:
-        return Score(float(mean), float(se))
-    return mean, se
+    mean, se = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return Score(float(mean), float(se)) if samples.ndim == 1 else (mean, se)
 
 
 def with_error(mean: float, se: float, decimals: int = 0) -> str:
     """A mean and its standard error in words, to two digits of the latter.
 
-    Parameters
-    ----------
-    mean, se : float
-        Without an error, two digits after the point.
-    decimals : int
-        At least so many digits after the point.
+    At least so many decimals; two where there is no error.
 
-    Examples
-    --------
     >>> with_error(53.84, 3.41), with_error(97.92, 0.0999), with_error(100.0, 0.0)
     ('53.8 ± 3.4', '97.92 ± 0.10', '100.00 ± 0.00')
     """

@@ -17,19 +17,16 @@ class RateFit:
     Attributes
     ----------
     slope, low, high : float
-        Exponent and its confidence interval.
+        Exponent and its 95 % confidence interval.
     intercept : float
         ``log y`` at ``x = 1``.
     se : float
         Standard error of the slope.
-    confidence : float
-        Coverage of ``[low, high]``.
     points : int
         Number of abscissae.
     method : str
-        What the interval rests on: ``"residuals"``, ``"standard errors"``, ``"repetitions"``,
-        the latter two followed by ``", widened by residuals"`` where a power law does not
-        describe the points within their errors.
+        What the interval rests on: "residuals", "repetitions", or "repetitions, widened by
+        residuals" where a power law does not describe the means within their errors.
     """
 
     slope: float
@@ -37,7 +34,6 @@ class RateFit:
     high: float
     intercept: float
     se: float
-    confidence: float
     points: int
     method: str
 
@@ -49,24 +45,20 @@ class RateFit:
         return f"{self.slope:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def fit_rate(
-    x: ArrayLike, y: ArrayLike, *, se: ArrayLike | None = None, confidence: float = 0.95
-) -> RateFit:
+def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     r"""Fit ``log y = intercept + slope log x`` by weighted least squares.
 
-    The interval of the slope ``a^T log y`` (`a` the least-squares weights) rests on the best
-    information given:
+    The interval of the slope ``a^T log y`` (`a` the least-squares weights) rests
 
-    - `y` of shape (points, repetitions): the means over repetitions are fitted with weights
-      ``(mean / se)**2``. The delta method linearises ``log mean``, so that repetition `r`
+    - for `y` of shape (points, repetitions), on the repetitions: their means are fitted with
+      weights ``(mean / se)**2``. The delta method linearises ``log mean``, so that repetition `r`
       contributes ``z_r = sum_i a_i y_ir / mean_i`` and the slope has standard error
       ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of freedom.
-      Repetitions shared between points (the same column, the same draw) are accounted for.
-    - `se` given: weights ``(y / se)**2``, normal quantile.
-    - neither: ordinary least squares, variance from the residuals, t quantile of ``points - 2``.
-
-    In the first two cases, when residuals exceed what the errors explain (a chi-square test at
-    5 %), the interval is widened to the one that residuals give, if that is wider.
+      Repetitions shared between points (the same column, the same draw) are accounted for. When
+      residuals exceed what the errors explain (a chi-square test at 5 %), the interval is widened
+      to the one that residuals give, if that is wider;
+    - for `y` of shape (points,), on the residuals of ordinary least squares, with a t quantile of
+      ``points - 2``.
 
     Parameters
     ----------
@@ -74,16 +66,6 @@ def fit_rate(
         Positive; at least three distinct values.
     y : array-like, shape (points,) or (points, repetitions)
         Positive (for repetitions: positive means).
-    se : array-like, shape (points,), optional
-        Standard error of each `y`; only for one-dimensional `y`.
-    confidence : float, default=0.95
-        Coverage of the interval.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit, values that are not real, positive and finite, or fewer than
-        three distinct abscissae.
 
     Examples
     --------
@@ -91,16 +73,38 @@ def fit_rate(
     >>> print(fit_rate(m, 3 / np.sqrt(m)))
     -0.500 [-0.500, -0.500]
     """
-    return _fit(*_checked(x, y, se, confidence), confidence)
+    x, y = _checked(x, y)
+    mean, kind, repeated = y.reshape(len(x), -1).mean(axis=1), "residuals", y.ndim == 2
+    relative = np.zeros_like(mean)
+    if repeated:
+        kind, count = "repetitions", y.shape[1]
+        relative = y.std(axis=1, ddof=1) / np.sqrt(count) / mean
+    # a point without error would take all the weight: then every point counts the same
+    exact = bool((relative == 0).any())
+    weight = np.ones_like(mean) if exact else relative**-2.0
+    log_x, log_y = np.log(x), np.log(mean)
+    centred = log_x - np.average(log_x, weights=weight)
+    information = np.sum(weight * centred**2)
+    a = weight * centred / information
+    slope = float(a @ log_y)
+    intercept = float(np.average(log_y, weights=weight) - slope * np.average(log_x, weights=weight))
+    freedom = len(x) - 2
+    squares = float(np.sum(weight * (log_y - intercept - slope * log_x) ** 2))
+    se = float(np.sqrt(squares / freedom / information))
+    width = float(stats.t.ppf(0.975, freedom)) * se
+    if repeated:
+        own = float(np.std(a @ (y / mean[:, None]), ddof=1) / np.sqrt(count))
+        own_width = float(stats.t.ppf(0.975, count - 1)) * own
+        if (exact or stats.chi2.sf(squares, freedom) < 0.05) and width > own_width:
+            kind += ", widened by residuals"
+        else:
+            width, se = own_width, own
+    return RateFit(slope, slope - width, slope + width, intercept, se, len(x), kind)
 
 
-def _checked(
-    x: ArrayLike, y: ArrayLike, se: ArrayLike | None, confidence: float
-) -> tuple[NDArray, NDArray, NDArray | None]:
-    """x, y and its standard errors; None where repetitions or residuals tell them."""
+def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
+    """x and y; of shape (points,) where there is one repetition."""
     x, y = as_floats("x", x), as_floats("y", y)
-    if not 0 < confidence < 1:
-        raise ParameterError(f"confidence={confidence}: expected a number between 0 and 1")
     if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
         raise ParameterError(
             f"x has shape {x.shape} and y {y.shape}: expected (points,) and (points,) or "
@@ -111,51 +115,9 @@ def _checked(
     if len(np.unique(x)) < 3:
         raise ParameterError(f"a rate needs three distinct x, got {np.unique(x).tolist()}")
     check_finite("y", y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     mean = y.reshape(len(x), -1).mean(axis=1)
     if not (mean > 0).all():
         i = int(np.argmin(mean))
         raise ParameterError(f"y at x={x[i]:g} is {mean[i]:g}: a power law needs positive values")
-    if se is None:
-        return x, y, None
-    if y.ndim == 2:
-        raise ParameterError("se is for one-dimensional y: repetitions bring their own errors")
-    error = np.broadcast_to(as_floats("se", se), y.shape)
-    if not (np.isfinite(error).all() and (error >= 0).all()):
-        raise ParameterError(f"se must be finite and not negative, got {error.tolist()}")
-    return x, y, error
-
-
-def _fit(x: NDArray, y: NDArray, error: NDArray | None, confidence: float) -> RateFit:
-    mean, kind = y, "residuals" if error is None else "standard errors"
-    if y.ndim == 2:
-        mean, kind = y.mean(axis=1), "repetitions"
-        error = y.std(axis=1, ddof=1) / np.sqrt(y.shape[1])
-    relative = np.zeros_like(mean) if error is None else error / mean
-    # a point without error would take all the weight: then every point counts the same
-    exact = bool((relative == 0).any())
-    weight = np.ones_like(mean) if exact else relative**-2.0
-    log_x, log_y = np.log(x), np.log(mean)
-    centred = log_x - np.average(log_x, weights=weight)
-    information = np.sum(weight * centred**2)
-    a = weight * centred / information
-    slope = float(a @ log_y)
-    intercept = float(np.average(log_y, weights=weight) - slope * np.average(log_x, weights=weight))
-    freedom, upper = len(x) - 2, 0.5 + confidence / 2
-    squares = float(np.sum(weight * (log_y - intercept - slope * log_x) ** 2))
-    se = float(np.sqrt(squares / freedom / information))
-    width = float(stats.t.ppf(upper, freedom)) * se
-    if kind != "residuals":
-        if kind == "repetitions":
-            repetitions = y.shape[1]
-            own = float(np.std(a @ (y / mean[:, None]), ddof=1) / np.sqrt(repetitions))
-            own_width = float(stats.t.ppf(upper, repetitions - 1)) * own
-        else:
-            own = float(np.sqrt(np.sum((a * relative) ** 2)))
-            own_width = float(stats.norm.ppf(upper)) * own
-        if (exact or stats.chi2.sf(squares, freedom) < 0.05) and width > own_width:
-            kind += ", widened by residuals"
-        else:
-            width, se = own_width, own
-    return RateFit(slope, slope - width, slope + width, intercept, se, confidence, len(x), kind)
+    return x, y

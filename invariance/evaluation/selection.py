@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
 from ..kernels import GramTransformer, Kernel
@@ -15,23 +15,12 @@ from ..linear import kernel_ridge
 from .trials import Predict
 
 
-class _SymmetricPart(GramTransformer):
-    """Rows of the kernel as they are, and the symmetric part of the training matrix."""
-
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> NDArray:
-        gram = super().fit_transform(X)
-        return (gram + gram.T) / 2
-
-
 def best_by_leave_one_out(
-    candidates: Sequence[Any],
-    learner: Any,
-    *,
-    X: NDArray,
-    y: NDArray,
-    repair: str | None = None,
+    candidates: Sequence[Any], learner: Any, *, X: NDArray, y: NDArray
 ) -> Predict:
     """Regularised least squares on the kernel or feature map with the least leave-one-out error.
+
+    Negative eigenvalues of kernels are clipped, for training points and new ones alike.
 
     Parameters
     ----------
@@ -39,21 +28,12 @@ def best_by_leave_one_out(
         The same method with other parameters.
     learner : RLSClassifier or RLSRegressor
         Chooses its alpha by leave-one-out as well.
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    repair : {"clip", "flip", "shift", "nystrom"} or None
-        For indefinite kernels, of training points and new ones alike, see `GramTransformer`. None
-        leaves it to the learner.
+    X, y : ndarray of shape (n, d) and (n,)
 
     Returns
     -------
     callable
         From points of shape (m, d) to predictions.
-
-    Raises
-    ------
-    ValueError
-        Without candidates.
 
     Examples
     --------
@@ -65,16 +45,12 @@ def best_by_leave_one_out(
     >>> bool(abs(f(np.array([[0.5]]))[0] - 0.25) < 1e-3)
     True
     """
-    if not len(candidates):
-        raise ValueError("candidates is empty: give at least one kernel or feature map")
 
     def fit(candidate: Any) -> tuple[float, Any, Any]:
-        model = clone(learner)
+        model, features = clone(learner), clone(candidate)
         if isinstance(candidate, Kernel):
             model.set_params(kernel="precomputed")
-            features = GramTransformer(candidate, repair) if repair else _SymmetricPart(candidate)
-        else:
-            features = clone(candidate)
+            features = GramTransformer(candidate, repair="clip")
         model.fit(features.fit_transform(X), y)
         return float(model.loo_errors_.min()), features, model
 
@@ -88,20 +64,10 @@ def best_by_leave_one_out(
 def best_with_copies(
     kernels: Sequence[Kernel], learner: Any, *, X: NDArray, y: NDArray, moved: NDArray
 ) -> Predict:
-    """Kernel ridge regression on training points and moved copies of them: augmentation.
+    """Kernel ridge regression on training points and ``moved`` copies of them, shape (r, n, d).
 
     Kernel and alpha are those that leave-one-out prefers without the copies, because the copies
-    of a point that is left out would give it away.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-    learner : RLSClassifier or RLSRegressor
-        What chooses.
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    moved : ndarray of shape (r, n, d)
-        The training points after r transformations.
+    of a point that is left out would give it away. Otherwise as `best_by_leave_one_out`.
 
     Examples
     --------
@@ -118,8 +84,7 @@ def best_with_copies(
     values = np.tile(y, len(moved) + 1)
     classes = np.unique(y) if is_classifier(learner) else None
     targets = values if classes is None else np.where(values[:, None] == classes, 1.0, -1.0)
-    gram = best.kernel(points)
-    (dual,) = kernel_ridge(gram, targets, alphas=best.alpha_)
+    (dual,) = kernel_ridge(best.kernel(points), targets, alphas=best.alpha_)
 
     def predict(Z: NDArray) -> NDArray:
         decided = best.kernel(Z, points) @ dual + targets.mean(axis=0)

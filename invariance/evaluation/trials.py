@@ -98,27 +98,13 @@ def trial(
 
 
 def share_of_changes(
-    predict: Predict,
-    group: Group,
-    *,
-    X: NDArray,
-    n_elements: int = 8,
-    random_state: Any = 0,
+    predict: Predict, group: Group, *, X: NDArray, n_elements: int = 8, random_state: Any = 0
 ) -> float:
     """How often a predicted class changes under a random transformation.
 
-    Parameters
-    ----------
-    predict : callable
-        From points of shape (n, d) to classes.
-    group : Group
-    X : ndarray of shape (n, d)
-    n_elements : int
-        Transformations, the same ones for every point.
-    random_state : int, RandomState or None
+    ``predict`` takes points of shape (n, d), such as X, to classes; the ``n_elements``
+    transformations are the same ones for every point.
 
-    Examples
-    --------
     >>> from invariance.groups import Negation
     >>> ones = np.ones((5, 1))
     >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), X=ones, n_elements=100)
@@ -131,18 +117,8 @@ def share_of_changes(
 
 
 class Answer(NamedTuple):
-    """Which method to take.
-
-    Attributes
-    ----------
-    best : str
-        The method with the best mean.
-    score : Score
-        Its mean and standard error over the draws.
-    level : list of str
-        The other methods that are statistically tied with it.
-    quickest : str
-        The quickest of all these.
+    """Which method to take: the best one by its mean over draws, its score, the others that are
+    statistically tied with it, and the quickest of all these.
     """
 
     best: str
@@ -166,40 +142,24 @@ def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool
     higher_is_better : bool
         Scores are accuracies in per cent; otherwise they are risks.
 
-    Raises
-    ------
-    ValueError
-        With fewer than two draws.
-
     Examples
     --------
     >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
     >>> best_method({"slow": slow, "fast": fast}, higher_is_better=True).quickest
     'fast'
     """
-    found = {method: np.array(draws, dtype=float) for method, draws in trials.items()}
-
-    def merits(method: str) -> NDArray:
-        return found[method][:, 0] if higher_is_better else -np.log(found[method][:, 0])
-
-    def error(method: str) -> float:
-        score = float(found[method][:, 0].mean())
-        return 100 - score if higher_is_better else score
-
-    def seconds(method: str) -> float:
-        return max(float(found[method][:, 2:4].sum(axis=1).mean()), NO_TIME)
-
-    best = max(found, key=lambda m: merits(m).mean())
+    draws = {method: np.array(some, dtype=float) for method, some in trials.items()}
+    merits = {m: d[:, 0] if higher_is_better else -np.log(d[:, 0]) for m, d in draws.items()}
+    errors = {
+        m: 100 - d[:, 0].mean() if higher_is_better else d[:, 0].mean() for m, d in draws.items()
+    }
+    seconds = {m: max(d[:, 2:4].sum(axis=1).mean(), NO_TIME) for m, d in draws.items()}
+    best = max(draws, key=lambda m: merits[m].mean())
     level = [best]
-    for method in found:
-        behind = _score(merits(best) - merits(method))
-        close = error(method) <= LEVEL * error(best)
+    for method in draws:
+        behind = Score(*mean_se(merits[best] - merits[method]))
+        close = errors[method] <= LEVEL * errors[best]
         if method != best and close and behind.mean <= 2 * behind.se:
             level.append(method)
-    quickest = min(level, key=lambda m: (seconds(m), -merits(m).mean()))
-    return Answer(best, _score(found[best][:, 0]), level[1:], quickest)
-
-
-def _score(samples: NDArray) -> Score:
-    mean, se = mean_se(samples)
-    return Score(float(mean), float(se))
+    quickest = min(level, key=lambda m: (seconds[m], -merits[m].mean()))
+    return Answer(best, Score(*mean_se(draws[best][:, 0])), level[1:], quickest)

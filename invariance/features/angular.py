@@ -14,9 +14,7 @@ from ..core.arrays import check_array
 from ..core.parameters import (
     Number,
     ParameterError,
-    Positive,
     Shape,
-    Whole,
     check_parameters,
     stores_parameters,
 )
@@ -41,14 +39,10 @@ class AngularBasis(FeatureMap):
     shape : tuple of int or None
         Height and width of the images, in pixels. None takes the square root of the number of
         features at fit, which must then be a square.
-    radius : float or None
-        Of the disc, in pixels; None is half the shorter side.
     bandwidth : float
         Largest spatial frequency in radians a pixel; pi is the grid's Nyquist frequency.
     concentration : float in (0, 1)
         Functions with less of their energy than this inside the disc are left out.
-    max_frequency : int or None
-        Largest angular frequency kept; None keeps all that are concentrated enough.
 
     Attributes
     ----------
@@ -69,11 +63,9 @@ class AngularBasis(FeatureMap):
     """
 
     shape: Annotated[tuple[int, int] | None, Shape(2) | None] = None
-    radius: Annotated[float | None, Positive() | None] = None
     _: KW_ONLY
     bandwidth: Annotated[float, Number(above=0, most=np.pi)] = np.pi
     concentration: Annotated[float, Number(above=0, below=1)] = 0.5
-    max_frequency: Annotated[int | None, Whole(0) | None] = None
 
     def fit(self, X: ArrayLike, y=None) -> AngularBasis:
         """Compute the basis; of X only the number of features is used."""
@@ -88,7 +80,7 @@ class AngularBasis(FeatureMap):
                 f"{X.shape[1]} features"
             )
         self.functions_, self.frequencies_, self.concentrations_ = angular_functions(
-            self.shape_, self.radius, self.bandwidth, self.concentration, self.max_frequency
+            self.shape_, self.bandwidth, self.concentration
         )
         self._n_features_out = len(self.frequencies_)
         return self
@@ -106,12 +98,7 @@ class AngularBasis(FeatureMap):
     def rotations(self, density: Density | None = None, n_nodes: int | None = 64) -> CircleAction:
         """The rotations as a group acting on the coefficients (the basis need not be fitted).
 
-        Parameters
-        ----------
-        density : Density or None
-            On the angle in radians, counter-clockwise; None is uniform.
-        n_nodes : int or None
-            See `CircleAction`.
+        The density is on the angle in radians, counter-clockwise; see `CircleAction`.
         """
         if hasattr(self, "frequencies_"):
             return CircleAction(self.frequencies_, density, n_nodes=n_nodes)
@@ -123,19 +110,10 @@ class AngularBasis(FeatureMap):
 
 
 def angular_functions(
-    shape: tuple[int, ...],
-    radius: float | None,
-    bandwidth: float,
-    concentration: float,
-    max_frequency: int | None,
+    shape: tuple[int, ...], bandwidth: float, concentration: float
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Basis functions at the pixels (d, k), their frequencies and concentrations (k,)."""
-    radius = min(shape) / 2 if radius is None else radius
-    if radius > np.hypot(shape[0], shape[1]):
-        raise ParameterError(
-            f"AngularBasis needs a radius within images of shape {shape}, got {radius!r}: at most "
-            f"{np.hypot(shape[0], shape[1]):.4g}, their diagonal"
-        )
+    radius = min(shape) / 2
     # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
     rows, columns = np.indices(shape)
     up, right = (shape[0] - 1) / 2 - rows.ravel(), columns.ravel() - (shape[1] - 1) / 2
@@ -148,8 +126,7 @@ def angular_functions(
     p, p_width = bandwidth * (nodes + 1) / 2, bandwidth * widths / 2
 
     functions, frequencies, concentrations = [], [], []
-    highest = int(2 * radius * bandwidth) if max_frequency is None else max_frequency
-    for m in range(highest + 1):
+    for m in range(int(2 * radius * bandwidth) + 1):
         hankel = special.jv(m, np.outer(r, p)) * np.sqrt(np.outer(r * r_width, p * p_width))
         _, singular, right_vectors = np.linalg.svd(hankel)
         kept = singular**2 >= concentration
@@ -161,15 +138,11 @@ def angular_functions(
         radial = (special.jv(m, np.outer(distances, p)) @ spectra)[inverse]
         # Signs as a singular value decomposition leaves them are arbitrary.
         radial = radial * np.where(radial.sum(axis=0) < 0, -1, 1)
-        count = radial.shape[1]
-        if m == 0:
-            functions.append(radial / np.sqrt(2 * np.pi))
-        else:
-            pair = np.stack([np.cos(m * theta), np.sin(m * theta)], axis=-1) / np.sqrt(np.pi)
-            functions.append((radial[:, :, None] * pair[:, None, :]).reshape(-1, 2 * count))
-            count *= 2
-        frequencies.append(np.full(count, m))
-        concentrations.append(np.repeat(singular[kept] ** 2, 1 if m == 0 else 2))
+        waves = np.stack([np.cos(m * theta), np.sin(m * theta)][: 1 + (m > 0)], axis=-1)
+        waves /= np.sqrt(np.pi if m else 2 * np.pi)
+        functions.append((radial[:, :, None] * waves[:, None]).reshape(len(rho), -1))
+        frequencies.append(np.full(functions[-1].shape[1], m))
+        concentrations.append(np.repeat(singular[kept] ** 2, waves.shape[1]))
     return (
         np.concatenate(functions, axis=1),
         np.concatenate(frequencies),

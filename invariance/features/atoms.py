@@ -13,7 +13,7 @@ from ..orbits import row_blocks
 
 Floats = NDArray[Any]
 #: Constants of Christensen et al. 2020, in angstroms.
-_PAIR_DECAY = 1.8
+_PAIR_DECAY, _PAIR_WIDTH = 1.8, 0.32
 _TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
 #: Bytes of the triples of some molecules.
 _BYTES = 2**25
@@ -25,7 +25,6 @@ _BYTES = 2**25
     elements=Array(1, above=0) | None,
     cutoff=Positive(),
     unit=Positive(),
-    width=Positive(),
     n_pairs=Whole(1),
     n_triples=Whole(0),
 )
@@ -36,7 +35,6 @@ def atom_environments(
     elements: ArrayLike | None = None,
     cutoff: float = 8.0,
     unit: float = 1.0,
-    width: float = 0.32,
     n_pairs: int = 24,
     n_triples: int = 20,
 ) -> Floats:
@@ -47,14 +45,12 @@ def atom_environments(
     bumps at ``n_pairs`` distances up to the cutoff, falling as :math:`r^{-1.8}`); for each pair of
     elements, the mean distances to two neighbours enter a second one, times the cosine and the
     sine of the angle between them and the Axilrod-Teller factor :math:`1 + 3 \cos \cos \cos` of
-    their triangle. Rotations, reflections and the order of neighbours leave it as it is. It
-    takes distances alone, so that points of any dimension do.
+    their triangle. Rotations, reflections and the order of neighbours leave it as it is.
 
     Parameters
     ----------
-    positions : array-like of shape (n, a, 3)
-    charges : array-like of shape (n, a)
-        Atomic numbers, or any positive labels; zero where a molecule has fewer atoms.
+    positions, charges : array-like of shape (n, a, 3) and (n, a)
+        Charges are atomic numbers, or any positive labels; zero where a molecule has fewer atoms.
     elements : sequence or None
         The labels that have columns of their own; None takes those in ``charges``. Give it where
         new molecules may lack one.
@@ -62,8 +58,6 @@ def atom_environments(
         In angstroms.
     unit : float
         An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
-    width : float
-        Of the bumps of pairs: eta_2 of the paper, in square angstroms.
     n_pairs, n_triples : int
         Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
 
@@ -74,11 +68,6 @@ def atom_environments(
         then p = e n_pairs + e (e + 1) n_triples numbers, for e elements. `SetKernel` and
         `SetFeatures` compare atoms of one label with ``labelled=True``.
 
-    Raises
-    ------
-    ParameterError
-        For a molecule without atoms, atoms at one place, or labels that are not in ``elements``.
-
     Examples
     --------
     >>> water = [[[0.0, 0.0, 0.1], [0.76, 0.0, -0.48], [-0.76, 0.0, -0.48]]]
@@ -86,6 +75,21 @@ def atom_environments(
     >>> atoms.shape, bool(np.allclose(atoms[0, 1], atoms[0, 2]))      # the hydrogens are alike
     ((1, 3, 169), True)
     """
+    R, Z, kinds = _checked(positions, charges, elements, unit)
+    is_kind = (Z[..., None] == kinds).astype(float)
+    (n, a), e = Z.shape, len(kinds)
+    atoms = np.full((n, a, 1 + e * n_pairs + e * (e + 1) * n_triples), np.nan)
+    for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
+        atoms[some, :, 1:] = _environments(R[some], is_kind[some], cutoff, n_pairs, n_triples)
+    atoms[..., 0] = Z
+    atoms[Z == 0] = np.nan
+    return atoms
+
+
+def _checked(
+    positions: ArrayLike, charges: ArrayLike, elements: ArrayLike | None, unit: float
+) -> tuple[Floats, Floats, Floats]:
+    """Positions in angstroms, charges, and the elements."""
     with np.errstate(over="ignore"):
         R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
     if not np.abs(R).max(initial=0) < 1e6:
@@ -104,27 +108,16 @@ def atom_environments(
             "zero, and so no atoms: leave it out"
         )
     kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
-    unknown = np.setdiff1d(Z[Z > 0], kinds)
-    if len(unknown):
+    if len(unknown := np.setdiff1d(Z[Z > 0], kinds)):
         raise ParameterError(
             f"atom_environments: charges hold {unknown.tolist()}, which is not in elements="
             f"{kinds.tolist()}"
         )
-    is_kind = (Z[..., None] == kinds).astype(float)
-    n, a = Z.shape
-    size = len(kinds) * n_pairs + len(kinds) * (len(kinds) + 1) * n_triples
-    atoms = np.full((n, a, 1 + size), np.nan)
-    for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(
-            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
-        )
-    atoms[..., 0] = Z
-    atoms[Z == 0] = np.nan
-    return atoms
+    return R, Z, kinds
 
 
 def _environments(
-    R: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int, n_triples: int
+    R: Floats, is_kind: Floats, cutoff: float, n_pairs: int, n_triples: int
 ) -> Floats:
     """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
     n, a, e = is_kind.shape
@@ -143,7 +136,7 @@ def _environments(
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
 
     reads = np.linspace(0, cutoff, n_pairs + 1)[1:]
-    spread = np.log1p(width / distance**2)[..., None]
+    spread = np.log1p(_PAIR_WIDTH / distance**2)[..., None]
     bumps = (np.log(reads) - np.log(distance)[..., None] + spread / 2) ** 2
     bumps = np.exp(-bumps / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * reads)
     bumps *= (near * distance**-_PAIR_DECAY)[..., None]
@@ -179,20 +172,9 @@ def coulomb_positions(matrices: ArrayLike) -> tuple[Floats, Floats]:
     The diagonal 0.5 Z^2.4 gives the charges, the rest Z_i Z_j / r_ij the distances, and these the
     positions up to a rotation or reflection (the three leading directions of classical scaling).
 
-    Parameters
-    ----------
-    matrices : array-like of shape (n, a, a)
-        Zero rows are missing atoms.
+    From matrices of shape (n, a, a), whose zero rows are missing atoms, positions (n, a, 3) in
+    their unit of length, each molecule about its centre, and charges (n, a) to two digits.
 
-    Returns
-    -------
-    positions : ndarray of shape (n, a, 3)
-        In the unit of length of the matrices, each molecule about its centre; zero where missing.
-    charges : ndarray of shape (n, a)
-        Rounded to two digits.
-
-    Examples
-    --------
     >>> R, Z = coulomb_positions([[[36.8581, 4.8], [4.8, 36.8581]]])       # 36 / 4.8 apart
     >>> Z, float(np.linalg.norm(R[0, 0] - R[0, 1]).round(4))
     (array([[6., 6.]]), 7.5)

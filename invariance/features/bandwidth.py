@@ -12,36 +12,20 @@ from ..core.parameters import (
     OneOf,
     ParameterError,
     Seed,
-    Whole,
     arguments,
     short,
 )
 
+#: Points that are looked at.
+_MOST = 1000
 
-@arguments(kernel=OneOf("gaussian", "laplacian"), max_points=Whole(2), random_state=Seed())
-def median_gamma(
-    X: ArrayLike, kernel: str = "gaussian", *, max_points: int = 1000, random_state=None
-) -> float:
+
+@arguments(kernel=OneOf("gaussian", "laplacian"), random_state=Seed())
+def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -> float:
     """The gamma whose kernel falls to a fixed value at the median distance between points.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-    kernel : {"gaussian", "laplacian"}
-        gamma = 1 / (2 median |x - z|^2) and 1 / median |x - z|_1.
-    max_points : int
-        Size of the random sample of points that is looked at.
-    random_state : int, RandomState or None
-
-    Returns
-    -------
-    float
-        1.0 where all points coincide.
-
-    Raises
-    ------
-    ValueError
-        For points that are not finite, or whose distances overflow.
+    1 / (2 median |x - z|^2) or, for the Laplacian, 1 / median |x - z|_1, over pairs of at
+    most 1,000 points drawn from X, of shape (n, d); 1.0 where all points coincide.
 
     Examples
     --------
@@ -57,8 +41,8 @@ def median_gamma(
             f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
         ) from None
     rng = check_random_state(random_state)
-    if len(points) > max_points:
-        points = points[rng.choice(len(points), max_points, replace=False)]
+    if len(points) > _MOST:
+        points = points[rng.choice(len(points), _MOST, replace=False)]
     if len(points) < 2:
         return 1.0
     if kernel == "laplacian":

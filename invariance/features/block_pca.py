@@ -12,6 +12,9 @@ from sklearn.utils import check_random_state
 from ..core.parameters import ParameterError, Seed, Whole, stores_parameters
 from .feature_map import FeatureMap
 
+#: Blocks that the components are fitted to, at most.
+_MOST = 200_000
+
 
 @stores_parameters
 class BlockPCA(FeatureMap):
@@ -28,10 +31,8 @@ class BlockPCA(FeatureMap):
         Features a block, ``2 n_bins + 1`` for `GroupCDF`; must divide the number of features.
     n_components : int
         Components kept of each block, at most ``block``.
-    max_rows : int
-        Blocks (over all rows) used at most to fit the components.
     random_state : int, RandomState or None
-        Which blocks those are.
+        Which blocks the components are fitted to, where there are more than 200,000.
 
     Attributes
     ----------
@@ -51,7 +52,6 @@ class BlockPCA(FeatureMap):
     block: Annotated[int, Whole(1)] = 1
     n_components: Annotated[int, Whole(1)] = 1
     _: KW_ONLY
-    max_rows: Annotated[int, Whole(1)] = 200_000
     random_state: Annotated[Any, Seed()] = None
 
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
@@ -68,9 +68,9 @@ class BlockPCA(FeatureMap):
                 f"{self.n_components!r}"
             )
         blocks = X.reshape(-1, self.block)
-        if len(blocks) > self.max_rows:
+        if len(blocks) > _MOST:
             rng = check_random_state(self.random_state)
-            blocks = blocks[np.sort(rng.choice(len(blocks), self.max_rows, replace=False))]
+            blocks = blocks[np.sort(rng.choice(len(blocks), _MOST, replace=False))]
         blocks = blocks.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             self.mean_ = blocks.mean(axis=0)

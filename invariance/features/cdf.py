@@ -29,15 +29,11 @@ class GroupCDF(OrbitFeatures):
 
     Parameters
     ----------
-    group : Transformations or None
-        None is the trivial group.
+    group, n_transforms : as in `OrbitFourier`, where the group's rule weighs its elements equally
     n_components : int
         Number of templates m.
     n_bins : int
         n; there are 2 n + 1 thresholds per template, m (2 n + 1) features, template by template.
-    n_transforms : int or None
-        Group elements to draw; None takes the group's quadrature rule, all elements of a finite
-        set, where it weighs them equally.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
     epsilon : float
         Norm bound \|t\|^2 < 1 + epsilon of the templates.
@@ -55,7 +51,6 @@ class GroupCDF(OrbitFeatures):
     Attributes
     ----------
     templates_ : ndarray of shape (m, d); a rejected one (``rejection="zero"``) is NaN
-    rejected_ : ndarray of bool, shape (m,)
     elements_ : the group elements used, shape (\|G\|, ...)
     s_ : float
 
@@ -88,7 +83,7 @@ class GroupCDF(OrbitFeatures):
             rejection=self.rejection,
             random_state=rng,
         ).astype(X.dtype)
-        self.rejected_ = np.isnan(self.templates_[:, 0])
+        rejected = np.isnan(self.templates_[:, :1])
         self.elements_, weights = self._draw_transforms(rng)
         if np.ptp(weights) > 0:
             raise ParameterError(
@@ -96,7 +91,7 @@ class GroupCDF(OrbitFeatures):
                 "from its measure"
             )
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
-        templates = np.where(self.rejected_[:, None], 0, self.templates_)
+        templates = np.where(rejected, 0, self.templates_)
         self.s_ = self._half_width(X, templates)
         numbers = np.finfo(X.dtype)
         if not 1e3 * float(numbers.tiny) < self.s_ / self.n_bins < 1e-3 * float(numbers.max):
@@ -108,7 +103,7 @@ class GroupCDF(OrbitFeatures):
         if self.rejection == "zero":
             scales[[0, -1]] *= np.sqrt(0.5)
         # The null template of the paper has features zero.
-        self._factors = np.where(self.rejected_[:, None], 0, scales)
+        self._factors = np.where(rejected, 0, scales)
         # In units of a bin, so that thresholds are whole numbers.
         self._prepare(
             templates * X.dtype.type(self.n_bins / self.s_),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.arrays import as_floats, check_finite
-from ..core.parameters import ParameterError, Whole, arguments
+from ..core.parameters import ParameterError, Whole, arguments, short
 
 
 @arguments(n_walks=Whole(2), n_hops=Whole(0))
@@ -47,7 +47,7 @@ def graph_nodes(A: Any, X: Any = None, *, n_walks: int = 6, n_hops: int = 2) -> 
            [2., 0., 1., 0.],
            [1., 0., 0., 1.]])
     """
-    if np.ndim(A[0]) == 2:
+    if isinstance(A, (list, tuple, np.ndarray)) and len(A) and len(np.shape(A[0])) == 2:
         attributes = [None] * len(A) if X is None else X
         if len(A) != len(attributes):
             raise ParameterError(f"X has attributes of {len(attributes)} graphs, A has {len(A)}")
@@ -75,7 +75,7 @@ def graph_nodes(A: Any, X: Any = None, *, n_walks: int = 6, n_hops: int = 2) -> 
 def _adjacency(given: ArrayLike) -> NDArray:
     A = as_floats("A", given)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
-        raise ParameterError(f"A needs to be a square matrix of weights, got shape {A.shape}")
+        raise ParameterError(f"A needs to be a square matrix of weights, got {short(given)}")
     check_finite("A", A)
     if A.min() < 0 or not np.array_equal(A, A.T):
         i, j = np.argwhere((A < 0) | (A.T != A))[0]

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
-from ..core.parameters import Number, ParameterError, Positive, Whole, stores_parameters
+from ..core.parameters import Number, Whole, stores_parameters
 from ..groups.sound import mel_frequencies
 from .feature_map import FeatureMap
+
+#: Decibels below the loudest band that count as silence.
+_RANGE = 50.0
 
 
 @stores_parameters
@@ -19,20 +22,17 @@ class LogMel(FeatureMap):
     """Decibels above silence in mel bands, frame by frame.
 
     Each value is 10 log10 of the energy in a triangular band relative to the loudest band of the
-    same recording, cut at ``-range_db`` and raised by it, divided by ``range_db``: silence, and
-    whatever lies outside the recording, is zero, the loudest band one. Loudness is thereby
-    normalised.
+    same recording, cut at -50, plus 50, divided by 50: silence is zero, the loudest band one,
+    however loud the recording is.
 
     Parameters
     ----------
     sample_rate : float
         Samples a second.
     n_bands : int
+        Triangular mel bands from 100 Hz to half the sample rate.
     frame, hop : int
         Samples a frame (Hann window) and from one frame to the next.
-    low, high : float
-        Range of the bands in Hz.
-    range_db : float
 
     Attributes
     ----------
@@ -48,25 +48,18 @@ class LogMel(FeatureMap):
     ((32, 24), 1044)
     """
 
-    sample_rate: Annotated[float, Positive()] = 8000
+    sample_rate: Annotated[float, Number(above=200)] = 8000
     n_bands: Annotated[int, Whole(1, 10_000)] = 24
     _: KW_ONLY
     frame: Annotated[int, Whole(1, 2**20)] = 256
     hop: Annotated[int, Whole(1)] = 128
-    low: Annotated[float, Number(0)] = 100.0
-    high: Annotated[float, Positive()] = 4000.0
-    range_db: Annotated[float, Positive()] = 50.0
 
     def fit(self, X: ArrayLike, y=None) -> LogMel:
         """Lay out frames and bands for waveforms X of shape (n, n_samples)."""
         X = self._points_to_fit(X)
-        if not self.low < self.high <= self.sample_rate / 2:
-            raise ParameterError(
-                f"LogMel needs low < high <= sample_rate / 2, got low={self.low!r}, "
-                f"high={self.high!r}, sample_rate={self.sample_rate!r}"
-            )
-        self.frequencies_ = mel_frequencies(self.n_bands, self.low, high=self.high)
-        edges = np.r_[self.low, self.frequencies_, self.high]
+        low, high = 100.0, self.sample_rate / 2
+        self.frequencies_ = mel_frequencies(self.n_bands, low, high=high)
+        edges = np.r_[low, self.frequencies_, high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
         self.filters_ = np.array(
             [np.interp(hertz, edges[i : i + 3], [0.0, 1.0, 0.0]) for i in range(self.n_bands)]
@@ -100,5 +93,5 @@ class LogMel(FeatureMap):
             energy = power @ self.filters_.T
             # Silence stays silence.
             decibels = 10 * np.log10(np.maximum(energy / (energy.max() or 1.0), 1e-30))
-            result[...] = np.maximum(1 + decibels / given.range_db, 0)
+            result[...] = np.maximum(1 + decibels / _RANGE, 0)
         return spectrograms.reshape(len(X), -1)

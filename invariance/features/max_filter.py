@@ -31,12 +31,9 @@ class MaxFilter(OrbitFeatures):
 
     Parameters
     ----------
-    group : Transformations or None
-        None is the trivial group.
+    group, n_transforms : as in `OrbitFourier`
     n_components : int
         Number of templates m.
-    n_transforms : int or None
-        Group elements to draw; None takes all of them, or the quadrature rule of an infinite set.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
     block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`

@@ -39,8 +39,7 @@ class OrbitFeatures(FeatureMap, ABC):
     """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
     `fit` sets ``_orbits``, the templates prepared for the engine, and transforming is one
-    `OrbitProducts.reduce`, for arrays of any library. Without a group, ``group=None``, there is
-    nothing to reduce over: ``elements_`` is None.
+    `OrbitProducts.reduce`, for arrays of any library.
     """
 
     group: Annotated[
@@ -63,11 +62,7 @@ class OrbitFeatures(FeatureMap, ABC):
     def fit(self, X: ArrayLike, y=None) -> Self:
         """Draw templates and group elements, with all that depends on them.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            NumPy's or, through the array API standard, another library's; what is fitted is kept
-            as NumPy arrays.
+        X, of shape (n, d), may be another library's array; what is fitted is NumPy's.
         """
         self._fit(self._points_to_fit(X), check_random_state(self.random_state))
         return self
@@ -96,9 +91,10 @@ class OrbitFeatures(FeatureMap, ABC):
         return values
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
+        owner = type(self).__name__
         if is_foreign(X):
-            check_arrays(type(self).__name__, X)
-            X = on_host(X, f"{type(self).__name__}.fit")
+            check_arrays(owner, X)
+            X = on_host(X, f"{owner}.fit")
         X = super()._points_to_fit(X)
         self._keeps = self._reduction()
         self._check_size(X)
@@ -115,9 +111,8 @@ class OrbitFeatures(FeatureMap, ABC):
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
-            self._check_size(X, namespace(X))
-            return X
-        X = self._points_to_transform(X)
+        else:
+            X = self._points_to_transform(X)
         self._check_size(X)
         return X
 
@@ -131,8 +126,9 @@ class OrbitFeatures(FeatureMap, ABC):
         entries = max(m * d, n * m * kept, 8 * (given.n_transforms or 0))
         check_memory(type(self).__name__, 8 * entries, **counts)
 
-    def _check_size(self, X: Any, xp: Any = np) -> None:
+    def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
+        xp = namespace(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)))
         if largest > np.sqrt(float(xp.finfo(X.dtype).max) / X.shape[1]) / 8:
             raise ValueError(
@@ -141,13 +137,7 @@ class OrbitFeatures(FeatureMap, ABC):
             )
 
     def _draw_transforms(self, rng: np.random.RandomState) -> tuple[NDArray | None, NDArray]:
-        """Group elements and weights that sum to one; ``(None, [1])`` without a group.
-
-        Raises
-        ------
-        TypeError
-            For an infinite set that has no quadrature rule, without ``n_transforms``.
-        """
+        """Group elements and weights that sum to one; ``(None, [1])`` without a group."""
         if self.group_ is None:
             return None, np.ones(1)
         if self.n_transforms is None:
@@ -183,64 +173,50 @@ class OrbitFeatures(FeatureMap, ABC):
     def _prepare_on_side(
         self, templates: NDArray, elements: NDArray | None, *, preserved: bool, **how: Any
     ) -> None:
-        """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``."""
-        self.side_, self.elements_ = self._resolve_side(elements, preserved, templates)
-        symmetric = self.group_ is not None and self.group_.symmetric
-        if self.elements_ is not None and not (
-            self.n_transforms is None and (self.side_ == "first" or symmetric)
-        ):  # the group's own rule does not stand for them
-            how |= {"elements": self.elements_, "weights": self.weights_}
-        self._prepare(templates, side=self.side_, **how)
+        """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``.
 
-    def _resolve_side(
-        self, elements: NDArray | None, preserved: bool, templates: NDArray
-    ) -> tuple[str, NDArray | None]:
-        """Which argument of f(x, t) the group acts on, and by which elements.
-
-        Where the action preserves the value, ``f(g x, t) = f(x, g^-1 t)``: with the inverses known
-        the two sides agree element by element, whatever the density. A set without inverses needs
-        a symmetric density, and then agrees in expectation (Raj et al. 2017, section 2.2.1).
-
-        Parameters
-        ----------
-        preserved : bool
-            Whether the action preserves the value exactly.
-        templates : ndarray of shape (s, d)
-            Used to measure how far a non-unitary action departs, for the warning.
-
-        Raises
-        ------
-        ParameterError
-            For an unknown side, or the second asked for under a density that is not symmetric in a
-            set without inverses.
+        Where the action preserves the value f(x, t), which ``preserved`` says,
+        ``f(g x, t) = f(x, g^-1 t)``: with the inverses known the two sides agree element by
+        element, whatever the density. A set without inverses needs a symmetric density, and then
+        agrees in expectation (Raj et al. 2017, section 2.2.1).
         """
-        owner, side, group = type(self).__name__, self.side, self.group_
-        check_values(owner, _SIDES, {"side": side})
+        owner, group = type(self).__name__, self.group_
+        check_values(owner, _SIDES, {"side": self.side})
+        self.side_, self.elements_ = "second", None
         if group is None or elements is None:
-            return "second", None
+            return self._prepare(templates, side="second", **how)
         inverse = getattr(group, "inverse", None)
         faithful = inverse is not None or group.symmetric
-        if side == "first" or (side == "auto" and not (preserved and faithful)):
-            return "first", elements
-        if not faithful:
+        if self.side == "first" or (self.side == "auto" and not (preserved and faithful)):
+            self.side_, self.elements_ = "first", elements
+        elif not faithful:
             raise ParameterError(
                 f"{owner}: templates cannot be transformed, because the density of {group!r} is "
                 "not symmetric (q(g) != q(g^-1)) and its inverses are not known; use "
                 "side='first' or a symmetric density"
             )
-        if not preserved:
-            some = templates[: min(len(templates), 8)]
-            norms = np.linalg.norm(some.reshape(len(some), -1), axis=1)
-            moved = group.act(elements[: min(len(elements), 32)], some)
-            change = np.linalg.norm(moved.reshape(*moved.shape[:2], -1), axis=2) / norms - 1
-            warnings.warn(
-                f"{owner}: the action of {type(group).__name__} is not unitary (it changes the "
-                f"norm of a template by {np.abs(change).mean():.1%} on average), so transforming "
-                "templates only approximates transforming points; side='first' is exact",
-                UserWarning,
-                stacklevel=5,
-            )
-        return "second", elements if inverse is None else inverse(elements)
+        else:
+            self.elements_ = elements if inverse is None else inverse(elements)
+            if not preserved:
+                self._warn_of_change(elements, templates)
+        # the group's own rule stands for these elements where it can
+        if self.n_transforms is not None or not (self.side_ == "first" or group.symmetric):
+            how |= {"elements": self.elements_, "weights": self.weights_}
+        self._prepare(templates, side=self.side_, **how)
+
+    def _warn_of_change(self, elements: NDArray, templates: NDArray) -> None:
+        """Say how far an action departs from a unitary one, by some norms."""
+        some = templates[: min(len(templates), 8)]
+        norms = np.linalg.norm(some.reshape(len(some), -1), axis=1)
+        moved = self.group_.act(elements[: min(len(elements), 32)], some)  # type: ignore[union-attr]
+        change = np.linalg.norm(moved.reshape(*moved.shape[:2], -1), axis=2) / norms - 1
+        warnings.warn(
+            f"{type(self).__name__}: the action of {type(self.group_).__name__} is not unitary (it "
+            f"changes the norm of a template by {np.abs(change).mean():.1%} on average), so "
+            "transforming templates only approximates transforming points; side='first' is exact",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:

@@ -45,8 +45,8 @@ class OrbitFourier(OrbitFeatures):
     embeddings (eq. 3; exactly, ``Average(base, group)``). Without a group these are plain random
     Fourier features: applied to features they are the second layer, a Gaussian hyperkernel.
 
-    Where the action is unitary the templates are transformed, once, instead of the points. What
-    the group can do, such as rotations in an angular basis, makes that cheaper: see `explain`.
+    Where the action is unitary the templates are transformed, once, instead of the points. Give
+    float32 arrays where speed matters: NumPy's cosine is then some fifty times faster.
 
     Parameters
     ----------
@@ -85,16 +85,6 @@ class OrbitFourier(OrbitFeatures):
     elements_, weights_ : the group elements acting (on ``side_``) and their weights
     side_ : {"first", "second"}
     gamma_ : float
-
-    Raises
-    ------
-    ParameterError
-        For a parameter that is not what it may be, or side "second" under a density that is not
-        symmetric in a set without inverses.
-
-    Notes
-    -----
-    Give float32 arrays where speed matters: NumPy's cosine is then some fifty times faster.
 
     Examples
     --------

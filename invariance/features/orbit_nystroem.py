@@ -46,12 +46,9 @@ class OrbitNystroem(OrbitFeatures):
 
     Parameters
     ----------
-    group : Transformations or None
-        None is the trivial group.
+    group, n_transforms : as in `OrbitFourier`
     n_components : int
         Number of landmarks s. More than there are points: all points, with a warning.
-    n_transforms : int or None
-        As in `OrbitFourier`.
     kernel : Kernel or {"gaussian", "laplacian"}
     gamma : float or "median"
         Of the kernels given by name.

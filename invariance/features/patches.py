@@ -45,8 +45,8 @@ def patch_sets(
     size, stride : int
         Height and width of a patch, and pixels between neighbouring ones.
     place : float
-        Where the patch lies (row and column of its corner, times this) follows its pixels as two
-        more coordinates, so that a Gaussian kernel sees near patches only; 0 leaves them out.
+        Row and column of the patch's corner, times this, follow its pixels as two more coordinates,
+        so that a Gaussian kernel sees near patches only; 0 leaves them out.
 
     Returns
     -------
@@ -102,21 +102,13 @@ class PatchPooling(FeatureMap):
         Cells along each axis (at most as many as there are places).
     n_patches : int
         Patches, of random images and places, that ``features`` is fitted to.
-    block_bytes : int or None
-        Bound on the patches and their features that exist at a time; None is the configured one
-        (`invariance.config_context`).
-    random_state : int, RandomState or None
+    block_bytes, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
     features_ : the fitted transformer, or None
     places_ : tuple of int
         Rows and columns of patches in an image.
-
-    Raises
-    ------
-    ValueError
-        For a shape that does not fit the number of features, or sizes, strides or grids below 1.
 
     Examples
     --------
@@ -149,16 +141,15 @@ class PatchPooling(FeatureMap):
                 f"images of shape {given} have {np.prod(given)} entries, but X has "
                 f"{X.shape[1]} features"
             )
-        height, width, _ = self._image
-        size = max(height, width) if self.size is None else self.size
-        self._window = (min(size, height), min(size, width))
-        self.places_ = tuple(
-            (side - window) // self.stride + 1
-            for side, window in zip((height, width), self._window, strict=True)
-        )
+        self._window = tuple(min(self.size or side, side) for side in self._image[:2])
+        patches = self._patches(X)
+        self.places_ = patches.shape[1:3]
         self.features_ = None
         if self.features is not None:
-            self.features_ = clone(self.features).fit(self._some_patches(X))
+            rng, n_all = check_random_state(self.random_state), int(np.prod(patches.shape[:3]))
+            chosen = rng.choice(n_all, min(self.n_patches, n_all), replace=False)
+            some = patches[np.unravel_index(chosen, patches.shape[:3])]
+            self.features_ = clone(self.features).fit(some.reshape(len(chosen), -1))
         self._n_features_out = self._pooled(X[:1]).shape[1]
         return self
 
@@ -166,13 +157,6 @@ class PatchPooling(FeatureMap):
         """A view of all patches, shape (n, rows, columns, channels, height, width)."""
         views = sliding_window_view(X.reshape(-1, *self._image), self._window, axis=(1, 2))
         return views[:, :: self._fitted.stride, :: self._fitted.stride]
-
-    def _some_patches(self, X: NDArray) -> NDArray:
-        rng = check_random_state(self.random_state)
-        patches = self._patches(X)
-        n_all = int(np.prod(patches.shape[:3]))
-        chosen = rng.choice(n_all, min(self.n_patches, n_all), replace=False)
-        return patches[np.unravel_index(chosen, patches.shape[:3])].reshape(len(chosen), -1)
 
     def _pooled(self, X: NDArray) -> NDArray:
         rows, columns = self.places_

@@ -8,10 +8,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
-from tqdm import tqdm
 
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
 from .feature_map import FeatureMap
+
+#: Images at a time.
+_BATCH = 64
 
 
 @stores_parameters
@@ -32,15 +34,6 @@ class Scattering(FeatureMap):
         J; windows of 2^J pixels are at most twice as long as the longer side of the images.
     orientations : int
         L.
-    batch_size : int
-        Images at a time.
-    verbose : int
-        1 shows progress.
-
-    Raises
-    ------
-    ValueError
-        At `fit`, for points that are no images of the shape, or parameters that are not positive.
 
     Examples
     --------
@@ -53,8 +46,6 @@ class Scattering(FeatureMap):
     n_scales: Annotated[int, Whole(1)] = 2
     _: KW_ONLY
     orientations: Annotated[int, Whole(1, 64)] = 8
-    batch_size: Annotated[int, Whole(1)] = 64
-    verbose: Annotated[int, Whole(0)] = 0
 
     def fit(self, X: ArrayLike, y=None) -> Scattering:
         """Check the shape and make the filters; nothing is learnt."""
@@ -80,17 +71,9 @@ class Scattering(FeatureMap):
         self._down, self._across = (
             _average(side, 0.8 * 2 ** (self.n_scales - 1), block) for side in grid
         )
+        angles = np.pi * np.arange(self.orientations) / self.orientations
         self._bands = [
-            [
-                _filter(
-                    grid,
-                    0.8 * 2**j,
-                    3 * np.pi / 4 / 2**j,
-                    np.pi * k / self.orientations,
-                    4 / self.orientations,
-                )
-                for k in range(self.orientations)
-            ]
+            [_filter(grid, 2**j, angle, 4 / self.orientations) for angle in angles]
             for j in range(self.n_scales)
         ]
         self._n_features_out = self._batch(X[:1]).shape[1]
@@ -99,9 +82,8 @@ class Scattering(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)
-        step = self._fitted.batch_size
-        starts = tqdm(range(0, len(X), step), "batches", disable=not self.verbose)
-        return np.concatenate([self._batch(X[a : a + step]) for a in starts])
+        starts = range(0, len(X), _BATCH)
+        return np.concatenate([self._batch(X[start : start + _BATCH]) for start in starts])
 
     def _batch(self, X: NDArray) -> NDArray:
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")
@@ -133,8 +115,9 @@ def _average(side: int, width: float, step: int) -> NDArray:
     return linalg.circulant(folded)[step:-step:step]
 
 
-def _filter(grid, width: float, frequency: float, angle: float, slant: float) -> NDArray:
+def _filter(grid: tuple[int, ...], scale: int, angle: float, slant: float) -> NDArray:
     """Fourier transform of a Morlet wavelet on a torus."""
+    width, frequency = 0.8 * scale, 3 * np.pi / 4 / scale
     # Nine standard deviations of the window: beyond them it is zero in double precision.
     reach = 9 * width / min(slant, 1)
     periods = [min(3, int(np.ceil(reach / side))) for side in grid]

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
 from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
@@ -48,18 +47,12 @@ class SetFeatures(FeatureMap):
     labelled : bool
         The first coordinate of each point is a label: points of each label have features of their
         own, side by side. Those of a label that `fit` has not seen have none.
-    weighted : bool
-        The last coordinate of each point is its weight.
     n_coordinates : int or None
-        Numbers that make a point (label and weight included) where sets are given as rows
+        Numbers that make a point (label included) where sets are given as rows
         (n, largest * d) instead of padded arrays (n, largest, d).
     n_points : int
         Points, of each label, that ``features`` is fitted to.
-    block_bytes : int or None
-        Bound on points and features that exist at a time; None is the configured one.
-    verbose : int
-        1 shows progress.
-    random_state : int, RandomState or None
+    block_bytes, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -84,11 +77,9 @@ class SetFeatures(FeatureMap):
     pooling: Annotated[str, OneOf("mean", "sum")] = "mean"
     _: KW_ONLY
     labelled: Annotated[bool, Flag()] = False
-    weighted: Annotated[bool, Flag()] = False
     n_coordinates: Annotated[int | None, Whole(1) | None] = None
     n_points: Annotated[int, Whole(1)] = 10_000
     block_bytes: Annotated[int | None, Whole(1) | None] = None
-    verbose: Annotated[int, Whole(0)] = 0
     random_state: Annotated[Any, Seed()] = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> SetFeatures:
@@ -103,11 +94,9 @@ class SetFeatures(FeatureMap):
             points = part.values
             if len(points) > self.n_points:
                 points = points[rng.choice(len(points), self.n_points, replace=False)]
-            fitted = (
-                None
-                if self.features is None
-                else clone(self.features).fit(points.reshape(len(points), *shape))
-            )
+            fitted = None
+            if self.features is not None:
+                fitted = clone(self.features).fit(points.reshape(len(points), *shape))
             self.features_[label] = fitted
             self._widths[label] = _through(fitted, points[:1], shape).shape[1]
         self._n_features_out = sum(self._widths.values())
@@ -119,8 +108,8 @@ class SetFeatures(FeatureMap):
         how = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
         shape = tuple(getattr(X, "shape", ()))[2:]
         nested = len(shape) > 1
-        if nested and (given.labelled or given.weighted):
-            raise ParameterError(f"{owner}: labels and weights are of points, not of sets of them")
+        if nested and given.labelled:
+            raise ParameterError(f"{owner}: labels are of points, not of sets of them")
         if shape:
             X = check_array(nested_as_sets(X)[0], allow_nd=True, **how)
         else:
@@ -133,8 +122,7 @@ class SetFeatures(FeatureMap):
                 self.n_features_in_ = d
         elif d != self._d:
             raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")
-        how = {"labelled": given.labelled, "weighted": given.weighted, "nested": nested}
-        sets = PointSets.of(owner, rows, size, **how)
+        sets = PointSets.of(owner, rows, size, labelled=given.labelled, nested=nested)
         return sets.of_means() if given.pooling == "mean" else sets, shape if nested else (-1,)
 
     def transform(self, X: ArrayLike) -> NDArray:
@@ -150,8 +138,7 @@ class SetFeatures(FeatureMap):
             part = parts[label]
             each = dtype.itemsize * (part.values.shape[1] + 2 * pooled.shape[1])
             step = max(1.0, block_bytes_of(self._fitted.block_bytes) / each)
-            runs = list(part.blocks(step))
-            for some in tqdm(runs, "sets", unit=" blocks", disable=not self._fitted.verbose):
+            for some in part.blocks(step):
                 points = part[some]
                 if len(points.values):
                     pooled[some] = points.sums() @ _through(fitted, points.values, shape)

@@ -40,7 +40,7 @@ def draw_templates(
     rejection: str = "redraw",
     random_state=None,
 ) -> NDArray:
-    """Draw templates t of Mroueh et al. 2015, section 2.
+    """Draw templates t of Mroueh et al. 2015, section 2, shape (n_templates, n_features).
 
     Parameters
     ----------
@@ -48,63 +48,58 @@ def draw_templates(
         "gaussian": N(0, I/d), accepted while |t|^2 < 1 + epsilon. "sphere": uniform on the unit
         sphere (remark 1). An array is taken as it is, and held to the same bound.
     epsilon : float or None
-        None is no bound.
+        None is no bound. One that rules out nearly all draws is refused.
     rejection : {"redraw", "zero"}
         What happens to a rejected Gaussian: drawn again (no template is wasted), or the paper's
-        null template, whose features are zero (unbiased for K_s).
-
-    Returns
-    -------
-    templates : ndarray of shape (n_templates, n_features); rejected ones are NaN under "zero"
-
-    Raises
-    ------
-    ValueError
-        When the norm bound rules out the given templates, or nearly all draws.
+        null template, NaN here, whose features are zero (unbiased for K_s).
 
     Examples
     --------
     >>> draw_templates("sphere", 3, n_features=5, epsilon=0.2, random_state=0).shape
     (3, 5)
     """
-    sizes = {"n_templates": n_templates, "n_features": n_features}
-    check_memory("draw_templates", 8 * n_templates * n_features, **sizes)
+    d = n_features
+    check_memory("draw_templates", 8 * n_templates * d, n_templates=n_templates, n_features=d)
     bound = np.inf if epsilon is None else 1 + epsilon
     rng = check_random_state(random_state)
     if not isinstance(kind, str):
-        templates = np.asarray(kind, dtype=float)
-        if templates.shape != (n_templates, n_features):
-            raise ParameterError(
-                f"templates (kind) must have shape (n_templates, n_features) = "
-                f"{(n_templates, n_features)}, got {templates.shape}"
-            )
-        squared = np.square(templates).sum(axis=1)
-        if not np.all(squared < bound):
-            worst = int(squared.argmax())
-            raise ParameterError(
-                f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound "
-                f"|t|^2 < 1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or "
-                "set s explicitly"
-            )
-        return templates
+        return _held_to(bound, np.asarray(kind, dtype=float), (n_templates, d))
     if kind == "sphere":
-        templates = rng.standard_normal((n_templates, n_features))
+        templates = rng.standard_normal((n_templates, d))
         return templates / np.linalg.norm(templates, axis=1, keepdims=True)
-    kept = stats.chi2.cdf(n_features * bound, n_features)
+    kept = stats.chi2.cdf(d * bound, d)
     if kept < 1e-3:
         raise ParameterError(
             f"epsilon = {epsilon} keeps only {kept:.1e} of the Gaussian templates in dimension "
-            f"{n_features}; raise epsilon or use templates='sphere'"
+            f"{d}; raise epsilon or use templates='sphere'"
         )
-    templates = rng.standard_normal((n_templates, n_features)) / np.sqrt(n_features)
+    templates = rng.standard_normal((n_templates, d)) / np.sqrt(d)
     outside = np.square(templates).sum(axis=1) >= bound
     if rejection == "zero":
         templates[outside] = np.nan
         return templates
     while outside.any():
-        fresh = rng.standard_normal((int(outside.sum()), n_features)) / np.sqrt(n_features)
+        fresh = rng.standard_normal((int(outside.sum()), d)) / np.sqrt(d)
         templates[outside] = fresh
         outside[outside] = np.square(fresh).sum(axis=1) >= bound
+    return templates
+
+
+def _held_to(bound: float, templates: NDArray, shape: tuple[int, int]) -> NDArray:
+    """Own templates, of the shape that is due and of squared norms below the bound."""
+    if templates.shape != shape:
+        raise ParameterError(
+            f"templates (kind) must have shape (n_templates, n_features) = {shape}, got "
+            f"{templates.shape}"
+        )
+    squared = np.square(templates).sum(axis=1)
+    if not np.all(squared < bound):
+        worst = int(squared.argmax())
+        raise ParameterError(
+            f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound "
+            f"|t|^2 < 1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or "
+            "set s explicitly"
+        )
     return templates
 
 
@@ -129,29 +124,18 @@ def draw_windowed_templates(
     width: float | tuple[float, float],
     random_state=None,
 ) -> NDArray[np.float64]:
-    """Gaussian images under a Gaussian window at a random place, of unit norm.
+    """Gaussian images under a Gaussian window at a random place, of unit norm, as rows.
 
     With an infinite window these are templates uniform on the sphere (Mroueh et al.
     2015, remark 1). A window makes a template answer to one part of an image, so that pooling
     over small translations and rotations forgets where a stroke is rather than how it looks.
+    Places are uniform over the image of that shape (height, width), one width away from its border
+    where there is room.
 
     Parameters
     ----------
-    n_templates : int
-    shape : tuple (height, width)
     width : float or pair of floats
         Standard deviation of the window in pixels (along each axis); infinity is no window.
-    random_state : int, RandomState or None
-        Places are uniform over the image, one width away from its border where there is room.
-
-    Returns
-    -------
-    ndarray of shape (n_templates, height * width)
-
-    Raises
-    ------
-    ValueError
-        For a width that is not positive, no templates or a wrong shape.
 
     Examples
     --------
@@ -192,24 +176,16 @@ def draw_frequencies(
 ) -> NDArray:
     r"""Templates omega ~ p, the spectral law of a shift-invariant kernel, shape (s, d).
 
-    Parameters
-    ----------
-    kernel : {"gaussian", "laplacian"}
-        exp(-gamma \|x - z\|^2) has omega ~ N(0, 2 gamma I); exp(-gamma \|x - z\|_1) has independent
-        Cauchy entries of scale gamma.
-    gamma : float
-    n_components, n_features : int
-        s and d.
+    For "gaussian", exp(-gamma \|x - z\|^2), omega ~ N(0, 2 gamma I); for "laplacian",
+    exp(-gamma \|x - z\|_1), omega has independent Cauchy entries of scale gamma.
 
-    Examples
-    --------
     >>> draw_frequencies("gaussian", 0.5, n_components=3, n_features=2, random_state=0).shape
     (3, 2)
     """
+    shape = (n_components, n_features)
     sizes = {"n_components": n_components, "n_features": n_features}
     check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
     rng = check_random_state(random_state)
-    shape = (n_components, n_features)
     if kernel == "laplacian":
         return gamma * rng.standard_cauchy(shape)
     return np.sqrt(2 * gamma) * rng.standard_normal(shape)
@@ -227,12 +203,7 @@ class StructuredTemplates:
     is a Kronecker product of two of size :math:`\sqrt p`: all projections of a point on a block
     take :math:`O(p \sqrt p)` operations in small matrix products, not :math:`p^2`.
 
-    Parameters
-    ----------
-    n_components, n_features : int
-        Number of templates s, and the dimension d of the points.
-    gamma : float
-    random_state : int, RandomState or None
+    There are ``n_components`` templates for points of ``n_features``.
 
     Examples
     --------

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
-from tqdm import tqdm
 
 from ..core.arrays import validate_data
 from ..core.parameters import (
     Array,
     Number,
     OneOf,
-    ParameterError,
     Whole,
     check_parameters,
     check_values,
     stores_parameters,
 )
-from .classes import CLASS_WEIGHT, OneVsRest, check_two_classes
+from .classes import OneVsRest, check_two_classes
 from .ridge import check_scale, solve_ridges
 
 _FLOATS = (np.float64, np.float32)
@@ -53,10 +50,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     dtype : {"float64", "float32"}
         Of the p x p sums and of the factorisation. float32 halves the memory and the time, and
         stands regularisation down to about 1e-7 times the largest eigenvalue.
-    class_weight : dict, "balanced" or None
-        Weights of the classes; "balanced", which needs to see all labels, for `fit` alone.
-    verbose : int
-        1 shows the progress of `fit`.
 
     Attributes
     ----------
@@ -83,8 +76,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     block_rows: Annotated[int, Whole(1)] = 1000
     _: KW_ONLY
     dtype: Annotated[str, OneOf("float64", "float32")] = "float64"
-    class_weight: Annotated[Any, CLASS_WEIGHT] = None
-    verbose: Annotated[int, Whole(0)] = 0
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -93,12 +84,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_parameters(self)
         points, labels = validate_data(self, X, y, dtype=_FLOATS)
         weights = self._weights_of(points, labels, sample_weight)
-        seen = labels if weights is None else labels[weights > 0]
-        self._start(points.shape[1], np.unique(seen if len(seen) else labels))
-        starts = range(0, len(points), self.block_rows)
-        for start in tqdm(starts, "blocks of rows", disable=not self.verbose):
+        if not weights.any():
+            raise ValueError("sample_weight is zero for all points: nothing to fit")
+        self._start(points.shape[1], np.unique(labels[weights > 0]))
+        for start in range(0, len(points), self.block_rows):
             rows = slice(start, start + self.block_rows)
-            self._add(points[rows], labels[rows], None if weights is None else weights[rows])
+            self._add(points[rows], labels[rows], weights[rows])
         return self.solve()
 
     def partial_fit(
@@ -112,11 +103,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_parameters(self)
         first = not hasattr(self, "classes_")
         points, labels = validate_data(self, X, y, dtype=_FLOATS, reset=first)
-        if isinstance(self.class_weight, str):
-            raise ParameterError(
-                "partial_fit cannot balance classes that it has not seen yet: give class_weight "
-                "as a dictionary, or sample_weight"
-            )
         weights = self._weights_of(points, labels, sample_weight)
         if first:
             if classes is None:
@@ -127,17 +113,10 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self.alpha_ = float(self.alpha)
         return self
 
-    def _weights_of(
-        self, X: NDArray, y: NDArray, sample_weight: ArrayLike | None
-    ) -> NDArray | None:
+    def _weights_of(self, X: NDArray, y: NDArray, sample_weight: ArrayLike | None) -> NDArray:
         check_classification_targets(y)
         check_scale(X)
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
-        if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
-        return weights
+        return _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
 
     def _start(self, p: int, classes: NDArray) -> None:
         check_two_classes(classes)
@@ -147,16 +126,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         # Only the lower triangle counts. LAPACK's order of storage, so that sums of squares and
         # Cholesky factors are made in place.
         self._squares = np.zeros((p, p), dtype=self.dtype, order="F")
-        self._cross = np.zeros((p, targets))
-        self._sum = np.zeros(p)
-        self._targets_sum = np.zeros(targets)
-        self._total = 0.0  # of the weights
+        self._cross, self._sum = np.zeros((p, targets)), np.zeros(p)
+        self._targets_sum, self._total = np.zeros(targets), 0.0  # the latter of the weights
         self._origin: NDArray | None = None  # what is subtracted from features before all sums
 
-    def _add(self, X: NDArray, y: NDArray, weights: NDArray | None) -> None:
-        unknown = ~np.isin(y, self.classes_)
-        if weights is not None:
-            unknown &= weights > 0
+    def _add(self, X: NDArray, y: NDArray, weights: NDArray) -> None:
+        unknown = ~np.isin(y, self.classes_) & (weights > 0)
         if unknown.any():
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
         shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
@@ -164,22 +139,21 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         if self._origin is None:
             # in the precision of the points: differences of like numbers are then exact
             self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        roots = np.sqrt(weights)[:, None].astype(X.dtype)
         X = X - self._origin
-        weighted = X if weights is None else X * weights[:, None].astype(X.dtype)
-        if weights is not None:
-            X = X * np.sqrt(weights)[:, None].astype(X.dtype)
+        X *= roots
         if X.dtype == self._squares.dtype:
             syrk = linalg.get_blas_funcs("syrk", (self._squares,))
             self._squares = syrk(1, X.T, beta=1, c=self._squares, lower=True, overwrite_c=True)
         else:
             self._squares += X.T @ X
-        self._cross += weighted.T @ Y.astype(X.dtype)
-        self._sum += weighted.sum(axis=0, dtype=np.float64)
-        self._targets_sum += Y.sum(axis=0) if weights is None else weights @ Y
-        self._total += len(X) if weights is None else float(weights.sum())
+        self._cross += X.T @ (roots * Y.astype(X.dtype))
+        self._sum += np.einsum("i,ij->j", roots[:, 0], X, dtype=np.float64)
+        self._targets_sum += weights @ Y
+        self._total += float(weights.sum())
         self.n_seen_ += len(X)
 
-    def _weights(self, alphas: NDArray) -> list[tuple[NDArray, NDArray]]:
+    def _solutions(self, alphas: NDArray) -> list[tuple[NDArray, NDArray]]:
         """Coefficients and the intercept for features counted from the origin, at each alpha."""
         n = self._total
         if n <= 0:
@@ -206,12 +180,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_is_fitted(self, "classes_")
         alpha = self.alpha if alpha is None else alpha
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
-        (solution,) = self._weights(np.array([float(alpha)]))
+        (solution,) = self._solutions(np.array([float(alpha)]))
         if np.isnan(solution[0]).any():
             raise ValueError(
                 f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
-                f"{self._squares.dtype}; raise alpha"
-                + (" or use float64" if self._squares.dtype != np.float64 else "")
+                f"{self._squares.dtype}: raise alpha or use float64"
             )
         self._solved, self.alpha_ = solution, float(alpha)
         return self
@@ -247,7 +220,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
                 f"expected one label per row: {len(points)} rows, but labels of shape "
                 f"{labels.shape}"
             )
-        solutions = self._weights(np.atleast_1d(np.asarray(alphas, dtype=float)))
+        solutions = self._solutions(np.atleast_1d(np.asarray(alphas, dtype=float)))
         decided = [self._labels(self._decisions(points, *solution)) for solution in solutions]
         right = np.mean(np.array(decided) == labels, axis=1)
         right[[np.isnan(coef).any() for coef, _ in solutions]] = np.nan

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_softmax, softmax
+from scipy.optimize import minimize
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from ..core.parameters import Has, OneOf
 
-# Standard deviation of the prior of log a, around the slope without noise: a factor of 1.6.
-_FREEDOM = 0.5
 #: What may be given for a parameter ``class_weight``.
 CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
 
@@ -70,47 +68,20 @@ def probabilities(values: NDArray, slope: float, noise: float) -> NDArray:
 def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[float, float]:
     """Slope and share of noise, with which `probabilities` fit values of points that were left out.
 
-    By maximum likelihood, with a share of 1 / (n + 2) of each point given to the other classes, as
-    Platt (1999) does, so that the slope stays finite where the classes are separable. The slope
-    alone is "temperature scaling" (Guo et al. 2017), which cannot say that a point far from the
-    boundary is as often mislabelled as one near to it. A normal prior keeps the second parameter
-    from being fitted to a few points. ``truth`` numbers the columns of the points' classes.
-
-    >>> values = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    >>> found = probabilities(values, *fit_calibration(values, np.array([0, 0, 1, 1]), np.ones(4)))
-    >>> bool(0.5 < found[0, 0] < 0.75)  # three of four are right
-    True
+    The most likely ones under wide normal priors on the logarithm of the slope and on the logit of
+    the noise, which keep them finite where the classes are separable. A slope alone (Guo et al.
+    2017) cannot say that a point far from the boundary is as often mislabelled as one near to it.
+    ``truth`` numbers the columns of the points' classes.
     """
-    n, k = values.shape
     scale = float(np.ptp(values, axis=1).max()) or 1.0
-    values = values / scale
-    targets = np.full((n, k), 1 / (n + 2) / (k - 1))
-    targets[np.arange(n), truth] = 1 - 1 / (n + 2)
     # as many points as the weights are worth
-    targets *= weights[:, None] * (weights.sum() / np.square(weights).sum())
+    counts = weights * (weights.sum() / np.square(weights).sum())
 
-    def plain(log_slope: float) -> float:
-        return -float(np.sum(targets * log_softmax(values * np.exp(log_slope), axis=1)))
+    def slope_and_noise(free: NDArray) -> tuple[float, float]:
+        return float(np.exp(free[0]) / scale), float(expit(free[1]))
 
-    # convex in the slope, hence with one minimum in its logarithm
-    start = float(minimize_scalar(plain, bounds=(-12, 12), method="bounded").x)
+    def loss(free: NDArray) -> float:
+        likely = probabilities(values, *slope_and_noise(free))[np.arange(len(truth)), truth]
+        return float((free[0] - 2) ** 2 / 2 + (free[1] + 3) ** 2 / 8 - counts @ np.log(likely))
 
-    def loss(free: NDArray) -> tuple[float, NDArray]:
-        scaled, noise = values * np.exp(free[0]), expit(free[1])
-        soft = softmax(scaled, axis=1)
-        mixed = (1 - noise) * soft + noise / k
-        pull = -targets / mixed
-        steeper = (1 - noise) * soft * (scaled - np.sum(soft * scaled, axis=1, keepdims=True))
-        noisier = noise * (1 - noise) * (1 / k - soft)
-        gap = (free[0] - start) / _FREEDOM
-        value = -np.sum(targets * np.log(mixed)) + gap**2 / 2
-        return value, np.array([np.sum(pull * steeper) + gap / _FREEDOM, np.sum(pull * noisier)])
-
-    found = min(
-        (
-            minimize(loss, first, jac=True, bounds=[(-12, 12), (-12, 4)], method="L-BFGS-B")
-            for first in ([start, -5.0], [start + 2 * _FREEDOM, -1.0])
-        ),
-        key=lambda result: float(result.fun),
-    )
-    return float(np.exp(found.x[0])) / scale, float(expit(found.x[1]))
+    return slope_and_noise(minimize(loss, [2.0, -3.0], method="Nelder-Mead").x)

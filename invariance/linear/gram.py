@@ -15,22 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ..core.arrays import as_floats, check_finite
-from ..core.kernel_matrix import repaired_eigenvalues
-from ..core.parameters import (
-    Array,
-    Number,
-    OneOf,
-    ParameterError,
-    Whole,
-    arguments,
-    short,
-)
+from ..core.parameters import Array, Flag, Number, ParameterError, Whole, arguments, short
 from .classes import check_two_classes, misclassification
 from .ridge import solve_ridges
 
-#: What a learner does with negative eigenvalues.
-REPAIRS = OneOf("clip", "flip", "shift", "raise")
-
+#: Factor from one alpha to the next that a search tries.
+_STEP = 10**0.5
 _ALPHAS = Number(0) | Array(1, least=0)
 
 
@@ -38,15 +28,14 @@ class IndefiniteWarning(UserWarning):
     """A Gram matrix has negative eigenvalues: how many, how large, and what follows."""
 
 
-def warn_indefinite(owner: str, size: str, how: str | None) -> None:
-    """Say how large negative eigenvalues are and what follows, or raise where that is asked for."""
-    said = f"{owner}: the Gram matrix is not positive semi-definite: {size}"
-    if how == "raise":
-        raise ValueError(f"{said}; repair='clip', 'flip' or 'shift' mends it")
-    done = f"repaired for training and new points alike by repair={how!r}"
-    if how is None:
-        done = "nothing is repaired, as repair=None asks; too small an alpha will fail"
-    warnings.warn(f"{said}; {done}", IndefiniteWarning, stacklevel=4)
+def warn_indefinite(owner: str, size: str, done: str = "clipped") -> None:
+    """Say how large negative eigenvalues are and what follows."""
+    warnings.warn(
+        f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues are "
+        f"{done} for training and new points alike",
+        IndefiniteWarning,
+        stacklevel=4,
+    )
 
 
 def check_symmetric(gram: NDArray) -> None:
@@ -114,14 +103,8 @@ def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
     return index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
 
 
-@arguments(alphas=_ALPHAS, repair=None | REPAIRS)
-def kernel_ridge(
-    gram: ArrayLike,
-    y: ArrayLike,
-    *,
-    alphas: ArrayLike,
-    repair: str | None = "clip",
-) -> NDArray:
+@arguments(alphas=_ALPHAS, clip=Flag())
+def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool = True) -> NDArray:
     r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
 
     Predictions are ``K(x, X) @ dual + y.mean(axis=0)``: targets are centred, the kernel is not.
@@ -136,18 +119,13 @@ def kernel_ridge(
     y : array-like of shape (n,) or (n, t)
     alphas : float or array-like of shape (q,)
         On the scale of `invariance.linear`.
-    repair : {"clip", "flip", "shift", "raise"} or None
-        What happens to negative eigenvalues, with an `IndefiniteWarning`: see `RLSRegressor`.
-        None leaves them to the ridge; an alpha that is too small for it has coefficients NaN.
+    clip : bool
+        Negative eigenvalues are clipped, see `RLSRegressor`, or left to the ridge: an alpha that is
+        too small for it then has coefficients NaN. An `IndefiniteWarning` says how low they are.
 
     Returns
     -------
     ndarray of shape (q, n) or (q, n, t)
-
-    Raises
-    ------
-    ValueError
-        For a Gram matrix that is not symmetric, finite and as large as y, or y that is not finite.
 
     Examples
     --------
@@ -165,19 +143,16 @@ def kernel_ridge(
     lowest = lowest_eigenvalue(gram)
     if lowest < 0:
         size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
-        warn_indefinite("kernel_ridge", size, repair)
-    if lowest == 0 or repair is None:
+        warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
+    if lowest == 0 or not clip:
         safe = np.inf if lowest < 0 else rounding(gram)
         duals = solve_ridges(gram, centred, ridges, safe=safe)
-        if repair is None or not np.isnan(duals).any():
+        if not (clip and np.isnan(duals).any()):
             return duals
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
-    values, signs = repaired_eigenvalues(values, repair)
-    inside, found = vectors.T @ centred, []
-    for ridge in ridges:
-        gains = np.divide(signs, values + ridge, out=0 * values, where=values + ridge > 0)
-        found.append(vectors @ (gains * inside.T).T)
-    return np.array(found)
+    values, vectors = values[values > 0], vectors[:, values > 0]
+    inside = vectors.T @ centred
+    return np.array([vectors @ (inside.T / (values + ridge)).T for ridge in ridges])
 
 
 def _inverse(
@@ -216,12 +191,6 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     -------
     ndarray of shape (q,)
         On the n points themselves; NaN where the matrix was not positive definite.
-
-    Raises
-    ------
-    ValueError
-        For a Gram matrix that is not square, symmetric or finite, missing labels, a single class,
-        another number of rows than some for each label, or an alpha lost in the matrix's rounding.
 
     Examples
     --------
@@ -267,7 +236,6 @@ class CholeskyRLS:
     Attributes
     ----------
     dual_coef : ndarray of shape (n, t)
-        Predictions are ``K(x, X) @ dual_coef + intercept``.
     intercept : ndarray of shape (t,)
     alpha : float
         The chosen alpha, on the scale of `invariance.linear`.
@@ -288,22 +256,17 @@ class CholeskyRLS:
         return gram @ self.dual_coef + self.intercept
 
 
-@arguments(start=Number(above=0, most=1e15), step=Number(above=1), max_steps=Whole(1))
+@arguments(start=Number(above=0, most=1e15), max_steps=Whole(1))
 def rls_by_cholesky(
-    gram: ArrayLike,
-    labels: ArrayLike,
-    *,
-    start: float = 1e-5,
-    step: float = 10**0.5,
-    max_steps: int = 20,
+    gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5, max_steps: int = 20
 ) -> CholeskyRLS:
     r"""One-vs-all regularised least squares, alpha by a search of the leave-one-out error.
 
     `RLSClassifier` diagonalises the Gram matrix, which gives the whole path. A Cholesky factor
     gives one alpha for a tenth of the price: with :math:`A = K + n \alpha I`,
     :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves
-    by factors of ``step`` while the leave-one-out error falls, so it wants a start near the
-    minimum: ``alpha / scale`` of a smaller sample, or of another draw.
+    by factors of :math:`\sqrt{10}` while the leave-one-out error falls, so it wants a start near
+    the minimum: ``alpha / scale`` of a smaller sample, or of another draw.
 
     Parameters
     ----------
@@ -314,14 +277,8 @@ def rls_by_cholesky(
         Classes; the columns of the result follow ``np.unique(labels)``.
     start : float
         First alpha, as a multiple of ``scale``, the largest that is worth trying.
-    step, max_steps : float, int
-        Factor to the next alpha, and a bound on the number of those tried.
-
-    Raises
-    ------
-    ValueError
-        For a Gram matrix that is not square, symmetric and finite, other than one label per row,
-        missing labels, a single class, or an indefinite matrix, which `RLSClassifier` repairs.
+    max_steps : int
+        Bound on the number of alphas that are tried.
 
     Examples
     --------
@@ -339,7 +296,7 @@ def rls_by_cholesky(
     floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
 
     def error(k: int) -> float:
-        relative = start * step**k
+        relative = start * _STEP**k
         if relative < floor:
             return np.inf
         if relative not in fits:
@@ -354,7 +311,7 @@ def rls_by_cholesky(
             here += 1
         elif error(here - 1) < error(here):
             here -= 1
-    chosen, scale = start * step**here, largest / n
+    chosen, scale = start * _STEP**here, largest / n
     dual = fits[chosen][1].astype(np.float64)
     errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
     intercept = targets.mean(axis=0) - gram_mean @ dual

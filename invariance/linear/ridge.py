@@ -37,17 +37,7 @@ class LeaveOneOutPath:
     outside: NDArray
 
     def residuals(self, ridges: NDArray, *, least: float = 0.0) -> Iterator[NDArray]:
-        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, t), for each ridge in turn."""
-        for block in self._blocks(ridges, least):
-            yield from block.swapaxes(0, 1)
-
-    def mean_squares(self, ridges: NDArray, *, least: float = 0.0) -> NDArray:
-        """Mean squares of the `residuals`, one per ridge."""
-        found = [np.mean(np.square(block), axis=(0, 2)) for block in self._blocks(ridges, least)]
-        return np.concatenate(found)
-
-    def _blocks(self, ridges: NDArray, least: float) -> Iterator[NDArray]:
-        """Residuals for some ridges at once, shape (n, ridges, t).
+        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, ridges, t), for some at a time.
 
         The identity is (y_i - f(x_i)) / (1 - h_i) with h the diagonal of the hat matrix, and 1 - h
         no smaller than ``least``; numerator and denominator are written as sums in which nothing
@@ -112,7 +102,8 @@ class RidgeFit:
         outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
         path = LeaveOneOutPath(left, values**2, residue, outside)
         # A point that alone determines a coefficient cannot be left out.
-        errors = path.mean_squares(self._total * alphas, least=1e-12)
+        blocks = path.residuals(self._total * alphas, least=1e-12)
+        errors = np.concatenate([np.mean(np.square(block), axis=(0, 2)) for block in blocks])
         best = int(np.argmin(errors))
         self.alpha, self.error = float(alphas[best]), float(errors[best])
         ridge = self._total * self.alpha

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import check_array, check_finite
-from ..core.kernel_matrix import check_points, kernel_matrix, repaired_eigenvalues
+from ..core.kernel_matrix import check_points, kernel_matrix
 from ..core.parameters import (
     Array,
     Flag,
@@ -33,7 +33,7 @@ from .classes import (
     misclassification,
     probabilities,
 )
-from .gram import REPAIRS, check_symmetric, rounding, warn_indefinite
+from .gram import check_symmetric, rounding, warn_indefinite
 from .ridge import LeaveOneOutPath, check_scale
 
 #: What may be given for the parameter ``alphas``.
@@ -50,7 +50,6 @@ class _RegularisedLeastSquares(BaseEstimator):
     ] = None
     _: KW_ONLY
     fit_intercept: Annotated[bool, Flag()] = True
-    repair: Annotated[str, REPAIRS] = "clip"
 
     coef_: NDArray = field(init=False)
     dual_coef_: NDArray = field(init=False)
@@ -60,42 +59,38 @@ class _RegularisedLeastSquares(BaseEstimator):
         """Fit targets Y of shape (n, t); points without weight are as if they were not there."""
         for name in ("coef_", "dual_coef_", "kernel_", "X_fit_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        kept = np.flatnonzero(weights)
-        if not kept.size:
-            raise ValueError("sample_weight is zero for all points: nothing to fit")
-        if len(kept) == len(X):
-            return self._fit_kept(X, Y, weights)
-        self._fit_kept(X[np.ix_(kept, kept)] if self._given else X[kept], Y[kept], weights[kept])
-        # what has one row per point has one for those without weight too
-        decided = self.loo_decision_
-        if self.kernel is not None:
-            dual, self.dual_coef_ = self.dual_coef_, np.zeros((len(X), Y.shape[1]))
-            self.dual_coef_[kept] = dual
-        if hasattr(self, "kernel_"):
-            self.X_fit_ = X
-        self.loo_decision_ = self._decisions(X)
-        self.loo_decision_[kept] = decided
+        kept, n = np.flatnonzero(weights), len(X)
+        if len(kept) < 2:
+            raise ValueError(
+                f"leave-one-out needs at least 2 samples, got {len(kept)} sample; sample_weight is "
+                "zero for all others"
+            )
+        some = X if len(kept) == n else X[np.ix_(kept, kept)] if self._given else X[kept]
+        self._fit_kept(some, Y[kept], weights[kept])
+        if len(kept) < n:  # what has one row per point has one for those without weight too
+            left_out = self.loo_decision_
+            if self.kernel is not None:
+                dual, self.dual_coef_ = self.dual_coef_, np.zeros(Y.shape)
+                self.dual_coef_[kept] = dual
+            if hasattr(self, "kernel_"):
+                self.X_fit_ = X
+            self.loo_decision_ = self._decisions(X)
+            self.loo_decision_[kept] = left_out
 
     def _fit_kept(self, X: NDArray, Y: NDArray, weights: NDArray) -> None:
         """`_fit` to points of positive weights."""
         n = len(X)
-        if n < 2:
-            raise ValueError(
-                f"leave-one-out needs at least 2 samples, got n_samples = {n} (1 sample)"
-            )
         shares = weights / weights.sum()
         roots = np.sqrt(n * shares)[:, None]
         y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
         rooted = roots * (Y - y_mean)
-        signs: NDArray | float = 1.0
         self.negative_share_ = 0.0
         if self.kernel is None:
             X = X.astype(np.float64, copy=False)
             check_scale(X)
             x_mean = shares @ X if self.fit_intercept else np.zeros(X.shape[1])
             features = X - x_mean
-            if np.ptp(roots):
-                features *= roots
+            features *= roots
         if self.kernel is None and X.shape[1] <= n:
             path = self._primal_path(features, rooted, shares)
         else:
@@ -107,17 +102,17 @@ class _RegularisedLeastSquares(BaseEstimator):
             values, Q = self._dual_basis(gram, roots[:, 0])
             if values.min(initial=0) < -tolerance:
                 self._warn_indefinite(values, tolerance)
-            L, signs = repaired_eigenvalues(values, self.repair)
-            path = LeaveOneOutPath(Q, L, rooted, np.zeros(n))
+            path = LeaveOneOutPath(Q, values.clip(0), rooted, np.zeros(n))
         self.alphas_ = self._grid(path.L, n)
         self.loo_errors_ = np.full(len(self.alphas_), np.inf)
-        for i, left in enumerate(path.residuals(n * self.alphas_)):
+        blocks = path.residuals(n * self.alphas_)
+        for i, left in enumerate(left for block in blocks for left in block.swapaxes(0, 1)):
             decided = Y - left / roots
             self.loo_errors_[i] = self._loss(decided, Y, weights)
             # Among equals the strongest regularisation wins: the grid is sorted upwards.
             if not self.loo_errors_[i] > self.loo_errors_.min():
                 self.alpha_, self.loo_decision_ = float(self.alphas_[i]), decided
-        gains = signs / (path.L + n * self.alpha_)
+        gains = (path.L > 0) / (path.L + n * self.alpha_)
         dual_coef = path.Q @ (gains[:, None] * (path.Q.T @ rooted))
         if self.kernel is None:
             coef = features.T @ dual_coef
@@ -134,22 +129,17 @@ class _RegularisedLeastSquares(BaseEstimator):
             f"{int((values < -tolerance).sum())} of {len(values)} eigenvalues are negative, "
             f"{100 * self.negative_share_:.2g} % of the sum of their absolute values, the lowest "
             f"{values.min():.2g} beside a largest of {values.max():.2g}",
-            self.repair,
         )
 
     def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
         """The training points' Gram matrix, centred when there is an intercept, and its means."""
-        if self._given:
-            gram = X
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"a precomputed Gram matrix must be square at fit, got shape {X.shape}"
-                )
-        else:
-            self.X_fit_ = X
+        gram = X
+        if not self._given:
             # a copy: what is set on the kernel later does not change the fitted model
-            self.kernel_ = clone(self.kernel, safe=False)
+            self.X_fit_, self.kernel_ = X, clone(self.kernel, safe=False)
             gram = kernel_matrix(self.kernel_, X)
+        elif X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
         tolerance = rounding(gram)
@@ -180,9 +170,9 @@ class _RegularisedLeastSquares(BaseEstimator):
         keep = values > values[-1] * len(features) * np.finfo(float).eps
         values, vectors = values[keep], vectors[:, keep]
         Q = features @ (vectors / np.sqrt(values))
-        if len(values) == len(features) - self.fit_intercept:
-            return LeaveOneOutPath(Q, values, Y, np.zeros(len(Q)))
-        outside = 1 - np.einsum("ij,ij->i", Q, Q) - self.fit_intercept * shares
+        outside = np.zeros(len(Q))
+        if len(values) < len(features) - self.fit_intercept:
+            outside = 1 - np.einsum("ij,ij->i", Q, Q) - self.fit_intercept * shares
         return LeaveOneOutPath(Q, values, Y, outside.clip(0))
 
     def _grid(self, values: NDArray, n: int) -> NDArray:
@@ -225,12 +215,11 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     smaller, gives the leave-one-out error of every alpha.
 
     Leave-one-out describes the model that predicts: it is what refitting without the point gives,
-    in the feature space that all points fix. For an indefinite kernel that is the space after
-    ``repair``, of the (centred) Gram matrix :math:`V \Lambda V^T`: with "clip" new points are
-    projected on the eigenvectors :math:`V_+` of positive eigenvalues, where training points have
-    coordinates :math:`V_+ \Lambda_+^{1/2}`; "flip" turns the sign of the others; "shift" adds
-    :math:`-\lambda_{\min}` to the diagonal, which new points do not see, and neither does a
-    point that is left out.
+    in the feature space that all points fix. Negative eigenvalues of an indefinite kernel are
+    clipped, with an `IndefiniteWarning` that says how many there are: of the (centred) Gram matrix
+    :math:`V \Lambda V^T` the space is that of the eigenvectors :math:`V_+` of positive
+    eigenvalues, where training points have coordinates :math:`V_+ \Lambda_+^{1/2}` and on which
+    new points are projected. `GramTransformer` has other repairs.
 
     Parameters
     ----------
@@ -241,9 +230,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         None is linear on the features as given; otherwise the dual problem with this kernel.
     fit_intercept : bool
         Whether to centre features (in feature space, for kernels) and targets.
-    repair : {"clip", "flip", "shift", "raise"}
-        What happens to negative eigenvalues of an indefinite kernel, with an
-        `IndefiniteWarning` that says how many there are. "raise" refuses them.
 
     Attributes
     ----------
@@ -267,14 +253,9 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> RLSRegressor:
-        """Fit features or a Gram matrix to targets.
+        """Fit features (n, p), or a Gram matrix, to targets of shape (n,) or (n, t).
 
-        Parameters
-        ----------
-        X : array-like of shape (n, p)
-        y : array-like of shape (n,) or (n, t)
-        sample_weight : array-like of shape (n,), optional
-            Not negative. Errors are averaged with these weights, in the fit and in leave-one-out.
+        Errors are averaged with ``sample_weight``, in the fit and in leave-one-out.
         """
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)

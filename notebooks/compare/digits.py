@@ -173,8 +173,7 @@ def fit(method, X, y, repetition):
         f = best_by_leave_one_out(bases(S)[:2], learner, X=S, y=y)
         return lambda Z: f(wavelets.transform(Z))
     options = candidates(method, X, repetition)
-    repair = "clip" if method in ("average-fit", "ti-ri", "l-ti-ri") else None
-    return best_by_leave_one_out(options, learner, X=X, y=y, repair=repair)
+    return best_by_leave_one_out(options, learner, X=X, y=y)
 
 
 # %%

@@ -193,9 +193,7 @@ def fit(method, X, y, repetition):
         return best_with_copies(BASES, learner, X=X, y=y, moved=moved)
     points = canonical(method, X)
     options = candidates(method, points, repetition)
-    f = best_by_leave_one_out(
-        options, learner, X=points, y=y, repair="clip" if method == "best-fit" else None
-    )
+    f = best_by_leave_one_out(options, learner, X=points, y=y)
     return lambda Z: f(canonical(method, Z))
 
 

@@ -183,9 +183,7 @@ def fit(method, X, y, repetition):
         moved = circle.act(circle.sample(4, repetition), X)
         return best_with_copies(gaussians(X), learner, X=X, y=y, moved=moved)
     options = candidates(method, X, repetition)
-    return best_by_leave_one_out(
-        options, learner, X=X, y=y, repair="clip" if method == "best-fit" else None
-    )
+    return best_by_leave_one_out(options, learner, X=X, y=y)
 
 
 # %%

@@ -129,9 +129,8 @@ def fit(method, X, y, repetition):
         moved = zero.act(zero.sample(8, repetition), X)
         return best_with_copies(kernels("raw", X), learner, X=X, y=y, moved=moved)
     centred = (lambda A: A - A.mean(axis=1, keepdims=True)) if method == "l-ti" else (lambda A: A)
-    repair = None if method == "raw" else "clip"
     X = centred(X)
-    predict = best_by_leave_one_out(kernels(method, X), learner, X=X, y=y, repair=repair)
+    predict = best_by_leave_one_out(kernels(method, X), learner, X=X, y=y)
     return lambda Z: predict(centred(Z))
 
 

@@ -188,9 +188,7 @@ def fit(method, X, y, repetition):
         f = best_with_copies(candidates("krr", n, repetition), learner, X=E, y=y, moved=moved)
     else:
         options = candidates(method, n, repetition)
-        f = best_by_leave_one_out(
-            options, learner, X=E, y=y, repair="clip" if method == "best-fit" else None
-        )
+        f = best_by_leave_one_out(options, learner, X=E, y=y)
     return lambda Z: f(in_space(Z))
 
 

@@ -39,7 +39,7 @@ from invariance.companion.network import ResidualNetwork
 from invariance.datasets import (
     load_digits_images,
     load_mnist,
-    make_rotated_mnist,
+    make_rotated_on_canvas,
     make_translated_mnist,
 )
 from invariance.groups import Rotations, Translations
@@ -108,7 +108,7 @@ def pool(kind):
 
 def moved(kind, images, labels, noise, random_state):
     """The images on the canvas, flattened."""
-    make = make_translated_mnist if kind == "translated" else make_rotated_mnist
+    make = make_translated_mnist if kind == "translated" else make_rotated_on_canvas
     data = make(images, labels, canvas=canvas, noise=noise, random_state=random_state)
     return data.data.reshape(len(images), -1)
 

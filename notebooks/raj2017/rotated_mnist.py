@@ -209,7 +209,7 @@ def accuracies(gram):
     n = len(gram) - HELD_OUT
     kept, Y = gram[:n, :n], np.where(labels[:n, None] == np.arange(10), 1.0, -1.0)
     scaled_alphas = np.multiply(ALPHAS, kept.diagonal().mean(dtype=float))
-    duals = kernel_ridge(kept, Y, alphas=scaled_alphas, repair=None)
+    duals = kernel_ridge(kept, Y, alphas=scaled_alphas, clip=False)
     decided = (gram[n:, :n] @ duals + Y.mean(axis=0)).argmax(axis=2)
     right = (decided == labels[n : len(gram)]).mean(axis=1)
     return np.where(np.isnan(duals).any(axis=(1, 2)), np.nan, right)

@@ -24,14 +24,12 @@ from invariance.datasets import (
     load_fsdd,
     load_mnist,
     make_translated_mnist,
-    read_wav,
     split_rows,
 )
 from invariance.datasets.files import (
     DataFile,
     Source,
     cache_folder,
-    decoded,
     fetch,
     locate,
     tar_members,
@@ -57,11 +55,6 @@ def archive(members: dict[str, bytes], mode: str = "w:gz") -> bytes:
             member.size = len(content)
             packed.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
-
-
-def kept() -> Path:
-    (path,) = (cache_folder() / "decoded").iterdir()
-    return path
 
 
 WAVE = io.BytesIO()
@@ -150,100 +143,6 @@ def test_a_file_replaced_within_the_clock_s_resolution_is_checked_again(offline)
     assert not locate(THING).holds
 
 
-@pytest.fixture
-def kept_once(offline):
-    """Something decoded and kept; ``decode()`` reads it, ``runs`` counts the decodings."""
-    put(offline, "set/thing.bin", CONTENT)
-    found, runs = {"thing": fetch(THING)}, []
-
-    def work():
-        runs.append(1)
-        return {"x": np.arange(100), "y": np.ones((2, 3), dtype=np.float32)}
-
-    def decode():
-        arrays = decoded(found, work)
-        np.testing.assert_array_equal(arrays["x"], np.arange(100))
-        np.testing.assert_array_equal(arrays["y"], np.ones((2, 3)))
-
-    decode()
-    decode()
-    assert len(runs) == 1
-    return decode, runs
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: np.savez(path, x=np.zeros(100, dtype=np.int64), y=np.zeros((2, 3))),
-        lambda path: path.write_bytes(path.read_bytes().replace(bytes([5]), bytes([6]))),
-        lambda path: path.write_bytes(path.read_bytes()[:-1]),
-        lambda path: path.write_bytes(path.read_bytes() + b"\0"),
-        lambda path: path.write_bytes(b""),
-        lambda path: path.rename(path.with_name(path.name.replace(path.stem[-64:], "0" * 64))),
-        lambda path: (path.unlink(), path.mkdir()),
-    ],
-    ids=["zeros", "a byte", "truncated", "longer", "empty", "renamed", "a folder"],
-)
-def test_a_decoded_copy_that_is_not_what_was_written_is_made_again(kept_once, damage):
-    decode, runs = kept_once
-    damage(kept())
-    decode()
-    assert len(runs) == 2
-
-
-def test_a_new_decoder_does_not_read_what_the_old_one_kept(kept_once, monkeypatch):
-    decode, runs = kept_once
-    before = kept()
-    monkeypatch.setattr(files, "_decoder", lambda: "12345678")
-    decode()
-    decode()
-    assert len(runs) == 2
-    assert kept() != before, "and the old one makes room"
-
-
-def test_the_decoder_s_version_follows_the_code(tmp_path, monkeypatch):
-    version = files._decoder()
-    assert re.fullmatch("[0-9a-f]{8}", version)
-    folder = Path(files.__file__).parent
-    for path in filter(Path.is_file, folder.iterdir()):
-        put(tmp_path, path.name, path.read_bytes())
-    monkeypatch.setattr(files, "code_of", lambda package: tmp_path)
-    files._decoder.cache_clear()
-    assert files._decoder() == version
-    put(
-        tmp_path, "images.py", (tmp_path / "images.py").read_bytes().replace(b"0, 2, 1", b"0, 1, 2")
-    )
-    files._decoder.cache_clear()
-    assert files._decoder() != version
-    files._decoder.cache_clear()
-
-
-class _Harmful:
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return Path.touch, (self.trace,)
-
-
-def test_nothing_is_ever_unpickled(kept_once, tmp_path):
-    decode, runs = kept_once
-    trace, path = tmp_path / "unpickled", kept()
-    x = np.array([_Harmful(trace)], dtype=object)
-    np.savez(path, x=x, y=x)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    path.rename(path.with_name(path.name.replace(path.stem[-64:], digest)))
-    decode()
-    assert len(runs) == 2 and not trace.exists()
-
-
-def test_a_cache_that_cannot_be_written_costs_time_alone(offline):
-    put(offline, "set/thing.bin", CONTENT)
-    put(cache_folder(), "decoded", b"a file where the folder should be")
-    arrays = decoded({"thing": fetch(THING)}, lambda: {"x": np.arange(3)})
-    assert arrays["x"].tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b""])
 def test_a_foreign_page_never_gets_into_the_cache(offline, monkeypatch, page):
     monkeypatch.setattr(
@@ -300,25 +199,6 @@ def test_the_cache_has_a_place_where_there_is_no_home(monkeypatch, tmp_path):
     assert cache_folder().is_absolute()
 
 
-@pytest.mark.parametrize("name", ["a b \u00fc \u6f22", "/".join(["x" * 90] * 10)])
-def test_decoded_copies_lie_at_any_path(offline, monkeypatch, tmp_path, name):
-    monkeypatch.setenv("INVARIANCE_CACHE", str(tmp_path / name))
-    put(offline, "set/thing.bin", CONTENT)
-    for _ in range(2):
-        arrays = decoded({"thing": fetch(THING)}, lambda: {"x": np.arange(3)})
-        assert arrays["x"].tolist() == [0, 1, 2]
-    assert kept().is_file()
-
-
-def test_a_recording_that_ends_too_soon_is_refused(tmp_path):
-    whole = WAVE.getvalue()
-    assert len(read_wav(put(tmp_path, "1_ann_0.wav", whole))) == 50
-    for length in (12, 20, 30, 44, 60, 61, len(whole) - 2, len(whole) - 1):
-        path = put(tmp_path, "1_ann_0.wav", whole[:length])
-        with pytest.raises(ValueError, match="1_ann_0"):
-            read_wav(path)
-
-
 @pytest.mark.parametrize(
     ("call", "named"),
     [
@@ -326,7 +206,6 @@ def test_a_recording_that_ends_too_soon_is_refused(tmp_path):
         (lambda: make_translated_mnist(np.zeros((4, 8, 8)), 3), "labels"),
         (lambda: balanced_sample([], 2), "labels"),
         (lambda: split_rows([0, 1], train=None, test=[True, False]), "train"),
-        (lambda: read_wav(WAVE, None), "sample_rate"),
         (lambda: load_mnist("no"), "download_if_missing"),
     ],
 )

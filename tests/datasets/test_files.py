@@ -14,11 +14,11 @@ import pooch
 import pytest
 from scipy.io import wavfile
 
-from invariance.datasets import DataError, available, catalogue, download, load_recordings
+from invariance.datasets import DataError, available, catalogue, download
 from invariance.datasets import images as image_loaders
 from invariance.datasets import speech as speech_loaders
 from invariance.datasets.catalogue import CATALOGUE
-from invariance.datasets.files import DataFile, Source, decoded, fetch, locate
+from invariance.datasets.files import DataFile, Source, fetch, locate
 
 LOADERS = {
     "mnist": image_loaders.load_mnist,
@@ -113,24 +113,6 @@ def test_available_reads_the_folder(offline):
     assert infos["mnist"].files[0] == "train-images-idx3-ubyte.gz"
     with pytest.raises(ValueError, match="download needs name to be 'mnist'.*got 'nist'"):
         download("nist")
-
-
-def test_decoded_arrays_are_kept_and_a_damaged_copy_is_made_again(offline):
-    file = DataFile("thing", (Source("set/thing.bin", f"sha256:{SHA256}"),))
-    put(offline, "set/thing.bin", CONTENT)
-    found, runs = {"thing": fetch(file)}, []
-
-    def decode():
-        runs.append(1)
-        return {"x": np.arange(3)}
-
-    for _ in range(2):
-        np.testing.assert_array_equal(decoded(found, decode)["x"], np.arange(3))
-    assert len(runs) == 1
-    (kept,) = (Path(os.environ["INVARIANCE_CACHE"]) / "decoded").iterdir()
-    kept.write_bytes(kept.read_bytes()[:-30])
-    np.testing.assert_array_equal(decoded(found, decode)["x"], np.arange(3))
-    assert len(runs) == 2
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -229,35 +211,6 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
     dataset = speech_loaders.load_fsdd()
     assert dataset.target.tolist() == [0, 7] and dataset.speaker.tolist() == ["ann", "bob"]
     assert [len(w) for w in dataset.data] == [5, 5]
-
-
-@pytest.mark.parametrize(
-    ("rate", "samples", "message"),
-    [
-        (16_000, np.zeros(10, dtype=np.int16), "16000 samples a second, 8000 are needed"),
-        (8000, np.zeros(0, dtype=np.int16), "length zero"),
-        (8000, np.zeros((10, 2), dtype=np.int16), "2 channels"),
-    ],
-)
-def test_recordings_that_cannot_be_used(tmp_path, rate, samples, message):
-    wavfile.write(tmp_path / "3_ann_0.wav", rate, samples)
-    with pytest.raises(ValueError, match=message) as caught:
-        load_recordings(tmp_path)
-    assert "3_ann_0.wav" in str(caught.value)
-
-
-def test_recordings_of_ones_own(tmp_path):
-    with pytest.raises(ValueError, match="no WAV files"):
-        load_recordings(tmp_path)
-    (tmp_path / "1_ann_0.wav").write_bytes(b"RIFFnothing")
-    with pytest.raises(ValueError, match="1_ann_0"):
-        load_recordings(tmp_path)
-    wavfile.write(tmp_path / "1_ann_0.wav", 8000, np.array([0.5, -1], dtype=np.float32))
-    wavfile.write(tmp_path / "2_bob_1.wav", 8000, np.array([16384], dtype=np.int16))
-    wavfile.write(tmp_path / "3_bob_1.wav", 8000, np.array([0, 192], dtype=np.uint8))
-    dataset = load_recordings(tmp_path)
-    assert [w.tolist() for w in dataset.data] == [[0.5, -1], [0.5], [-1, 0.5]]
-    assert dataset.speaker.tolist() == ["ann", "bob", "bob"]
 
 
 @pytest.mark.data

@@ -59,7 +59,7 @@ def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
     assert values[0] < -0.1
     kept = vectors[:, values > 0] @ vectors[:, values > 0].T
     learner = RLSClassifier(kernel="precomputed").fit(kept @ gram @ kept, labels)
-    predict = best_by_leave_one_out([kernel], RLSClassifier(), X=images, y=labels, repair="clip")
+    predict = best_by_leave_one_out([kernel], RLSClassifier(), X=images, y=labels)
     assert_array_equal(predict(others), learner.predict(kernel(others, images) @ kept))
 
 

@@ -146,8 +146,6 @@ def test_what_is_built_in_depends_on_the_model():
         assert one.fit(X, y).score(X, y) > 0.8
     test = symmetry_test(model, {"shifts": group}, X, y, cv=3)
     assert "95 % interval" in str(test) and "percentage points" in str(test)
-    scored = symmetry_test(model, group, X, y, cv=3, scoring="balanced_accuracy")
-    assert -1 <= scored.gains[0].plain <= 0 and scored.gains[0].unit == "of the score"
 
 
 def test_augmentation_is_fitting_to_moved_copies():
@@ -170,7 +168,5 @@ def test_bad_input():
         symmetry_test(Ridge(), {}, X, y)
     with pytest.raises(ValueError, match="needs group turns to be"):
         symmetry_test(Ridge(), {"turns": 90}, X, y)
-    with pytest.raises(ValueError, match="level"):
-        symmetry_test(Ridge(), Negation(), X, y, level=95)
     with pytest.raises(ValueError, match="n_copies"):
         Augmented(Ridge(), Negation(), n_copies=0).fit(X, y)

@@ -229,13 +229,9 @@ def test_nystroem_takes_the_fast_path_too():
 def test_bad_parameters_are_named():
     for parameters, message in [
         ({"shape": (4, 5)}, "have 20 pixels, but X has 16 features"),
-        ({"radius": -1.0}, "radius to be a finite number > 0 or None, got -1.0"),
         ({"bandwidth": 4.0}, "bandwidth to be a finite number .*<= 3.14.*, got 4.0"),
         ({"concentration": 1.0}, "concentration to be a finite number > 0 and < 1, got 1.0"),
-        ({"radius": np.nan}, "radius to be .* got nan"),
-        ({"radius": np.inf}, "radius to be .* got inf"),
-        ({"max_frequency": -1}, "max_frequency to be a whole number >= 0 or None, got -1"),
-        ({"max_frequency": 2.5}, "max_frequency to be a whole number >= 0 or None, got 2.5"),
+        ({"bandwidth": np.nan}, "bandwidth to be .* got nan"),
     ]:
         with pytest.raises(ValueError, match=message):
             AngularBasis(**parameters).fit(np.ones((2, 16)))

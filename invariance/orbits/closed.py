@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from .reductions import Reduction
-from .way import Problem, Way, largest_norm
+from .way import Problem, Run, Way, largest_norm
 
 Array = NDArray[Any]
 
@@ -23,9 +23,13 @@ class _Closed(Way):
     def prepared_bytes(self, m: int) -> float:
         return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
 
-    def row_step(self, width: int) -> int:
-        per_row = self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
-        return int(np.clip(self.problem.block_bytes / 8 // per_row, 1, 1024))
+    def row_bytes(self, width: int) -> float:
+        return self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
+
+    def terms(self, Y: Array, offsets: Array | None) -> Any:
+        """What is added for each second point."""
+        terms = self.problem.column_terms(Y[None], offsets)
+        return self.problem.send(None if terms is None else terms[0])
 
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
@@ -36,21 +40,18 @@ class Exponential(_Closed):
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
-        if not problem.plain or not problem.folded:
-            return None
         none = np.zeros((2, 0, problem.lifted_size))
-        known = problem.parts[0].group.log_mean_exponential(*none) is not None
+        known = problem.plain and problem.folded
+        known = known and problem.sets[0].group.log_mean_exponential(*none) is not None
         return cls(problem) if known else None
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
-        terms = self.problem.column_terms(Y[None], offsets)
-        yield self.problem.send(Y), self.problem.send(None if terms is None else terms[0])
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
+        yield 0.0, (self.problem.send(Y), self.terms(Y, offsets))
 
     def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
         Y, others = prepared
-        assert self.problem.form is not None
-        rate, xp = self.problem.form.rate or 1.0, self.problem.xp
-        exponents = self.problem.parts[0].group.log_mean_exponential(rate * X, Y, xp)
+        rate, xp = self.problem.form.rate, self.problem.xp
+        exponents = self.problem.sets[0].group.log_mean_exponential(rate * X, Y, xp)
         for extra in (None if terms is None else terms[:, None], others):
             if extra is not None:
                 exponents += rate * extra
@@ -60,40 +61,38 @@ class Exponential(_Closed):
 class OwnForm(_Closed):
     """What the base kernel knows of its own mean or largest value: `Kernel.closed_form`."""
 
-    on_host = True  # type: ignore[assignment]
+    host_only = True
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
-        known = problem.closed is not None and len(problem.parts) == 1 and problem.parts[0].whole
+        known = problem.closed is not None and len(problem.sets) == 1 and problem.sets[0].whole
         return cls(problem) if known else None
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
-        yield Y
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
+        yield 0.0, Y
 
     def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        assert self.problem.closed is not None
-        return [self.problem.send(self.problem.closed(X, prepared))]
+        return [self.problem.closed(X, prepared)]
 
 
 class _Extremes(_Closed):
     """Extremes by a way to the largest inner products; the minimum is that of -z, negated."""
 
+    host_only = True
     #: The group's method, and how many empty sets of points it is asked with.
     asks: tuple[str, int]
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
-        if not problem.plain or not problem.reduction.extreme:
-            return None
         name, n = cls.asks
         none = [np.zeros((0, problem.lifted_size))] * n
-        return None if getattr(problem.parts[0].group, name)(*none) is None else cls(problem)
+        known = problem.plain and problem.reduction.extreme
+        known = known and getattr(problem.sets[0].group, name)(*none) is not None
+        return cls(problem) if known else None
 
-    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
-        terms = self.problem.column_terms(Y[None], offsets)
-        others = self.problem.send(None if terms is None else terms[0])
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
         negative = self.moved(-Y) if self.problem.reduction.n_outputs > 1 else None
-        yield self.moved(Y), negative, others, largest_norm(Y)
+        yield largest_norm(Y), (self.moved(Y), negative, self.terms(Y, offsets))
 
     def moved(self, Y: Array) -> Any:
         """What `largest` needs of points."""
@@ -104,15 +103,14 @@ class _Extremes(_Closed):
         """max_g <x, g z> for all pairs, shape (n, m)."""
 
     def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        moved, negative, others, norm = prepared
-        send, own = self.problem.send, self.moved(X)
-        parts = [send(self.largest(own, moved))]
+        moved, negative, others = prepared
+        own = self.moved(X)
+        parts = [self.largest(own, moved)]
         if reduction.n_outputs > 1:
-            lowest = self.lowest(X, norm)
-            parts.append(-send(self.largest(own, negative)) if lowest else None)
+            parts.append(-self.largest(own, negative))
         for part in parts:
-            for extra in (others, None if terms is None else send(terms)[:, None]):
-                if part is not None and extra is not None:
+            for extra in (others, None if terms is None else terms[:, None]):
+                if extra is not None:
                     part += extra
         return parts
 
@@ -124,10 +122,10 @@ class Aligned(_Extremes):
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
-        return super().offers(problem) if problem.parts[0].group.unitary else None
+        return super().offers(problem) if problem.sets[0].group.unitary else None
 
     def moved(self, Y: Array) -> Any:
-        return self.problem.send(self.problem.parts[0].group.aligned(Y))
+        return self.problem.sets[0].group.aligned(Y)
 
     def largest(self, own: Any, moved: Any) -> Any:
         return own @ moved.T
@@ -144,10 +142,10 @@ class Matched(_Extremes):
     asks = "as_assignment", 0
 
     def largest(self, own: Any, moved: Any) -> Any:
-        return -least_matching(own, -moved, self.problem.parts[0].group.as_assignment() or 1)
+        return -least_matching(own, -moved, self.problem.sets[0].group.as_assignment() or 1)
 
     def operations(self, n: int, m: int) -> float:
-        k = self.problem.lifted_size // (self.problem.parts[0].group.as_assignment() or 1)
+        k = self.problem.lifted_size // (self.problem.sets[0].group.as_assignment() or 1)
         return self.problem.reduction.n_outputs * matching_operations(n * m, n * m * k * k)
 
 
@@ -157,11 +155,11 @@ class Superposed(_Extremes):
     name = "alignment"
     asks = "largest_inner", 2
 
-    def row_step(self, width: int) -> int:
-        return max(1, super().row_step(8 * width))  # moments and their singular values
+    def row_bytes(self, width: int) -> float:
+        return super().row_bytes(8 * width)  # moments and their singular values
 
     def largest(self, own: Any, moved: Any) -> Any:
-        return np.asarray(self.problem.parts[0].group.largest_inner(own, moved))
+        return np.asarray(self.problem.sets[0].group.largest_inner(own, moved))
 
     def operations(self, n: int, m: int) -> float:
         # Measured: what singular values of a small matrix cost.

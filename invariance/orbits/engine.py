@@ -1,20 +1,19 @@
 """`OrbitProducts`: reductions over the orbits of some points, by whatever way is cheapest.
 
-A call makes a plan (which way, in which precision, of which tiles), runs one loop over tiles, and
-hands what it found to the reduction. Plans are kept, and so are prepared points where that is asked
-for; see `OrbitProducts.reduce`.
+A call makes a plan (the problem, and the ways to it), takes the way of fewest operations, runs one
+loop over tiles, and hands what it found to the reduction. Plans are kept, and so are prepared
+points where that is asked for; see `OrbitProducts.reduce`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import inf, prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -22,26 +21,25 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..core.arrays import is_foreign, like, namespace, on_host, wants_gradient
+from ..core.arrays import is_foreign, like, namespace, on_host, refuse_gradient, wants_gradient
 from ..core.config import block_bytes_of
-from ..core.parameters import ParameterError
 from ..groups import Transformations
-from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .form import INNER, Form, form_of
-from .product import Evaluation, Product, Turns
+from .product import Evaluation, Product, QuarterTurned
 from .reductions import Extremes, Reduction
 from .shifts import Shifts
 from .way import (
     Explanation,
-    Part,
     Problem,
-    Shown,
+    Run,
     Way,
+    WeightedSet,
     asked,
     half_norms,
     joined,
+    largest_norm,
     mirror,
     rate,
     warn,
@@ -50,8 +48,8 @@ from .way import (
 
 Array = NDArray[Any]
 
-#: Ways that some groups and kernels have; `Product` is always there.
-WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Turns)
+#: Ways that some groups and kernels have; a product is always there.
+WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, QuarterTurned)
 
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
@@ -59,15 +57,8 @@ _THREADS_FROM = 4e8
 _ROWS = 256
 #: Single precision will do where it changes the kernel's values by no more than this.
 _SINGLE_ERROR = 1e-5
-#: Elements are not listed for a product that costs so many times as much as another way.
-_HOPELESS = 4.0
-#: Small products, and traffic between them, run at a fraction of a large product's rate: measured
-#: 1.1 to 2.8 times slower an operation (median 2.1) on grids of 8 x 8 to 64 x 64, in single
-#: precision beside other work, and more alone. Extremes are read off the frequencies' last stage,
-#: which makes up for it.
-_CHARGED = {"correlation": 2.5}
-#: A kernel's evaluations take unknown times: those of fewer operations are not looked at.
-_EVALUATED_FROM, _LONG_FROM = 1e9, 1e11
+#: Operations of which nobody is told in advance.
+_LONG_FROM = 1e11
 #: Seconds that a trial takes, which tells what a computation will cost.
 _TRIAL = 0.06
 #: Elements of a trial, where there are too many to list them for it.
@@ -137,9 +128,6 @@ class OrbitProducts:
     n_jobs: int | None = None
     verbose: int = 0
 
-    #: Whether who calls announces what all calls will take.
-    _quiet: ClassVar[bool] = False
-
     def __post_init__(self) -> None:
         self.group = Trivial() if self.group is None else self.group
         self._forget()
@@ -147,7 +135,7 @@ class OrbitProducts:
     def _forget(self) -> None:
         #: By what they depend on: forms, plans, and what is prepared of the kept points.
         self._forms: dict[Any, tuple[Form | None, tuple[int, int, int], Reduction]] = {}
-        self._plans: dict[Any, _Plan] = {}
+        self._plans: dict[Any, tuple[Problem, list[Way]]] = {}
         self._kept: dict[Any, tuple[Way, list[Any]]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,12 +146,6 @@ class OrbitProducts:
         other = object.__new__(type(self))
         vars(other).update(vars(self) | how, Z=Z, _kept={})
         return other
-
-    def way(self, X: Any, reduction: Reduction) -> str:
-        """The name of the way that `reduce` takes for points X."""
-        first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
-        _, plan = self._plan(first, second, reduction)
-        return self._ways(plan, first, second)[0][0].name
 
     # -- the computation -------------------------------------------------------------------------
 
@@ -192,30 +174,29 @@ class OrbitProducts:
         -------
         list of arrays of shape (n, m, ...), one for each output of the reduction; like X
         """
-        foreign, swap = is_foreign(X), self.side == "first"
-        first, second = (self.Z, X) if swap else (X, self.Z)
-        if foreign:
-            symmetric = False
-            second = on_host(second, self.owner) if is_foreign(second) else second
-            first = first if is_foreign(first) else like(first, X)
-        key, plan = self._plan(first, second, reduction, foreign)
-        problem, xp = plan.problem, plan.problem.xp
+        first, second, foreign = self._sides(X)
+        swap = self.side == "first"
+        key, problem, offered = self._plan(first, second, reduction, foreign)
+        way, kept = self._kept.get(key) or (self._ways(problem, offered, first, second)[0], None)
+        if foreign and way.host_only:
+            twin = self.at(on_host(self.Z, self.owner)) if is_foreign(self.Z) else self
+            return [like(part, X) for part in twin.reduce(on_host(X, self.owner), reduction)]
         followed = problem.reduction if reduction.extreme else reduction
         second = second.astype(problem.dtype, copy=False)
-        results: list[Array] | None = None
         if foreign:
-            final: Any = xp.float64
-            first = xp.astype(first, xp.float32 if problem.dtype == np.float32 else final)
+            xp, symmetric, results = problem.xp, False, None
+            if reduction.extreme and problem.form is not None:
+                refuse_gradient(self.owner, first)
+            final, first = xp.float64, xp.astype(first, problem.target.dtype)
         else:
-            final = np.result_type(first, self.Z if not swap else X)
+            final = np.result_type(first, second if swap else self.Z)
             first = first.astype(problem.dtype, copy=False)
             dtype = np.result_type(final, problem.dtype) if reduction.extreme else final
             results = list(out or ())
             while len(results) < followed.n_outputs:
                 results.append(np.empty((len(X), len(self.Z), *reduction.tail), dtype))
             results = [r.swapaxes(0, 1) for r in results] if swap else results
-        way, kept, order = self._choose(key, plan, first, second, symmetric)
-        found = self._loop(way, first, second, followed, results, key, kept, order, symmetric)
+        found = self._loop(way, first, second, followed, results, key, kept, symmetric)
         if reduction.extreme:
             found = self._finish(problem, reduction, found, first, final)
         elif problem.folded and not foreign:  # exponents above zero were rounding
@@ -231,14 +212,14 @@ class OrbitProducts:
             found = [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in found]
         return [xp.astype(part, X.dtype) for part in found]
 
-    def _choose(
-        self, key: Any, plan: _Plan, first: Any, second: Array, symmetric: bool
-    ) -> tuple[Way, list[Any] | None, Array | None]:
-        """The cheapest way, what is kept for it, and in which order first points are taken."""
-        if key in self._kept:
-            return *self._kept[key], None
-        (way, *_), shown = self._ways(plan, first, second)
-        return way, None, None if symmetric or shown is None else shown.order(way.skips)
+    def _sides(self, X: Any) -> tuple[Any, Array, bool]:
+        """First and second points, which are NumPy's, and whether pairs are another library's."""
+        first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
+        foreign = is_foreign(X)
+        if foreign:
+            second = on_host(second, self.owner) if is_foreign(second) else second
+            first = first if is_foreign(first) else like(first, X)
+        return first, second, foreign
 
     def _loop(
         self,
@@ -249,70 +230,62 @@ class OrbitProducts:
         results: list[Array] | None,
         key: Any = None,
         kept: list[Any] | None = None,
-        order: Array | None = None,
         symmetric: bool = False,
     ) -> list[Any]:
         """Reduce over the orbits of Y, a tile at a time; into arrays (n, m, ...) where given."""
         n, m, problem = X.shape[0], len(Y), way.problem
-        if problem.target is not None and way.on_host:
-            X = on_host(X, self.owner)
         terms = self._first_terms(problem, X) if problem.first_terms else None
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
+        order = None if symmetric or results is None or kept or key is None else way.order(X)
         if key is not None:  # no trial
-            self._announce(operations, way, X, Y, reduction)
+            way.check()
+            self._announce(operations, way, n, m)
         small = operations < _THREADS_FROM
         if symmetric and not small:  # whole tiles under the diagonal are skipped
             pieces = max(pieces, min(8, m // 64))
-        pieces = min(max(pieces, 1), m)
-        bounds = [i * m // pieces for i in range(pieces + 1)]
-        output = _Output(results, reduction, problem.xp)
         offsets = None if self.side == "first" else self.offsets
+        output = _Output(results, problem.xp)
         with _runner(1 if small else effective_n_jobs(self.n_jobs), self.verbose) as run:
-            if self.keep and kept is None and key is not None and self._may_keep(way, pieces, m):
+            fits = pieces < 2 and way.prepared_bytes(m) <= problem.block_bytes / 2
+            if self.keep and kept is None and key is not None and fits and self.side == "second":
                 kept = list(way.prepare(Y, offsets, run))
                 self._kept[key] = way, kept
-            for start, stop in pairwise(bounds):
-                columns, rows = slice(start, stop), stop if symmetric else n
+            width = -(-m // pieces)
+            for start in range(0, m, width):
+                columns = slice(start, min(start + width, m))
+                rows = columns.stop if symmetric else n
                 # The same blocks whatever the number of threads, for the same rounding.
-                step = min(way.row_step(stop - start), max(_ROWS, -(-rows // 8)))
+                step = min(way.row_step(columns.stop - start), max(_ROWS, -(-rows // 8)))
                 blocks: list[Any] = [slice(a, min(a + step, rows)) for a in range(0, rows, step)]
                 if order is not None:
                     blocks = [order[block] for block in blocks]
-                own = None if offsets is None else offsets[columns]
-                begun = False
-                for prepared in kept or way.prepare(Y[columns], own, run):
-                    one = partial(_tile, way, X, terms, reduction, prepared, output, columns, begun)
-                    list(run(one, blocks))
-                    begun = True
-                    del one, prepared  # before the next ones are prepared
+                own, merge = None if offsets is None else offsets[columns], None
+                for norm, prepared in kept or way.prepare(Y[columns], own, run):
+                    given = way, X, terms, reduction, prepared, norm, output, columns, merge
+                    list(run(partial(_tile, *given), blocks))
+                    merge = reduction.merge
+                    del given, prepared  # before the next ones are prepared
         return output.arrays()
-
-    def _may_keep(self, way: Way, pieces: int, m: int) -> bool:
-        """Whether what a way prepares of m kept points fits, in one piece."""
-        fits = pieces < 2 and way.prepared_bytes(m) <= way.problem.block_bytes / 2
-        return self.side == "second" and fits
 
     def _first_terms(self, problem: Problem, X: Any) -> Any:
         """What is added to the inner products with each first point, shape (n,)."""
         distance = problem.form is not None and problem.form.distance
         terms = -half_norms(X) if distance and not problem.reduction.extreme else None
         if self.offsets is not None and self.side == "first":
-            own = self.offsets[: X.shape[0]].astype(problem.dtype, copy=False)
-            own = like(own, X) if is_foreign(X) else own
+            own = like(self.offsets[: X.shape[0]].astype(problem.dtype, copy=False), X)
             terms = own if terms is None else terms + own
         return terms
 
     def _finish(
-        self, problem: Problem, reduction: Reduction, found: list[Any], first: Any, final: Any
+        self, problem: Problem, reduction: Any, found: list[Any], first: Any, final: Any
     ) -> list[Any]:
         """The kernel's extreme values from extreme inner products."""
-        form, halves = problem.form, None
+        form, halves, xp = problem.form, None, problem.xp
         if form is not None and form.distance:
-            xp = problem.xp
             wide = first.astype(float, copy=False) if xp is np else xp.astype(first, xp.float64)
             halves = half_norms(wide)[:, None]
         outer = None if form is None else form.outer
-        outputs, n_reversed = reduction.finish(found, outer, halves, final, problem.xp)
+        outputs, n_reversed = reduction.finish(found, outer, halves, final, xp)
         if n_reversed:
             warn(
                 f"{type(self.base).__name__} of even degree takes larger values at the smallest "
@@ -326,14 +299,15 @@ class OrbitProducts:
 
     def _plan(
         self, first: Any, second: Array, reduction: Reduction, foreign: bool = False
-    ) -> tuple[Any, _Plan]:
-        """The plan for points (first ones of any library), and what it depends on."""
+    ) -> tuple[Any, Problem, list[Way]]:
+        """What a problem depends on, the problem, and the ways to it."""
         d, kind = first.shape[1], reduction.kind
         if (d, kind) not in self._forms:
             self._forms[d, kind] = self._form(d, reduction)
         form, shape, followed = self._forms[d, kind]
-        dtype = self._dtype(form, first, second, foreign)
-        bound, target, xp, where = block_bytes_of(self.block_bytes), None, np, None
+        dtype, bound = self._dtype(form, first, second), block_bytes_of(self.block_bytes)
+        where: Any = None
+        target, xp = None, np
         if foreign:
             xp = namespace(first)
             target = first.detach() if hasattr(first, "detach") else first
@@ -341,29 +315,27 @@ class OrbitProducts:
             where = xp.__name__, str(target.device), wants_gradient(first)
         key = kind, d, dtype, bound, where
         if key in self._plans:
-            return key, self._plans[key]
+            return key, *self._plans[key]
         evaluate = None
         if form is None:
             evaluate = getattr(self.base, "_gram", self.base)
             if foreign:
                 evaluate = partial(self.base._gram_arrays, xp)
-        if self.elements is None:
-            parts = [Part(group) for group in self.group.chain()]
-        else:
-            parts = [Part(self.group, self.elements, self.weights)]
+        sets = [WeightedSet(self.group, self.elements, self.weights)]
         # The base kernel's own form of the reduction over the whole group, where it has one.
         closed = None
-        plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
-        if plain and self.method != "definition" and self.elements is None:
-            own = getattr(self.base, "closed_form", None)
-            closed = None if own is None else own(self.group, reduction.extreme)
+        if self.elements is None:
+            sets = [WeightedSet(group) for group in self.group.chain()]
+            plain = reduction.plain_mean or (reduction.extreme and reduction.n_outputs == 1)
+            if plain and self.method != "definition" and hasattr(self.base, "closed_form"):
+                closed = self.base.closed_form(self.group, reduction.extreme)
         halves = form is not None and form.distance and not reduction.extreme
         problem = Problem(
             form=form,
             evaluate=evaluate,
             shape=shape,
             dtype=dtype,
-            parts=parts,
+            sets=sets,
             reduction=followed,
             block_bytes=bound,
             first_terms=halves or (self.offsets is not None and self.side == "first"),
@@ -371,12 +343,16 @@ class OrbitProducts:
             target=target,
             xp=xp,
         )
-        self._plans[key] = _Plan(problem, graded=foreign and where[2])
-        return key, self._plans[key]
+        offered: list[Way | None] = [kind.offers(problem) for kind in WAYS]
+        ways = [way for way in offered if way is not None]
+        # Gradients do not pass through NumPy; where all else loses them, a product says so.
+        ways = [way for way in ways if not (foreign and where[2] and way.host_only)]
+        if not ways or prod(part.order for part in sets) < inf:
+            ways.append(Evaluation(problem) if form is None else Product(problem))
+        self._plans[key] = problem, ways
+        return key, problem, ways
 
-    def _form(
-        self, d: int, reduction: Reduction
-    ) -> tuple[Form | None, tuple[int, int, int], Reduction]:
+    def _form(self, d: int, reduction: Any) -> tuple[Form | None, tuple[int, int, int], Reduction]:
         """The base kernel's form, the points' shape, and what has to be followed."""
         shape = image_shape(self.group, self.base, d)
         form = INNER if self.base is None else None
@@ -392,15 +368,13 @@ class OrbitProducts:
             return form, shape, Extremes(smallest=True)
         return form, shape, reduction
 
-    def _dtype(self, form: Form | None, first: Any, second: Array, foreign: bool) -> np.dtype[Any]:
+    def _dtype(self, form: Form | None, first: Any, second: Array) -> np.dtype[Any]:
         """Of the inner products: single precision where that is asked for and will do."""
-        distance, xp = form is not None and form.distance, np
-        if foreign:
-            first, xp = first.detach() if hasattr(first, "detach") else first, namespace(first)
-            single = first.dtype == xp.float32 or self.precision == "single"
-        else:
-            single = self.precision == "single" or np.result_type(first, second) == np.float32
-        if distance:  # squared distances that overflow are refused: products may not show it
+        xp = np if isinstance(first, np.ndarray) else namespace(first)
+        first = first.detach() if hasattr(first, "detach") else first
+        narrow = first.dtype == xp.float32 and (xp is not np or second.dtype == np.float32)
+        if form is not None and form.distance:
+            # Squared distances that overflow are refused: products may not show it.
             ends = xp.max(first), -xp.min(first), second.max(), -second.min()
             largest = max(map(float, ends))
             if largest > 1e150:
@@ -408,99 +382,81 @@ class OrbitProducts:
                     f"{self.owner}: squared distances are beyond float64; the largest absolute "
                     f"feature of the points is {largest:g}: scale the points down"
                 )
-        if single and distance and self.precision != "single":
-            norms = float(xp.max(half_norms(first))), float(half_norms(second).max())
-            if form.sensitivity * 2 * max(norms) * np.finfo(np.float32).eps > _SINGLE_ERROR:
-                single = False
+            if narrow and self.precision != "single":
+                squares = max(float(xp.max(half_norms(first))), float(half_norms(second).max()))
+                error = form.sensitivity * 2 * squares * np.finfo(np.float32).eps
+                narrow = error <= _SINGLE_ERROR
+        single = narrow or self.precision == "single"
         return np.dtype(np.float32 if single else np.float64)
 
-    def _ways(self, plan: _Plan, first: Any, second: Array) -> tuple[list[Way], Shown | None]:
-        """The ways to a problem, cheapest first, and what they need not look at."""
-        problem, shown = plan.problem, None
+    def _ways(self, problem: Problem, offered: list[Way], first: Any, second: Array) -> list[Way]:
+        """Ways for some points, that of fewest operations at a large product's rate first."""
+        n, m = first.shape[0], len(second)
         if problem.form is not None and problem.target is None and not self.keep:
-            shown = Shown(problem, first)
-            shown = None if shown.whole else shown
-        return plan.ways(first.shape[0], len(second), shown), shown
+            support = (first.max(axis=0) > 0) | (first.min(axis=0) < 0)
+            if not support.all():
+                offered = [way.facing(support, n) for way in offered]
+        costs = [way.charge * way.operations(n, m) for way in offered]
+        return [offered[i] for i in sorted(range(len(costs)), key=costs.__getitem__)]
+
+    def ways(self, X: Any, reduction: Reduction) -> list[Way]:
+        """The ways of `reduce` for points X; it takes the first one."""
+        first, second, foreign = self._sides(X)
+        _, problem, offered = self._plan(first, second, reduction, foreign)
+        return self._ways(problem, offered, first, second)
 
     # -- what it will cost -----------------------------------------------------------------------
 
     def explain(self, X: Any, reduction: Reduction, *, times: float = 1) -> Explanation:
         """Which way `reduce` takes for points X, with operations, memory and seconds.
 
-        The seconds are from trials on some of the points, of a quarter of a second at most, and on
+        The seconds are from a trial on some of the points, of a quarter of a second at most, and on
         some of the elements where these are very many. ``times`` is how often it is done.
         """
-        group = self.group
-        first, second = (self.Z, X) if self.side == "first" else (X, self.Z)
-        _, plan = self._plan(first, second, reduction)
-        n, m, problem = len(first), len(second), plan.problem
-        if self.elements is None and plan.too_many(n, m):
+        group, (first, second, _) = self.group, self._sides(X)
+        n, m = len(first), len(second)
+        (way, *others) = self.ways(X, reduction)
+        if self.elements is None and not others and 2**13 < group.order < inf:
             draw = getattr(group, "random_words", group.sample)  # words need no stabiliser chain
             listed = replace(self, elements=draw(_TRIAL_ELEMENTS, random_state=0), weights=None)
             return listed.explain(X, reduction, times=times * group.order / _TRIAL_ELEMENTS)
-        (way, *others), _ = self._ways(plan, first, second)
         return Explanation(
             way=way.name,
             operations=times * way.operations(n, m),
-            n_bytes=min(2 * way.prepared_bytes(m), problem.block_bytes),
-            seconds=times * self._trial(way, first, second, problem.reduction),
+            n_bytes=min(2 * way.prepared_bytes(m), way.problem.block_bytes),
+            seconds=times * self._trial(way, first, second, way.problem.reduction),
             alternatives={other.name: times * other.operations(n, m) for other in others},
         )
 
-    def seconds(self, X: Array, reduction: Reduction, *, times: float = 1) -> float:
-        """About how long it takes so many times, where that is long enough to be told."""
-        _, plan = self._plan(X, self.Z, reduction)
-        way = self._ways(plan, X, self.Z)[0][0]
-        few = _EVALUATED_FROM if way.evaluates else _LONG_FROM
-        if times * way.operations(len(X), len(self.Z)) < few:
-            return 0.0
-        return times * self._trial(way, X, self.Z, plan.problem.reduction, _TRIAL / 3)
-
-    def _trial(
-        self, way: Way, X: Any, Y: Array, reduction: Reduction, enough: float = _TRIAL
-    ) -> float:
+    def _trial(self, way: Way, X: Any, Y: Array, reduction: Reduction) -> float:
         """Seconds that a way takes, from trials on more and more points until one takes enough."""
-        (n, m), size, seen = (len(X), len(Y)), 4, [(0.0, 0.0)]
+        (n, m), size, spent = (len(X), len(Y)), 4, 0.0
         X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
-
-        def once(a: int, b: int) -> float:
+        while True:
+            (a, b), before = (min(n, size), min(m, size)), spent
             results = [np.empty((a, b, *reduction.tail)) for _ in range(reduction.n_outputs)]
             start = time.process_time()
             found = self._loop(way, X[:a], Y[:b], reduction, results)
             if reduction.extreme:
                 self._finish(way.problem, reduction, found, X[:a], np.dtype(float))
-            return time.process_time() - start
-
-        once(min(n, size), min(m, size))  # a first call has costs of its own
-        while True:
-            a, b = min(n, size), min(m, size)
-            seen.append((way.operations(a, b), min(once(a, b), once(a, b))))
-            if (a, b) == (n, m) or seen[-1][1] > enough:
+            spent = time.process_time() - start
+            if (a, b) == (n, m) or (spent > _TRIAL and before > 0):
                 break
             size *= 2
-        (few, short), (many, long) = seen[-2:]
-        slope = (long - short) / max(many - few, 1.0) if long > 1.5 * short else long / many
-        return long + slope * (way.operations(n, m) - many)
+        return spent * way.operations(n, m) / way.operations(a, b)
 
-    def _announce(
-        self, operations: float, way: Way, X: Any, Y: Array, reduction: Reduction
-    ) -> None:
+    def _announce(self, operations: float, way: Way, n: int, m: int) -> None:
         """Count the work, and warn before minutes of it."""
-        (n, m), problem = (X.shape[0], len(Y)), way.problem
-        dtype = problem.dtype.name
+        dtype = way.problem.dtype.name
         asked[dtype] += int(operations)
-        if self._quiet or operations < (_EVALUATED_FROM if way.evaluates else _LONG_FROM):
-            return
-        seconds = operations / rate(dtype)
-        if problem.target is None:
-            seconds = self._trial(way, X, Y, reduction, _TRIAL / 3)
-        warn_long(
-            seconds,
-            f"{self.owner}: {n} x {m} pairs by {way.name}",
-            "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single "
-            "precision, or features (OrbitFourier, OrbitNystroem), whose cost grows with the "
-            "points alone",
-        )
+        if operations > _LONG_FROM:
+            warn_long(
+                operations / rate(dtype),
+                f"{self.owner}: {n} x {m} pairs by {way.name}",
+                "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single "
+                "precision, or features (OrbitFourier, OrbitNystroem), whose cost grows with the "
+                "points alone",
+            )
 
 
 def _tile(
@@ -509,128 +465,52 @@ def _tile(
     terms: Any,
     reduction: Reduction,
     prepared: Any,
+    norm: float,
     output: _Output,
     columns: slice,
-    begun: bool,
+    merge: Any,
     rows: Any,
 ) -> None:
     """Some first points against prepared second ones."""
-    parts = way.block(X[rows, :], prepared, None if terms is None else terms[rows], reduction)
-    output.put(rows, columns, parts, begun)
-
-
-class _Plan:
-    """The ways to a problem: those that are offered, and a product where it may be cheaper."""
-
-    def __init__(self, problem: Problem, graded: bool = False):
-        self.problem = problem
-        # Gradients do not pass through extremes and lifts, which every way computes on the host.
-        extreme, form = problem.reduction.extreme, problem.form
-        self._graded = graded and (form is None or (form.linear and not extreme))
-        self._offered: list[Way] = []
-        for kind in WAYS:
-            way = kind.offers(problem)
-            if way is not None:
-                self._offered.append(way)
-        self._product: Way | None = None
-        self._plain = 2.0 * problem.lifted_size
-        for part in problem.parts:
-            self._plain *= part.order
-
-    def ways(self, n: int, m: int, shown: Shown | None) -> list[Way]:
-        """That of fewest operations at a large product's rate first."""
-        ways, costs = [], []
-        for way in self._offered:
-            way = way if shown is None else way.facing(shown)
-            cost = way.operations(n, m)
-            if not self.problem.reduction.extreme:
-                cost *= _CHARGED.get(way.name, 1.0)
-            if not (self._graded and way.on_host):
-                ways.append(way)
-                costs.append(cost)
-        if not ways or n * m * self._plain < _HOPELESS * min(costs):
-            way = self._listed() if shown is None else self._listed().facing(shown)
-            ways.append(way)
-            costs.append(way.operations(n, m))
-        return [ways[i] for i in sorted(range(len(ways)), key=costs.__getitem__)]
-
-    def too_many(self, n: int, m: int) -> bool:
-        """Whether elements would have to be listed that are too many for a trial."""
-        return not self._offered and self._plain / (2 * self.problem.lifted_size) > 2**13
-
-    def _listed(self) -> Way:
-        if self._product is None:
-            self._check_listable()
-            kind = Evaluation if self.problem.form is None else Product
-            self._product = kind(self.problem)
-        return self._product
-
-    def _check_listable(self) -> None:
-        """Refuse groups too large to list, and say which closed forms they have."""
-        for part in self.problem.parts:
-            try:
-                if part.whole and ENUMERATION_LIMIT < part.order < inf:
-                    part.group.elements()
-            except ValueError as error:
-                group, none = part.group, np.zeros((0, self.problem.lifted_size))
-                known = {
-                    "BestFit of kernels that grow with <x, z> or fall with |x - z|": (
-                        group.aligned(none)
-                    ),
-                    "BestFit of such kernels by matching": group.as_assignment(),
-                    "Average(Polynomial(...)) and Average(Linear())": (
-                        group.mean_powers(none, none, 1)
-                    ),
-                    "Average(Gaussian(...))": group.log_mean_exponential(none, none),
-                    "Average(Laplacian(...))": group.log_mean_laplacian(none, none),
-                }
-                forms = "; ".join(words for words, found in known.items() if found is not None)
-                kind = "largest value" if self.problem.reduction.extreme else "mean"
-                raise ParameterError(
-                    f"{error}. The {kind} of this kernel over it has no closed form; "
-                    + (f"one is known for {forms}" if forms else "none is known")
-                ) from None
+    X, form = X[rows, :], way.problem.form
+    if reduction.kind == ("extremes", True, False) and form is not None:
+        turning = form.turning_point
+        if turning is not None and -largest_norm(X) * norm >= turning:
+            reduction = Extremes()  # the kernel rises wherever the values are
+    parts = way.block(X, prepared, None if terms is None else terms[rows], reduction)
+    output.put(rows, columns, parts, merge)
 
 
 class _Output:
     """Where blocks of results go: into NumPy's arrays in place, or beside each other."""
 
-    def __init__(self, results: list[Array] | None, reduction: Reduction, xp: Any):
-        self._results, self._reduction, self._xp = results, reduction, xp
-        self._blocks: dict[tuple[int, int], list[Any]] = {}
-        self._needed = not reduction.extreme  # whether the smallest value ever matters
+    def __init__(self, results: list[Array] | None, xp: Any):
+        self._results, self._xp = results, xp
+        self._blocks: dict[int, dict[int, list[Any]]] = {}
 
-    def put(self, rows: Any, columns: slice, parts: list[Any], begun: bool) -> None:
-        merge, xp = self._reduction.merge, self._xp
-        if len(parts) > 1 and parts[1] is None:  # any will do
-            parts = [parts[0], parts[0]]
-        elif len(parts) > 1:
-            self._needed = True
+    def put(self, rows: Any, columns: slice, parts: list[Any], merge: Any) -> None:
+        """Place a block, or ``merge`` it with what is there."""
         if self._results is None:
-            key = columns.start, rows.start
-            if begun:
-                pairs = zip(self._blocks[key], parts, strict=True)
-                parts = [merge(a, b, i, xp) for i, (a, b) in enumerate(pairs)]
-            self._blocks[key] = parts
+            blocks = self._blocks.setdefault(columns.start, {})
+            if merge is not None:
+                pairs = enumerate(zip(blocks[rows.start], parts, strict=True))
+                parts = [merge(a, b, i, self._xp) for i, (a, b) in pairs]
+            blocks[rows.start] = parts
             return
-        for i, (result, part) in enumerate(zip(self._results, parts, strict=True)):
-            if begun:
+        for i, result in enumerate(self._results):
+            part = parts[min(i, len(parts) - 1)]  # for a smallest value any will do
+            if merge is not None:
                 part = merge(result[rows, columns], part, i)
             result[rows, columns] = part
 
     def arrays(self) -> list[Any]:
-        """The outputs; smallest values only where they ever mattered."""
         if self._results is not None:
-            return self._results if self._needed else self._results[:1]
-        by_columns: dict[int, list[list[Any]]] = {}
-        for (start, _), parts in sorted(self._blocks.items()):
-            by_columns.setdefault(start, []).append(parts)
+            return self._results
         columns = [
-            [joined(self._xp, list(parts)) for parts in zip(*blocks, strict=True)]
-            for blocks in by_columns.values()
+            [joined(self._xp, list(parts)) for parts in zip(*blocks.values(), strict=True)]
+            for blocks in self._blocks.values()
         ]
-        found = [joined(self._xp, list(parts), 1) for parts in zip(*columns, strict=True)]
-        return found if self._needed else found[:1]
+        return [joined(self._xp, list(parts), 1) for parts in zip(*columns, strict=True)]
 
 
 def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, int, int]:
@@ -655,9 +535,6 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
     return (1, d, 1) if grid is None or prod(grid) != d else grid
 
 
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-
-
 @contextmanager
 def _runner(threads: int, verbose: int) -> Iterator[Run]:
     """What applies a function to arguments: in turn, or in threads with one BLAS thread each."""
@@ -670,17 +547,14 @@ def _runner(threads: int, verbose: int) -> Iterator[Run]:
         Parallel(threads, prefer="threads", require="sharedmem") as pool,
     ):
 
-        def run(function: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[Any]:
+        def run(function: Any, arguments: Any) -> list[Any]:
             def counted(argument: Any) -> Any:
                 found = function(argument)
                 progress.update()
                 return found
 
-            every = list(arguments)
-            if len(every) < 2 or threads == 1:
-                return map(counted, every)
-            found: list[Any] = pool(delayed(counted)(argument) for argument in every)
-            return found
+            results: list[Any] = pool(delayed(counted)(argument) for argument in arguments)
+            return results
 
         yield run
 

@@ -171,7 +171,7 @@ class Extremes(Reduction):
         return either(out, part, out=out) if xp is np else either(out, part)
 
     def finish(
-        self, found: list[Any], outer: Outer, halves: Any, final: Any, xp: Any
+        self, found: list[Any], outer: Outer, halves: Any, dtype: Any, xp: Any
     ) -> tuple[list[Any], int]:
         """Extreme values from extreme inner products, and for how many pairs the smallest counts.
 
@@ -179,26 +179,23 @@ class Extremes(Reduction):
         ----------
         found : list of arrays (n, m)
             Largest inner products, and the smallest ones where these are needed: for this
-            reduction, or since ``outer`` turns.
-        halves : array that broadcasts to (n, m), or None
-            Subtracted first: half the squared norms of the points that are not yet counted.
-        final : dtype
+            reduction, or since ``outer`` falls before it rises. Overwritten where of ``dtype``.
+        halves : array (n, 1) or None
+            Subtracted first: half the squared norms of first points.
         """
-        n, m = found[0].shape
-        if xp is np:
-            outputs = [
-                part if part.dtype == final else np.empty((n, m), final)
-                for part in found[: self.n_outputs]
-            ]
-        n_reversed = 0
+        (n, m), n_reversed = found[0].shape, 0
         # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
         step = max(1, _OUTER_BYTES // (32 * max(m, 1))) if xp is np else n
+        outputs = [
+            part if xp is not np or part.dtype == dtype else np.empty((n, m), dtype)
+            for part in found[: self.n_outputs]
+        ]
         for start in range(0, n, step):
             rows, values = slice(start, start + step), []
             for part in found:
                 v = part[rows].astype(float) if xp is np else xp.astype(part, xp.float64)
                 if halves is not None:
-                    v -= halves[rows, :] if halves.shape[0] > 1 else halves
+                    v -= halves[rows, :]
                 values.append(v if outer is None or self.raw else outer(v, xp))
             if len(found) > self.n_outputs:  # the outer function turns
                 largest, smallest = values

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, like, namespace
 from ..groups import Composition, Transformations
-from .form import Form
 from .reductions import Reduction
 
 Array = NDArray[Any]
+Run = Callable[..., Any]
 
 #: Operations that orbits have been asked for in this process so far, by precision.
 asked: Counter[str] = Counter()
@@ -30,8 +30,8 @@ asked: Counter[str] = Counter()
 _LONG = 60.0
 
 
-class Part:
-    """A set of transformations with the elements and weights taken of it; None takes its rule."""
+class WeightedSet:
+    """Transformations with the elements and weights taken of them; None takes the group's rule."""
 
     def __init__(
         self, group: Transformations, elements: Array | None = None, weights: Array | None = None
@@ -52,17 +52,17 @@ class Part:
 
     @cached_property
     def order(self) -> float:
-        return len(self.rule[0]) if not self.whole else self.group.order
+        return self.group.order if self.whole else len(self.rule[0])
 
 
-def together(parts: list[Part]) -> Part | None:
-    """Some parts, applied one after another, as one; None for none."""
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    group: Transformations = parts[0].group
-    for part in parts[1:]:
-        group = Composition(group, part.group)
-    return Part(group)
+def together(sets: list[WeightedSet]) -> WeightedSet | None:
+    """Some sets, applied one after another, as one; None for none."""
+    if len(sets) < 2:
+        return sets[0] if sets else None
+    group: Transformations = sets[0].group
+    for other in sets[1:]:
+        group = Composition(group, other.group)
+    return WeightedSet(group)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Problem:
         Of a point; plain vectors are images of height one.
     dtype : dtype
         Of the inner products.
-    parts : list of Part
+    sets : list of WeightedSet
         In the order in which they are applied to the second points.
     reduction : Reduction
         One of the kind that is asked for (see `Reduction.kind`).
@@ -90,56 +90,53 @@ class Problem:
     closed : callable or None
         ``closed(X, Y)`` is the whole reduction over the group, as the base kernel knows it.
     target : array or None
-        One of the library and on the device in which pairs are computed; None is NumPy. What is
-        linear in the number of points (group actions, lifts, transforms of a single point) is done
-        by NumPy on the host, and then sent.
+        One of the library and on the device in which pairs are computed; None is NumPy. Second
+        points are moved by NumPy on the host, and then sent.
     xp : module
         The array namespace of `target`.
     """
 
-    form: Form | None
-    evaluate: Callable[[Any, Any], Any] | None
+    form: Any
+    evaluate: Any
     shape: tuple[int, int, int]
     dtype: np.dtype[Any]
-    parts: list[Part]
+    sets: list[WeightedSet]
     reduction: Reduction
     block_bytes: int
     first_terms: bool = False
-    closed: Callable[[Array, Array], Array] | None = None
+    closed: Any = None
     target: Any = None
     xp: Any = np
 
     def __post_init__(self) -> None:
         form = self.form
-        linear = form is not None and form.linear
-        self.plain = linear and len(self.parts) == 1 and self.parts[0].whole
-        #: Prepared second points are scaled so that products are the exponents sought.
-        self.linear = linear
-        self.folded = linear and form.rate is not None and self.reduction.plain_mean
-        channels = self.shape[2] if form is None else form.n_channels or self.shape[2]
-        self.n_channels: int = channels
-        self.lifted_size: int = channels * self.shape[0] * self.shape[1]
+        #: Whether points are what inner products are taken of.
+        self.linear = form is not None and form.linear
+        #: Whether it is a linear one over one whole group.
+        self.plain = self.linear and len(self.sets) == 1 and self.sets[0].whole
+        #: Whether prepared second points are scaled so that products are the exponents sought.
+        self.folded = self.linear and form.rate is not None and self.reduction.plain_mean
+        self.n_channels: int = (form and form.n_channels) or self.shape[2]
+        self.lifted_size: int = self.n_channels * self.shape[0] * self.shape[1]
         #: The function of the values that a way computes, None where these are the kernel's.
-        self.outer = _exponential if self.folded else form and form.outer
+        self.outer: Any = _exponential if self.folded else form and form.outer
 
     def send(self, A: Any) -> Any:
         """An array of the host in the library and on the device of `target`."""
         return A if self.target is None or A is None or is_foreign(A) else like(A, self.target)
 
-    def rows(self, X: Any, lift: Callable[[Array], Array]) -> Any:
-        """Lifted points as rows; their features' order does not matter where the lift is none."""
-        if self.linear:
-            return X
-        return lift(X.reshape(len(X), *self.shape)).reshape(len(X), -1)
+    def scaled(self, A: Any) -> Any:
+        """What is prepared of points, as it enters exponents; None stays."""
+        return A if A is None or not self.folded else A * A.dtype.type(self.form.rate)
 
     def first(self, X: Array) -> Array:
         """Lifted first points (n, channels, height, width)."""
-        assert self.form is not None
-        return self.form.first(X.reshape(len(X), *self.shape))
+        lifted: Array = self.form.first(X.reshape(len(X), *self.shape))
+        return lifted
 
     def second(self, Y: Array) -> Array:
-        assert self.form is not None
-        return self.form.second(Y.reshape(len(Y), *self.shape))
+        lifted: Array = self.form.second(Y.reshape(len(Y), *self.shape))
+        return lifted
 
     def column_terms(self, moved: Array, offsets: Array | None) -> Array | None:
         """What is added for each second point: moved ones (r, m, d), shape (r, m)."""
@@ -156,49 +153,6 @@ def _exponential(values: Any, xp: Any) -> Any:
     return np.exp(values, out=values) if xp is np else xp.exp(values)
 
 
-class Shown:
-    """What some first points show: images have blank borders, and features that are always zero.
-
-    Attributes
-    ----------
-    boxes : ndarray of shape (n, 2, 2)
-        Of every image, for rows, then columns: the first that is not blank, and the one after the
-        last.
-    mean : ndarray of shape (2,)
-        Mean numbers of rows and of columns that are not blank.
-    whole : bool
-        Whether no image has a blank border.
-    """
-
-    def __init__(self, problem: Problem, X: Array):
-        self._problem, self._points = problem, X
-        images = X.reshape(len(X), *problem.shape)
-        self.boxes = np.empty((len(X), 2, 2), dtype=np.intp)
-        for start in range(0, len(X), 512):  # few enough that nothing large is made
-            seen = (images[start : start + 512] != 0).any(axis=3)
-            for axis in (0, 1):
-                along = seen.any(axis=2 - axis)
-                self.boxes[start : start + 512, axis, 0] = along.argmax(axis=1)
-                last = along.shape[1] - along[:, ::-1].argmax(axis=1)
-                self.boxes[start : start + 512, axis, 1] = np.where(along.any(axis=1), last, 0)
-        self.mean = (self.boxes[:, :, 1] - self.boxes[:, :, 0]).mean(axis=0)
-        self.whole = bool((self.mean == problem.shape[:2]).all())
-
-    def support(self) -> Array:
-        """Lifted features (channels, height, width) that are not zero for all first points."""
-        X = self._points
-        brightest = np.maximum(X.max(axis=0), -X.min(axis=0))
-        support: Array = self._problem.first(brightest[None])[0] != 0
-        return support
-
-    def order(self, axis: int) -> Array:
-        """First points in the order of their bounding boxes."""
-        boxes, other = self.boxes, 1 - axis
-        return np.lexsort(
-            (boxes[:, other, 1], boxes[:, other, 0], boxes[:, axis, 1], boxes[:, axis, 0])
-        )
-
-
 class Way(ABC):
     """A way to compute a `Problem`, blocks of first against pieces of second points.
 
@@ -207,10 +161,12 @@ class Way(ABC):
     """
 
     name: str
-    #: Axis of the images along which blank rows or columns are left out.
-    skips: int = 0
-    #: Whether it evaluates a kernel, which takes nobody knows how long.
-    evaluates = False
+    #: Whether it is NumPy's alone: arrays of other libraries are computed on the host.
+    host_only = False
+    #: First points at a time.
+    rows = 1024
+    #: How many times as long as of a large product its operations take.
+    charge = 1.0
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -220,20 +176,16 @@ class Way(ABC):
         """This way, where it is one to the problem."""
         return cls(problem)
 
-    def facing(self, shown: Shown) -> Way:
-        """This way, to leave out what first points do not show."""
+    def facing(self, support: Array, n: int) -> Way:
+        """This way for n first points whose features outside the support, shape (d,), are zero."""
         return self
 
-    @property
-    def on_host(self) -> bool:
-        """Whether first points are needed on the host, where they are another library's."""
-        form, extreme = self.problem.form, self.problem.reduction.extreme
-        return form is not None and (extreme or not form.linear)
+    def check(self) -> None:  # noqa: B027
+        """Refuse, before it is begun, what cannot be done."""
 
-    @property
-    def budget(self) -> float:
-        """Bytes for a block of first points: threads share the bound, a device has it alone."""
-        return self.problem.block_bytes / (8 if self.problem.target is None else 2)
+    def order(self, X: Array) -> Array | None:
+        """In which order first points are taken, where it matters."""
+        return None
 
     @abstractmethod
     def prepared_bytes(self, m: int) -> float:
@@ -241,16 +193,20 @@ class Way(ABC):
 
     def pieces(self, m: int) -> int:
         """Into how many pieces m second points go for memory's sake."""
-        fitting = max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1)))
-        return -(-m // fitting)
+        return -(-m // max(1, int(self.problem.block_bytes / 2 // self.prepared_bytes(1))))
 
     @abstractmethod
+    def row_bytes(self, width: int) -> float:
+        """Bytes at work for a first point, against ``width`` second ones."""
+
     def row_step(self, width: int) -> int:
-        """First points at a time, against ``width`` second ones."""
+        """First points at a time: threads share the bound on memory, a device has it alone."""
+        budget = self.problem.block_bytes / (8 if self.problem.target is None else 2)
+        return int(np.clip(budget // self.row_bytes(width), 1, self.rows))
 
     @abstractmethod
-    def prepare(self, Y: Array, offsets: Array | None, run: Callable[..., Any]) -> Iterator[Any]:
-        """What `block` needs of second points, some elements at a time.
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
+        """Norms that moved second points stay below, and what `block` needs, some at a time.
 
         ``run(function, arguments)`` calls a function on each argument, in threads where that pays.
         """
@@ -259,21 +215,12 @@ class Way(ABC):
     def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
         """Outputs (len(X), m, ...) of the reduction over the prepared elements.
 
-        ``terms`` (len(X),) are added to the inner products with each first point. A smallest value
-        that cannot matter is None.
+        ``terms`` (len(X),) are added to the inner products with each first point.
         """
 
     @abstractmethod
     def operations(self, n: int, m: int) -> float:
         """Floating-point operations for n first and m second points."""
-
-    def lowest(self, X: Array, norm: float) -> bool:
-        """Whether a smallest value of these first points can matter."""
-        problem = self.problem
-        if problem.reduction.n_outputs < 2 or not problem.reduction.extreme:
-            return False
-        turning = problem.form and problem.form.turning_point
-        return turning is None or -largest_norm(X) * norm < turning
 
 
 # -- what it costs -------------------------------------------------------------------------------
@@ -396,18 +343,20 @@ def beside(xp: Any, *parts: Any) -> Any:
 
 def half_norms(X: Any) -> Any:
     """|x|^2 / 2 of rows."""
-    if is_foreign(X):
-        return namespace(X).sum(X * X, axis=1) / 2
-    return np.einsum("nd,nd->n", X, X) / 2
+    if isinstance(X, np.ndarray):
+        return np.einsum("nd,nd->n", X, X) / 2
+    return namespace(X).sum(X * X, axis=1) / 2
 
 
-def largest_norm(points: Array) -> float:
+def largest_norm(points: Any) -> float:
     """The largest Euclidean norm of the rows, zero for none."""
-    return float(np.sqrt(np.einsum("nd,nd->n", points, points).max(initial=0.0)))
+    if isinstance(points, np.ndarray):
+        return float(np.sqrt(np.einsum("nd,nd->n", points, points).max(initial=0.0)))
+    return float((2 * namespace(points).max(half_norms(points))) ** 0.5)
 
 
-def shallow(way: Any, **changes: Any) -> Any:
+def changed(way: Any, **attributes: Any) -> Any:
     """A copy of an object with other attributes."""
     other = copy(way)
-    vars(other).update(changes)
+    vars(other).update(attributes)
     return other

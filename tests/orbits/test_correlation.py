@@ -65,7 +65,6 @@ def test_shifts_by_multiples_of_a_step(steps, way):
     a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
     every = by_shift(a, b, shifts)
     pairs = way(grid, shifts, 2, float)
-    assert pairs.height * pairs.width * np.prod(steps) <= np.prod(grid)
     high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
     assert_allclose(high, np.max(every, axis=0), atol=1e-10)
     assert_allclose(low, np.min(every, axis=0), atol=1e-10)

@@ -63,12 +63,6 @@ def points(n, seed=0, low=-0.3):
     return np.random.default_rng(seed).uniform(low, 0.7, (n, 36))
 
 
-def every_way(orbits, X, reduction):
-    """The ways that are offered for first points X, cheapest first."""
-    _, plan = orbits._plan(X, orbits.Z, reduction)
-    return orbits._ways(plan, X, orbits.Z)[0]
-
-
 def every(base, group, X, Z, side="second", elements=None):
     """Values of shape (elements, n, m)."""
     base = (lambda A, B: A @ B.T) if base is None else base
@@ -106,7 +100,7 @@ def test_all_offered_ways_agree(group):
         orbits = OrbitProducts(Z, group, base=base)
         for reduction in (Extremes(), WeightedMean()):
             expected = orbits.reduce(X, reduction)[0]
-            ways = every_way(orbits, X, reduction)
+            ways = orbits.ways(X, reduction)
             for each in ways:
                 (found,) = orbits._loop(each, X, Z, reduction, [np.empty((7, 5))])
                 if base is None or not reduction.extreme:
@@ -200,7 +194,7 @@ def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypat
         values, orbits = every(base, TURNS, X, Z), OrbitProducts(Z, TURNS, base=base)
         assert_allclose(orbits.reduce(X, Extremes())[0], values.max(axis=0), rtol=1e-9)
         assert_allclose(orbits.reduce(X, WeightedMean())[0], values.mean(axis=0), rtol=1e-9)
-        (each,) = every_way(orbits, X, Extremes())
+        (each,) = orbits.ways(X, Extremes())
         assert (each.features is None) == (repaid > 0)
 
 

@@ -17,8 +17,8 @@ from invariance.orbits.product import QuarterTurns
 def problem_of(base, shape):
     points = np.ones((1, int(np.prod(shape))))
     group = Rotations(shape, degrees=[0, 90, 180, 270])
-    _, plan = OrbitProducts(points, group, base=base)._plan(points, points, Extremes())
-    return plan.problem.form, plan.problem
+    _, problem, _ = OrbitProducts(points, group, base=base)._plan(points, points, Extremes())
+    return problem.form, problem
 
 
 @settings(max_examples=25, deadline=None)

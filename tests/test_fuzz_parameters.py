@@ -48,7 +48,7 @@ PACKAGES = (
 )
 #: What is no object to build or function to call, is given by others, or needs downloads.
 LEFT_OUT = {
-    *("groups." + name for name in ("Density", "Departure", "FiniteGroup", "Group")),
+    *("groups." + name for name in ("Density", "FiniteGroup", "Group")),
     *("groups." + name for name in ("SignedPermutationGroup", "Transformations")),
     "groups.ContinuousGroup",
     "groups.Grid",
@@ -88,9 +88,8 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.CircleAction": {"frequencies": [0, 1, 1], "n_nodes": 5},
     "groups.Composition": {"first": SHIFTS, "second": groups.SignFlips(4)},
     "groups.CyclicTranslations": {"shape": (3, 4)},
-    "groups.Translations": {"shape": (5, 5), "max_shift": 2, "density": groups.Normal(1.0)},
+    "groups.Translations": {"shape": (5, 5), "max_shift": 2},
     "groups.Rotations": {"degrees": [0, 90, 30]},
-    "groups.Scalings": {"density": groups.LogNormal(0.3), "factors": [0.5, 1, 2]},
     "groups.Affine": {"rotation": groups.VonMises(9.0)},
     "groups.DirectProduct": {"factors": [SHIFTS, groups.SignFlips(2)]},
     "groups.GeneratedPermutations": {"permutations": [[1, 2, 0, 3]]},
@@ -198,7 +197,6 @@ METHODS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         (groups.CyclicTranslations((2, 2)), X),
         (groups.Translations((6, 6), 1), IMAGES),
         (groups.Rotations((6, 6)), IMAGES),
-        (groups.Scalings((6, 6)), IMAGES),
         (groups.Affine((6, 6), groups.VonMises(2.0)), IMAGES),
         (groups.SpectrogramPitchSpeed((6, 6)), IMAGES),
     )

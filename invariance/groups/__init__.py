@@ -1,7 +1,7 @@
 """What acts on data: finite groups by generators, transformations, and densities on them."""
 
 from .base import FiniteGroup, Grid, Group, Transformations
-from .check import Departure, check_group, departure_from_unitary
+from .check import check_group, departure_from_unitary
 from .continuous import CircleAction, ContinuousGroup, PlaneRotations, Rotations3D
 from .coulomb import (
     AtomPermutations,
@@ -12,7 +12,7 @@ from .coulomb import (
     sort_coulomb,
 )
 from .densities import Density, LogNormal, Normal, Uniform, VonMises
-from .images import Affine, Rotations, Scalings, affine_maps
+from .images import Affine, Rotations, affine_maps
 from .matrices import LinearMaps, OrthogonalMatrices
 from .permutations import (
     CyclicShifts,
@@ -36,7 +36,6 @@ __all__ = [
     "CyclicShifts",
     "CyclicTranslations",
     "Density",
-    "Departure",
     "DirectProduct",
     "FiniteGroup",
     "GeneratedPermutations",
@@ -53,7 +52,6 @@ __all__ = [
     "PlaneRotations",
     "Rotations",
     "Rotations3D",
-    "Scalings",
     "SignFlips",
     "SignedPermutationGroup",
     "SignedPermutations",

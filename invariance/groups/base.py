@@ -36,7 +36,6 @@ Array = NDArray[Any]
 GROUP = Has(
     "a group or other Transformations, such as CyclicShifts(8)", "act", "sample", "quadrature"
 )
-#: What may be given to `Transformations.sample` and `FiniteGroup.random_words`.
 _DRAWS: dict[str, Kind] = {
     **dict.fromkeys(("n_samples", "n_words", "length"), Whole(0)),
     "random_state": Seed(),
@@ -45,10 +44,8 @@ _DRAWS: dict[str, Kind] = {
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
 
-#: What the abilities below speak of: a class that changes one of these has to say them again.
+#: What abilities speak of: a class that changes one of these has to say them again.
 _ACTION = "act _act _listed elements generators order quadrature weights".split()
-_ABILITIES = """chain refined relative_rule moves_points as_shifts as_circle as_turns aligned
-    as_assignment largest_inner log_mean_exponential log_mean_laplacian mean_powers""".split()
 
 
 @dataclass(frozen=True)
@@ -78,24 +75,27 @@ class Transformations(BaseEstimator, ABC):
     that scikit-learn's ``clone`` and grid search reach inside; ``_parameters`` may say what they
     may be. What ``_act`` and ``_sample`` are handed has been checked.
 
-    The second half of the class is a table of *abilities*. Each returns None unless a subclass
-    knows better, and lets kernels and features take a faster way:
+    *Abilities* are methods that return None unless a subclass knows better, and let kernels and
+    features take a faster way. A, B and X hold points of length d in rows; xp is the array API
+    namespace of X, A and B where it is given.
 
-    ========================  =====================================================================
-    `as_shifts`               elements are shifts of a grid: all at once in the frequency domain
-    `as_circle`               rotations in a basis of angular frequencies
-    `as_turns`                a set followed by quarter turns of a square image
-    `chain`                   parts applied one after another, each with its own abilities
-    `aligned`                 max_g <x, g z> from one representative a point
-    `as_assignment`           the same by matching blocks of coordinates
-    `largest_inner`           the same in closed form
-    `mean_powers`             E_g <x, g z>^k, for polynomial kernels
-    `log_mean_exponential`    log E_g exp <x, g z>, for Gaussian kernels
-    `log_mean_laplacian`      log E_g exp -sum_i |x_i - (g z)_i|, for Laplacian kernels
-    `relative_rule`           a shorter list than all pairs of elements
-    `refined`                 a finer quadrature rule of an infinite set
-    `moves_points`            which coordinates of points in a row are moved
-    ========================  =====================================================================
+    ====================================  =========================================================
+    ``as_shifts(elements)``               the elements as a `Grid`: all at once by frequencies
+    ``as_circle()``                       angular frequencies of the coordinates (`CircleAction`)
+    ``as_turns()``                        a set which quarter turns of a square image complete
+    ``chain()``                           a list of the parts, those applied first in front
+    ``aligned(X, xp)``                    points with max_g <x, g z> = <aligned(x), aligned(z)>
+    ``as_assignment()``                   block length b: all orders of blocks of b coordinates
+    ``largest_inner(A, B)``               max_g <a, g b>, shape (n, m)
+    ``mean_powers(A, B, degree)``         E_g <a, g b>^k for k = 0, ..., degree
+    ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
+    ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
+    ``relative_rule()``                   elements h and weights w of one sum for a double mean,
+                                          sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z)
+    ``refined(factor)``                   of an infinite set, a finite one with ``factor`` times
+                                          as many nodes as its quadrature rule
+    ``moves_points(size)``                which of ``size`` coordinates of each point in a row move
+    ====================================  =========================================================
 
     An inherited ability holds as long as the class acts, lists and weighs as the one that it comes
     from. A subclass that changes ``act``, `elements`, `weights` or their like loses it, and says it
@@ -143,6 +143,17 @@ class Transformations(BaseEstimator, ABC):
         "or a feature map takes the elements"
     )
 
+    def chain(self) -> list[Any]:
+        return [self]
+
+    def _unknown(self, *args: Any, **kwargs: Any) -> Any:
+        """None: an ability that is not there; see `Transformations`."""
+        return None
+
+    as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
+    mean_powers = log_mean_exponential = log_mean_laplacian = _unknown
+    relative_rule = refined = moves_points = _unknown
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited abilities where the class acts otherwise than their owner."""
         super().__init_subclass__(**kwargs)
@@ -150,11 +161,15 @@ class Transformations(BaseEstimator, ABC):
         def acts_alike(base: type) -> bool:
             return all(getattr(base, n, None) is getattr(cls, n, None) for n in _ACTION)
 
-        for name in set(_ABILITIES) - vars(cls).keys():
-            method = getattr(cls, name)
-            owners = [base for base in cls.__bases__ if getattr(base, name, None) is method]
+        for name, default in vars(Transformations).items():
+            if name in vars(cls) or default not in (
+                Transformations._unknown,
+                Transformations.chain,
+            ):
+                continue
+            owners = [b for b in cls.__bases__ if getattr(b, name, None) is getattr(cls, name)]
             if not any(map(acts_alike, owners)):
-                setattr(cls, name, getattr(Transformations, name))
+                setattr(cls, name, default)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -204,8 +219,8 @@ class Transformations(BaseEstimator, ABC):
         """
         self._check()
         name = type(self).__name__
-        X = numbers(f"{name}.act", "X", X)
-        flat = self._flatten(X)
+        points = numbers(f"{name}.act", "X", X)
+        flat = self._flatten(points)
         batch = numbers(f"{name}.act", "elements", elements)
         if batch.ndim == 0:
             self._refuse(elements, "a batch, an array of shape (r, ...)")
@@ -215,11 +230,10 @@ class Transformations(BaseEstimator, ABC):
             return moved
         if moved.shape != (len(batch), *flat.shape):
             raise ValueError(
-                f"{self!r} turned points of length {flat.shape[1]} into an array of shape "
-                f"{moved.shape} where {(len(batch), *flat.shape)} is due: a transformation must "
-                "keep the points' shape (crop or pad inside _act)"
+                f"{self!r} made of points of length {flat.shape[1]} an array of shape "
+                f"{moved.shape}: a transformation must keep the points' shape"
             )
-        return moved.reshape(len(moved), *X.shape)
+        return moved.reshape(len(moved), *points.shape)
 
     def elements(self) -> Array:
         """List all elements, in a fixed order, the identity (if present) first."""
@@ -236,16 +250,12 @@ class Transformations(BaseEstimator, ABC):
         return None
 
     def sample(self, n_samples: int, random_state: Any = None) -> Array:
-        """Draw independent elements from the measure.
+        """Draw independent elements from the measure, an array of shape (n_samples, ...).
 
         Parameters
         ----------
         n_samples : int
         random_state : int, RandomState or None
-
-        Returns
-        -------
-        elements : ndarray of shape (n_samples, ...)
         """
         self._check()
         owner = f"{type(self).__name__}.sample"
@@ -264,15 +274,10 @@ class Transformations(BaseEstimator, ABC):
         )
 
     def quadrature(self) -> tuple[Array, Array]:
-        """Elements, and weights that sum to one, over which to average in place of the measure.
+        """Elements (r, ...), and weights (r,) that sum to one, whose mean replaces the measure's.
 
-        All elements of a finite set. Rotations have a rule, which `refined` refines; another
+        All elements of a finite set. Rotations have a rule, which ``refined`` refines; another
         infinite set has none and can only be sampled.
-
-        Returns
-        -------
-        elements : ndarray of shape (r, ...)
-        weights : ndarray of shape (r,)
 
         Raises
         ------
@@ -301,79 +306,6 @@ class Transformations(BaseEstimator, ABC):
         """
         return self.is_group and self.unitary and self.weights() is None
 
-    # The abilities.
-
-    def chain(self) -> list[Any]:
-        """The parts that are applied one after another, first ones first."""
-        return [self]
-
-    def relative_rule(self) -> tuple[Array, Array] | None:
-        """Elements h and weights w with sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z).
-
-        It holds for every kernel that the transformations preserve.
-        """
-        return None
-
-    def refined(self, factor: int) -> Any:
-        """A finite set with ``factor`` times as many nodes as this one's quadrature rule.
-
-        None for a set of no more elements than it lists, or one without a rule.
-        """
-        return None
-
-    def moves_points(self, size: int) -> list[int] | None:
-        """Which of the ``size`` coordinates of each point are moved, where a row holds points.
-
-        None where elements do not act on all points of a row alike.
-        """
-        return None
-
-    def as_shifts(self, elements: Array) -> Grid | None:
-        """These elements as shifts of a grid."""
-        return None
-
-    def as_circle(self) -> Array | None:
-        """Angular frequencies of the coordinates (see `CircleAction`); elements are angles."""
-        return None
-
-    def as_turns(self) -> Any:
-        """A set R such that this one is R followed by the four quarter turns of a square image."""
-        return None
-
-    def aligned(self, X: Any, xp: Any = np) -> Any:
-        """Representatives with max_g <x, g z> = <aligned(x), aligned(z)>.
-
-        Parameters
-        ----------
-        X : array of shape (n, d) of the array API namespace `xp`
-        """
-        return None
-
-    def as_assignment(self) -> int | None:
-        """The block length b where the elements are all permutations of blocks of b coordinates."""
-        return None
-
-    def largest_inner(self, A: Array, B: Array) -> Array | None:
-        """max_g <a, g b> for all pairs of rows of A (n, d) and B (m, d), shape (n, m)."""
-        return None
-
-    def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
-        """log E_g exp <a, g b> for all pairs of rows, shape (n, m).
-
-        Parameters
-        ----------
-        A, B : arrays of shape (n, d) and (m, d) of the array API namespace `xp`
-        """
-        return None
-
-    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array] | None:
-        """E_g <a, g b>^k for k = 0, ..., degree, each of shape (n, m)."""
-        return None
-
-    def log_mean_laplacian(self, A: Array, B: Array) -> Array | None:
-        """log E_g exp -sum_i |a_i - (g b)_i| for all pairs of rows, shape (n, m)."""
-        return None
-
     # What is checked.
 
     def _check(self) -> None:
@@ -394,7 +326,21 @@ class Transformations(BaseEstimator, ABC):
         """What the parameters' kinds cannot say."""
 
     def _check_elements(self, elements: Array) -> Array:
-        """Elements as ``_act`` takes them; refuses, cheaply, what is no element by `_refuse`."""
+        """Elements as ``_act`` takes them; refuses, cheaply, what is no element."""
+        return elements
+
+    def _batch(self, elements: Array, due: str, *shape: int, whole: bool = False) -> Array:
+        """Finite elements, each of this shape; ``whole`` ones as integers, fractions refused."""
+        given = elements.dtype.kind
+        if elements.shape[1:] != shape:
+            self._refuse(elements, f"{due}, of shape {('r', *shape)}".replace("'", ""))
+        if given == "f" and not np.isfinite(elements).all():
+            self._refuse(elements, f"{due}, finite")
+        if whole and given not in "iu":
+            fits = given == "f" and np.abs(elements).max(initial=0) <= 2**53
+            if not fits or np.any(elements != np.rint(elements)):
+                self._refuse(elements, f"{due}, whole numbers")
+            return elements.astype(np.int64)
         return elements
 
     def _refuse(self, elements: Any, due: str) -> None:
@@ -416,7 +362,7 @@ class Transformations(BaseEstimator, ABC):
             raise ParameterError(
                 f"{self!r} acts on arrays of shape {expected}, got X of shape {X.shape}"
             )
-        if not np.issubdtype(X.dtype, np.floating):
+        if X.dtype.kind != "f":
             X = X.astype(np.float64)
         return X.reshape(len(X), prod(X.shape[1:]))
 
@@ -425,15 +371,13 @@ class Transformations(BaseEstimator, ABC):
             order = self.order
         except ImportError:  # SymPy counts; without it the listing itself finds out
             return
-        if order <= ENUMERATION_LIMIT:
-            return
-        count = f"{order:,}" if isinstance(order, float) else str(order)
-        if isinstance(order, int) and order.bit_length() > 100:  # Python does not print the longest
-            count = f"about 10^{order.bit_length() * 0.30103:.0f}"
-        raise ValueError(
-            f"{self!r} has {count} elements, more than the {ENUMERATION_LIMIT} that elements() "
-            f"lists; {self._remedy}"
-        )
+        if order > ENUMERATION_LIMIT:
+            big = isinstance(order, int) and order.bit_length() > 100  # Python prints no longest
+            count = f"about 10^{order.bit_length() * 0.30103:.0f}" if big else f"{order:,}"  # type: ignore[union-attr]
+            raise ValueError(
+                f"{self!r} has {count} elements, more than the {ENUMERATION_LIMIT} that elements() "
+                f"lists; {self._remedy}"
+            )
 
 
 class Group(Transformations):
@@ -499,12 +443,17 @@ class FiniteGroup(Group):
 
 
 def closure(
-    identity: Array, generators: Array, compose: Callable[[Array, Array], Array], owner: str
+    identity: Array,
+    generators: Array,
+    compose: Callable[[Array, Array], Array],
+    owner: str,
+    limit: int | None = None,
 ) -> Array:
-    """All products of generators, breadth first from the identity."""
-    floating = np.issubdtype(identity.dtype, np.floating)
+    """All products of generators, breadth first from the identity; at most ``limit``."""
+    limit = ENUMERATION_LIMIT if limit is None else limit
     # Whole numbers are the same or not; others are the same up to rounding.
-    known = Distinct(1e-9 * max(1.0, float(np.abs(identity).max(initial=0))) if floating else 0)
+    size = max(1.0, float(np.abs(identity).max(initial=0)))
+    known = Distinct(1e-9 * size if identity.dtype.kind == "f" else 0)
     known.index(identity[0])
     frontier, listed, count = identity, [identity], 1
     while len(frontier):
@@ -514,10 +463,10 @@ def closure(
                 if known.index(product) == count:
                     count += 1
                     fresh.append(product)
-        if count > ENUMERATION_LIMIT:
+        if count > limit:
             raise ValueError(
-                f"closing the generators of {owner} passed {ENUMERATION_LIMIT} elements: they may "
-                "generate no finite group"
+                f"closing the generators of {owner} passed {limit} elements: they may generate no "
+                "finite group"
             )
         frontier = np.array(fresh).reshape(len(fresh), *identity.shape[1:])
         listed.append(frontier)
@@ -568,22 +517,9 @@ def numbers(owner: str, name: str, value: ArrayLike) -> Array:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ParameterError(
-            f"{owner} needs {name} of one shape, put together in one array; got "
-            f"{short(value)}: {error}"
+            f"{owner} needs {name} of one shape, in one array; got {short(value)}: {error}"
         ) from error
     if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
         raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
     wide: Array = plain(array)
     return wide
-
-
-def whole_elements(group: Transformations, elements: Array, width: int, what: str) -> Array:
-    """Elements that are rows of whole numbers: fractions are refused, not cut off."""
-    if elements.ndim != 2 or elements.shape[1] != width:
-        group._refuse(elements, f"{what} of shape (r, {width})")
-    if elements.dtype.kind not in "iu":
-        whole = np.isfinite(elements).all() and np.array_equal(elements, np.rint(elements))
-        if elements.dtype.kind == "b" or not whole or np.abs(elements).max(initial=0) > 2**53:
-            group._refuse(elements, f"{what}, whole numbers")
-        elements = elements.astype(np.int64)
-    return elements

@@ -18,8 +18,30 @@ from .densities import DENSITY, Density, Uniform, nodes_for, normalised, wrapped
 Floats: TypeAlias = NDArray[Any]
 
 
+def _equal_turns(n: int) -> Floats:
+    return np.asarray(2 * np.pi * np.arange(n) / n)
+
+
+class _Angles(Group):
+    """Groups whose elements are angles in radians, shape (r,), which add up."""
+
+    linear = True
+
+    def identity(self) -> Floats:
+        return np.zeros(1)
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        return np.asarray(np.asarray(first) + np.asarray(second))
+
+    def inverse(self, elements: ArrayLike) -> Floats:
+        return -np.asarray(elements)
+
+    def _check_elements(self, elements: Floats) -> Floats:
+        return self._batch(elements, "angles in radians")
+
+
 @stores_parameters
-class CircleAction(Group):
+class CircleAction(_Angles):
     r"""The circle acting on vectors by plane rotations, one angular frequency a pair of entries.
 
     Two neighbouring entries (c, s) of frequency m > 0 are the coefficients of cos and sin; the
@@ -48,8 +70,6 @@ class CircleAction(Group):
     array([[ 5.,  0.,  1., -1.,  0.]])
     """
 
-    unitary = True
-    linear = True
     frequencies: Annotated[ArrayLike, Array(whole=True, least=0)]
     density: Annotated[Density | None, DENSITY] = None
     _: KW_ONLY
@@ -70,14 +90,8 @@ class CircleAction(Group):
                 f"pairs (cos, sin), got {short(self.frequencies)}"
             )
 
-    def frequency_array(self) -> Floats:
-        """The frequencies as integers, checked.
-
-        Raises
-        ------
-        ParameterError
-            For a negative frequency or one that lacks its partner.
-        """
+    def as_circle(self) -> Floats:
+        """The frequencies, an array of int."""
         self._check()
         return np.atleast_1d(np.asarray(self.frequencies))
 
@@ -88,7 +102,7 @@ class CircleAction(Group):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (len(self.frequency_array()),)
+        return (len(self.as_circle()),)
 
     @property
     def order(self) -> int | float:
@@ -115,7 +129,7 @@ class CircleAction(Group):
         """The given nodes or four a period of the highest frequency, ``factor`` times as many."""
         n = self.n_nodes
         if n is None:
-            n = nodes_for(self.density, 4 * int(self.frequency_array().max(initial=0)) + 1)
+            n = nodes_for(self.density, 4 * int(self.as_circle().max(initial=0)) + 1)
         return type(self)(self.frequencies, self.density, n_nodes=factor * n)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
@@ -132,26 +146,8 @@ class CircleAction(Group):
         # Exactly even in the angle, so that a Gram matrix is exactly symmetric in theory.
         return nodes, (w + np.roll(w[::-1], 1)) / 2
 
-    def as_circle(self) -> Floats:
-        """The frequencies."""
-        return self.frequency_array()
-
-    def identity(self) -> Floats:
-        return np.zeros(1)
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        return np.asarray(np.asarray(first) + np.asarray(second))
-
-    def inverse(self, elements: ArrayLike) -> Floats:
-        return -np.asarray(elements)
-
-    def _check_elements(self, elements: Floats) -> Floats:
-        if elements.ndim != 1 or not np.isfinite(elements).all():
-            self._refuse(elements, "finite angles in radians, of shape (r,)")
-        return elements
-
     def _act(self, elements: Floats, X: Floats) -> Floats:
-        frequencies = self.frequency_array()
+        frequencies = self.as_circle()
         moved = np.repeat(X[None], len(elements), axis=0)
         cosines = np.flatnonzero(frequencies)[::2]
         turns = np.asarray(elements, dtype=float).reshape(-1, 1) * frequencies[cosines]
@@ -163,10 +159,6 @@ class CircleAction(Group):
         return moved
 
 
-def _equal_turns(n: int) -> Floats:
-    return np.asarray(2 * np.pi * np.arange(n) / n)
-
-
 class ContinuousGroup(Group):
     """Rotations that turn all points of a row alike, or a finite rule of them.
 
@@ -174,7 +166,6 @@ class ContinuousGroup(Group):
     annihilate it, which is how `invariance.spectral` finds the invariants without any element.
     """
 
-    unitary = True
     linear = True
     #: A mean over the rule stands for one over the whole group.
     one_sided = True
@@ -188,14 +179,14 @@ class ContinuousGroup(Group):
     def moves_points(self, size: int) -> list[int] | None:
         return None if size % self._size or not size else list(range(size))
 
-    def _points(self, n_features: int) -> int:
-        if n_features % self._size or n_features < self._size:
+    def _points(self, X: Floats) -> Floats:
+        """X of shape (n, d) as points (n, d / size, size)."""
+        if X.shape[1] % self._size or not X.shape[1]:
             raise ParameterError(
-                f"{type(self).__name__} turns points of {self._size} coordinates, one after the "
-                f"other in each row, but the rows have {n_features}, which is no multiple of "
-                f"{self._size}"
+                f"{type(self).__name__} turns points of {self._size} coordinates, but rows of "
+                f"{X.shape[1]} numbers are none: {X.shape[1]} is no multiple of {self._size}"
             )
-        return n_features // self._size
+        return X.reshape(len(X), -1, self._size)
 
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
         """Generators on points of ``n_features`` coordinates.
@@ -211,19 +202,16 @@ class ContinuousGroup(Group):
                 f"{self!r} is a finite rule, which no Lie algebra generates; take "
                 f"{type(self).__name__}()"
             )
-        points = self._points(n_features)
-        pairs = [(i, j) for i in range(self._size) for j in range(i)]
-        matrices = np.zeros((len(pairs), n_features, n_features))
-        for matrix, (i, j) in zip(matrices, pairs, strict=True):
+        unit, found = np.eye(self._points(np.zeros((1, n_features))).shape[1]), []
+        for i, j in zip(*np.tril_indices(self._size, -1), strict=True):
             turn = np.zeros((self._size, self._size))
             turn[i, j], turn[j, i] = 1.0, -1.0
-            matrix[:] = np.kron(np.eye(points), turn)
-        return matrices, np.zeros((len(pairs), n_features))
+            found.append(np.kron(unit, turn))
+        return np.array(found), np.zeros((len(found), n_features))
 
     def _act(self, elements: Floats, X: Floats) -> Floats:
-        points = X.reshape(len(X), self._points(X.shape[1]), self._size)
         turns = self._matrices(elements).astype(X.dtype)
-        moved: Floats = np.einsum("rij,npj->rnpi", turns, points)
+        moved: Floats = np.einsum("rij,npj->rnpi", turns, self._points(X))
         return moved.reshape(len(turns), *X.shape)
 
 
@@ -252,17 +240,20 @@ class Rotations3D(ContinuousGroup):
     """
 
     _size = 3
+    moves_points = ContinuousGroup.moves_points
     degree: Annotated[int | None, Whole(0, 200) | None] = None
 
     @property
     def is_group(self) -> bool:  # type: ignore[override]
         return self.degree is None
 
-    def _rule(self, degree: int) -> tuple[Floats, Floats]:
+    def _rule(self) -> tuple[Floats, Floats] | tuple[None, None]:
+        if self.degree is None:
+            return None, None
         # z-y-z: equal turns, as many as a Fourier series of that degree needs, about Gauss's nodes
         # of the cosine; an even number, so that the rule holds its inverses.
-        n = degree + 1 + (degree + 1) % 2
-        cosines, weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
+        n = self.degree + 1 + (self.degree + 1) % 2
+        cosines, weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
         turns = _equal_turns(n)
         grid = np.meshgrid(turns, np.arccos(cosines), turns, indexing="ij")
         angles = np.stack(grid, axis=-1).reshape(-1, 3)
@@ -270,11 +261,11 @@ class Rotations3D(ContinuousGroup):
         return np.asarray(Rotation.from_euler("ZYZ", angles).as_matrix()), each.ravel()
 
     def _listed(self) -> Floats | None:
-        return None if self.degree is None else self._rule(self.degree)[0]
+        return self._rule()[0]
 
     def weights(self) -> Floats | None:
         self._check()
-        return None if self.degree is None else self._rule(self.degree)[1]
+        return self._rule()[1]
 
     def refined(self, factor: int) -> Rotations3D | None:
         return Rotations3D(4 * factor) if self.degree is None else None
@@ -283,8 +274,7 @@ class Rotations3D(ContinuousGroup):
         """By superposition (Kabsch 1976): singular values of the points' 3 x 3 moments."""
         if self.degree is not None:
             return None
-        one, two = (M.reshape(len(M), self._points(M.shape[1]), 3) for M in (A, B))
-        moments = np.tensordot(one, two, axes=(1, 1)).swapaxes(1, 2)
+        moments = np.tensordot(self._points(A), self._points(B), axes=(1, 1)).swapaxes(1, 2)
         values = np.linalg.svd(moments, compute_uv=False)
         values[..., 2] *= np.sign(np.linalg.det(moments))  # a mirror image cannot be turned back
         found: Floats = values.sum(axis=-1)
@@ -307,16 +297,14 @@ class Rotations3D(ContinuousGroup):
         return np.asarray(elements).swapaxes(-1, -2)
 
     def _check_elements(self, elements: Floats) -> Floats:
-        if elements.shape[1:] != (3, 3):
-            self._refuse(elements, f"matrices of shape (r, 3, 3), not {elements.shape}")
-        return elements
+        return self._batch(elements, "matrices", 3, 3)
 
     def _matrices(self, elements: Floats) -> Floats:
         return elements
 
 
 @stores_parameters
-class PlaneRotations(ContinuousGroup):
+class PlaneRotations(_Angles, ContinuousGroup):
     """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that turn together.
 
     Elements are angles in radians, shape (r,).
@@ -334,12 +322,8 @@ class PlaneRotations(ContinuousGroup):
     """
 
     _size = 2
+    moves_points = ContinuousGroup.moves_points
     n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
-
-    identity = CircleAction.identity
-    compose = CircleAction.compose
-    inverse = CircleAction.inverse
-    _check_elements = CircleAction._check_elements
 
     def _listed(self) -> Floats | None:
         return None if self.n_nodes is None else _equal_turns(self.n_nodes)
@@ -352,8 +336,7 @@ class PlaneRotations(ContinuousGroup):
         """The modulus of the inner product of the points as complex numbers."""
         if self.n_nodes is not None:
             return None
-        self._points(A.shape[1])
-        one, two = (M[:, ::2] + 1j * M[:, 1::2] for M in (A, B))
+        one, two = (self._points(M) @ np.array([1, 1j]) for M in (A, B))
         found: Floats = np.abs(one.conj() @ two.T)
         return found
 

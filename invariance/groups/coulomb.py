@@ -21,31 +21,21 @@ from .permutations import SymmetricGroup
 def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     """Coulomb matrices as a floating array of shape (n, a, a).
 
-    Parameters
-    ----------
-    matrices : array-like of shape (n, a, a) or (n, a^2)
+    ``matrices`` are of shape (n, a, a) or (n, a^2). A ParameterError names the first that is not
+    square, not finite or not symmetric.
 
-    Raises
-    ------
-    ParameterError
-        When a matrix is not square, not finite or not symmetric; the first offender is named.
-
-    Examples
-    --------
     >>> check_coulomb([[1.0, 2.0, 2.0, 3.0]]).shape
     (1, 2, 2)
     """
     given = numbers("check_coulomb", "matrices", matrices)
-    if given.dtype.kind != "f":
-        given = given.astype(np.float64)
+    given = given if given.dtype.kind == "f" else given.astype(np.float64)
     if given.ndim == 2 and given.shape[1]:
         atoms = round(np.sqrt(given.shape[1]))
         if atoms**2 != given.shape[1]:
-            single = given.shape[0] == given.shape[1]
+            single = "; use C[None] for a single matrix" * (given.shape[0] == given.shape[1])
             raise ParameterError(
-                f"Coulomb matrices must be square: rows of {given.shape[1]} entries are not "
-                f"flattened a x a matrices, got {short(matrices)}"
-                + ("; use C[None] for a single matrix" if single else "")
+                f"Coulomb matrices must be square: rows of {given.shape[1]} entries are not, got "
+                f"{short(matrices)}{single}"
             )
         given = given.reshape(-1, atoms, atoms)
     if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
@@ -53,29 +43,20 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
             f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape}, "
             f"{short(matrices)}"
         )
-    n, broken = len(given), np.argwhere(~np.isfinite(given))
-    if len(broken):
-        worst, row, column = broken[0].tolist()
+    for index in np.argwhere(~np.isfinite(given)).tolist():
         raise ParameterError(
-            f"matrices: Coulomb matrix {worst} of {n} must be finite, but entry {(row, column)} is "
-            f"{given[worst, row, column]}; got {short(matrices)}"
+            f"matrices: Coulomb matrix {index[0]} of {len(given)} must be finite, but entry "
+            f"{tuple(index[1:])} is {given[tuple(index)]}; got {short(matrices)}"
         )
     gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
     asymmetric = gaps > 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)
     if asymmetric.any():
         worst = int(asymmetric.argmax())
         raise ParameterError(
-            f"matrices: Coulomb matrix {worst} of {n} is not symmetric (largest difference "
-            f"{gaps[worst]:.3g}); use (C + C.T) / 2 if that is rounding, else check the order of "
-            f"the atoms; got {short(matrices)}"
+            f"matrices: Coulomb matrix {worst} of {len(given)} is not symmetric, by "
+            f"{gaps[worst]:.3g}; use (C + C.T) / 2 if that is rounding; got {short(matrices)}"
         )
     return given
-
-
-def _conjugate(matrices: NDArray[Any], orders: NDArray[Any]) -> NDArray[Any]:
-    """Rows and columns of each matrix in the given order: shapes (..., a, a) and (..., a)."""
-    rows = np.take_along_axis(matrices, orders[..., :, None], axis=-2)
-    return np.take_along_axis(rows, orders[..., None, :], axis=-1)
 
 
 def sort_coulomb(matrices: ArrayLike) -> NDArray[Any]:
@@ -89,8 +70,8 @@ def sort_coulomb(matrices: ArrayLike) -> NDArray[Any]:
             [2., 1.]]])
     """
     checked = check_coulomb(matrices)
-    norms = np.linalg.norm(checked, axis=2)
-    return _conjugate(checked, np.argsort(-norms, axis=1, kind="stable"))
+    order = np.argsort(-np.linalg.norm(checked, axis=2), axis=1, kind="stable")
+    return checked[np.arange(len(order))[:, None, None], order[:, :, None], order[:, None, :]]
 
 
 def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray[Any]:
@@ -203,12 +184,10 @@ class SortedNoise(Transformations):
         return np.asarray(self.noise * rng.standard_normal((n_samples, self.shape[0])))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        n = self.n_atoms
-        if elements.shape[1:] != (n,) or not np.isfinite(elements).all():
-            self._refuse(elements, f"finite noise on the row norms, of shape (r, {n})")
-        return elements
+        return self._batch(elements, "noise on the row norms", int(self.n_atoms))
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        n = int(self.n_atoms)
         # Sorting first makes the noise meet the same atom in every numbering of the molecule.
         try:
             matrices = sort_coulomb(X)
@@ -218,17 +197,13 @@ class SortedNoise(Transformations):
                 "check_coulomb(X) counts through all of X"
             ) from None
         norms = np.linalg.norm(matrices, axis=2)
-        row, column = np.triu_indices(self.n_atoms)
-        scale = np.where(row == column, 1, np.sqrt(2))
-        width = len(row) if self.triangle else self.n_atoms**2
-        moved = np.empty((len(elements), len(X), width), dtype=X.dtype)
-        for i, noise in enumerate(elements):
+        # Of a triangle only that is gathered: half the memory traffic.
+        row, column = np.triu_indices(n) if self.triangle else np.indices((n, n)).reshape(2, -1)
+        scale = np.where(row == column, 1, np.sqrt(2)) if self.triangle else 1.0
+        moved = np.empty((len(elements), len(X), len(row)), dtype=X.dtype)
+        for noise, result in zip(elements, moved, strict=True):
             order = np.argsort(-(norms + noise), axis=1, kind="stable")
-            if not self.triangle:
-                moved[i] = _conjugate(matrices, order).reshape(len(X), self.n_atoms**2)
-            else:
-                # Only the upper triangle is gathered: half the memory traffic.
-                flat = order[:, row] * self.n_atoms + order[:, column]
-                picked = np.take_along_axis(matrices.reshape(len(X), self.n_atoms**2), flat, axis=1)
-                np.multiply(picked, scale, out=moved[i], casting="unsafe")
+            places = order[:, row] * n + order[:, column]
+            picked = np.take_along_axis(matrices.reshape(len(X), n * n), places, axis=1)
+            np.multiply(picked, scale, out=result, casting="unsafe")
         return moved

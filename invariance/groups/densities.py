@@ -31,9 +31,6 @@ from ..core.parameters import (
 #: What may be given for a parameter ``density``.
 DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 
-#: Concentrations above which a von Mises density is its normal limit to ten digits.
-_NORMAL_ABOVE = 1e9
-
 
 class Density(BaseEstimator, ABC):
     """A probability density on the real line or the circle.
@@ -45,11 +42,17 @@ class Density(BaseEstimator, ABC):
         and q of log-scale symmetric about zero for scales.
     """
 
-    symmetric: bool = False
+    #: The parameter, and its value, at which g and g^-1 are equally likely.
+    _centre: tuple[str, float] = ("loc", 0.0)
 
     @abstractmethod
     def _distribution(self) -> Any:
         """The frozen SciPy distribution behind this density."""
+
+    @property
+    def symmetric(self) -> bool:
+        check_parameters(self)
+        return bool(getattr(self, self._centre[0]) == self._centre[1])
 
     @arguments(size=Whole(0) | Array(1, whole=True, least=0), random_state=Seed())
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
@@ -71,16 +74,6 @@ def wrapped(angles: ArrayLike) -> NDArray[Any]:
     return (np.asarray(angles, dtype=float) + np.pi) % (2 * np.pi) - np.pi
 
 
-def _centred(name: str, value: float) -> Any:
-    """Whether a parameter lies where g and g^-1 are equally likely."""
-
-    def symmetric(self: Density) -> bool:
-        check_parameters(self)
-        return bool(getattr(self, name) == value)
-
-    return property(symmetric)
-
-
 @stores_parameters
 class Uniform(Density):
     """Uniform on [low, high); the default is one full turn in radians.
@@ -93,7 +86,7 @@ class Uniform(Density):
     high: Annotated[float, Number()] = np.pi
 
     @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def symmetric(self) -> bool:
         check_parameters(self)
         return bool(np.isclose(self.low, -self.high))
 
@@ -107,41 +100,27 @@ class Uniform(Density):
 class VonMises(Density):
     """Von Mises density on angles in radians, exp(kappa cos(x - loc)) / (2 pi I_0(kappa)).
 
-    ``kappa = 0`` is the uniform (Haar) density on the circle; large ``kappa`` concentrates on
-    ``loc`` with standard deviation about kappa^(-1/2): above 1e9 its normal limit is taken.
+    ``kappa = 0`` is the uniform (Haar) density on the circle; large ``kappa``, up to 1e9,
+    concentrates on ``loc`` with standard deviation about kappa^(-1/2).
 
     >>> float(VonMises(kappa=0.0).pdf(1.0).round(4))
     0.1592
     """
 
-    symmetric = _centred("loc", 0)
-    kappa: Annotated[float, Number(0, 1e308)] = 1.0
+    kappa: Annotated[float, Number(0, 1e9)] = 1.0
     loc: Annotated[float, Number()] = 0.0
 
     def _distribution(self) -> Any:
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
-        if self.kappa > _NORMAL_ABOVE:
-            return stats.norm(wrapped(self.loc), self.kappa**-0.5)
         return stats.vonmises(self.kappa, loc=self.loc)
-
-    @arguments(x=Array(empty=True))
-    def pdf(self, x: ArrayLike) -> NDArray[Any]:
-        """The density at each angle."""
-        check_parameters(self)
-        if self.kappa > _NORMAL_ABOVE:
-            x = wrapped(self.loc) + wrapped(np.asarray(x, dtype=float) - self.loc)
-        return super().pdf(x)
 
     @arguments(orders=Array(whole=True))
     def fourier_coefficients(self, orders: ArrayLike) -> NDArray[Any]:
         """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
         check_parameters(self)
         orders = np.asarray(orders)
-        if self.kappa > _NORMAL_ABOVE:
-            ratio = np.exp(-(orders**2) / (2 * self.kappa))
-        else:
-            ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
+        ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
         return np.asarray(ratio * np.exp(1j * orders * self.loc))
 
 
@@ -153,7 +132,6 @@ class Normal(Density):
     True
     """
 
-    symmetric = _centred("loc", 0)
     scale: Annotated[float, Positive()] = 1.0
     loc: Annotated[float, Number()] = 0.0
 
@@ -172,7 +150,7 @@ class LogNormal(Density):
     True
     """
 
-    symmetric = _centred("median", 1)
+    _centre = "median", 1.0
     # Draws beyond sigma = 50 leave the range of floating-point numbers.
     sigma: Annotated[float, Number(above=0, most=50)] = 1.0
     median: Annotated[float, Positive()] = 1.0
@@ -202,10 +180,11 @@ def nodes_for(density: Density | None, n_nodes: int) -> int:
     >>> nodes_for(VonMises(1.0), 9), nodes_for(VonMises(1000.0), 9)
     (9, 144)
     """
+    if density is None:
+        return n_nodes
 
     def mass(n: int) -> float:
-        angles = wrapped(2 * np.pi * np.arange(n) / n)
-        return float(np.mean(density.pdf(angles))) if density is not None else 1.0
+        return float(np.mean(density.pdf(wrapped(2 * np.pi * np.arange(n) / n))))
 
     while True:
         coarse, fine = mass(n_nodes), mass(2 * n_nodes)

@@ -23,7 +23,7 @@ from ..core.parameters import (
     stores_parameters,
 )
 from .base import Transformations
-from .densities import DENSITY, Density, LogNormal, Uniform, nodes_for, normalised
+from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 from .interpolation import ORDERS, resample
 from .translations import IMAGE_SHAPE
 
@@ -42,7 +42,7 @@ class _Interpolated(Transformations):
     jacobian = False
 
     @abstractmethod
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | float]:
         """Inverse matrices (r, 2, 2) and shifts (r, 2) of x -> A x + b in (row, column)."""
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
@@ -50,15 +50,15 @@ class _Interpolated(Transformations):
         inverses, shifts = self._maps(elements)
         centre = (np.array(shape[:2]) - 1) / 2
         # Position A^-1 (y - centre - b) + centre of the image is seen at y.
-        offsets = centre - np.einsum("rij,rj->ri", inverses, centre + shifts)
+        seen = np.broadcast_to(centre + shifts, (len(elements), 2))
+        offsets = centre - np.einsum("rij,rj->ri", inverses, seen)
         n_channels = shape[2] if len(shape) == 3 else 1
-        planes = X.reshape(len(X), *shape[:2], n_channels)
-        planes = np.ascontiguousarray(planes.transpose(0, 3, 1, 2)).reshape(-1, *shape[:2])
+        planes = np.moveaxis(X.reshape(len(X), *shape[:2], n_channels), 3, 1)
+        planes = np.ascontiguousarray(planes).reshape(-1, *shape[:2])
         factors = np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
         moved = resample(inverses, offsets, factors, planes, self.interpolation)
-        if n_channels > 1:
-            moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
-            moved = moved.transpose(0, 1, 3, 4, 2)
+        moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
+        moved = np.moveaxis(moved, 2, 4)
         return moved.reshape(len(elements), *X.shape)
 
 
@@ -174,15 +174,14 @@ class Rotations(_Interpolated):
         return -np.asarray(elements)
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if elements.ndim != 1 or not np.isfinite(elements).all():
-            self._refuse(elements, "finite angles in radians, of shape (r,)")
-        return elements
+        return self._batch(elements, "angles in radians")
 
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        degrees = _whole_degrees(elements)
+    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], float]:
+        degrees = np.rad2deg(np.asarray(elements, dtype=float))
+        near = np.round(degrees)  # whole degrees exactly so, and hence quarter turns
+        degrees = np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees)
         c, s = special.cosdg(degrees), special.sindg(degrees)
-        inverses = np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], axis=1)
-        return inverses, np.zeros((len(elements), 2))
+        return np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], axis=1), 0.0
 
 
 def _turned(degrees: NDArray[Any]) -> NDArray[Any]:
@@ -190,87 +189,7 @@ def _turned(degrees: NDArray[Any]) -> NDArray[Any]:
     return np.round(degrees % 360, 9) % 360
 
 
-def _whole_degrees(radians: NDArray[Any]) -> NDArray[Any]:
-    """Angles in degrees, whole ones exactly so: sines and cosines of quarter turns are exact."""
-    degrees = np.rad2deg(np.asarray(radians, dtype=float))
-    near = np.round(degrees)
-    return np.asarray(np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees))
-
-
-@stores_parameters
-class Scalings(_Interpolated):
-    """Magnifications of an image about its centre, by interpolation, in a fixed frame.
-
-    An element is a factor; above one the content grows.
-
-    Parameters
-    ----------
-    shape : tuple
-        (height, width) or (height, width, channels).
-    factors : sequence of float or None
-        A finite set of factors. None takes all positive ones.
-    density : Density or None
-        On the factor. With ``factors`` it weighs them, as a density of log(factor), where 1/2 and 2
-        mirror each other; without, factors are drawn from it, and None is ``LogNormal(0.3)``.
-    interpolation : {1, 3}
-    jacobian : bool
-        Whether intensities are multiplied by |J_g|^(-1/2) = 1 / factor (Raj et al. 2017, lemma
-        2.1), which keeps the energy.
-
-    Examples
-    --------
-    >>> zooms = Scalings((8, 8), factors=[0.5, 1, 2])
-    >>> zooms.order, zooms.symmetric
-    (3, True)
-    """
-
-    factors: Annotated[ArrayLike | None, Array(1, above=0) | None] = None
-    _: KW_ONLY
-    density: Annotated[Density | None, DENSITY] = None
-    jacobian: Annotated[bool, Flag()] = True
-
-    def _listed(self) -> NDArray[Any] | None:
-        """The factors as given."""
-        return None if self.factors is None else np.asarray(self.factors, dtype=float)
-
-    def weights(self) -> NDArray[Any] | None:
-        self._check()
-        if self.factors is None or self.density is None:
-            return None
-        factors = np.asarray(self.factors, dtype=float)
-        values = self.density.pdf(factors) * factors
-        return normalised(values, self.density, factors=self.factors)
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        self._check()
-        if self.factors is None:
-            return self.density is None or self.density.symmetric
-        factors, weights = self.quadrature()
-        mirrored = np.isclose(1 / factors[:, None], factors) & np.isclose(weights[:, None], weights)
-        return bool(mirrored.any(axis=1).all())
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return (self.density or LogNormal(0.3)).sample(n_samples, rng)
-
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        """Reciprocal factors; undone up to interpolation and what left the frame."""
-        return np.asarray(1 / np.asarray(elements))
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        # Beyond these bounds the image or its background has vanished.
-        if elements.ndim != 1 or not np.all((elements > 1e-100) & (elements < 1e100)):
-            self._refuse(elements, "factors of shape (r,), positive numbers")
-        return elements
-
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        inverses = np.eye(2) / elements[:, None, None]
-        return inverses, np.zeros((len(elements), 2))
-
-
-@arguments(
-    **dict.fromkeys(("degrees", "factor", "shear", "shift"), Array(empty=True)),
-)
+@arguments(**dict.fromkeys(("degrees", "factor", "shear", "shift"), Array(empty=True)))
 def affine_maps(
     degrees: ArrayLike = 0.0,
     factor: ArrayLike = 1.0,
@@ -297,21 +216,16 @@ def affine_maps(
     (2, 2, 3)
     """
     moves = np.asarray(shift, dtype=float)
-    if moves.shape[-1:] != (2,):
-        raise ParameterError(
-            f"affine_maps needs shift to have shape (..., 2), got {short(shift)} of shape "
-            f"{moves.shape}"
-        )
-    parts = [np.asarray(p, dtype=float) for p in (degrees, factor, shear)]
     try:
-        angles, factors, shears, down, right = (
-            np.ravel(p) for p in np.broadcast_arrays(*parts, moves[..., 0], moves[..., 1])
-        )
+        if moves.shape[-1:] != (2,):
+            raise ValueError
+        parts = np.broadcast_arrays(degrees, factor, shear, moves[..., 0], moves[..., 1])
     except ValueError as error:
         raise ParameterError(
-            "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, got "
-            f"{short((degrees, factor, shear, shift))}"
+            "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, shift "
+            f"with (down, right) last, got {short((degrees, factor, shear, shift))}"
         ) from error
+    angles, factors, shears, down, right = (np.ravel(p).astype(float) for p in parts)
     c, s = special.cosdg(angles), special.sindg(angles)
     turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
     lean = np.broadcast_to(np.eye(2), turn.shape).copy()
@@ -331,18 +245,16 @@ class Affine(_Interpolated):
 
     Parameters
     ----------
-    shape : tuple
-        (height, width) or (height, width, channels).
+    shape, interpolation
+        As in `Rotations`.
     rotation : Density or None
         Of the angle in radians; None does not rotate.
     scaling : Density or None
         Of the isotropic factor; None does not scale.
-    shear : Density or None
     translation : Density or None
         Of the shift along each axis, in pixels.
     maps : array of shape (r, 2, 3) or None
         A finite set of elements instead of the densities.
-    interpolation : {1, 3}
     jacobian : bool
         Whether the factor |J_g|^(-1/2) is applied.
 
@@ -358,7 +270,6 @@ class Affine(_Interpolated):
     rotation: Annotated[Density | None, DENSITY] = None
     _: KW_ONLY
     scaling: Annotated[Density | None, DENSITY] = None
-    shear: Annotated[Density | None, DENSITY] = None
     translation: Annotated[Density | None, DENSITY] = None
     maps: Annotated[ArrayLike | None, Array(3) | None] = None
     jacobian: Annotated[bool, Flag()] = True
@@ -369,7 +280,7 @@ class Affine(_Interpolated):
 
     def _densities(self) -> dict[str, Density]:
         self._check()
-        names = ("rotation", "scaling", "shear", "translation")
+        names = ("rotation", "scaling", "translation")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
@@ -397,16 +308,8 @@ class Affine(_Interpolated):
         return affine_maps(
             np.rad2deg(draw("rotation", 0.0)),
             draw("scaling", 1.0),
-            shear=draw("shear", 0.0),
             shift=draw("translation", 0.0, 2),
         )
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        """Products of the maps, second first; broadcasts. On pixels exact up to interpolation."""
-        first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-        linear = first[..., :2] @ second[..., :2]
-        shift = first[..., :2] @ second[..., 2:] + first[..., 2:]
-        return np.concatenate([linear, shift], axis=-1)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Inverse maps; undone up to interpolation and what left the frame."""

@@ -1,10 +1,8 @@
 """Interpolation of many images at the same points, as one sparse matrix a transformation.
 
-An affine transformation samples every image at the same places, so its interpolation weights are
-worked out once and applied to a whole batch by a sparse matrix product. Cubic splines need their
-coefficients first; these depend on the image alone and are shared by all transformations. Weights,
-boundary treatment and hence results are those of `scipy.ndimage.affine_transform` with
-``mode="constant", cval=0``, to rounding.
+Weights are worked out once for a batch of images; coefficients of cubic splines depend on the image
+alone. Weights, boundary treatment and hence results are those of `scipy.ndimage.affine_transform`
+with ``mode="constant", cval=0``, to rounding.
 """
 
 from __future__ import annotations
@@ -34,18 +32,9 @@ def sampling_matrix(
 ) -> sparse.csr_array:
     """The operators that sample an image at ``matrix @ (row, column) + offset``, stacked.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (r, 2, 2)
-    offsets : ndarray of shape (r, 2)
-        In pixels; both map positions in the result to positions in the image.
-    shape : tuple (height, width)
-    order : {1, 3}
-        Bilinear on the pixels, or cubic on the B-spline coefficients.
-
-    Returns
-    -------
-    sparse array of shape (r h w, h w); a row whose position lies outside the image is zero
+    matrices (r, 2, 2) and offsets (r, 2), in pixels, map positions in the result to positions in
+    the image; order 1 is bilinear on the pixels, 3 cubic on the B-spline coefficients. The result
+    has shape (r h w, h w); a row whose position lies outside the image is zero.
     """
     height, width = shape
     rows, columns = np.indices(shape, dtype=float).reshape(2, -1)
@@ -82,20 +71,9 @@ def resample(
     images: NDArray[Any],
     order: int,
 ) -> NDArray[Any]:
-    """Sample every image by every affine map, zero outside the frame.
+    """Images (n, height, width) by r affine maps (see `sampling_matrix`), zero outside the frame.
 
-    Parameters
-    ----------
-    matrices, offsets : ndarray of shape (r, 2, 2) and (r, 2)
-        See `sampling_matrix`.
-    factors : ndarray of shape (r,) or None
-        Multiply the results.
-    images : ndarray of shape (n, height, width)
-    order : {1, 3}
-
-    Returns
-    -------
-    ndarray of shape (r, n, height, width), of the images' floating type
+    ``factors`` (r,) multiply the results, of shape (r, n, height, width) and the images' type.
     """
     n, *shape = images.shape
     size = shape[0] * shape[1]

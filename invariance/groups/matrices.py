@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, ParameterError, short, stores_parameters
-from .base import Distinct, FiniteGroup, Transformations, closure, whole_elements
+from .base import Distinct, FiniteGroup, Transformations, closure
 from .permutations import order_of, permutation_group, sample_permutations
 
 #: Points of an orbit beyond which a group counts as infinite.
@@ -21,9 +21,8 @@ class OrthogonalMatrices(FiniteGroup):
 
     The group permutes the finite orbit of the basis vectors, and a matrix that fixes all of them
     is the identity: order and uniform samples come from that permutation group by Schreier-Sims
-    (SymPy, ``pip install invariance[permutations]``), without listing the matrices. The orbit of
-    mirrors' normals, or other axes that generators single out, serves as well where these span
-    the space: W(E8) has only 240 of them.
+    (SymPy, ``pip install invariance[permutations]``), without listing the matrices. So does the
+    orbit of axes that generators single out, such as mirrors' normals: W(E8) has only 240.
 
     Parameters
     ----------
@@ -46,15 +45,13 @@ class OrthogonalMatrices(FiniteGroup):
     def _check_together(self) -> None:
         matrices = np.asarray(self.matrices, dtype=float)
         if matrices.shape[1] != matrices.shape[2]:
-            raise ParameterError(
-                f"matrices must have shape (k, d, d) with k >= 1, got {matrices.shape}"
-            )
+            raise ParameterError(f"matrices must have shape (k, d, d), got {matrices.shape}")
         worst = _defects(matrices)
         if worst.max() > 1e-8:
             i = int(worst.argmax())
             raise ParameterError(
-                f"matrices: matrix {i} is not orthogonal: |A A^T - I| reaches {worst[i]:.2g} for "
-                f"{short(matrices[i])}; orthogonalise it (scipy.linalg.polar) or use another action"
+                f"matrices: matrix {i} is not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}; "
+                "orthogonalise it (scipy.linalg.polar) or use another action"
             )
 
     def generators(self) -> NDArray[Any]:
@@ -113,8 +110,8 @@ class OrthogonalMatrices(FiniteGroup):
                 return orbit[:n_first], orbit, np.array(lines).T
         raise ParameterError(
             f"the orbit of the basis vectors passes {ORBIT_LIMIT} points: matrices "
-            f"{short(self.matrices)} seem to generate no finite group (a rotation by an "
-            "irrational angle?), or one too large for this basis"
+            f"{short(self.matrices)} generate no finite group (an irrational angle?), or one too "
+            "large for this basis"
         )
 
     def identity(self) -> NDArray[Any]:
@@ -128,8 +125,7 @@ class OrthogonalMatrices(FiniteGroup):
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
         d = self.generators().shape[1]
-        if elements.shape[1:] != (d, d):
-            self._refuse(elements, f"matrices, of shape (r, {d}, {d})")
+        self._batch(elements, "matrices", d, d)
         # One vector in general position keeps its length under orthogonal matrices, and hardly
         # under others: a check that costs less than the action on one point.
         vector = np.sin(np.arange(1.0, d + 1))
@@ -163,21 +159,12 @@ class LinearMaps(Transformations):
     Every linear action of given elements can be tabulated so: transform the basis vectors once,
     and a set of many points costs one matrix product an element instead of an interpolation a
     point. The maps need not be square or invertible, hence points are transformed and never
-    templates.
-
-    After transformations, ``group.then(LinearMaps([components]))`` sees their points in the
-    coordinates of a few principal components. A kernel of distances or inner products sees only
-    the span of the transformed points; where a few hundred components carry nearly all of it, as
-    for natural images, features approximate the same kernel at a fraction of the cost.
+    templates. ``group.then(LinearMaps([components]))`` sees transformed points in the coordinates
+    of a few principal components, which carry nearly all of the span of natural images.
 
     Parameters
     ----------
     matrices : array of shape (r, k, d)
-
-    Raises
-    ------
-    ParameterError
-        For an array of another shape.
 
     Examples
     --------
@@ -207,11 +194,7 @@ class LinearMaps(Transformations):
         return np.arange(len(self._array()))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if elements.ndim != 1:
-            self._refuse(elements, "indices of maps, of shape (r,)")
-        if elements.dtype.kind not in "iu":
-            elements = whole_elements(self, elements.reshape(-1, 1), 1, "indices of maps").ravel()
-        last = self.order - 1
+        elements, last = self._batch(elements, "indices of maps", whole=True), self.order - 1
         if len(elements) and (elements.min() < 0 or elements.max() > last):
             self._refuse(elements, f"indices of maps, from 0 to {last}")
         return elements

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, Each, Has, ParameterError, Whole, stores_parameters
-from .base import GROUP, FiniteGroup, Transformations, whole_elements
+from .base import GROUP, FiniteGroup, Transformations
 
 #: Numbers that may be computed to find out whether two groups commute.
 _TRIAL = 10**6
@@ -26,18 +26,13 @@ def _rows(elements: NDArray[Any]) -> NDArray[Any]:
     return elements.reshape(len(elements), prod(elements.shape[1:]))
 
 
+def _beside(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([_rows(batch) for batch in batches], axis=1)
+
+
 def _pairs(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
     """Every element of the one beside every element of the other, which varies fastest."""
-    return np.concatenate(
-        [np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))], axis=1
-    )
-
-
-def _typed(group: Transformations, rows: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """A part's rows in its own shape and type; fractions are refused where it has whole numbers."""
-    if like.dtype.kind in "iu" and rows.dtype.kind not in "iu":
-        whole_elements(group, rows, rows.shape[1], "rows with whole numbers where a part has them")
-    return rows.reshape(len(rows), *like.shape[1:]).astype(like.dtype)
+    return _beside([np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))])
 
 
 def _of_all(name: str) -> Any:
@@ -45,8 +40,40 @@ def _of_all(name: str) -> Any:
     return property(lambda self: all(getattr(part, name) for part in self._parts()))
 
 
+class _Parts(Transformations):
+    """An element is one of each part, flattened, side by side; drawn independently."""
+
+    unitary = _of_all("unitary")
+    linear = _of_all("linear")
+    preserves_l1 = _of_all("preserves_l1")
+
+    def _parts(self) -> Sequence[Any]:
+        raise NotImplementedError
+
+    @property
+    def order(self) -> int | float:
+        found: int | float = prod(part.order for part in self._parts())
+        return found
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return _beside([part.sample(n_samples, rng) for part in self._parts()])
+
+    def split(self, elements: ArrayLike) -> list[NDArray[Any]]:
+        """The parts' own batches, in their own shapes and types."""
+        elements, parts = np.atleast_2d(elements), self._parts()
+        like = [p.identity() if hasattr(p, "identity") else p.sample(1, 0) for p in parts]
+        edges = np.cumsum([0] + [unit[0].size for unit in like]).tolist()
+        elements = self._batch(elements, "one element of each part side by side", edges[-1])
+        found = []
+        for (a, b), unit in zip(pairwise(edges), like, strict=True):
+            whole = unit.dtype.kind in "iu"
+            rows = self._batch(elements[:, a:b], "rows", b - a, whole=whole)
+            found.append(rows.reshape(len(rows), *unit.shape[1:]).astype(unit.dtype))
+        return found
+
+
 @stores_parameters
-class DirectProduct(FiniteGroup):
+class DirectProduct(_Parts, FiniteGroup):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
     An element is the concatenation of one element a factor, flattened.
@@ -62,85 +89,53 @@ class DirectProduct(FiniteGroup):
         Each(Has("a finite group, such as CyclicShifts(8)", "generators", "compose")),
     ]
 
-    unitary = _of_all("unitary")
-    linear = _of_all("linear")
-    preserves_l1 = _of_all("preserves_l1")
-
-    def _parts(self) -> Sequence[Transformations]:
+    def _parts(self) -> Sequence[Any]:
         self._check()
         return self.factors
+
+    def _sizes(self) -> list[int]:
+        sizes = [factor.n_features for factor in self._parts()]
+        if None in sizes:
+            raise ParameterError(
+                f"factors: factor {self.factors[sizes.index(None)]!r} has no fixed number of "
+                "coordinates, so its stretch in the product is undefined"
+            )
+        return sizes
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (sum(self._sizes()),)
 
-    def _sizes(self) -> list[int]:
-        self._check()
-        sizes = []
-        for factor in self.factors:
-            n = factor.n_features
-            if n is None:
-                raise ParameterError(
-                    f"factors: factor {factor!r} has no fixed number of coordinates, so its "
-                    "stretch in the product is undefined"
-                )
-            sizes.append(n)
-        return sizes
-
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return prod(f.order for f in self.factors)
-
     def identity(self) -> NDArray[Any]:
-        return np.concatenate([_rows(f.identity()) for f in self.factors], axis=1)
+        return _beside([factor.identity() for factor in self._parts()])
 
     def generators(self) -> NDArray[Any]:
         """Each factor's generators, with the identity in the other factors."""
-        parts = []
-        for i, factor in enumerate(self.factors):
-            moved = _rows(factor.generators())
-            row = [np.repeat(_rows(f.identity()), len(moved), axis=0) for f in self.factors]
+        found = []
+        for i, factor in enumerate(self._parts()):
+            moved = factor.generators()
+            row = [np.repeat(f.identity(), len(moved), axis=0) for f in self.factors]
             row[i] = moved
-            parts.append(np.concatenate(row, axis=1))
-        return np.concatenate(parts)
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return np.concatenate([_rows(f.sample(n_samples, rng)) for f in self.factors], axis=1)
-
-    def _split(self, elements: ArrayLike) -> list[NDArray[Any]]:
-        """The factors' own batches, in their own shapes and types."""
-        elements = np.atleast_2d(elements)
-        units = [f.identity() for f in self.factors]
-        edges = np.cumsum([0] + [u[0].size for u in units])
-        return [
-            _typed(self, elements[:, a:b], u)
-            for (a, b), u in zip(pairwise(edges), units, strict=True)
-        ]
+            found.append(_beside(row))
+        return np.concatenate(found)
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
-        pairs = zip(self.factors, self._split(first), self._split(second), strict=True)
-        return np.concatenate([_rows(f.compose(a, b)) for f, a, b in pairs], axis=1)
+        pairs = zip(self.factors, self.split(first), self.split(second), strict=True)
+        return _beside([f.compose(a, b) for f, a, b in pairs])
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        pairs = zip(self.factors, self._split(elements), strict=True)
-        return np.concatenate([_rows(f.inverse(e)) for f, e in pairs], axis=1)
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        width = sum(f.identity()[0].size for f in self.factors)
-        if elements.shape[1:] != (width,):
-            self._refuse(elements, f"one element of each factor side by side, shape (r, {width})")
-        return elements
+        parts = zip(self.factors, self.split(elements), strict=True)
+        return _beside([f.inverse(e) for f, e in parts])
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         edges = np.cumsum([0, *self._sizes()])
-        pieces = zip(self.factors, self._split(elements), pairwise(edges), strict=True)
+        pieces = zip(self.factors, self.split(elements), pairwise(edges), strict=True)
         return np.concatenate([f.act(e, X[:, a:b]) for f, e, (a, b) in pieces], axis=2)
 
 
 @stores_parameters
-class Composition(Transformations):
+class Composition(_Parts):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
     In general not a group even where both parts are (shifts and rotations of a pixel frame do not
@@ -156,6 +151,8 @@ class Composition(Transformations):
     first: Annotated[Transformations, GROUP]
     second: Annotated[Transformations, GROUP]
 
+    keeps_shape = _of_all("keeps_shape")
+
     def _check_together(self) -> None:
         if not self.first.keeps_shape:
             return  # what comes out of it, the second part checks
@@ -168,12 +165,7 @@ class Composition(Transformations):
                 f"same points, first {self.first!r}, second {self.second!r}"
             )
 
-    unitary = _of_all("unitary")
-    linear = _of_all("linear")
-    preserves_l1 = _of_all("preserves_l1")
-    keeps_shape = _of_all("keeps_shape")
-
-    def _parts(self) -> Sequence[Transformations]:
+    def _parts(self) -> Sequence[Any]:
         self._check()
         return self.first, self.second
 
@@ -198,12 +190,10 @@ class Composition(Transformations):
 
     def refined(self, factor: int) -> Composition | None:
         """Both parts refined, where they are infinite."""
-        parts = [part.refined(factor) for part in (self.first, self.second)]
-        if parts == [None, None]:
+        one, two = (part.refined(factor) for part in self._parts())
+        if one is None and two is None:
             return None
-        given = (self.first, self.second)
-        one, two = (g if part is None else part for part, g in zip(parts, given, strict=True))
-        return Composition(one, two)
+        return Composition(self.first if one is None else one, self.second if two is None else two)
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, as long as points keep their shape on the way."""
@@ -211,19 +201,11 @@ class Composition(Transformations):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        shapes = [part.shape for part in self._parts() if part.shape is not None]
-        if not shapes or not self.first.keeps_shape:
-            return self.first.shape
-        return max(shapes, key=len)
-
-    @property
-    def order(self) -> int | float:
         self._check()
-        return self.first.order * self.second.order
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        one, two = self.first.sample(n_samples, rng), self.second.sample(n_samples, rng)
-        return np.concatenate([_rows(one), _rows(two)], axis=1)
+        one, two = self.first.shape, self.second.shape
+        if not self.first.keeps_shape or two is None or (one is not None and len(one) >= len(two)):
+            return one
+        return two
 
     def elements(self) -> NDArray[Any]:
         """All pairs, the second part varying fastest."""
@@ -243,25 +225,17 @@ class Composition(Transformations):
         (one, weights), (two, others) = self.first.quadrature(), self.second.quadrature()
         return _pairs(one, two), np.outer(weights, others).ravel()
 
-    def split(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The batches of the first and of the second part."""
-        one, two = self.first.sample(1, 0), self.second.sample(1, 0)
-        edge, width = one[0].size, one[0].size + two[0].size
-        if elements.shape[1:] != (width,):
-            self._refuse(elements, f"an element of each part side by side, shape (r, {width})")
-        return _typed(self, elements[:, :edge], one), _typed(self, elements[:, edge:], two)
-
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         one, two = self.split(elements)
-        moved = np.empty((len(elements), *X.shape), dtype=X.dtype)
         # Runs of equal first parts (as `elements` lists them) are transformed once.
         starts = np.flatnonzero(np.r_[True, np.any(_rows(one)[1:] != _rows(one)[:-1], axis=1)])
-        for a, b in pairwise([*starts, len(one)]):
+        moved: Any = np.empty((0, *X.shape), dtype=X.dtype)
+        for a, b in pairwise([*starts, len(one)][: len(one) + 1]):  # none of no elements
             part = self.second.act(two[a:b], self.first.act(one[a : a + 1], X)[0])
-            if part.shape[2] != moved.shape[2]:
+            if not a:
                 moved = np.empty((len(elements), *part.shape[1:]), dtype=X.dtype)
             moved[a:b] = part
-        return moved
+        return np.asarray(moved)
 
 
 Transformations._composition = Composition
@@ -270,6 +244,16 @@ Transformations._composition = Composition
 def _of_group(name: str) -> Any:
     """What holds where it holds for the ``group``."""
     return property(lambda self: getattr(self.group, name))
+
+
+def _asks_group(name: str) -> Any:
+    """A method that is the ``group``'s, once the parameters are known to be right."""
+
+    def method(self: Any, *args: Any) -> Any:
+        self._check()
+        return getattr(self.group, name)(*args)
+
+    return method
 
 
 @stores_parameters
@@ -302,6 +286,24 @@ class OnPoints(Transformations):
     _: KW_ONLY
     coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
 
+    unitary = _of_group("unitary")
+    linear = _of_group("linear")
+    preserves_l1 = _of_group("preserves_l1")
+    is_group = _of_group("is_group")
+    symmetric = _of_group("symmetric")
+    one_sided = _of_group("one_sided")
+    elements = _asks_group("elements")
+    weights = _asks_group("weights")
+    quadrature = _asks_group("quadrature")
+    relative_rule = _asks_group("relative_rule")
+    _sample = _asks_group("sample")
+    _check_elements = _asks_group("_check_elements")
+
+    @property
+    def order(self) -> int | float:
+        self._check()
+        return self.group.order
+
     def _moved(self) -> list[int]:
         if self.coordinates is None:
             return list(range(self.n_coordinates))
@@ -320,30 +322,6 @@ class OnPoints(Transformations):
                 f"n_coordinates={self.n_coordinates}, coordinates={self.coordinates!r}"
             )
 
-    unitary = _of_group("unitary")
-    linear = _of_group("linear")
-    preserves_l1 = _of_group("preserves_l1")
-    is_group = _of_group("is_group")
-    symmetric = _of_group("symmetric")
-    one_sided = _of_group("one_sided")
-
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return self.group.order
-
-    def elements(self) -> NDArray[Any]:
-        self._check()
-        return self.group.elements()
-
-    def weights(self) -> NDArray[Any] | None:
-        self._check()
-        return self.group.weights()
-
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        self._check()
-        return self.group.quadrature()
-
     def moves_points(self, size: int) -> list[int] | None:
         return self._moved() if size == self.n_coordinates else None
 
@@ -352,15 +330,6 @@ class OnPoints(Transformations):
         if finer is None:
             return None
         return OnPoints(finer, self.n_coordinates, coordinates=self.coordinates)
-
-    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        return self.group.relative_rule()
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return self.group.sample(n_samples, rng)
-
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        return self.group._check_elements(elements)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         n_coordinates, moved = int(self.n_coordinates), self._moved()

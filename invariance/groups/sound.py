@@ -1,10 +1,4 @@
-"""Pitch and speed: `PitchSpeed` of waveforms, `SpectrogramPitchSpeed` of log-mel spectrograms.
-
-The waveforms are stretched by Rubber Band through Pedalboard (``pip install invariance[audio]``);
-a change of pitch is a stretch followed by resampling. On a log-mel spectrogram the same changes
-are a stretch of the time axis and a displacement along the frequency axis: linear maps, with no
-library behind them.
-"""
+"""Pitch and speed: `PitchSpeed` of waveforms, `SpectrogramPitchSpeed` of log-mel spectrograms."""
 
 from __future__ import annotations
 
@@ -85,13 +79,10 @@ class _PitchSpeed(Transformations):
         return np.stack([-pairs[:, 0], 1 / pairs[:, 1]], axis=1)
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if (
-            elements.shape[1:] != (2,)
-            or not (np.abs(elements[:, 0].astype(float)) <= 12_000).all()
-            or not ((elements[:, 1] > 0) & np.isfinite(elements[:, 1])).all()
-        ):
-            self._refuse(elements, "pairs (cents, speed > 0) of shape (r, 2)")
-        return elements.astype(float)
+        pairs = self._batch(elements, "pairs (cents, speed > 0)", 2).astype(float)
+        if np.any(np.abs(pairs[:, 0]) > 12_000) or np.any(pairs[:, 1] <= 0):
+            self._refuse(elements, "pairs (cents, speed > 0), of ten octaves at most")
+        return pairs
 
 
 @stores_parameters
@@ -99,7 +90,8 @@ class PitchSpeed(_PitchSpeed):
     """Waveforms with another pitch, played at another speed, centred in a frame of fixed length.
 
     Pitch and speed are independent: at double speed a word takes half the time at the same pitch.
-    The vocoder behind it is neither linear nor unitary, and is undone only approximately.
+    Rubber Band (Pedalboard, ``pip install invariance[audio]``) stretches; a change of pitch is a
+    stretch followed by resampling. Neither linear nor unitary, and undone only approximately.
 
     Parameters
     ----------
@@ -112,11 +104,6 @@ class PitchSpeed(_PitchSpeed):
         Samples a second.
     high_quality : bool
         Rubber Band's finer engine, some five times slower.
-
-    Raises
-    ------
-    ImportError
-        From `act`, when Pedalboard is not installed; `SpectrogramPitchSpeed` does without.
 
     Examples
     --------
@@ -143,18 +130,12 @@ class PitchSpeed(_PitchSpeed):
             # The pitch rises by resampling, which also shortens; stretching first makes up for it.
             ratio = Fraction(2 ** (cents / 1200)).limit_denominator(200)
             for wave, result in zip(X, results, strict=True):
-                stretched = wave.astype(np.float32)[None]
-                factor = speed / float(ratio)
+                stretched, factor = wave.astype(np.float32)[None], speed / float(ratio)
                 if factor != 1:
-                    stretched = time_stretch(
-                        stretched,
-                        self.sample_rate,
-                        stretch_factor=factor,
-                        high_quality=self.high_quality,
-                    )
-                sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)[
-                    : 4 * n_samples
-                ]
+                    how = {"stretch_factor": factor, "high_quality": self.high_quality}
+                    stretched = time_stretch(stretched, self.sample_rate, **how)
+                sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)
+                sound = sound[: 4 * n_samples]
                 surplus = len(sound) - n_samples
                 if surplus >= 0:
                     result[...] = sound[surplus // 2 : surplus // 2 + n_samples]

@@ -20,8 +20,7 @@ from ..core.parameters import (
     short,
     stores_parameters,
 )
-from .base import FiniteGroup, Grid, Transformations, whole_elements
-from .densities import DENSITY, Density, normalised
+from .base import FiniteGroup, Grid, Transformations
 
 #: What may be given for the shape of an image.
 IMAGE_SHAPE = Kind(
@@ -58,7 +57,7 @@ class CyclicProduct(FiniteGroup):
         return rng.randint(periods, size=(n_samples, len(periods)))
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        return whole_elements(self, elements, len(self._periods()), "steps")
+        return self._batch(elements, "rows of steps", len(self._periods()), whole=True)
 
 
 @stores_parameters
@@ -87,7 +86,6 @@ class CyclicTranslations(CyclicProduct):
            [0., 1., 0., 0.]])
     """
 
-    unitary = True
     linear = True
     preserves_l1 = True
     shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
@@ -128,17 +126,12 @@ class Translations(Transformations):
     shape : tuple or int
         (height, width) or (height, width, channels). A length is a signal, (1, length); a signal
         of several channels has shape (1, length, channels), channels varying fastest.
-    max_shift : int or tuple (down, right)
+    max_shift : int
         All shifts of at most this size in each direction; none along a side of length one.
-    step : int
-        Distance between neighbouring shifts.
     shifts : sequence of int, array of shape (r, 2) or None
-        Instead of ``max_shift`` and ``step``: one sequence for both axes (all pairs are taken), or
-        the pairs themselves.
+        Instead of ``max_shift``: one sequence for both axes (all pairs are taken), or the pairs.
     boundary : {"cyclic", "zero"}
         What leaves the frame comes back on the other side (unitary), or is lost (not unitary).
-    density : Density or None
-        On the shift in pixels along each axis; weighs the shifts. None weighs them equally.
 
     Raises
     ------
@@ -158,42 +151,29 @@ class Translations(Transformations):
     linear = True
     _parameters = {
         "shape": IMAGE_SHAPE,
-        "max_shift": Array(whole=True, least=0, most=1_000_000),
-        "step": Whole(1),
+        "max_shift": Whole(0, 1_000_000),
         "shifts": Array(whole=True) | None,
         "boundary": OneOf("cyclic", "zero"),
-        "density": DENSITY,
     }
 
     def __init__(
         self,
         shape: tuple[int, ...] | int,
-        max_shift: int | tuple[int, int] = 7,
+        max_shift: int = 7,
         *,
-        step: int = 1,
         shifts: ArrayLike | None = None,
         boundary: str = "cyclic",
-        density: Density | None = None,
     ):
         self.shape = shape
         self.max_shift = max_shift
-        self.step = step
         self.shifts = shifts
         self.boundary = boundary
-        self.density = density
 
     def _check_together(self) -> None:
-        if self.shifts is None:
-            if np.shape(self.max_shift) not in ((), (2,)):
-                raise ParameterError(
-                    "max_shift must be a non-negative number of whole pixels, or two of them, "
-                    f"(down, right), got {short(self.max_shift)}; for fractions of a pixel use "
-                    "Affine"
-                )
-        elif np.ndim(self.shifts) != 1 and np.shape(self.shifts)[1:] != (2,):
+        shape = np.shape(() if self.shifts is None else self.shifts)
+        if len(shape) != 1 and shape[1:] != (2,):
             raise ParameterError(
-                "shifts must be one sequence or pairs of shape (r, 2), got "
-                f"{short(self.shifts)} of shape {np.shape(self.shifts)}"
+                f"shifts must be one sequence or pairs of shape (r, 2), got {short(self.shifts)}"
             )
 
     # A constructor argument here, where the base class computes it.
@@ -206,28 +186,22 @@ class Translations(Transformations):
     def shape(self, shape: Any) -> None:
         self._shape = (1, int(shape)) if Whole(1).accepts(shape) else shape
 
-    def _sides(self) -> list[NDArray[Any]]:
-        """The shifts along each axis: multiples of the step on both sides of zero, or those given.
-
-        One ``max_shift`` is for sides that there are: a signal has a single row.
-        """
+    def _pairs(self) -> NDArray[Any]:
+        """The shifts asked for."""
         if self.shifts is not None:
-            return [np.array(self.shifts, dtype=np.int64)] * 2
-        reach = np.broadcast_to(self.max_shift, (2,)) // self.step * self.step
-        if np.ndim(self.max_shift) == 0:
-            reach = np.where(np.array(self.shape[:2]) == 1, 0, reach)
-        # A large shift is refused below, and not listed: one beyond the image is enough.
-        most = np.array(self.shape[:2]) // self.step * self.step + self.step
-        return [np.arange(-n, n + 1, self.step) for n in np.minimum(reach, most)]
+            sides = [np.array(self.shifts, dtype=np.int64)] * 2
+        else:  # one shift beyond the image is refused; more of them are not listed
+            reach = [min(int(self.max_shift), n) if n > 1 else 0 for n in self.shape[:2]]
+            sides = [np.arange(-n, n + 1) for n in reach]
+        if sides[0].ndim == 2:
+            return sides[0]
+        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
 
     def _listed(self) -> NDArray[Any]:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
-        sides, sizes = self._sides(), np.array(self.shape[:2])
+        pairs, sizes = self._pairs(), np.array(self.shape[:2])
         given = short(self.max_shift if self.shifts is None else self.shifts)
         frame = f"{sizes[0]} x {sizes[1]} image"
-        pairs = sides[0]
-        if pairs.ndim == 1:
-            pairs = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
         if self.boundary == "cyclic":
             distinct = len(np.unique(pairs % sizes @ (sizes[1], 1)))
             if distinct < len(pairs):
@@ -235,11 +209,10 @@ class Translations(Transformations):
                     f"only {distinct} of {len(pairs)} cyclic shifts of a {frame} differ: take a "
                     f"smaller max_shift or fewer shifts, got {given}"
                 )
-        elif np.any(np.abs(pairs) >= sizes):
-            out = pairs[np.any(np.abs(pairs) >= sizes, axis=1)][0].tolist()
+        elif (out := np.any(np.abs(pairs) >= sizes, axis=1)).any():
             raise ParameterError(
-                f"the shift {tuple(out)} moves a {frame} out of its frame: with boundary='zero' "
-                f"max_shift and shifts must be smaller than the image, got {given}"
+                f"the shift {tuple(pairs[out][0].tolist())} moves a {frame} out of its frame: with "
+                f"boundary='zero' take a smaller max_shift or smaller shifts, got {given}"
             )
         return pairs
 
@@ -265,9 +238,6 @@ class Translations(Transformations):
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        self._check()
-        if self.density is not None and not self.density.symmetric:
-            return False
         return self._lists(-self.elements())
 
     def _lists(self, pairs: NDArray[Any]) -> bool:
@@ -276,46 +246,36 @@ class Translations(Transformations):
         mine = {tuple(p) for p in self.elements() % period}
         return all(tuple(p) in mine for p in pairs % period)
 
-    def weights(self) -> NDArray[Any] | None:
-        pairs = self.elements()
-        if self.density is None:
-            return None
-        listed = {"max_shift": self.max_shift, "shifts": self.shifts}
-        return normalised(self.density.pdf(pairs).prod(axis=1), self.density, **listed)
-
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """The shifts themselves."""
         return Grid(self.grid_shape, np.atleast_2d(elements), self._cyclic())  # type: ignore[arg-type]
 
     def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Distinct differences of cyclic shifts, with the weights of their pairs."""
+        """Distinct differences of cyclic shifts, by how many pairs differ so."""
         if not self._cyclic():
             return None
-        pairs, weights = self.quadrature()
+        pairs = self.elements()
         every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % np.array(self.shape[:2])
-        found, place = np.unique(every, axis=0, return_inverse=True)
-        both = np.outer(weights, weights).ravel()
-        return found, np.bincount(place.ravel(), both, minlength=len(found))
+        found, pairs_of = np.unique(every, axis=0, return_counts=True)
+        return found, pairs_of / len(every)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Opposite shifts; with zero fill they bring back only what stayed in the frame."""
         return -np.atleast_2d(elements)
 
     def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        return whole_elements(self, elements, 2, "shifts (down, right)")
+        return self._batch(elements, "shifts (down, right)", 2, whole=True)
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         if self._cyclic():
             return _rolled(elements, X, self.shape)
         images = X.reshape(len(X), *self.shape)
         moved = np.zeros((len(elements), *images.shape), dtype=X.dtype)
-        for (down, right), result in zip(elements, moved, strict=True):
-            rows = [
-                (slice(max(s, 0), n + min(s, 0)), slice(max(-s, 0), n - max(s, 0)))
-                for s, n in ((int(down), self.shape[0]), (int(right), self.shape[1]))
-            ]
-            (to_row, from_row), (to_column, from_column) = rows
-            result[:, to_row, to_column] = images[:, from_row, from_column]
+        for pair, result in zip(elements, moved, strict=True):
+            sides = list(zip(map(int, pair), self.shape[:2], strict=True))
+            to = tuple(slice(max(s, 0), n + min(s, 0)) for s, n in sides)
+            of = tuple(slice(max(-s, 0), n - max(s, 0)) for s, n in sides)
+            result[:, *to] = images[:, *of]
         return moved.reshape(len(elements), *X.shape)
 
 

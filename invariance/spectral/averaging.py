@@ -31,9 +31,8 @@ from ..linear.ridge import RidgeFit
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls, block_diagonal
-from .expansion import Expansion
+from .expansion import Expansion, manifold_of
 from .projection import invariant_vectors
-from .torus import Torus
 
 #: Eigenfunctions among which a cutoff is sought: where the generators permute a frame, elsewhere.
 SEARCHED, SEARCHED_MIXING = 10_000, 2_000
@@ -65,9 +64,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         real point lies (coordinates are read modulo 2). A truncated basis is taken as it is when
         neither ``degree`` nor ``cutoff`` says otherwise.
     group : FiniteGroup or continuous group, optional
-        Acts on the manifold by isometries. Default: the trivial group, so no invariance. A
-        continuous group, such as `Rotations3D`, is given by the generators of its Lie algebra,
-        which annihilate exactly the invariant functions.
+        Acts on the manifold by isometries. Default: the trivial group. A continuous group, such as
+        `Rotations3D`, is given by the generators of its Lie algebra.
     degree : int, optional
         Label of the highest eigenspace kept (polynomial degree on the sphere, frequency on the
         circle, squared norm of the frequency vector on the torus).
@@ -87,9 +85,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y, which
         otherwise leaks into every coefficient. "least_squares": without a penalty. Or any
         scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
-        fitted to the values of the invariant functions; one that knows no ``fit_intercept`` gets
-        the constant function as well. For any other learner, such as a classifier, put
-        `Eigenfunctions` with the same ``group`` in front of it.
+        fitted to the values of the invariant functions. For any other learner, such as a
+        classifier, put `Eigenfunctions` with the same ``group`` in front of it.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
@@ -98,8 +95,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         How the invariant subspace is found; see `project`.
     density : callable, optional
         Density of the points relative to the uniform probability measure, from points (n,
-        n_features) to positive values (n,). Every sample then counts by the density's inverse, so
-        that "mean" and "centered" stay unbiased for points that are not uniform.
+        n_features) to positive values (n,). Every sample then counts by the density's inverse.
     outputs : group, optional
         How the columns of y turn where they are coordinates of vectors: its elements are written
         as those of ``group`` and act on rows of y. The fitted function is then exactly
@@ -115,10 +111,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Coefficients in the full basis; they are invariant. One column per output.
     vectors_ : sparse array of shape (D, r)
         Orthonormal basis of the invariant subspace; (D t, r) with ``outputs``.
-    alpha_ : float
-        The chosen alpha ("ridge" only).
-    noise_ : float or ndarray of shape (t,)
-        Variance of the noise ("ridge" only): the most likely one, see `predict`.
+    alpha_, noise_ : float (of several outputs, noise_ an ndarray of shape (t,))
+        The chosen alpha and the most likely variance of the noise ("ridge" only).
     estimator_ : estimator
         The fitted linear regressor, where one was given.
     oracle_calls_ : OracleCalls
@@ -127,16 +121,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Raises
     ------
     ParameterError
-        For a parameter that is not what it may be, points off the manifold, a group that does not
-        act on it, both ``degree`` and ``cutoff``, "least_squares" with more invariant functions
-        than samples, or a regressor that is not linear.
-
-    Warns
-    -----
-    UserWarning
-        For a model that can only be constant, s <= d/2, which the theorem does not cover, a cutoff
-        inside an eigenspace, more invariant functions than samples, and points spread over more
-        than one period of a torus.
+        For points off the manifold, a group that does not act on it, both ``degree`` and
+        ``cutoff``, "least_squares" with more invariant functions than samples, or a regressor that
+        is not linear. A UserWarning tells of a model that can only be constant, s <= d/2, more
+        invariant functions than samples, and points spread over more than one period of a torus.
 
     Examples
     --------
@@ -148,28 +136,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> model.invariant_dimensions_                        # Permutations(30).order is 30!
     array([1, 1, 1, 2])
     >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
-    (True, 1.0)
-
-    Three particles on a sphere, in any order and however the whole is turned:
-
-    >>> from invariance.groups import Rotations3D
-    >>> from invariance.spectral import Product
-    >>> particles = Product([Sphere(3)] * 3, exchangeable=True)
-    >>> X = particles.sample(200, random_state=0)
-    >>> a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
-    >>> y = (a * b).sum(axis=1) + (b * c).sum(axis=1) + (c * a).sum(axis=1)
-    >>> model = SpectralAveraging(particles, Rotations3D(), degree=4).fit(X, y)
-    >>> model.invariant_dimensions_
-    array([1, 0, 1])
-    >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, y), 6)
-    (True, 1.0)
-
-    A vector for each particle, which turns with them:
-
-    >>> force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
-    >>> model = SpectralAveraging(particles, Rotations3D(), outputs=Rotations3D(), degree=2)
-    >>> model = model.fit(X, force)
-    >>> bool(model.discrepancy(X) < 1e-12), round(model.score(X, force), 6)
     (True, 1.0)
     """
 
@@ -227,17 +193,14 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.outputs is not None:
             targets = targets.reshape(-1, 1)
         self._single = targets.shape[1] == 1 and (p > 1 or labels.ndim == 1)
-        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
-        manifold.check_points(points)
-        if (doubt := manifold.outside(points)) is not None:
-            warnings.warn(doubt, UserWarning, stacklevel=2)
-        inverse = None if self.density is None else self._inverse_density(points)
-        used = np.repeat(weights if inverse is None else weights * inverse, p)
+        manifold = manifold_of(self.basis, points)
+        inverse = 1.0 if self.density is None else self._inverse_density(points)
+        used = np.repeat(weights * inverse, p)
 
         self.oracle_calls_ = OracleCalls()
-        self.basis_, searched = self._truncated(manifold, total)
+        manifold, searched = self._truncated(manifold, total)
         most = p * int(np.count_nonzero(weights))
-        self._find_functions(p, min(SEARCHED_INVARIANT, most) if searched else None)
+        self._find_functions(manifold, p, min(SEARCHED_INVARIANT, most) if searched else None)
         self._check_number(most)
         features = self._features(points, self.oracle_calls_)
         if self.estimator == "ridge":
@@ -245,7 +208,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         elif isinstance(self.estimator, str):
             solution = self._solve(features, targets, used, total)
         else:
-            given = None if np.all(weights == 1) and inverse is None else used
+            given = None if np.all(weights == 1) and self.density is None else used
             solution = self._solve_with_regressor(features, targets, given)
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
@@ -278,12 +241,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         if self.degree is not None:
             return manifold.truncate(degree=self.degree), False
-        if self.cutoff is None and manifold.degree is not None:
-            return manifold, False
+        if self.cutoff is None and (manifold.degree is not None or self.estimator == "ridge"):
+            return manifold, manifold.degree is None
         if isinstance(self.cutoff, (int, float)):
             return manifold.truncate(cutoff=self.cutoff), False
-        if self.cutoff is None and self.estimator == "ridge":
-            return manifold, True
         if n_samples < 1:
             raise ParameterError(
                 f"the theorem's cutoff follows from the number of samples, but sample_weight sums "
@@ -293,36 +254,33 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False
 
-    def _find_functions(self, p: int, most: int | None) -> None:
-        """Orthonormal invariant vectors of each eigenspace.
+    def _find_functions(self, manifold: Basis, p: int, most: int | None) -> None:
+        """Orthonormal invariant vectors of each eigenspace; of as many as bring at most ``most``.
 
-        Where the cutoff is sought: of as many as bring ``most`` invariant functions.
+        A basis without an end is taken by pieces, each of twice as many functions.
         """
-        basis, found, kept, size = self.basis_, [], 0, 2 * (most or 0)
+        basis, found, kept, size = manifold, list[Any](), 0, 2 * (most or SEARCHED)
         plain = self.group is None and not len(basis.exchanges()[0])
         symmetry = None if plain else Symmetry.generated(basis, self.group, self.outputs, p)
         while True:
             if most:
-                basis = self.basis_.truncate(cutoff=min(size, SEARCHED), warn=False)
+                basis = manifold.truncate(cutoff=min(size, SEARCHED), warn=False)
             for k in range(len(found), len(basis.labels_)):
-                if symmetry is None:
-                    vectors = sparse.eye_array(basis.dimensions_[k] * p, format="csc")
-                else:
+                vectors, mixing = sparse.eye_array(basis.dimensions_[k] * p, format="csc"), False
+                if symmetry is not None:
                     actions = Actions(basis, k, symmetry, self.oracle_calls_)
-                    if most and k and actions.mixing and basis.counts_[k] > SEARCHED_MIXING:
-                        size = SEARCHED
-                        break
-                    vectors = invariant_vectors(actions, self.method)
+                    mixing = actions.mixing and basis.counts_[k] > SEARCHED_MIXING
+                    if not (most and k and mixing):
+                        vectors = invariant_vectors(actions, self.method)
                 kept += vectors.shape[1]
-                if k and most and kept > most:
-                    size = SEARCHED
+                if most and k and (mixing or kept > most):
+                    basis, size = basis.truncate(degree=basis.labels_[k - 1]), SEARCHED
                     break
                 found.append(vectors)
-            if not most or size >= SEARCHED:
+            if size >= SEARCHED:
                 break
             size *= 2
-        last = len(found) - 1
-        self.basis_ = basis if not most else basis.truncate(degree=basis.labels_[last])
+        self.basis_ = basis
         self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in found])
         self.vectors_ = block_diagonal(list(map(sparse.csr_array, found)))
 
@@ -339,17 +297,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         if kept <= n_samples:
             return
-        message = f"the cutoff keeps {kept} {of}, more than the {n_samples} samples"
+        message = f"the cutoff keeps {kept} {of}, more than the {n_samples} samples: expect a large"
+        message += " error unless the estimator shrinks it; lower the degree, or take 'ridge'"
         if self.estimator == "least_squares":
-            raise ParameterError(
-                f"{message}: least squares has no unique solution; lower the degree or the "
-                "cutoff, or use estimator='ridge'"
-            )
-        warnings.warn(
-            f"{message}: expect a large error unless the estimator shrinks it",
-            UserWarning,
-            stacklevel=3,
-        )
+            raise ParameterError(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
 
     def _features(self, X: NDArray, calls: OracleCalls | None = None) -> NDArray:
         """Values of the invariant functions, shape (n, r), or (n p, r) of p outputs that turn."""
@@ -423,14 +375,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         name, options = type(self.estimator).__name__, {}
         if weights is not None:
             if not has_fit_parameter(self.estimator, "sample_weight"):
-                raise ParameterError(
-                    f"{name} takes no sample_weight; leave out sample_weight and density"
-                )
+                raise ParameterError(f"{name} takes no sample_weight; leave it and density out")
             options["sample_weight"] = weights
-        remedy = (
-            "take one that predicts X @ coef_ + intercept_, or put Eigenfunctions(basis, group, "
-            f"degree=...) in front of {name} with make_pipeline"
-        )
         model: Any = clone(self.estimator)
         turned, asked = self.outputs is not None, model.get_params(deep=False)
         if turned and "fit_intercept" in asked:
@@ -439,15 +385,21 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         first = int(not turned and bool(asked.get("fit_intercept")))
         used = features[:, first:]
         self.estimator_ = model.fit(used, targets[:, 0] if self._single else targets, **options)
-        if not hasattr(model, "coef_"):
-            raise ParameterError(f"{name} has no coef_ once it is fitted; {remedy}")
-        found = np.reshape(model.coef_, (-1, used.shape[1]))
-        intercept = np.reshape(getattr(model, "intercept_", 0.0), -1)
         predicted = np.reshape(model.predict(used), targets.shape)
+        found = np.reshape(getattr(model, "coef_", []), (-1, used.shape[1]))
+        intercept = np.reshape(getattr(model, "intercept_", 0.0), -1)
         linear = used @ found.T + intercept
-        size = max(1.0, float(np.abs(predicted).max()))
-        if linear.shape != predicted.shape or np.abs(linear - predicted).max() > 1e-6 * size:
-            raise ParameterError(f"{name} does not predict X @ coef_ + intercept_; {remedy}")
+        size = 1e-6 * max(1.0, float(np.abs(predicted).max()))
+        if linear.shape != predicted.shape or np.abs(linear - predicted).max() > size:
+            what = (
+                "does not predict X @ coef_ + intercept_"
+                if len(found)
+                else "has no coef_ once fitted"
+            )
+            raise ParameterError(
+                f"{name} {what}; take one that does, or put Eigenfunctions(basis, group, "
+                "degree=...) in front of it with make_pipeline"
+            )
         if turned and np.any(intercept):
             raise ParameterError(f"{name} fits an intercept, which does not turn with outputs")
         inner = np.zeros((features.shape[1], targets.shape[1]))
@@ -466,20 +418,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def predict(
         self, X: ArrayLike, *, return_std: bool = False
     ) -> NDArray | tuple[NDArray, NDArray]:
-        """Values at points of shape (n, n_features).
+        """Values at points X of shape (n, n_features), shape (n,) or (n, t).
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        return_std : bool
-            Also the standard deviation of the function's values ("ridge" only), the estimate being
-            the posterior mean for coefficients drawn from N(0, ``noise_`` / (n ``alpha_``)), of
-            which ``smoothness`` shrinks the higher ones. It speaks of functions in the span: what
-            the cutoff leaves out is not in it, nor is the noise.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, t); with ``return_std`` a pair of them
+        With ``return_std`` also the standard deviations of the function's values ("ridge" only),
+        the estimate being the posterior mean for coefficients drawn from N(0, ``noise_`` / (n
+        ``alpha_``)), of which ``smoothness`` shrinks the higher ones. They speak of functions in
+        the span: what the cutoff leaves out is not in them, nor is the noise.
         """
         check_is_fitted(self)
         points: NDArray = validate_data(self, X, dtype=np.float64, reset=False)
@@ -494,26 +438,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         variances = self._ridge.variances(*self._split(self._features(points)))
         return values, np.sqrt(variances).reshape(values.shape)
 
-    def discrepancy(
-        self,
-        X: ArrayLike,
-        *,
-        n_elements: int = 100,
-        relative: bool = True,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> float:
-        """`invariance_discrepancy` of the fitted function, relative to its largest value.
+    def discrepancy(self, X: ArrayLike, *, relative: bool = True, **options: Any) -> float:
+        """`invariance_discrepancy` (with its options) of the fitted function.
 
-        Under the group and, on a basis with exchangeable factors, under their exchange; the worst
-        of several outputs.
+        By default relative to its largest value. Under the group and, on a basis with exchangeable
+        factors, under their exchange; the worst of several outputs.
         """
         return self.expansion_.discrepancy(
-            X,
-            self.group,
-            outputs=self.outputs,
-            n_elements=n_elements,
-            relative=relative,
-            random_state=random_state,
-            verbose=verbose,
+            X, self.group, outputs=self.outputs, relative=relative, **options
         )

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, islice, pairwise, takewhile
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -58,21 +58,12 @@ class Eigenspace:
 class OracleCalls:
     """How often the paper's two oracles were asked.
 
-    Attributes
-    ----------
-    eigenfunctions : int
-        Oracle one: values phi(x), one per function and point.
-    inner_products : int
-        Oracle two: entries <phi o g, phi'> that were computed. A structured action computes only
-        its non-zero entries.
+    ``eigenfunctions`` counts values phi(x), one per function and point, ``inner_products`` entries
+    <phi o g, phi'>, of which a structured action computes only those that are not zero.
     """
 
     eigenfunctions: int = 0
     inner_products: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.eigenfunctions + self.inner_products
 
 
 class Basis(BaseEstimator, ABC):
@@ -133,18 +124,16 @@ class Basis(BaseEstimator, ABC):
     def counting(self, eigenvalues: ArrayLike) -> NDArray:
         """The counting function: dimension of all eigenspaces with eigenvalue <= each value."""
         # An eigenvalue that differs by rounding is the same one.
-        values = np.asarray(eigenvalues, dtype=float)
-        limits = values + 1e-9 * np.abs(values)
-        most = limits.max(initial=-1)
-        spaces = list(takewhile(lambda space: space.eigenvalue <= most, self.spectrum()))
+        limits = np.asarray(eigenvalues, dtype=float)
+        limits = limits + 1e-9 * np.abs(limits)
+        spaces = list(takewhile(lambda s: s.eigenvalue <= limits.max(initial=-1), self.spectrum()))
         totals = np.array(list(accumulate((s.dimension for s in spaces), initial=0)))
-        levels = np.array([space.eigenvalue for space in spaces])
-        return totals[np.searchsorted(levels, limits, side="right")]
+        return totals[np.searchsorted([s.eigenvalue for s in spaces], limits, side="right")]
 
     def truncate(
         self, degree: float | None = None, cutoff: float | None = None, *, warn: bool = True
     ) -> Self:
-        """A finite basis of the same manifold.
+        """A finite basis of the same manifold, by one of ``degree`` and ``cutoff``.
 
         Parameters
         ----------
@@ -153,12 +142,7 @@ class Basis(BaseEstimator, ABC):
         cutoff : float, optional
             Keep the eigenspaces with D_lambda <= cutoff (Soleymani et al. 2025, algorithm 1).
         warn : bool
-            Warn when the cutoff falls inside an eigenspace and is rounded down.
-
-        Raises
-        ------
-        ParameterError
-            Unless exactly one of the two is given, or for a cutoff below one.
+            Warn when the cutoff, at least one, falls inside an eigenspace and is rounded down.
         """
         if (degree is None) == (cutoff is None):
             raise ParameterError(f"give either degree or cutoff, got {degree=} and {cutoff=}")
@@ -175,9 +159,9 @@ class Basis(BaseEstimator, ABC):
             total, label = total + space.dimension, space.label
         if warn and total != cutoff:
             warnings.warn(
-                f"cutoff={cutoff:g} falls inside the eigenspace of eigenvalue "
-                f"{space.eigenvalue:.6g} (functions {total + 1} to {total + space.dimension}); it "
-                f"was rounded down to D={total}, as part of an eigenspace is not invariant",
+                f"cutoff={cutoff:g} falls inside the eigenspace of functions {total + 1} to "
+                f"{total + space.dimension} and was rounded down to D={total}, as part of an "
+                "eigenspace is not invariant",
                 UserWarning,
                 stacklevel=2,
             )
@@ -197,16 +181,8 @@ class Basis(BaseEstimator, ABC):
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
         """The eigenspaces up to a degree."""
-        found, limit = [], degree + 1e-9 * max(1, abs(degree))
-        for space in self.spectrum():
-            if space.label > limit:
-                break
-            if len(found) == SPACES_LIMIT:
-                raise ParameterError(
-                    f"{short(self)} has over {SPACES_LIMIT} eigenspaces up to {degree=:g}; lower it"
-                )
-            found.append(space)
-        return found
+        limit = degree + 1e-9 * max(1, abs(degree))
+        return listed(takewhile(lambda space: space.label <= limit, self.spectrum()), self, degree)
 
     @cached_property
     def labels_(self) -> NDArray:
@@ -281,25 +257,9 @@ class Basis(BaseEstimator, ABC):
         """What to warn of where the points' coordinates look unlike this manifold's; else None."""
         return None
 
-    def evaluate(
-        self, X: ArrayLike, calls: OracleCalls | None = None, *, block_bytes: int | None = None
-    ) -> NDArray:
-        """Values of all kept eigenfunctions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-        calls : OracleCalls, optional
-            Counts the values computed.
-        block_bytes : int, optional
-            Bound, in bytes, on the table of frame functions held at once; None is
-            `invariance.config_context`'s.
-
-        Returns
-        -------
-        ndarray of shape (n, D), columns by eigenspace as `slices` says
-        """
-        return self._combined(self.check_points(X), None, calls, block_bytes)
+    def evaluate(self, X: ArrayLike) -> NDArray:
+        """All kept eigenfunctions at X (n, n_features): (n, D), by eigenspace as in `slices`."""
+        return self._combined(self.check_points(X), None)
 
     def combine(
         self,
@@ -307,37 +267,28 @@ class Basis(BaseEstimator, ABC):
         weights: ArrayLike | sparse.sparray,
         *,
         calls: OracleCalls | None = None,
-        block_bytes: int | None = None,
     ) -> NDArray:
-        """Values of linear combinations of the eigenfunctions, in blocks of points.
+        """Linear combinations of the eigenfunctions at X of shape (n, n_features), shape (n, r).
 
-        Only the frame functions that some combination uses are evaluated.
+        Only the frame functions that some combination uses are evaluated, in blocks of points
+        (`invariance.config_context` bounds their memory).
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
         weights : array or sparse array of shape (D, r)
             Column j holds the coefficients of the j-th combination.
-        calls, block_bytes
-            As in `evaluate`.
-
-        Returns
-        -------
-        ndarray of shape (n, r)
+        calls : OracleCalls, optional
+            Counts the values computed.
         """
         mix = sparse.csr_array(weights)
         if mix.shape[0] != self.n_functions_:
             raise ParameterError(
                 f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
             )
-        return self._combined(self.check_points(X), mix, calls, block_bytes)
+        return self._combined(self.check_points(X), mix, calls)
 
     def _combined(
-        self,
-        points: NDArray,
-        mix: sparse.csr_array | None,
-        calls: OracleCalls | None = None,
-        block_bytes: int | None = None,
+        self, points: NDArray, mix: sparse.csr_array | None, calls: OracleCalls | None = None
     ) -> NDArray:
         """Sums of eigenfunctions, ``mix`` of shape (D, r), or all; the points are checked."""
         frame = self._frame
@@ -358,7 +309,7 @@ class Basis(BaseEstimator, ABC):
         values = np.empty((len(chosen) if weights is None else weights.shape[0], len(points))).T
         # The table, and while it is made a part of it again.
         per_point = 16 * max(1, self._values_cost(len(chosen)))
-        step = max(1, block_bytes_of(block_bytes) // per_point)
+        step = max(1, block_bytes_of(None) // per_point)
         for start in range(0, len(points), step):
             some = points[start : start + step]
             found = (
@@ -379,15 +330,16 @@ class Basis(BaseEstimator, ABC):
             "take a finite subgroup"
         )
 
-    @abstractmethod
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         """The maps ``x -> A x + t`` by which elements act: shapes (r, d, d) and (r, d).
 
-        Raises
-        ------
-        ParameterError
-            When an element does not act on this manifold by such an isometry.
+        A ParameterError names an element that does not act on this manifold by such an isometry.
         """
+        return self._checked(self._affine(group, elements), group)
+
+    @abstractmethod
+    def _checked(self, maps: Maps, group: Transformations) -> Maps:
+        """The maps as this manifold takes them, once they are known to be isometries."""
 
     def same_place(self, differences: NDArray) -> NDArray:
         """Differences of coordinates, reduced to zero where they lead back to the same point."""
@@ -404,30 +356,25 @@ class Basis(BaseEstimator, ABC):
     def representation(
         self, k: int, group: Transformations, elements: ArrayLike
     ) -> list[sparse.csr_array]:
-        r"""The orthogonal matrices of the elements on the k-th kept eigenspace (oracle two).
+        r"""The orthogonal matrices of r elements on the k-th kept eigenspace (oracle two), sparse.
 
         .. math:: D^\lambda(g)_{l l'} = \langle \phi_{\lambda, l} \circ g, \phi_{\lambda, l'}
                   \rangle, \qquad \phi_\lambda(g x) = D^\lambda(g)\, \phi_\lambda(x).
-
-        Parameters
-        ----------
-        k : int
-            Position of the eigenspace among the kept ones.
-        group : Group
-        elements : array of shape (r, ...)
-
-        Returns
-        -------
-        list of r sparse arrays of shape (dimension, dimension)
         """
         frame, maps = self.frame(k), zip(*self.isometries(group, elements), strict=True)
         return [sparse.csr_array(frame @ self.frame_action(k, *m) @ frame.T) for m in maps]
 
-    def _affine(self, group: Transformations, elements: ArrayLike, scale: float) -> Maps:
+    #: How far from the origin coordinates are sure to be no others'.
+    _reach: Any = 1.0
+
+    def _affine(self, group: Transformations, elements: ArrayLike) -> Maps:
         """A and t of ``x -> A x + t``, read off the images of a few points and then checked."""
-        d = self._d
-        check_coordinates(self, group)
-        elements = np.asarray(elements)
+        d, scale, elements = self._d, self._reach, np.asarray(elements)
+        if group.n_features not in (None, d):
+            raise ParameterError(
+                f"{short(group)} acts on {group.n_features} coordinates, but the points of "
+                f"{short(self)} have {d}"
+            )
         if len(elements) == 0:
             return np.empty((0, d, d)), np.empty((0, d))
         others = np.random.default_rng(0).uniform(-scale, scale, size=(3, d))
@@ -444,13 +391,14 @@ class Basis(BaseEstimator, ABC):
         return matrices, shifts
 
 
-def check_coordinates(basis: Basis, group: Transformations) -> None:
-    """Refuse a group that acts on another number of coordinates."""
-    if group.n_features not in (None, basis._d):
+def listed(spaces: Iterable[Eigenspace], basis: Any, limit: float) -> list[Eigenspace]:
+    """Eigenspaces up to a limit, refused where they are too many."""
+    found = list(islice(spaces, SPACES_LIMIT + 1))
+    if len(found) > SPACES_LIMIT:
         raise ParameterError(
-            f"{short(group)} acts on {group.n_features} coordinates, but the points of "
-            f"{short(basis)} have {basis._d}"
+            f"{short(basis)} has over {SPACES_LIMIT} eigenspaces up to degree={limit:g}; lower it"
         )
+    return found
 
 
 def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:

@@ -38,6 +38,18 @@ from .torus import Torus
 CHUNK = 20_000
 
 
+def manifold_of(basis: Basis | None, points: NDArray) -> Basis:
+    """The basis given, or the torus of as many dimensions, once the points are known to be on it.
+
+    A warning tells of points spread over more than one period of a torus.
+    """
+    manifold: Basis = Torus(points.shape[1]) if basis is None else basis
+    manifold.check_points(points)
+    if (doubt := manifold.outside(points)) is not None:
+        warnings.warn(doubt, UserWarning, stacklevel=3)
+    return manifold
+
+
 @dataclass(frozen=True)
 class Expansion:
     """A function given by its coefficients in a truncated basis.
@@ -98,13 +110,10 @@ class Expansion:
 
         Under the group and under the exchanges that the basis brings.
         """
-        worst = 0.0
+        worst, points = 0.0, np.asarray(X, dtype=float)
         if group is not None:
-            found = invariance_discrepancy(
-                self.predict, group, X, outputs=outputs, relative=relative, **options
-            )
-            worst = float(np.max(found))
-        points = np.asarray(X, dtype=float)
+            how = {"outputs": outputs, "relative": relative, **options}
+            worst = float(np.max(invariance_discrepancy(self.predict, group, X, **how)))
         for matrix, shift in zip(*self.basis.exchanges(), strict=True):
             here, there = self.predict(points), self.predict(points @ matrix.T + shift)
             size = float(np.abs(here).max()) if relative else 1.0
@@ -118,7 +127,8 @@ class Expansion:
 class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Eigenfunctions, or the invariant ones among them, as features in front of any model.
 
-    With a ``group`` whatever is learnt on the features is exactly invariant, linear or not.
+    With a ``group`` whatever is learnt on the features is exactly invariant, linear or not. A
+    warning tells of points spread over more than one period of a torus.
 
     Parameters
     ----------
@@ -136,15 +146,8 @@ class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     vectors_ : sparse array of shape (D, r) or None
         Coefficients of the features, where there is a group.
 
-    Warns
-    -----
-    UserWarning
-        For points spread over more than one period of a torus.
-
     Examples
     --------
-    An exactly invariant classifier:
-
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from invariance.groups import Permutations
@@ -152,8 +155,7 @@ class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> X = Sphere(4).sample(200, random_state=0)
     >>> features = Eigenfunctions(Sphere(4), Permutations(4), degree=3)
     >>> model = make_pipeline(features, LogisticRegression(C=100)).fit(X, X.sum(axis=1) > 0.5)
-    >>> moved = X[:, [1, 2, 3, 0]]
-    >>> bool(abs(model.predict_proba(moved) - model.predict_proba(X)).max() < 1e-12)
+    >>> bool(abs(model.predict_proba(X[:, [1, 2, 3, 0]]) - model.predict_proba(X)).max() < 1e-12)
     True
     """
 
@@ -166,11 +168,7 @@ class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Fix the manifold and check that the points lie on it."""
         check_parameters(self)
         points: NDArray = validate_data(self, X, dtype=np.float64)
-        basis: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
-        basis = basis.truncate(degree=self.degree)
-        basis.check_points(points)
-        if (doubt := basis.outside(points)) is not None:
-            warnings.warn(doubt, UserWarning, stacklevel=2)
+        basis = manifold_of(self.basis, points).truncate(degree=self.degree)
         self.vectors_ = None
         if self.group is not None or len(basis.exchanges()[0]):
             found = invariant_subspace(basis, self.group)
@@ -256,7 +254,7 @@ def invariance_discrepancy(
     random_state: Any = 0,
     verbose: int = 0,
 ) -> float | NDArray:
-    r"""The largest change of a function under the group, over given points.
+    r"""The largest change of a function under the group, over given points X (n, d).
 
     .. math:: \mathrm{ID}(f) = \sup_{x, g} |f(x) - f(g x)|
 
@@ -268,25 +266,15 @@ def invariance_discrepancy(
     Parameters
     ----------
     function : callable
-        (n, d) -> (n,), or (n, m) for m functions at once.
-    group : FiniteGroup or continuous group
-    X : array-like of shape (n, d)
+        (n, d) -> (n,), or (n, m) for m functions at once: the result is a float or shape (m,).
     outputs : group, optional
         Of a function whose m values turn with the group, see `project`: the change is then
         \\|g f(x) - f(g x)\\|.
-    n_elements : int
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
-    random_state : int, RandomState or None
     verbose : int
         1 shows progress.
 
-    Returns
-    -------
-    float, or ndarray of shape (m,)
-
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
     8.0

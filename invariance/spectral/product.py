@@ -27,7 +27,7 @@ from ..core.parameters import (
     stores_parameters,
 )
 from ..groups import Transformations
-from .base import SPACES_LIMIT, Basis, Eigenspace, Maps, check_coordinates
+from .base import Basis, Eigenspace, Maps, listed
 
 #: More products of eigenspaces than this are not listed: sorting them would take minutes.
 PRODUCTS_LIMIT = 1_000_000
@@ -97,13 +97,12 @@ class Product(Basis):
                 f"{short(self)}: more than {PRODUCTS_LIMIT} products of eigenspaces lie below the "
                 f"eigenvalue {limit:g}; lower degree"
             )
-        merged: list[tuple[float, list[tuple[int, ...]]]] = []
-        for total, chosen in sorted(
+        sums = (
             (sum(values[k] for values, k in zip(spectra, chosen, strict=True)), chosen)
             for chosen in product(*(range(len(values)) for values in spectra))
-        ):
-            if total > _up_to(limit):
-                break
+        )
+        merged: list[tuple[float, list[tuple[int, ...]]]] = []
+        for total, chosen in takewhile(lambda pair: pair[0] <= _up_to(limit), sorted(sums)):
             if merged and total - merged[-1][0] <= 1e-9 * max(1, total):
                 merged[-1][1].append(chosen)
             else:
@@ -112,12 +111,11 @@ class Product(Basis):
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
         sizes = [[space.dimension for space in _below(f, degree)] for f in self.factors]
-        return [
-            Eigenspace(
-                value, value, sum(prod(s[k] for s, k in zip(sizes, t, strict=True)) for t in tuples)
-            )
-            for value, tuples in self._blocks(degree)
-        ]
+
+        def dimension(tuples: list[tuple[int, ...]]) -> int:
+            return sum(prod(s[k] for s, k in zip(sizes, t, strict=True)) for t in tuples)
+
+        return [Eigenspace(value, value, dimension(t)) for value, t in self._blocks(degree)]
 
     def spectrum(self) -> Iterator[Eigenspace]:
         check_parameters(self)
@@ -168,11 +166,7 @@ class Product(Basis):
     def frame(self, k: int) -> sparse.csr_array:
         made = self._of_factors(k, lambda i, j: self._parts[i].frame(j))
         blocks = [_kron([made[pair] for pair in enumerate(chosen)]) for chosen in self._tuples[k]]
-        pieces, tall, wide = [], 0, 0
-        for block in blocks:
-            pieces.append((tall + block.row, wide + block.col, block.data))
-            tall, wide = tall + block.shape[0], wide + block.shape[1]
-        return _assembled(pieces, (tall, wide))
+        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
     def _of_factors(
         self, k: int, make: Callable[[int, int], Any]
@@ -188,9 +182,8 @@ class Product(Basis):
         found = []
         for chosen in (chosen for tuples in self._tuples for chosen in tuples):
             ranges = [np.arange(e[j], e[j + 1]) for e, j in zip(edges, chosen, strict=True)]
-            grid = np.meshgrid(*ranges, indexing="ij")
-            found.append(np.stack([axis.ravel() for axis in grid], axis=1))
-        return np.concatenate(found)
+            found.append(np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1))
+        return np.concatenate([grid.reshape(-1, len(edges)) for grid in found])
 
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
         values: Any = None
@@ -217,52 +210,33 @@ class Product(Basis):
                 f"only equal factors can be exchanged, got {short(self.factors)}; drop "
                 "exchangeable=True or make the factors equal"
             )
-        swap, cycle = np.arange(number), np.roll(np.arange(number), -1)
-        swap[:2] = 1, 0
-        orders = [swap, cycle][: number - 1]
-        block = np.eye(d // number)
-        return np.stack([np.kron(np.eye(number)[o], block) for o in orders]), np.zeros(
-            (len(orders), d)
-        )
+        cycle = np.roll(np.eye(number), -1, axis=0)
+        swap = np.eye(number)[[1, 0, *range(2, number)]]
+        found = [np.kron(order, np.eye(d // number)) for order in (swap, cycle)][: number - 1]
+        return np.stack(found), np.zeros((len(found), d))
 
-    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
-        check_coordinates(self, group)
-        elements, places = np.asarray(elements), self._places
-        matrices = np.zeros((len(elements), self._d, self._d))
-        shifts = np.zeros((len(elements), self._d))
-        sources = self._sources(group, elements)
-        for source in np.unique(sources, axis=0):
-            alike = np.flatnonzero(np.all(sources == source, axis=1))
-            for i, j in enumerate(source):
-                into, out = places[i], places[j]
-                if i != j and not _equal(self.factors[i], self.factors[j]):
-                    raise ParameterError(
-                        f"{short(group)} does not act on the eigenfunctions of the product: it "
-                        f"exchanges factor {j}, {short(self.factors[j])}, with factor {i}, "
-                        f"{short(self.factors[i])}"
-                    )
-                seen: Any = _Restriction(group, self._d, out, into)
-                matrix, shift = self.factors[i].isometries(seen, elements[alike])
-                matrices[alike, into, out] = matrix
-                shifts[alike, into] = shift
+    @cached_property
+    def _reach(self) -> float:
+        # a power of two, by which matrices are divided without rounding
+        return float(2.0 ** np.floor(np.log2(min(f._reach for f in self.factors))))
+
+    def _checked(self, maps: Maps, group: Transformations) -> Maps:
+        places, (matrices, shifts) = self._places, maps
+        shown = f"{short(group)} does not act on the eigenfunctions of the product: it"
+        sizes = [[np.abs(matrices[:, a, b]).max(axis=(1, 2)) for b in places] for a in places]
+        # depends[i, j, r]: what element r makes of factor i depends on factor j.
+        depends = np.array(sizes) > 1e-8
+        if np.any(depends.sum(axis=0) != 1) or np.any(depends.sum(axis=1) != 1):
+            raise ParameterError(f"{shown} mixes the coordinates of different factors")
+        for i, j, r in np.argwhere(depends):
+            if i != j and not _equal(self.factors[i], self.factors[j]):
+                one, two = short(self.factors[j]), short(self.factors[i])
+                raise ParameterError(f"{shown} exchanges factor {j}, {one}, with factor {i}, {two}")
+            block = matrices[[r], places[i], places[j]], shifts[[r], places[i]]
+            matrix, shift = self.factors[i]._checked(block, group)
+            matrices[r, places[i]] = 0
+            matrices[r, places[i], places[j]], shifts[r, places[i]] = matrix[0], shift[0]
         return matrices, shifts
-
-    def _sources(self, group: Transformations, elements: NDArray) -> NDArray:
-        """From which factor each factor's new coordinates come, shape (r, factors)."""
-        points = np.zeros((len(self._places) + 1, self._d))
-        draw = np.random.default_rng(1)
-        for point, place in zip(points[1:], self._places, strict=True):
-            point[place] = draw.uniform(0.1, 0.2, size=place.stop - place.start)
-        images = group.act(elements, points)
-        moved = np.abs(images[:, 1:] - images[:, :1]) > 1e-8
-        # depends[r, j, i]: what factor i becomes depends on factor j.
-        depends = np.stack([moved[:, :, place].any(axis=2) for place in self._places], axis=2)
-        if np.any(depends.sum(axis=1) != 1) or np.any(depends.sum(axis=2) != 1):
-            raise ParameterError(
-                f"{short(group)} does not act on the eigenfunctions of the product: it mixes the "
-                "coordinates of different factors"
-            )
-        return depends.argmax(axis=1)
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         places, tuples = self._places, self._tuples[k]
@@ -284,7 +258,8 @@ class Product(Basis):
             goal = where[tuple(np.array(chosen)[np.argsort(source)].tolist())]
             order = np.arange(prod(sizes[goal])).reshape(sizes[goal]).transpose(source).ravel()
             pieces.append((start + block.row, starts[goal] + order[block.col], block.data))
-        return _assembled(pieces, (starts[-1], starts[-1]))
+        rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        return sparse.csr_array((entries, (rows, columns)), (int(starts[-1]), int(starts[-1])))
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.any(np.abs(block_diag(*[matrix[a, a] for a in self._places]) - matrix) > 1e-8):
@@ -299,14 +274,11 @@ class Product(Basis):
 
         slopes = self._of_factors(k, slope)
         still = {pair: sparse.eye_array(m.shape[0], format="coo") for pair, m in slopes.items()}
-        pieces, start = [], 0
-        for chosen in self._tuples[k]:
-            pairs = list(enumerate(chosen))
-            for turned in pairs:
-                block = _kron([slopes[pair] if pair == turned else still[pair] for pair in pairs])
-                pieces.append((start + block.row, start + block.col, block.data))
-            start += block.shape[0]
-        return _assembled(pieces, (start, start))
+        blocks = []
+        for pairs in (list(enumerate(chosen)) for chosen in self._tuples[k]):
+            turned = [_kron([(slopes if p == q else still)[q] for q in pairs]) for p in pairs]
+            blocks.append(sum(turned[1:], start=sparse.csr_array(turned[0])))
+        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
 
 
 def _kron(parts: list[sparse.coo_array]) -> sparse.coo_array:
@@ -321,13 +293,6 @@ def _kron(parts: list[sparse.coo_array]) -> sparse.coo_array:
     return sparse.coo_array((entries, (rows, columns)), shape)
 
 
-def _assembled(
-    pieces: list[tuple[NDArray, NDArray, NDArray]], shape: tuple[int, int]
-) -> sparse.csr_array:
-    rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return sparse.csr_array((entries, (rows, columns)), (int(shape[0]), int(shape[1])))
-
-
 def _up_to(limit: Any) -> Any:
     """A little above an eigenvalue: sums of eigenvalues are right up to rounding."""
     return limit * (1 + 1e-9) + 1e-9
@@ -335,32 +300,9 @@ def _up_to(limit: Any) -> Any:
 
 def _below(factor: Basis, limit: float) -> list[Eigenspace]:
     spaces = takewhile(lambda s: s.eigenvalue <= _up_to(limit), factor.spectrum())
-    found = list(islice(spaces, SPACES_LIMIT + 1))
-    if len(found) > SPACES_LIMIT:
-        raise ParameterError(
-            f"{short(factor)}: more than {SPACES_LIMIT} eigenspaces lie below the eigenvalue "
-            f"{limit:g}; lower degree"
-        )
-    return found
+    return listed(spaces, factor, limit)
 
 
 def _equal(one: Basis, two: Basis) -> bool:
     """Whether two factors are the same manifold; their degrees are not used."""
     return repr(one._with_degree(None)) == repr(two._with_degree(None))
-
-
-class _Restriction:
-    """A group seen on one factor's coordinates, and on where it moves them."""
-
-    def __init__(self, group: Transformations, n_features: int, source: slice, target: slice):
-        self.group, self.whole, self.source, self.target = group, n_features, source, target
-        self.n_features = source.stop - source.start
-        self.period = getattr(group, "period", None)
-
-    def __repr__(self) -> str:
-        return repr(self.group)
-
-    def act(self, elements: NDArray, X: NDArray) -> NDArray:
-        inside = np.zeros((len(X), self.whole))
-        inside[:, self.source] = X
-        return self.group.act(elements, inside)[:, :, self.target]

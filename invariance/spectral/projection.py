@@ -23,7 +23,7 @@ from ..core.parameters import Array, Has, Kind, OneOf, ParameterError, Whole, ar
 from ..groups import FiniteGroup, Transformations
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls
-from .null_space import null_projection, null_vectors, range_rows
+from .null_space import split_space
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
@@ -48,7 +48,7 @@ def project(
     outputs: Transformations | None = None,
     calls: OracleCalls | None = None,
 ) -> NDArray:
-    """The invariant function nearest to an expansion in eigenfunctions.
+    """The invariant function nearest to an expansion in eigenfunctions, of the same shape.
 
     Parameters
     ----------
@@ -57,60 +57,64 @@ def project(
     basis : Basis
         A truncated basis.
     group : FiniteGroup, continuous group or None
-        Only its generators, or those of its Lie algebra, are used (except by "reynolds"). None
-        leaves what the basis brings itself, such as the exchange of factors.
+        Only its generators are used (but for "reynolds"). None leaves the basis's own exchanges.
     method : {"auto", "components", "null_space", "closed_form", "qp", "reynolds"}
-        "components": where the generators permute the frame up to signs, average over the
-        connected components of that permutation. "null_space": singular value decomposition of
-        the blocks of D - I (large blocks: LSMR). Both together where some generators permute the
-        frame. "closed_form": proposition C.2,
-        ``f - B^T (B B^T)^+ B f``, dense. "qp": the quadratic program with cvxpy, an eigenspace at
-        a time. "reynolds": average over all elements. "auto" takes "components" where it can.
+        "components": sums over the orbits of the frame, where the generators permute it up to
+        signs. "null_space": singular value decomposition of the blocks of D - I. "auto": the first
+        for generators that permute, the second for others. "closed_form": proposition C.2, ``f -
+        B^T (B B^T)^+ B f``, dense. "qp": the quadratic program, with cvxpy. "reynolds": the
+        average over all elements.
     outputs : group, optional
         How values move where they are vectors: elements are written as those of ``group`` and act
-        on the m columns, which are then one function with f(g x) = g f(x), *equivariant*. Such
-        functions are the invariants of pairs of an eigenfunction and an output, so that the same
-        programs find the nearest one. As many outputs as coordinates are exchanged with factors
-        that the basis exchanges; others stay.
+        on the m columns, one function with f(g x) = g f(x), *equivariant*. As many outputs as
+        coordinates are exchanged with factors that the basis exchanges; others stay.
     calls : OracleCalls, optional
         Counts the entries of D asked for.
-
-    Returns
-    -------
-    ndarray of the shape of ``coefficients``
 
     Raises
     ------
     ParameterError
-        For a wrong length, an unknown method, a group that does not act on the basis, a generator
-        of infinite order, or "components" where the generators do not permute the frame.
-    ImportError
-        For "qp" without cvxpy.
+        For a wrong length, a group that does not act on the basis, a generator of infinite order,
+        or a method that does not serve this group.
 
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
-    >>> basis = Torus(1, degree=1)                         # 1, sqrt2 cos, sqrt2 sin
-    >>> project([3.0, 2.0, 1.0], basis, SignFlips(1))
+    >>> project([3.0, 2.0, 1.0], Torus(1, degree=1), SignFlips(1))     # 1, sqrt2 cos, sqrt2 sin
     array([3., 2., 0.])
     """
-    coefficients = np.asarray(coefficients, dtype=float)
-    if coefficients.ndim not in (1, 2) or len(coefficients) != basis.n_functions_:
+    given = np.asarray(coefficients, dtype=float)
+    if given.ndim not in (1, 2) or len(given) != basis.n_functions_:
         raise ParameterError(
             f"coefficients must have shape ({basis.n_functions_},) or ({basis.n_functions_}, m) "
-            f"for {short(basis)}, got shape {coefficients.shape}: {short(coefficients)}"
+            f"for {short(basis)}, got shape {given.shape}: {short(coefficients)}"
         )
-    columns = coefficients.reshape(len(coefficients), -1)
+    columns, listed = given.reshape(len(given), -1), method == "reynolds"
+    if listed and (len(basis.exchanges()[0]) or not hasattr(group, "generators")):
+        raise ParameterError(f"'reynolds' needs a listed group, got {short(group)}; take 'auto'")
+    symmetry = Symmetry.generated(basis, group, outputs, columns.shape[1], listed=listed)
+    return _projected(columns, basis, symmetry, method, calls).reshape(given.shape)
+
+
+def _projected(
+    columns: NDArray, basis: Basis, symmetry: Symmetry, method: str, calls: OracleCalls | None
+) -> NDArray:
+    """Columns projected by a method, an eigenspace at a time."""
     result = np.empty_like(columns)
-    made = Symmetry.listed if method == "reynolds" else Symmetry.generated
-    symmetry = made(basis, group, outputs, columns.shape[1])
     for k, rows in enumerate(basis.slices()):
+        actions = Actions(basis, k, symmetry, calls)
         # with outputs, all columns are one vector
-        f = columns[rows] if outputs is None else columns[rows].reshape(-1, 1)
-        found = _project_one(Actions(basis, k, symmetry, calls), f, method)
-        result[rows] = found.reshape(columns[rows].shape)
-    return result.reshape(coefficients.shape)
+        f = columns[rows] if symmetry.turns is None else columns[rows].reshape(-1, 1)
+        if method == "reynolds":
+            found = np.mean([matrix @ f for matrix in actions.matrices(actions.on_frame)], axis=0)
+        elif method in ("auto", "components", "null_space"):
+            vectors = invariant_vectors(actions, method)
+            found = vectors @ (vectors.T @ f)
+        else:
+            defects = actions.defects() or [sparse.csr_array((1, actions.size))]
+            solve = _closed_form if method == "closed_form" else _quadratic_program
+            found = solve(defects, f, actions)
+        result[rows] = np.asarray(found).reshape(columns[rows].shape)
+    return result
 
 
 @arguments(method=OneOf("auto", "components", "null_space"), n_outputs=Whole(1), **_KINDS)
@@ -125,16 +129,8 @@ def invariant_subspace(
 ) -> list[sparse.csc_array]:
     """An orthonormal basis of the invariant functions in each kept eigenspace.
 
-    Parameters
-    ----------
-    basis : Basis
-        A truncated basis.
-    group : FiniteGroup, continuous group or None
-    method : {"auto", "components", "null_space"}
-    outputs : group, optional
-        As in `project`: instead, the equivariant functions with ``n_outputs`` values p.
-    n_outputs : int
-    calls : OracleCalls, optional
+    Arguments are those of `project`; with ``outputs`` instead the equivariant functions with
+    ``n_outputs`` values p.
 
     Returns
     -------
@@ -161,85 +157,67 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     Orbit sums for the generators that permute the frame, then, within their span, the null space
     that the other generators leave.
     """
-    size = actions.size
+    size, within = actions.size, None
     if method == "components" and actions.mixing:
-        raise _no_orbit_sums(actions)
+        raise ParameterError(
+            f"the generators do not permute the functions of eigenspace {actions.k} up to signs, "
+            "so its invariants are no orbit sums; use method='null_space' (or 'auto')"
+        )
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
-        unit = sparse.eye_array(size, format="csc")
-        return null_vectors(defects, actions.k) if defects else unit
-    sums = _orbit_sums(actions)
-    if not actions.mixing or sums.shape[1] == 0:
-        return sums
-    within = actions.defects(actions.others, sums)
-    return sparse.csc_array(sums @ null_vectors(within, actions.k))
-
-
-def _project_one(actions: Actions, f: NDArray, method: str) -> NDArray:
-    if method == "reynolds":
-        matrices = actions.matrices(actions.on_frame)
-        return sum(matrix @ f for matrix in matrices) / len(matrices)
-    if method == "components" and actions.mixing:
-        raise _no_orbit_sums(actions)
-    if method in ("auto", "components"):
-        if not actions.mixing:
-            return _orbit_average(actions, f)
-        if len(actions.perms) and actions.size > SMALL:
-            vectors = invariant_vectors(actions, method)
-            return np.asarray(vectors @ (vectors.T @ f))
-    defects = actions.defects()
+    else:
+        within = _orbit_sums(actions)
+        if not actions.mixing or within.shape[1] == 0:
+            return within
+        defects = actions.defects(actions.others, within)
     if not defects:
-        return f.copy()
-    if method in ("auto", "null_space"):
-        return null_projection(defects, f)
-    if method == "closed_form":
-        stacked = sparse.vstack(defects).toarray()
-        # The pseudo-inverse with an absolute threshold: B may vanish up to rounding, where a
-        # threshold relative to its largest singular value would invert the rounding errors.
-        values, vectors = np.linalg.eigh(stacked @ stacked.T)
-        kept = values > 1e-12
-        inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-        return np.asarray(f - stacked.T @ (inverse @ (stacked @ f)))
-    # Where the generators permute the frame, B is right entry by entry and stays sparse.
-    constraints = range_rows(defects) if actions.mixing else sparse.vstack(defects, format="csr")
-    return np.stack([_quadratic_program(constraints, column) for column in f.T], axis=1)
+        return sparse.eye_array(size, format="csc")
+    vectors, null = split_space(defects, actions.k)
+    found = vectors[:, null]
+    return found if within is None else sparse.csc_array(within @ found)
 
 
-def _no_orbit_sums(actions: Actions) -> ParameterError:
-    return ParameterError(
-        f"the generators do not permute the functions of eigenspace {actions.k} up to signs, so "
-        "its invariants are no orbit sums; use method='null_space' (or 'auto')"
-    )
+def _closed_form(defects: list[sparse.csr_array], f: NDArray, actions: Actions) -> NDArray:
+    """The pseudo-inverse with an absolute threshold: B may vanish up to rounding."""
+    stacked = sparse.vstack(defects).toarray()
+    values, vectors = np.linalg.eigh(stacked @ stacked.T)
+    kept = values > 1e-12
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return np.asarray(f - stacked.T @ (inverse @ (stacked @ f)))
 
 
-def _quadratic_program(constraints: sparse.csr_array, target: NDArray) -> NDArray:
-    """min |f - target|^2 subject to B f = 0 (eq. 10)."""
+def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Actions) -> NDArray:
+    """min |f - target|^2 subject to B f = 0 (eq. 10), for each column."""
     cp = need("cvxpy", "qp")
-    scale = np.linalg.norm(target)
-    if scale == 0 or constraints.shape[0] == 0:
-        return target.copy()
-    f = cp.Variable(len(target))
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(f - target / scale)), [constraints @ f == 0])
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-    if f.value is None:
-        raise RuntimeError(
-            f"the quadratic program of an eigenspace of {len(target)} functions was not solved "
-            f"({problem.status}); use method='auto', which needs no solver"
+    # Where the generators permute the frame, B is right entry by entry and stays sparse.
+    constraints = sparse.vstack(defects, format="csr")
+    if actions.mixing:
+        vectors, null = split_space(defects, actions.k)
+        constraints = sparse.csr_array(vectors[:, ~null].T)
+    result = f.copy()
+    for target, found in zip(f.T, result.T, strict=True):
+        scale = np.linalg.norm(target)
+        if scale == 0 or constraints.shape[0] == 0:
+            continue
+        z = cp.Variable(len(target))
+        problem = cp.Problem(
+            cp.Minimize(cp.sum_squares(z - target / scale)), [constraints @ z == 0]
         )
-    return np.asarray(scale * f.value)
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+        if z.value is None:
+            raise RuntimeError(
+                f"the quadratic program of an eigenspace of {len(target)} functions was not solved "
+                f"({problem.status}); use method='auto', which needs no solver"
+            )
+        found[:] = scale * z.value
+    return result
 
 
 def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
-    """Orbits of frame functions up to sign.
+    """Each frame function's orbit up to sign (-1: it must vanish), its sign, and orbits' sizes.
 
     Invariance asks ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
     (a, -) that is plain connectedness; an orbit that meets its own negative carries only zero.
-
-    Returns
-    -------
-    orbit : ndarray of int, the orbit's number, -1 where the coefficient must vanish
-    sign : ndarray of float
-    sizes : ndarray of int, one per orbit
     """
     perms, size = actions.perms, actions.perms.shape[1]
     if not len(perms):
@@ -260,22 +238,6 @@ def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
     free = plus != minus
     _, orbit[free] = np.unique(np.minimum(plus, minus)[free], return_inverse=True)
     return orbit, sign, np.bincount(orbit[free])
-
-
-def _orbit_average(actions: Actions, f: NDArray) -> NDArray:
-    """Average over signed orbits of the frame.
-
-    The frame's own average over the group commutes with B_k^T B_k (every isometry does), so
-    averaging there and reading off the basis coefficients averages in the basis.
-    """
-    in_frame = actions.frame.T @ f
-    orbit, sign, sizes = _signed_orbits(actions)
-    free = orbit >= 0
-    averaged = np.zeros_like(in_frame)
-    for column, target in zip(in_frame.T, averaged.T, strict=True):
-        sums = np.bincount(orbit[free], (sign * column)[free], len(sizes))
-        target[free] = sign[free] * (sums / sizes)[orbit[free]]
-    return np.asarray(actions.frame @ averaged)
 
 
 def _orbit_sums(actions: Actions) -> sparse.csc_array:
@@ -305,25 +267,9 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
 
     The mean character, :math:`\frac1{|G|} \sum_g \operatorname{tr} D^\lambda(g)`; the traces have
     generating functions, on the sphere Molien's, on the torus a product of theta series. It lists
-    the group, so its order must be moderate; the eigenspaces may be huge.
+    the group, so its order must be moderate; the eigenspaces may be huge. ``basis`` is a truncated
+    `Sphere`, `Torus` or `Circle`, or a ParameterError tells.
 
-    Parameters
-    ----------
-    basis : Basis
-        A truncated `Sphere`, `Torus` or `Circle`.
-    group : FiniteGroup
-
-    Returns
-    -------
-    ndarray of int, shape (K,)
-
-    Raises
-    ------
-    ParameterError
-        For other bases.
-
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
     >>> invariant_dimensions(Torus(10, degree=3), SignFlips(10))

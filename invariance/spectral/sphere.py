@@ -9,9 +9,8 @@ L2(sphere, uniform probability). So harmonic polynomials are the orthogonal comp
 the matrices B_k have orthonormal rows. Sign flips split the monomials by the parities of their
 exponents into small blocks, and blocks with equally many odd exponents are copies of each other.
 
-Monomials cancel where the degree is high: a basis function is a sum of terms that grow like
-2^(k/2). So S^2 takes `spherical_harmonics` from degree `HARMONICS_FROM` on, which are right at any
-degree, and other spheres end at degree `MONOMIALS_TO`.
+Monomials cancel where the degree is high, as terms grow like 2^(k/2). So S^2 takes
+`spherical_harmonics` from degree `HARMONICS_FROM` on, and other spheres end at `MONOMIALS_TO`.
 """
 
 from __future__ import annotations
@@ -57,9 +56,8 @@ class Sphere(Basis):
     The eigenvalue is k(k + d - 2) and the dimension C(d+k-1, k) - C(d+k-3, k-2)
     (Soleymani et al. 2025, example 5.2).
 
-    The functions are sums of monomials, which cancel more and more as the degree grows: they can
-    be evaluated up to degree 40 (`Circle` has no such limit). On S^2, in R^3, spherical harmonics
-    take over, up to degree 1000. Dimensions and characters know no limit.
+    Functions can be evaluated up to degree 40, on S^2, in R^3, up to 1000 (`Circle` has no such
+    limit). Dimensions and characters know none.
 
     Parameters
     ----------
@@ -120,8 +118,7 @@ class Sphere(Basis):
         if top > limit:
             raise ParameterError(
                 f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
-                f"errors are still below 1e-9, got degree {top}; lower it"
-                + ("; or take Circle, whose points are angles" if d == 2 else "")
+                f"errors are still below 1e-9, got degree {top}; lower it (Circle has no limit)"
             )
         return HARMONICS_FROM if d == 3 else limit + 1
 
@@ -160,8 +157,7 @@ class Sphere(Basis):
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
         """Few sums of many monomials, those of the highest degree without writing them out.
 
-        They are products of a coordinate and a monomial of one degree less, and most of the frame:
-        a sum of them is one product with the coordinates, summed against the lower monomials.
+        Each is a coordinate times a monomial of one degree less, which are summed against them.
         """
         top, few = len(self.eigenspaces_) - 1, max(2, len(chosen) // 500)
         if weights.shape[0] > few or top < 2 or top >= self._turning:
@@ -180,8 +176,8 @@ class Sphere(Basis):
                 total += np.einsum("pn,pn->n", by_parent @ coordinates, lower)
         return sums
 
-    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
-        matrices, shifts = self._affine(group, elements, 1.0)
+    def _checked(self, maps: Maps, group: Transformations) -> Maps:
+        matrices, shifts = maps
         defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._d))
         off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
         if len(off) and off.max() > 1e-8:
@@ -240,9 +236,9 @@ class Monomials:
     """The monomials of degree k in d variables, in lexicographic order.
 
     ``variables`` (m, k) lists each monomial's variables in rising order, with repetition;
-    ``last`` (m,) is the last of them, ``repeats`` its exponent, and ``parents`` the place one
-    degree lower once it is dropped; ``factorials`` is a!, the product of the exponents'
-    factorials; ``steps`` leads from the parent's normalised monomial to this one's.
+    ``last`` (m,) is the last of them, ``repeats`` its exponent, ``parents`` the place one degree
+    lower once it is dropped; ``factorials`` is a!; ``steps`` leads from the parent's normalised
+    monomial to this one's.
     """
 
     variables: NDArray
@@ -255,6 +251,16 @@ class Monomials:
     @cached_property
     def index(self) -> RowIndex:
         return RowIndex(self.variables)
+
+    @cached_property
+    def exponents(self) -> NDArray:
+        return (self.variables[:, :, None] == np.arange(self.last[-1] + 1)).sum(axis=1)
+
+    def first_places(self) -> Iterator[tuple[int, NDArray]]:
+        """Positions, and the monomials where a variable stands there for the first time."""
+        fresh = np.diff(self.variables, axis=1, prepend=-1) != 0
+        for position, there in enumerate(fresh.T):
+            yield position, np.flatnonzero(there)
 
 
 @lru_cache(maxsize=64)
@@ -319,19 +325,12 @@ def _even_harmonics(d: int, odd: int, half: int) -> NDArray:
     squares = monomials(d, half).variables
     if half == 0:
         return np.ones((1, 1))
-    exponents = np.zeros((len(squares), d), dtype=int)
-    for column in squares.T:
-        exponents[np.arange(len(squares)), column] += 2
+    exponents = 2 * monomials(d, half).exponents
     exponents[:, :odd] += 1
     lower = comb(d + half - 2, half - 1)
     laplacian = np.zeros((len(squares), lower))
     index = monomials(d, half - 1).index
-    for position in range(half):
-        # Dropping equal variables at different positions is the same derivative: take it once.
-        fresh = np.ones(len(squares), dtype=bool)
-        if position:
-            fresh = squares[:, position] != squares[:, position - 1]
-        rows = np.flatnonzero(fresh)
+    for position, rows in monomials(d, half).first_places():
         variable = squares[rows, position]
         a = exponents[rows, variable]
         target = index.find(np.delete(squares[rows], position, axis=1))
@@ -381,27 +380,14 @@ def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
 
     Row a of A's derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
     """
-    d = len(matrix)
-    variables = monomials(d, k).variables
-    size = len(variables)
-    exponents = np.zeros((size, d))
-    for column in variables.T:
-        exponents[np.arange(size), column] += 1
-    rows, columns, entries = [], [], []
-    for position in range(k):
-        fresh = np.ones(size, dtype=bool)
-        if position:
-            fresh = variables[:, position] != variables[:, position - 1]
+    d, table = len(matrix), monomials(len(matrix), k)
+    total = sparse.csr_array((len(table.variables),) * 2)
+    for position, places in table.first_places():
         for j in range(d):
-            i = variables[:, position]
-            moved = np.flatnonzero(fresh & (matrix[i, j] != 0))
-            i, spelled = i[moved], variables[moved].copy()
+            rows = places[matrix[table.variables[places, position], j] != 0]
+            i, spelled = table.variables[rows, position], table.variables[rows].copy()
             spelled[:, position] = j
-            weight = exponents[moved, i] * (exponents[moved, j] + (i != j))
-            rows.append(moved)
-            columns.append(monomials(d, k).index.find(np.sort(spelled, axis=1)))
-            entries.append(matrix[i, j] * np.sqrt(weight))
-    if not rows:
-        return sparse.csr_array((size, size))
-    where = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array((np.concatenate(entries), where), (size, size))
+            weight = table.exponents[rows, i] * (table.exponents[rows, j] + (i != j))
+            where = rows, table.index.find(np.sort(spelled, axis=1))
+            total += sparse.csr_array((matrix[i, j] * np.sqrt(weight), where), total.shape)
+    return total

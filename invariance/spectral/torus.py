@@ -10,7 +10,7 @@ from math import comb
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
@@ -144,29 +144,31 @@ class Torus(Basis):
     def same_place(self, differences: NDArray) -> NDArray:
         return differences - self.period * np.round(differences / self.period)
 
-    def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
+    @property
+    def _reach(self) -> float:
+        return self.period / 8
+
+    def _checked(self, maps: Maps, group: Transformations) -> Maps:
         own = getattr(group, "period", None)
         if own is not None and abs(own - self.period) > 1e-9 * self.period:
             raise ParameterError(
                 f"{short(group)} has period {own:.9g}, but the {type(self).__name__} has period "
                 f"{self.period:.9g}; give both the same period"
             )
-        matrices, shifts = self._affine(group, elements, self.period / 8)
-        for i, matrix in enumerate(matrices):
-            rounded = np.round(matrix)
-            if np.abs(matrix - rounded).max() > 1e-8 or signed_permutation(rounded) is None:
+        rounded = np.round(maps[0])
+        for i, (matrix, near) in enumerate(zip(maps[0], rounded, strict=True)):
+            if np.abs(matrix - near).max() > 1e-8 or signed_permutation(near) is None:
                 raise ParameterError(
                     f"element {i} of {short(group)} does not act on the eigenfunctions of the "
                     "torus: only signed permutations of the coordinates, and translations, do"
                 )
-            matrices[i] = rounded
-        return matrices, shifts
+        return rounded, maps[1]
 
     def _index(self, k: int) -> RowIndex:
         return _frequency_index(self._d, self._squared_norm(self.labels_[k]))
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        perm, signs = _lattice_map(matrix)
+        perm, signs = signed_permutation(matrix)  # type: ignore[misc]
         m, index = self.frequencies(k), self._index(k)
         moved = np.zeros_like(m)
         moved[:, perm] = m
@@ -191,7 +193,7 @@ class Torus(Basis):
         """
         levels = np.array([self._squared_norm(label) for label in self.labels_])
         size = int(levels[-1]) + 1
-        perm, signs = _lattice_map(matrix)
+        perm, signs = signed_permutation(matrix)  # type: ignore[misc]
         series = np.zeros(size)
         series[0] = 1.0
         seen = np.zeros(len(perm), dtype=bool)
@@ -243,12 +245,6 @@ class Circle(Torus):
 
     def frequencies(self, k: int) -> NDArray:
         return np.array([[k], [-k]] if k else [[0]])
-
-
-def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """perm and signs of a signed permutation, which `isometries` has made sure of."""
-    perm = np.abs(matrix).argmax(axis=1)
-    return perm, matrix[np.arange(len(perm)), perm]
 
 
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:

@@ -130,7 +130,7 @@ run.claim(
     note="over the whole group of translations; the rotations of the experiments, interpolated "
     f"and from -10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and "
     f"{noninvariance:.1e} from invariance on smooth images (norms change by up to "
-    f"{departure.norm:.1e})",
+    f"{departure['norm']:.1e})",
 )
 
 # %% [markdown]

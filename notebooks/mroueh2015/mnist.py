@@ -89,8 +89,8 @@ run.table(
             "transformation": name,
             "acting on": what,
             "number": transformations.order,
-            "change of norm (rms)": f"{gap.norm_rms:.3f}",
-            "change of inner products (rms)": f"{gap.inner_product_rms:.3f}",
+            "change of norm (rms)": f"{gap['norm_rms']:.3f}",
+            "change of inner products (rms)": f"{gap['inner_product_rms']:.3f}",
         }
         for name, transformations in (("cyclic shifts", shifts), ("rotations", rotations))
         for what, points in (("noise templates", white[:20]), ("digits", X[:20]))

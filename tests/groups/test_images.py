@@ -14,7 +14,6 @@ from invariance.groups import (
     LogNormal,
     Normal,
     Rotations,
-    Scalings,
     Translations,
     VonMises,
     affine_maps,
@@ -80,16 +79,12 @@ def test_affine_maps_are_those_of_scipy(shape, seed, order):
     np.testing.assert_allclose(moves.act(element, x[None])[0, 0], factor * expected, atol=1e-9)
 
 
-def test_rotations_scalings_and_affine_maps_agree_with_each_other():
+def test_rotations_translations_and_affine_maps_agree_with_each_other():
     X = images((9, 11))
     for left, right in [
         (
             Rotations((9, 11)).act(np.deg2rad([30, -50]), X),
             Affine((9, 11)).act(affine_maps(degrees=[30, -50]), X),
-        ),
-        (
-            Scalings((9, 11)).act([0.7, 1.6], X),
-            Affine((9, 11)).act(affine_maps(factor=[0.7, 1.6]), X),
         ),
         (
             Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
@@ -103,7 +98,6 @@ def test_rotations_scalings_and_affine_maps_agree_with_each_other():
     "transformations",
     [
         Rotations((6, 7, 3), interpolation=3),
-        Scalings((6, 7, 3)),
         Affine((6, 7, 3), rotation=VonMises(1), translation=Normal(1.0)),
         Translations((6, 7, 3), 2),
         Translations((6, 7, 3), 2, boundary="zero"),
@@ -153,14 +147,13 @@ def test_cyclic_translations_are_a_group(group):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.tuples(st.integers(3, 8), st.integers(3, 8)), st.integers(0, 2), st.integers(1, 2), seeds)
-def test_translations_follow_their_definition(shape, largest, step, seed):
+@given(st.tuples(st.integers(3, 8), st.integers(3, 8)), st.integers(0, 2), seeds)
+def test_translations_follow_their_definition(shape, largest, seed):
     X = images(shape, seed=seed)
-    cyclic = Translations(shape, min(largest, (min(shape) - 1) // 2), step=step)
+    cyclic = Translations(shape, min(largest, (min(shape) - 1) // 2))
     check_group(cyclic)
-    zero = Translations(shape, largest, step=step, boundary="zero")
+    zero = Translations(shape, largest, boundary="zero")
     for group in (cyclic, zero):
-        assert (group.elements() % step == 0).all()
         moved = group.act(group.elements(), X)
         for (down, right), result in zip(group.elements(), moved, strict=True):
             for i in range(shape[0]):
@@ -182,7 +175,7 @@ def test_sets_of_shifts():
     assert Translations((4, 4), shifts=range(-2, 2)).is_group
     assert not Translations((28, 28), shifts=[0, 1]).symmetric
     assert Translations((28, 28), shifts=[[0, 1], [0, -1]]).order == 2
-    assert Translations((28, 28), max_shift=(1, 2)).order == 15
+    assert Translations((1, 28), max_shift=2).order == 5
     assert not Translations((28, 28), boundary="zero").unitary
 
 
@@ -199,13 +192,8 @@ def test_densities_weigh_and_are_sampled():
     assert Rotations((8, 8)).weights() is None
     again = Rotations((8, 8), density=VonMises(9.0)).sample(20000, 0)
     np.testing.assert_array_equal(free, again)
-    # The density of 1/s is that of s on a logarithmic scale.
-    zooms = Scalings((8, 8), factors=[0.5, 1, 2], density=LogNormal(0.3))
-    assert zooms.symmetric and np.isclose(*zooms.weights()[[0, 2]])
-    near = Translations((8, 8), 1, density=Normal(1.0))
-    assert np.isclose(near.weights().sum(), 1) and near.weights().argmax() == 4
     with pytest.raises(ValueError, match="positive weight"):
-        Translations((8, 8), shifts=[3], density=Normal(1e-3)).weights()
+        Rotations((8, 8), degrees=[90], density=Normal(1e-3)).weights()
 
 
 @pytest.mark.parametrize(
@@ -216,8 +204,8 @@ def test_densities_weigh_and_are_sampled():
         (Rotations((8, 8), degrees=range(-10, 10)), False),
         (Rotations((8, 8), degrees=[90, 180, 270, 360]), True),
         (Rotations((8, 8), density=VonMises(1.0, loc=0.3)), False),
-        (Scalings((8, 8), factors=[0.5, 1, 2]), True),
-        (Scalings((8, 8), factors=[1, 2]), False),
+        (Affine((8, 8), maps=affine_maps(factor=[0.5, 1, 2])), True),
+        (Affine((8, 8), maps=affine_maps(factor=[1, 2])), False),
         (Affine((8, 8), rotation=VonMises(9.0), scaling=LogNormal(0.3)), True),
         (Affine((8, 8), rotation=VonMises(9.0), translation=Normal(0.3)), False),
         (Affine((8, 8), maps=affine_maps(shear=[-0.1, 0, 0.1])), True),
@@ -227,33 +215,27 @@ def test_symmetry_of_the_measure(transformations, symmetric):
     assert transformations.symmetric is symmetric
 
 
-def test_affine_maps_compose_and_invert():
-    moves = Affine(
-        (8, 8),
-        rotation=VonMises(1.0),
-        scaling=LogNormal(0.3),
-        shear=Normal(0.2),
-        translation=Normal(1.0),
-    )
-    a, b = moves.sample(6, 0), moves.sample(6, 1)
+def test_affine_maps_invert():
+    moves = Affine((8, 8), rotation=VonMises(1.0), scaling=LogNormal(0.3), translation=Normal(1.0))
+    a = moves.sample(6, 0)
     point = np.random.default_rng(0).standard_normal((6, 2, 1))
 
     def at(g, x):
         return g[:, :, :2] @ x + g[:, :, 2:]
 
-    np.testing.assert_allclose(at(moves.compose(a, b), point), at(a, at(b, point)))
-    np.testing.assert_allclose(at(moves.compose(moves.inverse(a), a), point), point, atol=1e-12)
+    np.testing.assert_allclose(at(moves.inverse(a), at(a, point)), point, atol=1e-12)
 
 
 def test_lemma_2_1_energy_is_kept_on_smooth_images():
     X = smooth()
     # What stays inside the frame keeps its energy thanks to the factor, and not without it.
-    zooms = Scalings((28, 28), factors=[0.7, 1.3])
-    assert departure_from_unitary(zooms, X).norm < 0.01
-    assert departure_from_unitary(zooms.set_params(jacobian=False), X).norm > 0.2
+    zooms = Affine((28, 28), maps=affine_maps(factor=[0.7, 1.3]))
+    assert departure_from_unitary(zooms, X)["norm"] < 0.01
+    assert departure_from_unitary(zooms.set_params(jacobian=False), X)["norm"] > 0.2
     turns = departure_from_unitary(Rotations((28, 28)), X)
-    assert turns.norm < 0.01 and turns.inverse < 0.05
-    assert departure_from_unitary(Rotations((28, 28), interpolation=1), X).norm > turns.norm
+    assert turns["norm"] < 0.01 and turns["inverse"] < 0.05
+    rough = departure_from_unitary(Rotations((28, 28), interpolation=1), X)
+    assert rough["norm"] > turns["norm"]
     exact = departure_from_unitary(Translations((28, 28), 5), X)
-    assert max(exact.norm, exact.inner_product, exact.inverse) < 1e-12
-    assert departure_from_unitary(Translations((28, 28), 9, boundary="zero"), X).norm > 0.01
+    assert max(exact["norm"], exact["inner_product"], exact["inverse"]) < 1e-12
+    assert departure_from_unitary(Translations((28, 28), 9, boundary="zero"), X)["norm"] > 0.01

@@ -169,7 +169,7 @@ def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
         OnPoints(CyclicShifts(3), 3),
         OnPoints(SignFlips(2), 4, coordinates=(1, 2)),
         OnPoints(PlaneRotations(), 2),
-        OnPoints(Translations((1, 4), max_shift=(0, 1)), 4),
+        OnPoints(Translations(4, max_shift=1), 4),
         PlaneRotations(),
         PlaneRotations(7),
         Rotations3D(),

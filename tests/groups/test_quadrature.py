@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import (
+    Affine,
     CircleAction,
     CyclicShifts,
     LinearMaps,
     Rotations,
-    Scalings,
     Translations,
     VonMises,
 )
@@ -120,4 +120,4 @@ def test_features_average_over_the_rule_and_histograms_ask_for_equal_weights():
 
 def test_what_has_no_rule_must_be_sampled():
     with pytest.raises(TypeError, match="n_transforms"):
-        Average(Gaussian(0.1), Scalings(SHAPE))(blobs(2))
+        Average(Gaussian(0.1), Affine(SHAPE))(blobs(2))

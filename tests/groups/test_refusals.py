@@ -21,7 +21,6 @@ from invariance.groups import (
     OrthogonalMatrices,
     Permutations,
     Rotations,
-    Scalings,
     SignedPermutations,
     SignFlips,
     SortedNoise,
@@ -86,7 +85,6 @@ ELEMENTS = [
     (Translations((6, 6), 1), [[np.nan, 0]], IMAGES),
     (Translations((6, 6), 1), [[True, False]], IMAGES),
     (Rotations((6, 6)), [np.inf], IMAGES),
-    (Scalings((6, 6)), [-1.0], IMAGES),
     (Affine((6, 6)), [[[1.0, 0, 0], [0, 0, 0]]], IMAGES),
     (SpectrogramPitchSpeed((6, 6)), [[0, np.nan]], IMAGES),
     (SortedNoise(2), [[np.nan, 0.0]], [[1.0, 0, 0, 1]]),
@@ -113,7 +111,7 @@ VALUES = [
     (lambda: OrthogonalMatrices([]).order, r"matrices .* got \[\]"),
     (lambda: GeneratedPermutations([[0.5, 1.5]]).order, "permutations .* got"),
     (lambda: CircleAction([[1, 1]]).shape, r"frequencies .* got \[\[1, 1\]\]"),
-    (lambda: Scalings((6, 6), factors=[-1, 2]).order, "factors .* > 0"),
+    (lambda: VonMises(1e10).sample(2), "kappa to be .* <= 1e.09, got 1"),
     (lambda: affine_maps([[0, 1]], [1, 2, 3]), "broadcast"),
     (lambda: departure_from_unitary(CyclicShifts(4), "X"), "X .* got 'X'"),
     (lambda: VonMises().fourier_coefficients(0.5), "orders .* got 0.5"),
@@ -142,7 +140,6 @@ IMAGE_INPUT = [
     (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
     (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
     (lambda: Rotations((8, 8)).elements(), "infinitely many"),
-    (lambda: Scalings((8, 8)).act([0.0], np.ones((1, 8, 8))), "positive"),
     (lambda: Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
     (lambda: affine_maps(shift=3.0), "shift"),
     (lambda: Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),
@@ -161,7 +158,7 @@ def test_bad_images_and_parameters_of_their_transformations():
 
 DENSITIES = [
     (Uniform(1.0, 1.0), "low < high, got low=1.0, high=1.0"),
-    (VonMises(np.inf), "VonMises needs kappa to be a finite number >= 0, got inf"),
+    (VonMises(np.inf), "VonMises needs kappa to be a finite number >= 0 and <= 1e.09, got inf"),
     (LogNormal(1.0, median=-1.0), "LogNormal needs median to be a finite number > 0, got -1.0"),
 ]
 
@@ -174,11 +171,9 @@ def test_bad_densities():
 NO_DENSITY = [
     (Rotations((4, 4), density=0.2), "density"),
     (Rotations((4, 4), [0, 90], density=0.2), "density"),
-    (Scalings((4, 4), density=0.2), "density"),
-    (Translations((4, 4), 1, density=0.2), "density"),
     (CircleAction([0, 1, 1], 0.2), "density"),
     (CircleAction([0, 1, 1], 0.2, n_nodes=4), "density"),
-    (Affine((4, 4), shear=0.2), "shear"),
+    (Affine((4, 4), scaling=0.2), "scaling"),
 ]
 
 
@@ -192,7 +187,7 @@ def test_a_number_is_no_density():
 MATRICES = [
     (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
     (np.ones((2, 5)), "must be square: rows of 5 entries"),
-    (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric .* use \(C \+ C.T\)"),
+    (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric, .* use \(C \+ C.T\)"),
     ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must .* \(0, 1\) is nan"),
     (np.full((1, 4), np.inf), r"matrix 0 of 1 must be finite, but entry \(0, 0\) is inf"),
     (np.eye(23), r"rows of 23 entries .* use C\[None\] for a single matrix"),

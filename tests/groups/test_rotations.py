@@ -6,10 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import special
 
 from invariance.core.parameters import ParameterError
-from invariance.groups import (
-    PlaneRotations,
-    Rotations3D,
-)
+from invariance.groups import PlaneRotations, Rotations3D
+from invariance.kernels import Average, Gaussian, SetKernel
 from invariance.spectral import Sphere, invariant_subspace
 
 
@@ -56,3 +54,16 @@ def test_plane_rotations_by_nodes():
 def test_a_rule_has_no_lie_algebra(group):
     with pytest.raises(ParameterError, match="finite rule"):
         invariant_subspace(Sphere(6, degree=2), group)
+
+
+@pytest.mark.parametrize("group", [PlaneRotations(8), PlaneRotations(), Rotations3D()], ids=repr)
+def test_points_that_turn_together_are_averaged_on_one_side(group):
+    """The ability was withdrawn with the list of elements: sums over pairs, |G| times as many."""
+    size = 2 if isinstance(group, PlaneRotations) else 3
+    assert group.moves_points(2 * size) == list(range(2 * size))
+    X = np.random.default_rng(0).standard_normal((4, 3, size))
+    kernel = Average(SetKernel(Gaussian(0.3)), group)
+    assert kernel.base.on_rows(X)[0].preserved_by(group)
+    if size == 2:  # in space it takes half a minute
+        both = Average(SetKernel(Gaussian(0.3)), group, side="both")
+        assert_allclose(kernel(X), both(X), rtol=1e-4)

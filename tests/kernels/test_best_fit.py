@@ -29,7 +29,7 @@ TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
 SCALES = Affine(SHAPE, maps=affine_maps(factor=[0.9, 1.1]))
 SETS = {
     "cyclic": CYCLIC,
-    "zero": Translations(SHAPE, max_shift=(1, 2), boundary="zero"),
+    "zero": Translations(SHAPE, max_shift=2, boundary="zero"),
     "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
     "group": CyclicTranslations(SHAPE),
     "one axis": CyclicTranslations(SHAPE, axes=(1,)),
@@ -186,12 +186,10 @@ def test_colour_images():
 @pytest.mark.parametrize(
     "group",
     [
-        Translations((1, 42), max_shift=(0, 2)),
-        Translations((1, 42), max_shift=(0, 2), boundary="zero"),
+        Translations((1, 42), max_shift=2),
+        Translations((1, 42), max_shift=2, boundary="zero"),
         CyclicTranslations((1, 42)),
-        Translations((1, 42), max_shift=(0, 1)).then(
-            Translations((1, 42), shifts=[[0, 0], [0, 4]])
-        ),
+        Translations((1, 42), max_shift=1).then(Translations((1, 42), shifts=[[0, 0], [0, 4]])),
     ],
     ids=repr,
 )

@@ -104,7 +104,7 @@ def test_explain_and_gradient(monkeypatch):
 def test_signals_are_images_of_one_row():
     for boundary in ["cyclic", "zero"]:
         signals = Translations(16, max_shift=4, boundary=boundary)
-        image = Translations((1, 16), max_shift=(0, 4), boundary=boundary)
+        image = Translations((1, 16), max_shift=4, boundary=boundary)
         X = points(5, 16)
         assert signals.order == 9 and signals.n_features == 16
         assert_array_equal(signals.act(signals.elements(), X), image.act(image.elements(), X))

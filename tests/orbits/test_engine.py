@@ -29,10 +29,22 @@ from invariance.orbits import Extremes, Histogram, Moments, OrbitProducts, Weigh
 SHAPE = (6, 6)
 CYCLIC = Translations(SHAPE, max_shift=1)
 TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
+
+
+class Weighed(Translations):
+    """Shifts of unequal weights, which are shifts all the same."""
+
+    as_shifts = Translations.as_shifts
+
+    def weights(self):
+        values = VonMises(0.5).pdf(self.elements()).prod(axis=1)
+        return values / values.sum()
+
+
 GROUPS = {
     "cyclic": CYCLIC,
-    "zero": Translations(SHAPE, max_shift=(1, 2), boundary="zero"),
-    "weighted": Translations(SHAPE, max_shift=1, density=VonMises(0.5)),
+    "zero": Translations(SHAPE, max_shift=2, boundary="zero"),
+    "weighted": Weighed(SHAPE, max_shift=1),
     "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
     "group": CyclicTranslations(SHAPE, axes=(1,)),
     "turns": TURNS,

@@ -33,7 +33,6 @@ from invariance.linear import (
     RLSRegressor,
 )
 from invariance.spectral import (
-    Eigenfunctions,
     SortedCoordinates,
     SpectralAveraging,
 )
@@ -58,7 +57,6 @@ ESTIMATORS = [
     BlockPCA(),
     BlockRidgeClassifier(alpha=1e-3, block_rows=7),
     DilatedCDF(n_features=168, random_state=0),
-    Eigenfunctions(),
     GramTransformer(Gaussian(0.1), repair="flip"),
     GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
     LogMel(),

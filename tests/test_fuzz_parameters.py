@@ -249,7 +249,12 @@ def public() -> list[str]:
     names = []
     for package in PACKAGES:
         module = import_module(f"invariance.{package}")
-        names += [f"{package}.{name}" for name in module.__all__]
+        given = getattr(module, "__all__", None) or [
+            name
+            for name, made in vars(module).items()
+            if getattr(made, "__module__", "") == module.__name__ and name[0] != "_"
+        ]
+        names += [f"{package}.{name}" for name in given]
     return [name for name in names if name not in LEFT_OUT and _is_built(name)]
 
 

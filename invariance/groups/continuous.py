@@ -186,7 +186,7 @@ class ContinuousGroup(Group):
                 f"{type(self).__name__} turns points of {self._size} coordinates, but rows of "
                 f"{X.shape[1]} numbers are none: {X.shape[1]} is no multiple of {self._size}"
             )
-        return X.reshape(len(X), -1, self._size)
+        return X.reshape(len(X), X.shape[1] // self._size, self._size)
 
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
         """Generators on points of ``n_features`` coordinates.

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-#: Numbers that the monomials of one point may take.
-_MOST = 20_000
 #: Numbers that stay in a core's cache.
 _CACHED = 2**16
 
@@ -79,82 +77,45 @@ def sign_laplacian(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
 
 
 def permutation_powers(
-    A: NDArray[Any], B: NDArray[Any], degree: int, n: int, block: int = 1, even: bool = False
-) -> list[NDArray[Any]] | None:
-    r"""E <a, g b>^k over all permutations g of n blocks, k = 0, ..., degree.
+    A: NDArray[Any], B: NDArray[Any], degree: int, even: bool = False
+) -> list[NDArray[Any]]:
+    r"""E <a, g b>^k over all permutations g of n coordinates, k = 0, ..., degree.
 
     :math:`\langle a, g b \rangle^k` is a sum over k-tuples of places. Tuples whose equal places
     form a set partition with parts :math:`\lambda_1, \dots, \lambda_l` contribute
-    :math:`\langle T_\lambda(a), T_\lambda(b) \rangle / (n)_l` with
+    :math:`T_\lambda(a) T_\lambda(b) / (n)_l` with
 
     .. math:: T_\lambda(a) = \sum_{i_1, \dots, i_l \text{ distinct}}
-        a_{i_1}^{\otimes \lambda_1} \otimes \cdots \otimes a_{i_l}^{\otimes \lambda_l}.
+        a_{i_1}^{\lambda_1} \cdots a_{i_l}^{\lambda_l}.
 
-    Parameters
-    ----------
-    A, B : ndarrays of shape (., n * block)
-    even : bool
-        Whether signs are averaged over as well, which leaves parts of even size.
-
-    Returns
-    -------
-    list of ndarray, or None
-        None where the tensors have more than 20,000 entries.
+    ``even`` averages over signs as well, which leaves parts of even size.
     """
-    if block**degree * degree > _MOST:
-        return None
-    wide = [np.asarray(M, float).reshape(len(M), n, block) for M in (A, B)]
+    n, tables = A.shape[1], [dict[tuple[int, ...], NDArray[Any]]() for _ in "ab"]
+
+    def sums(points: NDArray[Any], known: Any, parts: tuple[int, ...]) -> NDArray[Any]:
+        """All places for the last part, less those of the others."""
+        if parts not in known:
+            *others, last = parts
+            total = (points**last).sum(axis=1)
+            if others:
+                total *= sums(points, known, tuple(others))
+            for a, size in enumerate(others):
+                joined = (*others[:a], size + last, *others[a + 1 :])
+                total -= sums(points, known, joined)
+            known[parts] = total
+        return np.asarray(known[parts])
+
     found = [np.ones((len(A), len(B)))]
-    tensors = [_Tensors(M) for M in wide]
     for k in range(1, degree + 1):
         shapes = [parts for parts in _partitions(k) if len(parts) <= n]
         shapes = [parts for parts in shapes if not (even and any(p % 2 for p in parts))]
-        counts = [_set_partitions(parts) / perm(n, len(parts)) for parts in shapes]
+        counts = np.array([_set_partitions(parts) / perm(n, len(parts)) for parts in shapes])
         one, two = (
-            np.concatenate(
-                [np.zeros((len(T.points), 0))]
-                + [T.of(parts).reshape(len(T.points), block**k) for parts in shapes],
-                axis=1,
-            )
-            for T in tensors
+            np.array([sums(np.asarray(M, float), known, parts) for parts in shapes])
+            for M, known in zip((A, B), tables, strict=True)
         )
-        found.append((one * np.repeat(counts, block**k)) @ two.T)
+        found.append((one.T * counts) @ two if shapes else np.zeros_like(found[0]))
     return found
-
-
-class _Tensors:
-    """T of a composition, shape (points, block, ..., block), the parts' axes in their order."""
-
-    def __init__(self, points: NDArray[Any]):
-        self.points = points
-        self._known: dict[tuple[int, ...], NDArray[Any]] = {}
-
-    def of(self, parts: tuple[int, ...]) -> NDArray[Any]:
-        if parts not in self._known:
-            self._known[parts] = self._made(parts)
-        return self._known[parts]
-
-    def _made(self, parts: tuple[int, ...]) -> NDArray[Any]:
-        tensor: NDArray[Any]
-        m, _, block = self.points.shape
-        if len(parts) == 1:
-            power = self.points
-            for k in range(2, parts[0] + 1):
-                power = power[..., None] * self.points[:, :, None]
-                power = power.reshape(*power.shape[:2], block**k)
-            tensor = power.sum(axis=1).reshape(m, *[block] * parts[0])
-            return tensor
-        # All places for the last part, less those of the others.
-        *others, last = parts
-        first, alone = self.of(tuple(others)), self.of((last,))
-        tensor = first.reshape(*first.shape, *[1] * last) * np.expand_dims(
-            alone, tuple(range(1, first.ndim))
-        )
-        for a in range(len(others)):
-            joined = self.of((*others[:a], others[a] + last, *others[a + 1 :]))
-            end = 1 + sum(others[: a + 1])
-            tensor = tensor - np.moveaxis(joined, range(end, end + last), range(-last, 0))
-        return tensor
 
 
 def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:

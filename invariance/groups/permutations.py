@@ -134,8 +134,8 @@ class Permutations(SymmetricGroup):
         return int(self.block)
 
     def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
-        """By power sums; None where a block's monomials are too many."""
-        return permutation_powers(A, B, degree, self._degree(), self.block)
+        """By power sums; None for blocks of several coordinates."""
+        return permutation_powers(A, B, degree) if self.block == 1 else None
 
 
 @stores_parameters
@@ -258,7 +258,7 @@ class SignedPermutations(SignedPermutationGroup):
 
     def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
         """As for permutations, of even powers of the coordinates alone."""
-        return permutation_powers(A, B, degree, self._degree(), even=True)
+        return permutation_powers(A, B, degree, even=True)
 
 
 @stores_parameters

@@ -9,7 +9,7 @@ from .baselines import (
     VonMisesKernel,
     augment,
 )
-from .expansion import Eigenfunctions, Expansion, invariance_discrepancy, sobolev_target
+from .expansion import Expansion, invariance_discrepancy, sobolev_target
 from .product import Product
 from .projection import invariant_dimensions, invariant_subspace, project
 from .sphere import Sphere
@@ -18,7 +18,6 @@ from .torus import Circle, Torus
 __all__ = [
     "Basis",
     "Circle",
-    "Eigenfunctions",
     "Eigenspace",
     "Expansion",
     "OracleCalls",

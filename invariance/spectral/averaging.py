@@ -31,8 +31,9 @@ from ..linear.ridge import RidgeFit
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls, block_diagonal
-from .expansion import Expansion, manifold_of
+from .expansion import Expansion
 from .projection import invariant_vectors
+from .torus import Torus
 
 #: Eigenfunctions among which a cutoff is sought: where the generators permute a frame, elsewhere.
 SEARCHED, SEARCHED_MIXING = 10_000, 2_000
@@ -85,14 +86,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y, which
         otherwise leaks into every coefficient. "least_squares": without a penalty. Or any
         scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
-        fitted to the values of the invariant functions. For any other learner, such as a
-        classifier, put `Eigenfunctions` with the same ``group`` in front of it.
+        fitted to the values of the invariant functions. Any other learner, such as a classifier,
+        can be fitted to ``model.basis_.combine(X, model.vectors_)``.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
         decade.
-    method : {"auto", "components", "null_space"}
-        How the invariant subspace is found; see `project`.
     density : callable, optional
         Density of the points relative to the uniform probability measure, from points (n,
         n_features) to positive values (n,). Every sample then counts by the density's inverse.
@@ -111,8 +110,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Coefficients in the full basis; they are invariant. One column per output.
     vectors_ : sparse array of shape (D, r)
         Orthonormal basis of the invariant subspace; (D t, r) with ``outputs``.
-    alpha_, noise_ : float (of several outputs, noise_ an ndarray of shape (t,))
-        The chosen alpha and the most likely variance of the noise ("ridge" only).
+    alpha_ : float
+        The chosen alpha ("ridge" only).
     estimator_ : estimator
         The fitted linear regressor, where one was given.
     oracle_calls_ : OracleCalls
@@ -145,7 +144,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     degree: Annotated[float | None, Number(0) | None] = None
     cutoff: Annotated[float | str | None, Number(1) | OneOf("theorem") | None] = None
     smoothness: Annotated[float | None, Positive() | None] = None
-    method: Annotated[str, OneOf("auto", "components", "null_space")] = "auto"
     estimator: Annotated[
         str | RegressorMixin,
         OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
@@ -193,7 +191,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.outputs is not None:
             targets = targets.reshape(-1, 1)
         self._single = targets.shape[1] == 1 and (p > 1 or labels.ndim == 1)
-        manifold = manifold_of(self.basis, points)
+        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
+        manifold.check_points(points)
+        if (doubt := manifold.outside(points)) is not None:
+            warnings.warn(doubt, UserWarning, stacklevel=2)
         inverse = 1.0 if self.density is None else self._inverse_density(points)
         used = np.repeat(weights * inverse, p)
 
@@ -271,7 +272,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     actions = Actions(basis, k, symmetry, self.oracle_calls_)
                     mixing = actions.mixing and basis.counts_[k] > SEARCHED_MIXING
                     if not (most and k and mixing):
-                        vectors = invariant_vectors(actions, self.method)
+                        vectors = invariant_vectors(actions)
                 kept += vectors.shape[1]
                 if most and k and (mixing or kept > most):
                     basis, size = basis.truncate(degree=basis.labels_[k - 1]), SEARCHED
@@ -311,11 +312,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             weights = sparse.csr_array(weights.reshape((D, p * r)))
         return self.basis_._combined(X, weights, calls).reshape(p * len(X), r)
 
-    def _split(self, features: NDArray) -> tuple[NDArray, NDArray]:
-        """The constant functions, and the others as ridge regression shrinks them alike."""
-        m = int(self.invariant_dimensions_[0])
-        return features[:, :m], features[:, m:] * self._sobolev_scale()
-
     def _sobolev_scale(self) -> NDArray:
         """D_lambda^(-alpha/2) for each non-constant invariant function."""
         counts = np.repeat(self.basis_.counts_[1:], self.invariant_dimensions_[1:])
@@ -348,10 +344,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.invariant_dimensions_ = self.invariant_dimensions_[:spaces]
             size = p * self.basis_.n_functions_
             self.vectors_ = self.vectors_[:size, : m + best]
-        self._ridge = fits[best]
-        self.alpha_ = self._ridge.alpha * p
-        self.noise_ = float(self._ridge.noise[0]) if self._single else self._ridge.noise
-        constants, shrunk = np.split(self._ridge.coefficients, [m])
+        self.alpha_ = fits[best].alpha * p
+        constants, shrunk = np.split(fits[best].coefficients, [m])
         return np.concatenate([constants, shrunk * scale[:best, None]])
 
     def _solve(
@@ -363,7 +357,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         root = np.sqrt(weights)[:, None]
         if self.estimator == "least_squares":
             return np.asarray(lstsq(root * features, root * targets)[0])
-        free = self._split(features)[0]
+        free = features[:, : self.invariant_dimensions_[0]]
         offset = np.asarray(lstsq(root * free, root * targets)[0])
         gaps = weights[:, None] * (targets - free @ offset)
         return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
@@ -397,8 +391,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 else "has no coef_ once fitted"
             )
             raise ParameterError(
-                f"{name} {what}; take one that does, or put Eigenfunctions(basis, group, "
-                "degree=...) in front of it with make_pipeline"
+                f"{name} {what}; take one that does, or fit {name} to the values "
+                "model.basis_.combine(X, model.vectors_) of the invariant functions"
             )
         if turned and np.any(intercept):
             raise ParameterError(f"{name} fits an intercept, which does not turn with outputs")
@@ -415,28 +409,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return Expansion(self.basis_, self.coef_)
 
-    def predict(
-        self, X: ArrayLike, *, return_std: bool = False
-    ) -> NDArray | tuple[NDArray, NDArray]:
-        """Values at points X of shape (n, n_features), shape (n,) or (n, t).
-
-        With ``return_std`` also the standard deviations of the function's values ("ridge" only),
-        the estimate being the posterior mean for coefficients drawn from N(0, ``noise_`` / (n
-        ``alpha_``)), of which ``smoothness`` shrinks the higher ones. They speak of functions in
-        the span: what the cutoff leaves out is not in them, nor is the noise.
-        """
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Values at points X of shape (n, n_features), shape (n,) or (n, t)."""
         check_is_fitted(self)
         points: NDArray = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self.expansion_.predict(points)
-        if not return_std:
-            return values
-        if not hasattr(self, "alpha_"):
-            raise ParameterError(
-                f"return_std needs estimator='ridge', the model was fitted with {self.estimator!r}"
-            )
-        self.basis_.check_points(points)
-        variances = self._ridge.variances(*self._split(self._features(points)))
-        return values, np.sqrt(variances).reshape(values.shape)
+        return self.expansion_.predict(points)
 
     def discrepancy(self, X: ArrayLike, *, relative: bool = True, **options: Any) -> float:
         """`invariance_discrepancy` (with its options) of the fitted function.

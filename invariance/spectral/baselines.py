@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,8 +30,7 @@ from ..groups import FiniteGroup, SignFlips, Transformations
 from ..kernels import Kernel
 from ..kernels.base import BOUNDS, BOUNDS_KIND
 from ..theory.soleymani2025 import alpha
-from .base import BASIS, GROUP, Basis
-from .projection import invariant_subspace
+from .base import BASIS, Basis
 
 
 @stores_parameters
@@ -146,9 +144,7 @@ class SobolevKernel(Kernel):
     .. math:: K(x, y) = \sum_\lambda D_\lambda^{-\alpha} \sum_l \phi_{\lambda l}(x)
               \phi_{\lambda l}(y), \qquad \alpha = 2 s / d.
 
-    It is isotropic, K(gx, gy) = K(x, y) for every isometry g. With a ``group`` the inner sum runs
-    over an orthonormal basis of the invariant functions: that is the kernel averaged over the
-    group, exactly, and is invariant in each argument.
+    It is isotropic, K(gx, gy) = K(x, y) for every isometry g.
 
     Parameters
     ----------
@@ -157,8 +153,6 @@ class SobolevKernel(Kernel):
     smoothness : float
         Sobolev exponent s; a Gaussian process tunes it within ``smoothness_bounds``, unless
         "fixed".
-    group : FiniteGroup or continuous group, optional
-        Average the kernel over this group, exactly.
 
     Examples
     --------
@@ -171,13 +165,12 @@ class SobolevKernel(Kernel):
     basis: Annotated[Basis, BASIS]
     smoothness: Annotated[float, Positive()] = 1.0
     _: KW_ONLY
-    group: Annotated[Transformations | None, GROUP | None] = None
     smoothness_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("smoothness",)
 
     def preserved_by(self, group: Transformations) -> bool:
-        """Not averaged itself, where the group's generators are isometries of the manifold."""
-        if self.group is not None or not hasattr(group, "generators"):
+        """Where the group's generators are isometries of the manifold."""
+        if not hasattr(group, "generators"):
             return False
         try:
             self.basis.isometries(group, group.generators())
@@ -190,11 +183,7 @@ class SobolevKernel(Kernel):
         basis = self.basis
         exponent = alpha(self.smoothness, basis.manifold_dimension)
         weights = basis.counts_.astype(float) ** -exponent
-        if self.group is None and not len(basis.exchanges()[0]):
-            return basis.evaluate(X), np.repeat(weights, basis.dimensions_)
-        spaces = invariant_subspace(basis, self.group)
-        values = basis.combine(X, sparse.block_diag(spaces, format="csr"))
-        return values, np.repeat(weights, [vectors.shape[1] for vectors in spaces])
+        return basis.evaluate(X), np.repeat(weights, basis.dimensions_)
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         values, weights = self._features(X)

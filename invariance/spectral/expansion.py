@@ -2,52 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
-from ..core.arrays import validate_data
 from ..core.parameters import (
     Array,
     Flag,
-    Number,
     ParameterError,
     Positive,
     Seed,
     Whole,
     arguments,
-    check_parameters,
-    stores_parameters,
 )
 from ..groups import Transformations
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .projection import invariant_subspace, project
-from .torus import Torus
 
 #: At most this many points are handed to a function at once.
 CHUNK = 20_000
-
-
-def manifold_of(basis: Basis | None, points: NDArray) -> Basis:
-    """The basis given, or the torus of as many dimensions, once the points are known to be on it.
-
-    A warning tells of points spread over more than one period of a torus.
-    """
-    manifold: Basis = Torus(points.shape[1]) if basis is None else basis
-    manifold.check_points(points)
-    if (doubt := manifold.outside(points)) is not None:
-        warnings.warn(doubt, UserWarning, stacklevel=3)
-    return manifold
 
 
 @dataclass(frozen=True)
@@ -123,72 +101,6 @@ class Expansion:
         return worst
 
 
-@stores_parameters
-class Eigenfunctions(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Eigenfunctions, or the invariant ones among them, as features in front of any model.
-
-    With a ``group`` whatever is learnt on the features is exactly invariant, linear or not. A
-    warning tells of points spread over more than one period of a torus.
-
-    Parameters
-    ----------
-    basis : Basis, optional
-        Default: `Torus` of as many dimensions as the data have features.
-    group : FiniteGroup or continuous group, optional
-        Keep an orthonormal basis of the invariant functions instead of all functions.
-    degree : int
-        Label of the highest eigenspace kept.
-
-    Attributes
-    ----------
-    basis_ : Basis
-        The truncated basis; without a group, column j of the output is its j-th function.
-    vectors_ : sparse array of shape (D, r) or None
-        Coefficients of the features, where there is a group.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from invariance.groups import Permutations
-    >>> from invariance.spectral import Sphere
-    >>> X = Sphere(4).sample(200, random_state=0)
-    >>> features = Eigenfunctions(Sphere(4), Permutations(4), degree=3)
-    >>> model = make_pipeline(features, LogisticRegression(C=100)).fit(X, X.sum(axis=1) > 0.5)
-    >>> bool(abs(model.predict_proba(X[:, [1, 2, 3, 0]]) - model.predict_proba(X)).max() < 1e-12)
-    True
-    """
-
-    basis: Annotated[Basis | None, BASIS | None] = None
-    group: Annotated[Transformations | None, GROUP | None] = None
-    _: KW_ONLY
-    degree: Annotated[float, Number(0)] = 1
-
-    def fit(self, X: ArrayLike, y: Any = None) -> Eigenfunctions:
-        """Fix the manifold and check that the points lie on it."""
-        check_parameters(self)
-        points: NDArray = validate_data(self, X, dtype=np.float64)
-        basis = manifold_of(self.basis, points).truncate(degree=self.degree)
-        self.vectors_ = None
-        if self.group is not None or len(basis.exchanges()[0]):
-            found = invariant_subspace(basis, self.group)
-            self.vectors_ = sparse.csr_array(sparse.block_diag(found, format="csr"))
-        self.basis_ = basis
-        return self
-
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Shape (n, D), or (n, r) of the invariant functions."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        if self.vectors_ is None:
-            return self.basis_.evaluate(X)
-        return self.basis_.combine(X, self.vectors_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.basis_.n_functions_ if self.vectors_ is None else self.vectors_.shape[1]
-
-
 @arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())
 def sobolev_target(
     basis: Basis, group: Transformations | None, *, smoothness: float, random_state: Any = None
@@ -241,7 +153,6 @@ def sobolev_target(
     n_elements=Whole(1),
     relative=Flag(),
     random_state=Seed(),
-    verbose=Whole(0) | Flag(),
 )
 def invariance_discrepancy(
     function: Callable[[NDArray], NDArray],
@@ -252,7 +163,6 @@ def invariance_discrepancy(
     n_elements: int = 100,
     relative: bool = False,
     random_state: Any = 0,
-    verbose: int = 0,
 ) -> float | NDArray:
     r"""The largest change of a function under the group, over given points X (n, d).
 
@@ -272,8 +182,6 @@ def invariance_discrepancy(
         \\|g f(x) - f(g x)\\|.
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
-    verbose : int
-        1 shows progress.
 
     >>> from invariance.groups import SignFlips
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
@@ -285,8 +193,7 @@ def invariance_discrepancy(
     worst = np.zeros_like(size)
     elements = _tried_elements(group, n_elements, random_state)
     step = max(1, CHUNK // len(X))
-    starts = range(0, len(elements), step)
-    for start in tqdm(starts, "discrepancy", disable=not verbose, leave=False):
+    for start in range(0, len(elements), step):
         moved = group.act(elements[start : start + step], X)
         values = np.asarray(function(moved.reshape(-1, X.shape[1])))
         values = values.reshape(len(moved), *reference.shape)

@@ -117,12 +117,11 @@ def _projected(
     return result
 
 
-@arguments(method=OneOf("auto", "components", "null_space"), n_outputs=Whole(1), **_KINDS)
+@arguments(n_outputs=Whole(1), **_KINDS)
 def invariant_subspace(
     basis: Basis,
     group: Transformations | None,
     *,
-    method: str = "auto",
     outputs: Transformations | None = None,
     n_outputs: int = 1,
     calls: OracleCalls | None = None,
@@ -148,7 +147,7 @@ def invariant_subspace(
     """
     symmetry = Symmetry.generated(basis, group, outputs, n_outputs)
     spaces = range(len(basis.labels_))
-    return [invariant_vectors(Actions(basis, k, symmetry, calls), method) for k in spaces]
+    return [invariant_vectors(Actions(basis, k, symmetry, calls)) for k in spaces]
 
 
 def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_array:

@@ -11,8 +11,6 @@ import numpy as np
 from ..core.parameters import Kind, arguments
 from . import AT_LEAST_ONE, Floats, Numbers
 
-__all__ = ["diagonal_tail", "offdiagonal_tail", "theorem1_probability", "theorem1_samples"]
-
 _SPECTRUM = Floats(1, least=0)
 _checked = arguments(
     eigenvalues=Kind(

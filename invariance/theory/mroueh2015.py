@@ -24,36 +24,6 @@ from scipy.special import gammaln
 from ..core.parameters import Kind, OneOf, ParameterError, arguments, short
 from . import AT_LEAST_ONE, AT_LEAST_ZERO, POSITIVE, PROBABILITY, SIZE, Floats, Numbers, count
 
-__all__ = [
-    "cdf_products",
-    "chi2_lower_tail_bound",
-    "chi2_upper_tail_bound",
-    "clark_max_moments",
-    "corollary1_sandwich",
-    "corollary1_sizes",
-    "expected_inner_product",
-    "lemma4_error",
-    "lemma5_risk",
-    "lemma6_deviation",
-    "loss_constants",
-    "orbit_distance",
-    "rademacher_bound",
-    "remark4_kernel",
-    "sphere_gap",
-    "sphere_slack",
-    "theorem1_delta1",
-    "theorem1_delta2",
-    "theorem1_deviation",
-    "theorem1_gap",
-    "theorem1_sandwich",
-    "theorem2_bins",
-    "theorem2_constants",
-    "theorem2_elements",
-    "theorem2_errors",
-    "theorem2_templates",
-    "theorem3_bound",
-]
-
 _ANY, _ONES = Floats(None), Floats(None, least=1)
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("R", "s", "C", "L", "eps0"), POSITIVE),

@@ -19,18 +19,6 @@ from numpy.typing import NDArray
 from ..core.parameters import Kind, ParameterError, arguments, short
 from . import ANY_POSITIVE, AT_LEAST_ONE, POSITIVE, PROBABILITY, Floats, Numbers, count
 
-__all__ = [
-    "approximation_error",
-    "excess_risk_bound",
-    "gamma_of_bandwidth",
-    "group_samples",
-    "hilbert_average_bound",
-    "jacobian_factor",
-    "statistics_gap",
-    "templates",
-    "uniform_failure",
-]
-
 #: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
 

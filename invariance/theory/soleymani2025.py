@@ -15,21 +15,6 @@ from scipy.special import gammaln
 from ..core.parameters import Kind, ParameterError, Whole, arguments, short
 from . import AT_LEAST_ONE, AT_LEAST_ZERO, POSITIVE, Floats, Numbers
 
-__all__ = [
-    "alpha",
-    "approximation_error",
-    "cutoff",
-    "dirichlet_energy",
-    "estimation_error",
-    "generators_bound",
-    "invariant_weyl_law",
-    "oracle_calls",
-    "risk_bound",
-    "risk_exponent",
-    "sobolev_norm",
-    "weyl_law",
-]
-
 _KINDS: dict[str, Kind] = {
     **dict(s=POSITIVE, D=POSITIVE, volume=POSITIVE, d=Floats(least=1, most=10_000), n=AT_LEAST_ONE),
     **dict.fromkeys(("noise", "sup_norm", "sobolev", "generators"), AT_LEAST_ZERO),

@@ -15,14 +15,11 @@ from invariance.groups import (
     Permutations,
     PlaneRotations,
     Rotations3D,
-    SignFlips,
-    TorusTranslations,
 )
 from invariance.spectral import (
     Circle,
     Expansion,
     Product,
-    SobolevKernel,
     SpectralAveraging,
     Sphere,
     Torus,
@@ -283,52 +280,6 @@ def test_wrong_weights_are_named():
     with pytest.raises(ParameterError, match="as so many copies"):
         model = SpectralAveraging(Sphere(3), cutoff="theorem")
         model.fit(SMALL, SMALL[:, 0], sample_weight=np.full(40, 1 / 80))
-
-
-@pytest.mark.parametrize("smoothness", [None, 2.0])
-def test_predictive_deviations_are_those_of_the_gaussian_process(smoothness):
-    rng = np.random.default_rng(0)
-    y = TARGETS[:, 1] + 0.1 * rng.standard_normal(40)
-    model = SpectralAveraging(
-        Sphere(3), Permutations(3), degree=4, smoothness=smoothness, estimator="ridge"
-    ).fit(SMALL, y)
-    Z = Sphere(3).sample(15, random_state=3)
-    values, deviations = model.predict(Z, return_std=True)
-    np.testing.assert_array_equal(values, model.predict(Z))
-    prior = model.noise_ / (40 * model.alpha_)
-    known, new = (model._split(model._features(A))[1] for A in (SMALL, Z))
-    one, two = (prior * features @ known.T + 1e4 for features in (known, new))
-    noisy = one + model.noise_ * np.eye(40)
-    mean = two @ np.linalg.solve(noisy, y)
-    own = prior * np.sum(new**2, axis=1) + 1e4
-    variance = own - np.sum(two * np.linalg.solve(noisy, two.T).T, axis=1)
-    np.testing.assert_allclose(values, mean, atol=1e-4)
-    np.testing.assert_allclose(deviations, np.sqrt(variance), rtol=1e-3)
-    # noise_ makes the data most likely: the likelihood's derivative in it vanishes.
-    centred = y - y.mean()
-    fit = model.predict(SMALL) - y.mean()
-    assert model.noise_ == pytest.approx(centred @ (centred - fit) / 39)
-    with pytest.raises(ParameterError, match="return_std needs estimator='ridge'"):
-        other = SpectralAveraging(Sphere(3), degree=1, estimator="mean").fit(SMALL, y)
-        other.predict(Z, return_std=True)
-
-
-@pytest.mark.parametrize(
-    ("basis", "group"),
-    [
-        (Sphere(3, degree=10), Permutations(3)),
-        (Torus(2, degree=10), SignFlips(2)),
-        (Circle(degree=12), TorusTranslations([3], period=2 * np.pi)),
-    ],
-    ids=repr,
-)
-def test_a_kernel_with_a_group_is_its_average_over_the_group(basis, group):
-    x, z = basis.sample(5, random_state=0), basis.sample(4, random_state=1)
-    kernel = SobolevKernel(basis, 2.0, group=group)
-    plain = SobolevKernel(basis, 2.0)
-    expected = np.mean([plain(x, moved) for moved in group.act(group.elements(), z)], axis=0)
-    np.testing.assert_allclose(kernel(x, z), expected, atol=1e-11)
-    np.testing.assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-11)
 
 
 @pytest.mark.parametrize("group", [Rotations3D(), PlaneRotations()], ids=repr)

@@ -73,6 +73,12 @@ class RidgeFit:
     (n, r); ``noise``, (t,), is the variance of the noise that makes the data most likely, where
     the estimate is read as the posterior mean of c ~ N(0, noise / (n alpha)) and of any b.
 
+    Where the mean squares of the columns of x over all points are known, ``squares`` of shape (r,),
+    for columns that are orthogonal there, the error is that of a point drawn anew: leave-one-out's
+    times :math:`1 + \sum_j q_j V_{jj}`, with V the covariance of c under noise of variance one.
+    Leave-one-out alone sees the error at the sample, and misses what a coefficient that the sample
+    hardly determines does elsewhere.
+
     >>> X = np.arange(6.0)[:, None]
     >>> fit = RidgeFit(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
     >>> fit.alpha, fit.coefficients.round(6).ravel()
@@ -80,7 +86,13 @@ class RidgeFit:
     """
 
     def __init__(
-        self, free: NDArray, features: NDArray, targets: NDArray, weights: NDArray, alphas: NDArray
+        self,
+        free: NDArray,
+        features: NDArray,
+        targets: NDArray,
+        weights: NDArray,
+        alphas: NDArray,
+        squares: NDArray | None = None,
     ):
         self._total = float(weights.sum())
         used = weights > 0
@@ -104,6 +116,9 @@ class RidgeFit:
         # A point that alone determines a coefficient cannot be left out.
         blocks = path.residuals(self._total * alphas, least=1e-12)
         errors = np.concatenate([np.mean(np.square(block), axis=(0, 2)) for block in blocks])
+        if squares is not None:
+            variances = (values[:, None] / (values[:, None] ** 2 + self._total * alphas)) ** 2
+            errors *= 1 + (self._right**2 @ squares) @ variances
         best = int(np.argmin(errors))
         self.alpha, self.error = float(alphas[best]), float(errors[best])
         ridge = self._total * self.alpha

@@ -56,7 +56,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     the invariant subspace, and a prediction is one evaluation of the basis.
 
     By default the invariant coefficients come from ridge regression, its penalty and the cutoff
-    from leave-one-out. The paper's own choices are ``estimator="mean", cutoff="theorem"``.
+    from leave-one-out, to which the variance of the coefficients is added: at points drawn
+    uniformly it counts in full, however little of it the sample shows. The paper's own choices are
+    ``estimator="mean", cutoff="theorem"``.
 
     Parameters
     ----------
@@ -336,7 +338,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if count > tried[-1] and (count == kept or count >= 1.15 * tried[-1]):
                 tried.append(int(count))
         for count in tried if searched else [kept]:
-            fits[count] = RidgeFit(free, others[:, :count], targets, weights, alphas / p)
+            squares = scale[:count] ** 2 / p if searched else None
+            fits[count] = RidgeFit(free, others[:, :count], targets, weights, alphas / p, squares)
         best = min(fits, key=lambda count: fits[count].error)
         if best < kept:
             spaces = 1 + int(np.argmax(counts >= best))

@@ -26,8 +26,8 @@ def Floats(
 ) -> Kind:
     """Numbers (``ndim`` 0) or arrays (None: of any shape), finite unless ``most`` is infinite.
 
-    >>> Floats(above=0).convert(np.uint8(2)), Floats(above=0).accepts(-1)
-    (np.float64(2.0), False)
+    >>> float(Floats(above=0).convert(np.uint8(2))), Floats(above=0).accepts(-1)
+    (2.0, False)
     """
 
     def convert(value: Any) -> Any:

@@ -270,15 +270,13 @@ for axis, (name, by_step) in zip(axes, {"MAE": mae, "RMSE": rmse}.items(), stric
         axis.plot(by_step[step], np.full(5, i), ".", color=colour("raw"), zorder=0)
     for aim in () if QUICK else AIMS[name]:
         axis.axvline(aim, color=colour("bound"), linewidth=0.8, linestyle=":")
-    rows(axis, [mean_se(by_step[step]) for step in STEPS], ["haar"] * len(STEPS))
-    axis.set(xlabel=f"{name} (kcal/mol)", yticks=range(len(STEPS)), yticklabels=STEPS)
+    rows(axis, {step: mean_se(by_step[step]) for step in STEPS}, ["haar"] * len(STEPS))
+    axis.set_xlabel(f"{name} (kcal/mol)")
     first, last = (np.mean(by_step[step]) for step in (STEPS[0], STEPS[-1]))
     axis.set_title(f"Two steps take the {name} from {first:.2f} to {last:.2f}")
 run.figure(
     fig,
     "steps",
-    alt="Errors of three kernels, each with one ingredient more than the one above. "
-    + ". ".join(axis.get_title() for axis in axes),
     caption="Five folds (dots), their mean and two standard errors. Dotted lines: the aims set "
     "beforehand.",
 )

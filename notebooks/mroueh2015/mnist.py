@@ -34,7 +34,7 @@ import numpy as np
 from invariance.companion import Run, colour, curve, family, mean_se, panel
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import BlockPCA, GroupCDF, draw_windowed_templates
-from invariance.groups import Rotations, Translations, departure_from_unitary
+from invariance.groups import Rotations, Translations
 from invariance.linear import RLSClassifier, rls_by_cholesky
 
 run = Run(
@@ -76,29 +76,13 @@ print(digits.description)
 # Nine angles and 49 cyclic shifts make 441 transformations, applied in this order: rotate (cubic
 # splines, fixed frame, zero fill), then shift. They are a *local* set, not a group: remark 3 of
 # the paper covers that. The shifts are exactly unitary. The rotations are not quite, because
-# pixels are interpolated, and a template of white noise suffers more from that than a smooth one:
+# pixels are interpolated, and a template of white noise suffers more from that than a smooth one
+# (`raj2017/lemma21`).
 
 # %%
 rotations = Rotations((28, 28), degrees=np.arange(-tilt, tilt + 1, 5))
 shifts = Translations((28, 28), max_shift=max_shift, boundary="cyclic")
 group = rotations.then(shifts)
-white = draw_windowed_templates(200, (28, 28), width=np.inf, random_state=seed)
-run.table(
-    [
-        {
-            "transformation": name,
-            "acting on": what,
-            "number": transformations.order,
-            "change of norm (rms)": f"{gap['norm_rms']:.3f}",
-            "change of inner products (rms)": f"{gap['inner_product_rms']:.3f}",
-        }
-        for name, transformations in (("cyclic shifts", shifts), ("rotations", rotations))
-        for what, points in (("noise templates", white[:20]), ("digits", X[:20]))
-        for gap in [departure_from_unitary(transformations, points, random_state=seed)]
-    ],
-    "departure-from-unitary",
-    caption="How far each action is from unitary, relative to the norms.",
-)
 
 # %% [markdown]
 # ## The feature map
@@ -496,7 +480,6 @@ def accuracy_with(width, draw, train, test, seed):
 
 fewest, largest = sizes[0], sizes[-1]
 tests = np.arange(n_train, len(y))
-numbers = {}
 for name, w in (("per-class", np.inf), ("windowed", width)):
     samples = accuracies(str(w), fewest)
     mean, error = mean_se(samples)
@@ -505,7 +488,6 @@ for name, w in (("per-class", np.inf), ("windowed", width)):
         accuracy_with(w, 100 * seed + draw, training_sample(largest, draw), tests, seed)
         for draw in range(joint_draws)
     ]
-    numbers[name] = mean, np.hypot(error, by_templates), joint
     run.claim(
         f"mroueh2015/fig2-10-{name}",
         value=mean,
@@ -522,7 +504,7 @@ for name, w in (("per-class", np.inf), ("windowed", width)):
     )
 
 # %% [markdown]
-# ## What the window and the compression change
+# ## What the compression changes
 
 
 # %%
@@ -544,18 +526,6 @@ def full_against_compressed(width, train, test, seed):
 
 small = training_sample(min(100, largest), 0)
 every, few, gap = full_against_compressed(np.inf, small, tests[:3000], seed)
-run.table(
-    [
-        {
-            "templates": "plain Gaussian" if name == "per-class" else f"window of {width:g} pixels",
-            f"{fewest} per class (%)": f"{mean:.2f} ± {error:.2f}",
-            f"{largest:,} per class (%)": f"{mean_se(joint):.2f}",
-        }
-        for name, (mean, error, joint) in numbers.items()
-    ],
-    "window",
-    caption=f"CDF({n_bins}, {n_templates}) with and without a window.",
-)
 run.say(
     "{kept} components of the thresholds leave out {lost:.1e} of the variance, change the Gram "
     "matrix by {gap:.1e} (relative, Frobenius) and the accuracy from {every:.2f} to {few:.2f} % "

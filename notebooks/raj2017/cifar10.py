@@ -19,8 +19,8 @@
 # ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images?
 #
 # The table at the end sets our rows beside the printed ones, which lie higher; we look for the reason on
-# the plain features, without finding it. A last section takes up what the paper leaves to future work:
-# orbit statistics of small patches.
+# the plain features, without finding it. What the paper leaves to future work, orbit statistics of small
+# patches, is in `beyond/cifar10`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -36,13 +36,11 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from invariance.companion import Run, Score, mean_se, panel
 from invariance.datasets import load_cifar10, make_textures
-from invariance.features import OrbitFourier, OrbitNystroem, PatchPooling, median_gamma
+from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 from invariance.linear import BlockRidgeClassifier
 
@@ -74,7 +72,6 @@ if run.quick:
     bandwidths, second_bandwidths = {"original": (1, 2), "local": (1, 2)}, (0.1, 1)
     n_draw, test_draw, n_draws = 200, 100, 2  # for draws of templates
     every = 8  # of how many pixels one is whitened
-    s_patch, k_patch, size, stride, grid = 60, 20, 6, 4, 2
 else:
     n_components, n_templates, block = 400, (10_000, second_templates), 5000
     r, r_few = 50, 25
@@ -83,7 +80,6 @@ else:
     second_bandwidths = (0.1, 0.3, 1)
     n_draw, test_draw, n_draws = 10_000, 10_000, 5
     every = 1
-    s_patch, k_patch, size, stride, grid = 1500, 60, 6, 2, 3
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 # %% [markdown]
@@ -374,47 +370,6 @@ run.table(
 # Mirrored images are not in the paper's protocol ("50k / 10k"), so we leave them out of its rows.
 
 # %% [markdown]
-# ## One step beyond: orbit statistics of image patches
-#
-# Section 4.3 ends with what it leaves out: a local average of whole images ignores that small
-# patches move about on their own, and "orbit statistics of image patches" are left to future work.
-# Here a patch is centred, whitened and given random Fourier features; the features are averaged
-# over all places within a cell of a coarse grid, a part of the patch's orbit under translations,
-# and over the image and its mirror image (`PatchPooling`).
-
-
-# %%
-def patch_features(multiple, templates):
-    """A pooling of patches, fitted to training images."""
-    psi = make_pipeline(
-        FunctionTransformer(centred),
-        PCA(k_patch, whiten=True, random_state=seed),
-        OrbitFourier(None, templates, gamma=multiple / (4 * k_patch), random_state=seed),
-    )
-    how = {"size": size, "stride": stride, "grid": grid, "n_patches": 50_000}
-    pooling = PatchPooling(psi, (32, 32, 3), block_bytes=2**27, random_state=seed, **how)
-    return pooling.fit(pixels(0, min(5000, n_train)))
-
-
-def orbit_statistics(fitted, start, stop):
-    rows = pixels(start, stop)
-    return (fitted.transform(rows) + fitted.transform(mirrored(rows))) / 2
-
-
-@run.cache
-def patches_held_out(multiple):
-    return held_out(orbit_statistics(patch_features(multiple, s_patch // 5), 0, few + held))
-
-
-patches = run.select(
-    "bandwidth and alpha, patches",
-    entries((1, 2, 4), ALPHAS),
-    scores=lambda: np.ravel([patches_held_out(c) for c in (1, 2, 4)]),
-    by=f"accuracy on {held:,} training images, {few:,} others to learn from, "
-    f"{s_patch // 5:,} templates",
-)
-
-# %% [markdown]
 # ## Measuring
 #
 # From here on there are test images, and templates and elements of another seed.
@@ -458,22 +413,7 @@ def table_row(kind, first, second):
     return test_accuracies([bottom, top], kind)
 
 
-@run.cache
-def with_patches(multiple, alpha):
-    fitted = patch_features(multiple, s_patch)
-    model = BlockRidgeClassifier(alpha, dtype="float32")
-    for start in range(0, n_train, step):
-        block = orbit_statistics(fitted, start, start + step)
-        model.partial_fit(block, labels[start : start + step], classes=classes)
-    right = [
-        model.predict(orbit_statistics(fitted, start, start + step)) == labels[start : start + step]
-        for start in range(n_train, len(images), step)
-    ]
-    return 100 * np.mean(np.concatenate(right))
-
-
 results = {kind: table_row(kind, first[kind][0], second[kind][0]) for kind in first}
-patch_accuracy = with_patches(*patches)
 
 # %% [markdown]
 # ## Draws of templates
@@ -565,8 +505,7 @@ run.table(
         }
         for kind in NAMES
         for layers in (1, 2)
-    ]
-    + [{"method": "orbit statistics of patches (ours)", "here": f"{patch_accuracy:.2f}"}],
+    ],
     "table3",
     caption="Test accuracy in per cent; ±: standard deviation of a draw of templates, from the "
     "draws above." + (" Made-up textures, not comparable." if run.quick else ""),
@@ -579,7 +518,6 @@ for kind, look in (("original", "rff"), ("local", "lgika")):
     curves[f"{name}, here"] = (look, results[kind], {"error": [spread[kind]] * 2})
     if not run.quick:
         curves[f"{name}, paper"] = (look, PAPER[kind], {"ls": ":", "marker": "*"})
-curves["patches (ours)"] = ("templates", [patch_accuracy] * 2, {"ls": "--", "marker": ""})
 gains = [local - original for original, local in zip(*results.values(), strict=True)]
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
 panel(

@@ -304,21 +304,11 @@ for name, axes in KERNELS.items():
         f"alpha, {name}", ALPHAS, scores=lambda c=chosen: kernel_accuracies(*c), by=BY
     )
     kernels[name] = [*chosen, alpha]
-run.table(
-    [
-        {"setting": name, "chosen": str(choice.chosen), "score": best}
-        for name, choice in run.choices.items()
-        for best in [(max if choice.higher else min)(choice.scores)]
-    ],
-    "settings",
-    caption="What was chosen, with its held-out accuracy or leave-one-out error. Bandwidths are "
-    "multiples of the median heuristic, alpha is relative to the mean squared norm.",
-)
-
 # %% [markdown]
 # ## Measuring
 #
-# From here on there are test images: those of sets rebuilt with other seeds.
+# What was chosen stands in `notebooks/settings`. From here on there are test images: those of sets
+# rebuilt with other seeds.
 
 # %%
 run.measure()

@@ -166,9 +166,9 @@ run.figure(
 )
 
 # %% [markdown]
-# 101 thresholds of 500 templates are 50,500 features per image, 14 GB for all 70,000. But 101
-# points of a smooth curve are far from independent: 24 principal components, common to all
-# templates, hold nearly all of every inner product.
+# 101 thresholds of 500 templates are 50,500 features per image, 14 GB for all 70,000. But 101 points of a
+# smooth curve are far from independent. We keep 24 principal components, common to all templates; what
+# that leaves out is measured at the end.
 
 
 # %%

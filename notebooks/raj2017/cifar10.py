@@ -158,8 +158,7 @@ run.figure(
 
 # %% [markdown]
 # What an element does to an image is linear, and so is the projection on a few hundred principal
-# components, which carry nearly all of every distance. Together they are one matrix for each
-# element (`LinearMaps`), made once.
+# components. Together they are one matrix for each element (`LinearMaps`), made once.
 
 
 # %%
@@ -235,10 +234,9 @@ def transformed(layer, kind, start, stop):
 # %% [markdown]
 # ## Choosing
 #
-# Bandwidths and regularisation by held-out training images, with fewer images, templates and
-# elements than measured below, but four times the images that an earlier edition of this notebook
-# chose with. Nystrom features, with landmarks in place of random templates, get a bandwidth of
-# their own.
+# Bandwidths and regularisation by held-out training images, with fewer images, templates and elements
+# than measured below. Nystrom features, with landmarks in place of random templates, get a bandwidth
+# of their own.
 
 # %%
 BY = f"accuracy on {held:,} training images, {few:,} others to learn from, {s_few:,} templates"
@@ -585,10 +583,7 @@ if not run.quick:
 # %% [markdown]
 # **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
 # second layer; images transformed in place of templates; translations in pixels, a unit that the
-# paper does not give (notebook `local_group` tries others). The gap to the paper is there before
-# any group comes in. In an earlier edition of this notebook the Gaussian kernel itself, without
-# random features, stayed below the number printed for 10,000 of them, at every usual
-# normalisation.
+# paper does not give (notebook `local_group` tries others).
 
 # %% [markdown]
 # ## Try it

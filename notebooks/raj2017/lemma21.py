@@ -104,7 +104,7 @@ worst = {"with |J|^(-1/2)": max(exact), "without": max(without)}
 pd.DataFrame({"largest |<Tx, Tz> - <x, z>| / (|x| |z|)": worst}).map("{:.1e}".format)
 
 # %% [markdown]
-# ## On pixels it holds approximately
+# ## On pixels
 #
 # A 28 × 28 image is a set of samples. Turning it means interpolating, and zooming in pushes part
 # of it out of the frame. `departure_from_unitary` measures how much of the norm is lost or gained,

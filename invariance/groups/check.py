@@ -58,7 +58,6 @@ def check_group(
         A `Group` is held to the axioms; any other set only to its shape and its claims.
     n_trials : int
         Random elements tried for each property that is not checked on all of them.
-    random_state : int, RandomState or None
     tolerance : float
         Largest difference, relative to the points' norm, that counts as rounding.
 
@@ -67,8 +66,6 @@ def check_group(
     AssertionError
         Names the property that fails and the elements that break it, or the method that returns
         something of the wrong kind, and what it must return.
-    ParameterError
-        When ``group`` is a class, or no instance of `Transformations`.
 
     >>> from invariance.groups import CyclicShifts
     >>> check_group(CyclicShifts(6))

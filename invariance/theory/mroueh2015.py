@@ -53,19 +53,9 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
 
     .. math:: d_G(x, z) = \frac{1}{\sqrt{2 \pi d}} \int_G \int_G \lVert gx - g'z \rVert .
 
-    Every pair of elements is visited, whatever the group: this is the definition.
+    from orbits ``group.act(group.elements(), X)`` of shape (r, n, d) and (r', m, d), by default the
+    same; shape (n, m). Every pair of elements is visited: this is the definition.
 
-    Parameters
-    ----------
-    orbit_x, orbit_z : arrays of shape (r, n, d) and (r', m, d)
-        ``group.act(group.elements(), X)``; orbit_z is orbit_x where it is not given.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    Examples
-    --------
     >>> x, z = [[[1.0, 0.0]], [[-1.0, 0.0]]], [[[0.0, 1.0]]]
     >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
     array([[0.3989]])
@@ -245,21 +235,11 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
               = s - \frac{1}{|G|^2} \sum_{i, i'} \max(\langle x, g_i t\rangle,
               \langle z, g_{i'} t\rangle) ,
 
-    for every pair of points: the empirical distribution functions are constant between the sorted
-    projections of all points, so that one weighted matrix product integrates all pairs at once.
-    This is the limit of infinitely many bins.
+    for every pair of points, from projections ``<x, g_i t>`` within [-s, s] of shape (n_points,
+    \|G\|). The empirical distribution functions are constant between the sorted projections of all
+    points, so that one weighted matrix product integrates all pairs at once: the limit of
+    infinitely many bins.
 
-    Parameters
-    ----------
-    projections : array of shape (n_points, |G|)
-        ``<x, g_i t>``, within [-s, s].
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_points)
-
-    Examples
-    --------
     >>> cdf_products([[0.0, 1.0], [0.5, 0.5]], s=2.0)
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
@@ -284,21 +264,10 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
     r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
 
     .. math:: K_s(x, z) = \int_G \int_G \Bigl( \int s - \max(\langle x, gt \rangle,
-              \langle z, g't \rangle)\, p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') .
+              \langle z, g't \rangle)\, p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') ,
 
-    Parameters
-    ----------
-    projections : array of shape (n_templates, n_points, |G|)
-        ``<x, g t>``.
-    weights : array of shape (n_templates,)
-        p(t); they sum to one.
+    from projections ``<x, g t>`` of shape (n_templates, n_points, \|G\|) and weights p(t).
 
-    Returns
-    -------
-    ndarray of shape (n_points, n_points)
-
-    Examples
-    --------
     >>> remark4_kernel([[[0.0, 1.0], [0.5, 0.5]]], [1.0], s=2.0)
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
@@ -324,14 +293,8 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
               \Bigl(1 - \frac{1}{|G|}\Bigr) K_s(x, z) + \frac{1}{|G|} K_s^{\{e\}}(x, z) .
 
     The identity of section 2 is the limit of large :math:`|G|`. (Nothing is lost when a finite
-    group is enumerated instead of sampled.)
-
-    Parameters
-    ----------
-    kernel, plain : arrays of equal shape
-        K_s of the group and of the trivial group.
-    n_elements : array
-        :math:`|G|`, one number or several that broadcast with the kernels.
+    group is enumerated instead of sampled.) ``kernel`` and ``plain``, of equal shape, are K_s of
+    the group and of the trivial group; ``n_elements`` may be several, which broadcast with them.
     """
     share = 1 / n_elements
     if np.shape(kernel) != np.shape(plain):

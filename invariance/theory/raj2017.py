@@ -162,13 +162,8 @@ def excess_risk_bound(
               + L \, C \left( \frac{1}{\sqrt s} + \frac{1}{\sqrt r} \right)
                 (1 + \sqrt{2 \log(1/\delta)}) .
 
-    Parameters
-    ----------
-    n, s, r : numbers of labelled points, templates, group samples
-    C : float
-        Bound on the coefficients, \|alpha_k\| <= C / s.
-    lipschitz, loss_at_zero : float
-        L and V(0) of the loss V; 1 and 1 for the hinge loss.
+    n counts labelled points, C / s bounds the coefficients, and ``lipschitz`` and ``loss_at_zero``
+    are L and V(0) of the loss V: 1 and 1 for the hinge loss.
 
     >>> float(excess_risk_bound(1e6, 1e4, r=1e4, C=1.0, delta=0.1).round(3))
     0.077

@@ -91,10 +91,7 @@ def _dot(**arrays: NDArray) -> float:
 def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) -> float:
     r"""Norm with :math:`|f|_{H^s}^2 = \sum_\lambda D_\lambda^\alpha |f_\lambda|^2` (def. B.18).
 
-    Parameters
-    ----------
-    coefficients, counts : arrays of shape (D,)
-        ``counts`` holds D_lambda of each coefficient's eigenspace.
+    ``counts`` holds D_lambda of each coefficient's eigenspace.
     """
     weights = np.asarray(counts) ** alpha(s, d)
     return float(np.sqrt(_dot(counts=weights, coefficients=np.square(coefficients))))

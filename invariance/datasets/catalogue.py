@@ -85,7 +85,7 @@ def available() -> list[DatasetInfo]:
     """Every data set, whether it is here, and whether its checksums hold; downloads nothing.
 
     >>> [info.name for info in available()]
-    ['mnist', 'emnist', 'cifar10', 'qm7', 'fsdd', 'synthetic_speech']
+    ['mnist', 'emnist', 'cifar10', 'qm7', 'fsdd', 'synthetic_speech', 'ucr', 'mutag']
     """
     infos = []
     for entry in CATALOGUE.values():

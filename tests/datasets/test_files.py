@@ -216,7 +216,7 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
 @pytest.mark.data
 @pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
 def test_the_real_files(tmp_path, monkeypatch):
-    from invariance.datasets import load_qm7
+    from invariance.datasets import load_mutag, load_qm7, load_ucr
 
     monkeypatch.setenv("INVARIANCE_CACHE", str(tmp_path))
     assert all(info.checksum_ok for info in available())
@@ -233,3 +233,12 @@ def test_the_real_files(tmp_path, monkeypatch):
     assert len(fsdd.data) == 3000 and len(set(fsdd.speaker)) == 6
     speech = speech_loaders.load_synthetic_speech(download_if_missing=False)
     assert len(speech.data) == 1800 and len(set(speech.speaker[speech.group == "child"])) == 20
+    series = load_ucr("OSULeaf", download_if_missing=False)
+    assert series.data.shape == (442, 427) and series.n_train == 200
+    assert set(series.target) == set(range(1, 7))
+    graphs = load_mutag(download_if_missing=False)
+    assert len(graphs.data) == 188 and graphs.target.sum() == 125
+    assert all(np.array_equal(A, A.T) and A.diagonal().max() == 0 for A in graphs.data)
+    assert {len(A) for A in graphs.data} == {len(kinds) for kinds in graphs.atoms} and all(
+        A.sum(axis=1).min() > 0 and A.sum() % 2 == 0 for A in graphs.data
+    )

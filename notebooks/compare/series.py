@@ -177,7 +177,7 @@ run.table(
 assert not any(found[name, "cyclic"][:, 1].any() for name in NAMES)
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(8, 0.45 * len(NAMES) + 1.2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(8, 0.45 * len(NAMES) + 1.4), sharey=True)
 LOOKS = {"cyclic": ("cdf", -0.2), "zero": ("haar", 0.0), "MiniRocket": ("raw", 0.2)}
 for method in METHODS:
     colour, place = LOOKS[method]
@@ -192,7 +192,7 @@ for method in METHODS:
         )
 axes[0].set(yticks=range(len(NAMES)), yticklabels=NAMES, xlabel="accuracy (%)")
 axes[1].set(xlabel="predictions that a shift changes (%)")
-axes[0].invert_yaxis()
+axes[0].set_ylim(len(NAMES) - 0.5, -0.5)
 axes[0].legend()
 axes[0].set_title("How often each is right")
 axes[1].set_title("How often a shift changes its mind")

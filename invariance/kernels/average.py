@@ -10,23 +10,20 @@ With elements g_i and weights w_i,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from functools import partial
 from math import inf, prod
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, numpy_only, on_host
 from ..core.config import block_bytes_of
-from ..core.parameters import OneOf, ParameterError, Positive, stores_parameters
+from ..core.parameters import OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
 from ..orbits.way import mirror, warn
-from .base import as_points, of_products, preserved, whole_derivatives
+from .base import of_products, preserved, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -60,10 +57,6 @@ class Average(OrbitKernel):
     side : {"auto", "both", "second", "first"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both".
-    statistic : {"V", "U"}
-        With ``n_transforms`` elements used on both sides, "V" is the double sum and "U" leaves out
-        i = j (Raj et al. 2017, proof of theorem 3.1): unbiased, and at most 1/r away for a base
-        kernel with values in [0, 1].
     tolerance : float
         For an infinite group without ``n_transforms``: nodes are doubled until the kernel of the
         largest points changes by no more than this, relative to its largest value, or a warning
@@ -105,49 +98,23 @@ class Average(OrbitKernel):
     _: KW_ONLY
     side: Annotated[str, OneOf("auto", "both", "second", "first")] = "auto"
     tolerance: Annotated[float, Positive()] = 1e-4
-    statistic: Annotated[str, OneOf("V", "U")] = "V"
-
-    def _check(self, n_features: int) -> None:
-        super()._check(n_features)
-        if self.statistic == "U" and (self.n_transforms or 0) < 2:
-            raise ParameterError(
-                f"{type(self).__name__}: a U-statistic needs n_transforms >= 2, got "
-                f"{self.n_transforms!r}"
-            )
-        if self.statistic == "U" and self.side in ("first", "second"):
-            raise ParameterError(
-                f"{type(self).__name__}: a U-statistic uses the elements on both sides, got "
-                f"side={self.side!r}"
-            )
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         same, other = Y is None or Y is X, X if Y is None else Y
         orbits, one_side = self._sums(X, other)
         orbits = orbits.at(other)
+        if not one_side:
+            return _both_sides(orbits, X, same)
         gram: Array
-        if one_side:
-            (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
-        else:
-            gram = _both_sides(orbits, X, same)
-        return self._without_equal(gram, X, other) if self.statistic == "U" else gram
+        (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
+        return gram
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        orbits, one_side = self._sums(X, Y)
+        other = X if Y is None else Y
+        orbits, one_side = self._sums(X, other)
         if not one_side:
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
-        return orbits.at(Y).reduce(X, _MEAN)[0]
-
-    def _without_equal(self, gram: Array, X: Array, Y: Array) -> Array:
-        """The mean over all pairs of r elements without the pairs i = j."""
-        elements = self.elements()
-        assert elements is not None
-        diagonal, r = np.zeros_like(gram), len(elements)
-        for one in elements[:, None]:
-            moved = (self.group.act(one, A)[0].reshape(len(A), -1) for A in (X, Y))
-            diagonal += self.base(*moved)
-        gram *= r / (r - 1)
-        gram -= diagonal / (r * (r - 1))
-        return gram
+        return orbits.at(other).reduce(X, _MEAN)[0]
 
     # -- which sums ------------------------------------------------------------------------------
 
@@ -160,30 +127,23 @@ class Average(OrbitKernel):
         group = self.group if memory["exact"] else self._enough_nodes(X, Y, memory)
         if group is not self.group:
             return self._sums_over(group)
-        if memory["sums"] is None:
-            memory["sums"] = self._sums_over(group)
+        memory["sums"] = memory["sums"] or self._sums_over(group)
         sums: tuple[OrbitProducts, bool] = memory["sums"]
         return sums
 
     def _sums_over(self, group: Transformations) -> tuple[OrbitProducts, bool]:
-        elements, how = self.elements(), {"group": group}
+        elements, weights = self.elements(), None
         if self.side in ("first", "second"):
-            return self._orbits(elements=elements, side=self.side, **how), True
+            return self._orbits(elements=elements, side=self.side, group=group), True
         if self.side == "auto" and elements is None and preserved(self.base, self.group):
             if group.one_sided:
-                return self._orbits(**how), True
+                return self._orbits(group=group), True
             rule = group.relative_rule()
             if rule is not None:
-                return self._orbits(elements=rule[0], weights=rule[1], **how), True
-        elements, weights = self.transforms() if group is self.group else group.quadrature()
-        return self._orbits(elements=elements, weights=weights, **how), False
-
-    def transforms(self) -> tuple[Array, Array]:
-        """The elements averaged over and their weights, which sum to one."""
-        elements = self.elements()
+                return self._orbits(elements=rule[0], weights=rule[1], group=group), True
         if elements is None:
-            return self.group.quadrature()
-        return elements, np.full(len(elements), 1 / len(elements))
+            elements, weights = group.quadrature()
+        return self._orbits(elements=elements, weights=weights, group=group), False
 
     def _enough_nodes(self, X: Any, Y: Any, memory: dict[str, Any]) -> Transformations:
         """A finite rule of an infinite group whose mean agrees with that of twice as many nodes.
@@ -218,8 +178,7 @@ class Average(OrbitKernel):
             error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
             if error <= self.tolerance or given or finer.order > most:
                 break
-        told = given and "norms" in memory and memory["told"]
-        if error > self.tolerance and not told:
+        if error > self.tolerance and not (given and memory.get("told")):
             mend = "a smaller gamma or degree, or a wider density"
             if given:
                 mend = f"n_nodes=None, or accept it by tolerance={2 * error:.0e}"
@@ -244,41 +203,6 @@ class Average(OrbitKernel):
             return whole_derivatives(self, X)
         return of_products(orbits, functions, symmetric=self.side == "auto")
 
-    def grams(self, X: ArrayLike, Y: ArrayLike | None, gammas: Sequence[float]) -> Array:
-        """Kernel matrices of Gaussian base kernels at several bandwidths, from one pass.
-
-        Parameters
-        ----------
-        X, Y : arrays of shape (n, d) and (m, d); Y=None is X
-        gammas : sequence of q floats
-            In place of the base kernel's own.
-
-        Returns
-        -------
-        ndarray of shape (q, n, m)
-
-        Raises
-        ------
-        ParameterError
-            For a base that is no Gaussian kernel, or where both arguments are transformed.
-        """
-        name = type(self).__name__
-        bases = [clone(self.base).set_params(gamma=gamma) for gamma in gammas]
-        X = as_points(X, name)
-        other = X if Y is None else as_points(Y, name)
-        own, *forms = (b.inner_form((1, X.shape[1], 1)) for b in (self.base, *bases))
-        orbits, one_side = self._sums(X, other)
-        if not one_side or own is None or own.rate is None:
-            raise ParameterError(
-                f"{name}.grams needs a Gaussian base kernel and a group that preserves it, got "
-                f"{self.base!r} and {self.group!r}"
-            )
-        if not forms:
-            raise ParameterError(f"{name}.grams needs gammas, got {gammas!r}")
-        reduction = WeightedMean([partial(form.value, xp=np) for form in forms], raw=True)
-        symmetric = Y is None and self.side == "auto"
-        return np.stack(orbits.at(other).reduce(X, reduction, symmetric=symmetric))
-
 
 def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
     r"""Kernel means :math:`\sum_{i, j} w_i w_j k(g_i x, g_j z)` of all pairs, shape (n, m).
@@ -286,9 +210,9 @@ def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
     The orbits of X are unrolled, a block of points at a time, against pieces of the others. Where X
     are the second points, pieces under the diagonal are left out.
     """
-    Y, group, elements, weights = orbits.Z, orbits.group, orbits.elements, orbits.weights
-    assert elements is not None and weights is not None
+    Y, group, elements = orbits.Z, orbits.group, orbits.elements
     n, r = len(X), len(elements)
+    weights = np.full(r, 1 / r) if orbits.weights is None else orbits.weights
     gram = np.empty((n, len(Y)), dtype=np.result_type(X, Y))
     n_pieces = min(4, -(-len(Y) // 64)) if same else 1
     budget, step = block_bytes_of(orbits.block_bytes), -(-len(Y) // n_pieces)

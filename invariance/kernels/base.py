@@ -41,6 +41,7 @@ from ..core.parameters import (
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
+from ..orbits.way import half_norms
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
@@ -61,7 +62,6 @@ _SINGLE_ERROR = 1e-5
 _TILE_BYTES = 2**20
 #: Of a logarithm; the fifth derivative's term and rounding are then both about 1e-12.
 _STEP = 1e-3
-_STENCIL = ((1, 8 / 12), (-1, -8 / 12), (2, -1 / 12), (-2, 1 / 12))
 
 
 def as_points(X: ArrayLike, name: str) -> Array:
@@ -131,6 +131,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     ``get_params`` and ``set_params`` reach as ``part__parameter``. Kinds of parameters are declared
     in ``_parameters`` and checked when they are first used (`invariance.core.parameters`). A
     subclass that has a ``_gram`` of its own says its own `inner_form` and `closed_form`, too.
+    Arrays of other libraries are taken where `inner_form` says how.
 
     Attributes
     ----------
@@ -143,9 +144,6 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     _parameters: ClassVar[dict[str, Kind]] = {}
     #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
     _tuned: ClassVar[tuple[str, ...]] = ()
-
-    #: ``_gram_arrays(xp, X, Y)`` is `_gram` in another library; None takes NumPy's arrays only.
-    _gram_arrays: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited forms where the class has values of its own."""
@@ -161,6 +159,11 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     @abstractmethod
     def _gram(self, X: Array, Y: Array | None) -> Array:
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        """`_gram` in another library, with ``Y=None`` for ``Y=X``."""
+        form = self.inner_form((1, X.shape[1], 1))
+        return form.value(products(form, X, Y, xp), xp)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
         """The kernel as a function of one inner product of lifted points, where it is one.
@@ -239,6 +242,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         return values
 
     def _diag(self, X: Array) -> Array:
+        form = self.inner_form((1, X.shape[1], 1))
+        if form is not None and form.linear:
+            return form.value(np.zeros(len(X), X.dtype) if form.distance else 2 * half_norms(X))
         # By blocks on the diagonal: a call has costs of its own.
         blocks = [self._gram(X[some], None).diagonal() for some in row_blocks(len(X), 1, 16)]
         return np.concatenate(blocks)
@@ -275,20 +281,17 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         self._check_takes(X, Y)
         xp = check_arrays(type(self).__name__, X, Y)
         if Y is None:
-            return self._gram_arrays(xp, X, X)
+            return self._gram_arrays(xp, X, None)
         dtype = xp.result_type(X, Y)
         return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
 
     def _check_takes(self, X: Any, Y: Any) -> None:
         """Refuse other libraries than NumPy before asking for any conversion within them."""
-        if self._gram_arrays is None:
-            numpy_only(
-                type(self).__name__,
-                "take one of the kernels for other libraries: Average, BestFit, CDF, Gaussian, "
-                "Linear, Locality and Polynomial",
-                X,
-                Y,
-            )
+        d = [A.shape[-1] for A in (X, Y) if len(getattr(A, "shape", ()))]
+        form = self.inner_form((1, d[0] if d else 1, 1))
+        if form is None or not form.linear:
+            remedy = "take a kernel of inner products or distances, such as Gaussian or Polynomial"
+            numpy_only(type(self).__name__, remedy, X, Y)
 
     # -- for Gaussian processes ------------------------------------------------------------------
 
@@ -349,13 +352,6 @@ class Linear(Kernel):
         gram: Array = X @ (X if Y is None else Y).T
         return gram
 
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        return X @ Y.T
-
-    def _diag(self, X: Array) -> Array:
-        values: Array = np.einsum("nd,nd->n", X, X)
-        return values
-
 
 @stores_parameters
 class Polynomial(Kernel):
@@ -384,16 +380,12 @@ class Polynomial(Kernel):
     coef0_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma", "coef0")
 
-    def of_inner_products(self, inner: Any) -> Any:
-        """The kernel as a function of the inner product <x, z>."""
-        return (self.coef0 + self.gamma * inner) ** int(self.degree)
-
-    def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
+    def inner_form(self, shape: tuple[int, int, int]) -> Form:
         check_parameters(self)
         if not self.gamma > 0:
-            return None
-        even = self.degree % 2 == 0
-        return Form(self._of_values, turning_point=-self.coef0 / self.gamma if even else None)
+            return Form(self._of_products, monotone=False)
+        turns = self.degree % 2 == 0
+        return Form(self._of_products, turning_point=-self.coef0 / self.gamma if turns else None)
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         check_parameters(self)
@@ -403,23 +395,15 @@ class Polynomial(Kernel):
         terms = [comb(p, k) * self.coef0 ** (p - k) * self.gamma**k for k in range(p + 1)]
         return _of_powers(group, terms)
 
-    def _of_values(self, values: Any, xp: Any = np) -> Any:
-        """`of_inner_products`, in place for NumPy."""
+    def _gram(self, X: Array, Y: Array | None) -> Array:
+        return gram_of(Form(self._of_products), X, Y)
+
+    def _of_products(self, values: Any, xp: Any = np) -> Any:
         if xp is not np:
-            return self.of_inner_products(values)
+            return power(self.coef0 + self.gamma * values, int(self.degree))
         values *= values.dtype.type(self.gamma)
         values += values.dtype.type(self.coef0)
-        return integer_power(values, int(self.degree))
-
-    def _gram(self, X: Array, Y: Array | None) -> Array:
-        return _in_tiles(self._of_values, X @ (X if Y is None else Y).T)
-
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        return self.of_inner_products(X @ Y.T)
-
-    def _diag(self, X: Array) -> Array:
-        values: Array = self.of_inner_products(np.einsum("nd,nd->n", X, X))
-        return values
+        return power(values, int(self.degree))
 
 
 @stores_parameters
@@ -438,37 +422,21 @@ class Gaussian(Kernel):
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma",)
 
-    def of_squared_distances(self, squared: Array) -> Array:
-        """The kernel as a function of |x - z|^2; the argument is overwritten."""
-        squared *= squared.dtype.type(-self.gamma)
-        return np.exp(squared, out=squared)
-
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         check_parameters(self)
         rate = 2 * self.gamma
-        if type(self).of_squared_distances is not Gaussian.of_squared_distances:
-            return Form(self._of_other_values, distance=True, sensitivity=rate)
-        return Form(self._of_values, distance=True, sensitivity=rate, rate=rate)
+        return Form(self._of_half_squares, distance=True, sensitivity=rate, rate=rate)
 
-    def _of_values(self, values: Any, xp: Any) -> Any:
+    def _of_half_squares(self, values: Any, xp: Any) -> Any:
         if xp is not np:
             return xp.exp(2 * self.gamma * xp.where(values < 0, values, xp.zeros_like(values)))
         np.minimum(values, 0, out=values)
         values *= values.dtype.type(2 * self.gamma)
         return np.exp(values, out=values)
 
-    def _of_other_values(self, values: Any, xp: Any) -> Any:
-        """For subclasses that are another function of the distance."""
-        return self.of_squared_distances(-2 * xp.where(values < 0, values, 0 * values))
-
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        return _in_tiles(self.of_squared_distances, squared_distances(X, Y, self.gamma))
-
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        return xp.exp(-self.gamma * squared_distances_arrays(xp, X, Y))
-
-    def _diag(self, X: Array) -> Array:
-        return np.ones(len(X))
+        form = Form(self._of_half_squares, distance=True, sensitivity=2 * self.gamma)
+        return gram_of(form, X, Y)
 
     def is_stationary(self) -> bool:
         return True
@@ -527,81 +495,64 @@ def _of_powers(group: Transformations, terms: list[float]) -> Reduced | None:
         return None
 
     def mean(X: Array, Y: Array) -> Array:
-        moments = group.mean_powers(X, Y, len(terms) - 1)
+        moments: Any = group.mean_powers(X, Y, len(terms) - 1)
         gram: Array = sum(term * moment for term, moment in zip(terms, moments, strict=True))
         return gram
 
     return mean
 
 
-def _in_tiles(function: Callable[[Array], Array], values: Array) -> Array:
-    """A function applied to a matrix, which it may overwrite, some rows in cache at a time."""
-    step = max(1, _TILE_BYTES // values[:1].nbytes)
-    for start in range(0, len(values), step):
-        rows = slice(start, start + step)
-        values[rows] = function(values[rows])
-    return values
-
-
-def integer_power(values: Array, degree: int) -> Array:
-    """Integer powers by repeated squaring, in place: ``**`` goes through the general function."""
-    result: Array | None = None
-    while degree:
-        if degree & 1:
-            if degree == 1:
-                return values if result is None else np.multiply(result, values, out=values)
-            result = values.copy() if result is None else np.multiply(result, values, out=result)
-        degree >>= 1
-        np.multiply(values, values, out=values)
-    raise ValueError("the degree must be positive")
-
-
 def power(values: Any, degree: int) -> Any:
-    """Integer powers of arrays of any library, which are kept."""
+    """Integer powers by repeated squaring: ``**`` goes through the general function."""
     result = None
-    while degree:
+    while True:
         if degree & 1:
             result = values if result is None else result * values
         degree >>= 1
-        if degree:
-            values = values * values
-    return result
+        if not degree:
+            return result
+        values = values * values
 
 
-def squared_distances(X: Array, Y: Array | None = None, scale: float = 0.0) -> Array:
-    """|x_i - y_j|^2 by one matrix product, never negative, zero on the diagonal when Y is None.
+def gram_of(form: Any, X: Array, Y: Array | None) -> Array:
+    """The kernel matrix of a kernel that is a function of inner products or distances."""
+    values, outer = products(form, X, Y), form.outer
+    step = max(1, _TILE_BYTES // values[:1].nbytes)  # rows that stay in cache
+    for start in range(0, len(values), step):
+        values[start : start + step] = outer(values[start : start + step], np)
+    return values
 
-    Single precision is left for double where it would change ``scale`` times the distances by more
-    than 1e-5.
+
+def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
+    """v of all pairs of rows (see `Form`); of distances never above zero, and zero for Y=None.
+
+    Single precision is left for double where it would change a kernel's values.
     """
     other = X if Y is None else Y
-    norms, others = np.einsum("nd,nd->n", X, X), np.einsum("nd,nd->n", other, other)
-    largest = float(max(norms.max(initial=0), others.max(initial=0)))
-    final = np.result_type(X, other)
-    if final == np.float32 and scale * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
-        squared = np.empty((len(X), len(other)), final)
-        wide = other.astype(float)
-        for rows in row_blocks(len(X), 8 * len(other), 2**24):
-            squared[rows] = squared_distances(X[rows].astype(float), wide)
-    else:
-        squared = X @ other.T
-        squared *= -2
-        squared += norms[:, None]
-        squared += others
-        np.maximum(squared, 0, out=squared)
-    if Y is None:
-        np.fill_diagonal(squared, 0)
-    return squared
-
-
-def squared_distances_arrays(xp: Any, X: Any, Y: Any) -> Any:
-    """`squared_distances` in another library; zero on the diagonal when Y is X."""
-    squared = xp.sum(X * X, axis=1)[:, None] - 2 * (X @ Y.T) + xp.sum(Y * Y, axis=1)[None, :]
-    squared = xp.where(squared > 0, squared, xp.zeros_like(squared))
-    if Y is X:
+    if not form.distance:
+        return X @ other.T
+    if xp is not np:
+        v = X @ other.T - half_norms(X)[:, None] - half_norms(other)[None, :]
+        v = xp.where(v < 0, v, xp.zeros_like(v))
+        if Y is not None:
+            return v
         index = xp.arange(X.shape[0], device=X.device)
-        squared = xp.where(index[:, None] == index[None, :], xp.zeros_like(squared), squared)
-    return squared
+        return xp.where(index[:, None] == index[None, :], xp.zeros_like(v), v)
+    halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
+    largest = float(max(halves.max(initial=0), others.max(initial=0)))
+    narrow = np.result_type(X, other) == np.float32
+    if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
+        v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
+        for rows in row_blocks(len(X), 8 * len(other), 2**24):
+            v[rows] = products(form, X[rows].astype(float), wide)
+    else:
+        v = X @ other.T
+        v -= halves[:, None]
+        v -= others
+        np.minimum(v, 0, out=v)
+    if Y is None:
+        np.fill_diagonal(v, 0)
+    return v
 
 
 # -- derivatives with respect to the logarithms of hyperparameters --------------------------------
@@ -611,19 +562,22 @@ def squared_distances_arrays(xp: Any, X: Any, Y: Any) -> Any:
 # differences of four values, with a relative error of about 1e-11: nobody writes them by hand.
 
 
-def _moved(kernel: Any, j: int, steps: int) -> Any:
-    """The kernel with one hyperparameter changed."""
-    theta = np.array(kernel.theta, dtype=float)
-    theta[j] += steps * _STEP
-    return kernel.clone_with_theta(theta)
+def _moved(kernel: Any, j: int) -> list[tuple[Any, float]]:
+    """The kernel with a hyperparameter changed, and how much its values count in a derivative."""
+    found = []
+    for steps, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
+        theta = np.array(kernel.theta, dtype=float)
+        theta[j] += steps * _STEP
+        found.append((kernel.clone_with_theta(theta), weight / (12 * _STEP)))
+    return found
 
 
 def whole_derivatives(kernel: Any, X: Array) -> Array:
     """Derivatives of a Gram matrix, from four more for each hyperparameter, shape (n, n, p)."""
     made = np.zeros((len(X), len(X), len(kernel.theta)))
     for j in range(made.shape[2]):
-        for steps, weight in _STENCIL:
-            made[:, :, j] += (weight / _STEP) * _moved(kernel, j, steps)._gram(X, None)
+        for moved, weight in _moved(kernel, j):
+            made[:, :, j] += weight * moved._gram(X, None)
     return made
 
 
@@ -632,31 +586,26 @@ def outer_derivatives(kernel: Any, shape: tuple[int, int, int]) -> list[Derivati
 
     It is for kernels whose lifts have no hyperparameters.
     """
-    if form_of(kernel, shape) is None:
+    form = form_of(kernel, shape)
+    if form is None:
         return None
+    every = [
+        [(form_of(moved, shape), weight) for moved, weight in _moved(kernel, j)]
+        for j in range(len(kernel.theta))
+    ]
+    return [partial(_derivative, forms=forms, rate=form.rate) for forms in every]
 
-    def derivative(values: Array, forms: Sequence[tuple[Any, float]]) -> Array:
+
+def _derivative(values: Array, forms: list[tuple[Any, float]], rate: float | None) -> Array:
+    """Of phi, at values that may be overwritten."""
+    if rate is None:
         total = np.zeros_like(values)
         for form, weight in forms:
             total += weight * form.value(values.copy())
         return total
-
-    made: list[Derivative] = []
-    for j in range(len(kernel.theta)):
-        moved = [(form_of(_moved(kernel, j, s), shape), w / _STEP) for s, w in _STENCIL]
-        rates = [(form.rate, weight) for form, weight in moved]
-        if None in dict(rates):
-            made.append(partial(derivative, forms=moved))
-        else:  # exp(rate v): one exponential in place of four
-            slope = sum(rate * weight for rate, weight in rates)
-            made.append(partial(_of_rate, rate=form_of(kernel, shape).rate, slope=slope))
-    return made
-
-
-def _of_rate(values: Array, rate: float, slope: float) -> Array:
-    """The derivative of exp(rate v), where the rate changes by ``slope``; v is overwritten."""
+    slope = sum(form.rate * weight for form, weight in forms)
     values *= values.dtype.type(rate)
-    found = np.exp(values)
+    found = np.exp(values)  # of exp(rate v), one exponential in place of four
     found *= values
     if abs(slope / rate - 1) > 1e-9:  # it is the rate itself for one that is linear in gamma
         found *= values.dtype.type(slope / rate)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.parameters import Flag, OneOf, ParameterError, stores_parameters
+from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
 from ..orbits.engine import image_shape
 from ..orbits.way import warn
@@ -54,10 +54,6 @@ class BestFit(OrbitKernel):
         Which argument is transformed.
     n_transforms : int or None
         Draw so many elements from the group's measure instead of taking all.
-    symmetric : bool or None
-        Whether Gram matrices ``k(X)`` are computed once for both triangles. None does so where
-        symmetry is known: unitary transformations, closed under inverse, and a base kernel that
-        they preserve. True demands it.
     method : {"auto", "definition"}
         "definition" evaluates the base kernel for every transformation.
     precision : {"input", "single"}
@@ -69,7 +65,7 @@ class BestFit(OrbitKernel):
     ------
     ParameterError
         For parameters that are not of their kind, an empty or infinite set, points or a base
-        kernel of another shape, or ``symmetric=True`` where the kernel is not symmetric.
+        kernel of another shape.
 
     Warns
     -----
@@ -88,7 +84,6 @@ class BestFit(OrbitKernel):
 
     _: KW_ONLY
     side: Annotated[str, OneOf("second", "first")] = "second"
-    symmetric: Annotated[bool | None, Flag() | None] = None
     method: Annotated[str, OneOf("auto", "definition")] = "auto"
     precision: Annotated[str, OneOf("input", "single")] = "input"
 
@@ -100,17 +95,6 @@ class BestFit(OrbitKernel):
                 raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
             if order == inf and not self._superposes(n_features):
                 self.group.elements()  # which says that there are infinitely many
-        if self.symmetric and not self._is_symmetric():
-            reason = (
-                f"{self.group!r} is not a set of unitary maps that holds its inverses"
-                if preserved(self.base, self.group)
-                or not (self.group.unitary and self.group.symmetric)
-                else f"{self.base!r} changes when both arguments are transformed alike"
-            )
-            raise ParameterError(
-                f"symmetric=True, but {reason}; pass symmetric=None, and symmetrise the Gram "
-                "matrix if an algorithm needs that"
-            )
 
     def _superposes(self, n_features: int) -> bool:
         """Whether the largest value over an infinite group is one at the largest inner product."""
@@ -118,25 +102,17 @@ class BestFit(OrbitKernel):
             return False
         form = form_of(self.base, image_shape(self.group, self.base, n_features))
         none = np.zeros((2, 0, n_features))
-        return form is not None and form.linear and self.group.largest_inner(*none) is not None
-
-    def _is_symmetric(self) -> bool:
-        known = (
-            self.n_transforms is None and self.group.symmetric and preserved(self.base, self.group)
-        )
-        return known and self.symmetric is not False
+        rises = form is not None and form.linear and form.monotone
+        return rises and self.group.largest_inner(*none) is not None
 
     def _over(self, d: int) -> tuple[OrbitProducts, bool]:
-        """The orbits, of any second points, and whether Gram matrices are symmetric."""
+        """The orbits, of any second points, and whether Gram matrices are known to be symmetric."""
         memory = self._of(d)
         if "over" not in memory:
-            orbits = self._orbits(
-                elements=self.elements(),
-                side=self.side,
-                method=self.method,
-                precision=self.precision,
-            )
-            memory["over"] = orbits, self._is_symmetric()
+            how = {name: getattr(self, name) for name in ("side", "method", "precision")}
+            symmetric = self.n_transforms is None and self.group.symmetric
+            symmetric = symmetric and preserved(self.base, self.group)
+            memory["over"] = self._orbits(elements=self.elements(), **how), symmetric
         over: tuple[OrbitProducts, bool] = memory["over"]
         return over
 
@@ -151,7 +127,7 @@ class BestFit(OrbitKernel):
         return gram
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        return self._over(X.shape[1])[0].at(Y).reduce(X, _LARGEST)[0]
+        return self._over(X.shape[1])[0].at(X if Y is None else Y).reduce(X, _LARGEST)[0]
 
     def _gradient(self, X: Array) -> Array:
         """At the transformation that fits best, which a change of parameters does not move."""

@@ -15,7 +15,7 @@ from scipy import special
 
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..orbits import Form
-from .base import Kernel, squared_distances, squared_distances_arrays
+from .base import Kernel, gram_of
 
 
 @stores_parameters
@@ -75,19 +75,7 @@ class CDF(Kernel):
         return Form(_OfDistance(*self.coefficients(prod(shape))), distance=True)
 
     def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
-        constant, slope = self.coefficients(X.shape[1])
-        return (constant - slope * np.sqrt(squared_distances(X, Y))).astype(X.dtype, copy=False)
-
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        constant, slope = self.coefficients(X.shape[1])
-        squared = squared_distances_arrays(xp, X, Y)
-        # The root has no derivative at zero: coinciding points keep out of it.
-        apart = squared > 0
-        roots = xp.sqrt(xp.where(apart, squared, xp.ones_like(squared)))
-        return constant - slope * xp.where(apart, roots, squared)
-
-    def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
-        return np.full(len(X), self.coefficients(X.shape[1])[0])
+        return gram_of(CDF.inner_form(self, (1, X.shape[1], 1)), X, Y)
 
 
 class _OfDistance:
@@ -99,8 +87,10 @@ class _OfDistance:
 
     def __call__(self, values: Any, xp: Any) -> Any:
         if xp is not np:
-            squared = xp.where(values < 0, -2 * values, xp.zeros_like(values))
-            return self.constant - self.slope * xp.sqrt(squared)
+            # The root has no derivative at zero: coinciding points keep out of it.
+            apart = values < 0
+            roots = xp.sqrt(xp.where(apart, -2 * values, xp.ones_like(values)))
+            return self.constant - self.slope * xp.where(apart, roots, 0 * values)
         values *= -2
         np.maximum(values, 0, out=values)
         np.sqrt(values, out=values)

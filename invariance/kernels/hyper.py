@@ -43,11 +43,6 @@ class Hyperkernel(Kernel):
         """Where the base kernel is."""
         return preserved(self.base, group)
 
-    def operations(self, X: NDArray[Any], Y: NDArray[Any]) -> float | None:
-        """Those of the base kernel, where it can tell."""
-        known = getattr(self.base, "operations", None)
-        return None if known is None else known(X, Y)
-
     def of_gram(
         self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None
     ) -> NDArray[Any]:

@@ -47,13 +47,12 @@ _PADDING = OneOf("same", "valid") | Whole(0)
 
 
 class _Layer(NamedTuple):
-    """Along both axes: side, padding and stride of windows; 0/1 matrices (windows, pixels)."""
+    """Windows, vertical before horizontal, and the power that their sums are raised to."""
 
-    settings: list[tuple[int, int, int]]
-    holds: list[Array]
-
-    def turned(self) -> _Layer:
-        return _Layer(self.settings[::-1], self.holds[::-1])
+    settings: list[tuple[int, int, int]]  # side, padding and stride
+    holds: list[Array]  # 0/1 matrices (windows, pixels)
+    gamma: float
+    degree: int
 
 
 @stores_parameters
@@ -94,10 +93,7 @@ class Locality(Kernel):
         Keep the values of a whole layer while the next one is computed (time linear in depth), or
         only the running ones, computing lower layers anew for every window that needs them (time
         exponential in depth, memory independent of the number of windows).
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads, as everywhere in joblib.
+    block_bytes, n_jobs : as in `Average`
 
     Raises
     ------
@@ -128,8 +124,8 @@ class Locality(Kernel):
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def _layers(self) -> list[_Layer]:
-        """The local layers, from the pixels up."""
+    def _steps(self) -> tuple[list[_Layer], float, int]:
+        """The local layers, from the pixels up; factor and power of the final sum."""
         check_parameters(self)
         count = len(self.powers) - 1
         each = {}
@@ -141,33 +137,29 @@ class Locality(Kernel):
                     f"Locality needs {name} to be one value or {count}, one for each local layer "
                     f"of powers={self.powers!r}, got {value!r}"
                 )
+        dimensions = len(self.shape)
+        gammas = self.gammas or (
+            *(1 / side**dimensions for side in each["window"]),
+            1 / (self.channels * int(self.shape[0])),
+        )
+        if len(gammas) != len(self.powers):
+            raise ParameterError(
+                f"Locality needs gammas to be {len(self.powers)} positive numbers, one for each of "
+                f"powers={self.powers!r}, got {self.gammas!r}"
+            )
         sizes, layers = self.point_shape[:2], []
-        for window, padding, stride in zip(*each.values(), strict=True):
+        for i, (window, padding, stride) in enumerate(zip(*each.values(), strict=True)):
             zeros = {"same": window // 2, "valid": 0}.get(padding, padding)
             if zeros >= window:
                 raise ParameterError(
                     f"Locality needs padding below the window's {window} pixels, got {padding}"
                 )
             along = (int(window), int(zeros), int(stride))
-            settings = [(1, 0, 1) if len(self.shape) == 1 else along, along]
+            settings = [along if dimensions == 2 else (1, 0, 1), along]
             holds = [_holds(size, *axis) for size, axis in zip(sizes, settings, strict=True)]
-            layers.append(_Layer(settings, holds))
+            layers.append(_Layer(settings, holds, float(gammas[i]), int(self.powers[i])))
             sizes = (len(holds[0]), len(holds[1]))
-        return layers
-
-    def _steps(self) -> list[tuple[_Layer | None, float, int]]:
-        """Layer, factor and power of every sum, from the pixels up; the last has no layer."""
-        layers = self._layers()
-        gammas = self.gammas
-        if gammas is None:
-            own = [1 / prod(side for side, _, _ in layer.settings) for layer in layers]
-            gammas = (*own, 1 / (self.channels * int(self.shape[0])))
-        if len(gammas) != len(self.powers):
-            raise ParameterError(
-                f"Locality needs gammas to be {len(self.powers)} positive numbers, one for each of "
-                f"powers={self.powers!r}, got {self.gammas!r}"
-            )
-        return list(zip([*layers, None], map(float, gammas), map(int, self.powers), strict=True))
+        return layers, float(gammas[-1]), int(self.powers[-1])
 
     @property
     def point_shape(self) -> tuple[int, int, int]:
@@ -201,7 +193,7 @@ class Locality(Kernel):
         >>> [Locality((27,), 3, powers=(2,) * n, storage="last").work() for n in (2, 3, 4)]
         [(27, 2), (106, 3), (339, 4)]
         """
-        layers = self._layers()
+        layers, _, _ = self._steps()
         sizes = [len(layer.holds[0]) * len(layer.holds[1]) for layer in layers]
         if self.storage == "layers":
             return sum(sizes), max(a + b for a, b in zip(sizes, [*sizes[1:], 1], strict=True))
@@ -220,7 +212,7 @@ class Locality(Kernel):
         first = self._pixels(X.astype(dtype, copy=False))
         second = first if Y is None else self._pixels(Y.astype(dtype, copy=False))
         steps, budget = self._steps(), block_bytes_of(self.block_bytes) / 4
-        if self.storage == "layers" and len(steps) > 2:
+        if self.storage == "layers" and len(steps[0]) > 1:
             pair_bytes, point_bytes = 4 * self.n_features * dtype.itemsize, 1
 
             def tile(rows: slice, columns: slice) -> Array:
@@ -230,17 +222,21 @@ class Locality(Kernel):
         else:
             if len(self.shape) == 1:  # as an image of width one: windows run down
                 first, second = first.swapaxes(1, 2), second.swapaxes(1, 2)
-                steps = [(layer and layer.turned(), *others) for layer, *others in steps]
+                turned = [_Layer(a.settings[::-1], a.holds[::-1], *a[2:]) for a in steps[0]]
+                steps = turned, *steps[1:]
             tile = _ByWindows(first, second, steps, self.mixed, budget)
             pair_bytes, point_bytes = (_TOGETHER + 2) * dtype.itemsize, 2 * tile.point_bytes
         side = min((min(budget, _TILE_BYTES) / pair_bytes) ** 0.5, budget / point_bytes)
         sides, shape = (max(1, int(side)),) * 2, (first.shape[3], second.shape[3])
         return in_tiles(tile, shape, sides, dtype, symmetric=Y is None, n_jobs=self.n_jobs)
 
+    def _check_takes(self, X: Any, Y: Any) -> None:
+        """Arrays of any library."""
+
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        if on_cpu(X) and not (wants_gradient(X) or wants_gradient(Y)):
-            other = None if Y is X else on_host(Y)
-            return like(self._gram(on_host(X), other), X)
+        if on_cpu(X) and not (wants_gradient(X) or (Y is not None and wants_gradient(Y))):
+            return like(self._gram(on_host(X), None if Y is None else on_host(Y)), X)
+        Y = X if Y is None else Y
         side = int((block_bytes_of(self.block_bytes) / (8 * 4 * self.n_features)) ** 0.5)
         first, second = self._pixels(X, xp)[..., None], self._pixels(Y, xp)[..., None, :]
         columns, steps = list(row_blocks(Y.shape[0], 1, side)), self._steps()
@@ -273,12 +269,10 @@ class Locality(Kernel):
         enter through k alone, on the first argument. The linear term is weighted alike. None for
         other powers and depths, and for mixed channels.
         """
-        steps = self._steps()
-        if len(steps) != 2 or steps[0][2] != 2 or (self.mixed and self.channels > 1):
+        (layer, *others), beta, degree = self._steps()
+        if others or layer.degree != 2 or (self.mixed and self.channels > 1):
             return None
-        (layer, alpha, _), (_, beta, degree) = steps
-        vertical, horizontal = layer.holds
-        n_windows = len(vertical) * len(horizontal) * self.channels
+        n_windows = len(layer.holds[0]) * len(layer.holds[1]) * self.channels
         down, across = (side - 1 for side, _, _ in layer.settings)
         # The offsets delta and -delta contribute alike: one of each pair, counted twice.
         offsets = [o for o in product(range(down + 1), range(-across, across + 1)) if o >= (0, 0)]
@@ -288,9 +282,9 @@ class Locality(Kernel):
         )
         alive = np.asarray(weights.any(axis=(1, 2)))
         offsets = [o for o, keep in zip(offsets, alive, strict=True) if keep]
-        weights = weights[alive] * alpha**2
+        weights = weights[alive] * layer.gamma**2
         weights[1:] *= 2
-        factors = np.concatenate([2 / alpha * weights[:1], weights])
+        factors = np.concatenate([2 / layer.gamma * weights[:1], weights])
 
         def products(images: Array, mode: Any) -> Array:
             """Pixels, then products with those at each offset, in the frame or around its edges."""
@@ -321,18 +315,17 @@ class Locality(Kernel):
 
 def _of_products(values: Any, steps: Any, mixed: bool, xp: Any = np) -> Any:
     """Of pairs (...), by their products of pixels, shape (channels, height, width, ...)."""
-    pairs = values.shape[3:]
+    pairs, (layers, beta, final) = values.shape[3:], steps
     if mixed:
         values = xp.sum(values, axis=0, keepdims=True)
-    *layers, (_, last, final) = steps
-    for layer, gamma, degree in layers:
+    for layer in layers:
         down, across = (like(matrix, values) for matrix in layer.holds)
         c, h, w, *_ = values.shape
         values = xp.matmul(across, xp.reshape(values, (c, h, w, -1)))
         values = xp.matmul(down, xp.reshape(values, (c, h, -1)))
-        values = xp.sum(power(1 + gamma * values, degree), axis=0)
+        values = xp.sum(power(1 + layer.gamma * values, layer.degree), axis=0)
         values = xp.reshape(values, (1, down.shape[0], across.shape[0], *pairs))
-    return power(1 + last * xp.sum(values, axis=(0, 1, 2)), final)
+    return power(1 + beta * xp.sum(values, axis=(0, 1, 2)), final)
 
 
 def _holds(size: int, window: int, padding: int, stride: int) -> Array:
@@ -366,10 +359,10 @@ class _ByWindows:
     """
 
     def __init__(self, first: Array, second: Array, steps: Any, mixed: bool, budget: float):
-        self.sides, self.steps = (first, second), steps
+        self.sides, (self.layers, self.beta, self.final) = (first, second), steps
         self.groups = [slice(None)] if mixed else [slice(c, c + 1) for c in range(len(first))]
-        (self.side, _, self.stride), self.across = steps[0][0].settings
-        self.anew = len(steps) > 2 or 2 * self.stride >= self.side
+        (self.side, _, self.stride), self.across = self.layers[0].settings
+        self.anew = len(self.layers) > 1 or 2 * self.stride >= self.side
         #: Bytes that strips of a point take, and a copy while they are made.
         rows = self.side if self.anew else 2 * self.stride
         self.point_bytes = (rows / self.stride + 2) * first[..., 0].nbytes
@@ -378,30 +371,29 @@ class _ByWindows:
         self.strips = lru_cache(kept)(self._strips)
 
     def __call__(self, rows: slice, columns: slice) -> Array:
-        one, two = (
-            self.strips(0, rows.start, rows.stop),
-            self.strips(1, columns.start, columns.stop),
-        )
+        one = self.strips(0, rows.start, rows.stop)
+        two = self.strips(1, columns.start, columns.stop)
+        every = tuple(np.arange(len(matrix)) for matrix in self.layers[-1].holds)
+        total = self._total(len(self.layers) - 1, every, one, two)
+        return np.asarray(power(1 + self.beta * total, self.final))
 
-        def total(level: int, windows: tuple[Array, Array]) -> Array:
-            """The sum over some windows of a layer, rows and columns, of their values."""
-            layer, gamma, degree = self.steps[level]
-            values = np.zeros(
-                (rows.stop - rows.start, columns.stop - columns.start), one[0][0].dtype
-            )
-            if level == 0:
-                for group in zip(one, two, strict=True):
-                    for some in self._products(*group, *windows, gamma):
-                        values += _sum_of_powers(some, degree)
-                return values
-            for places in product(*windows):
-                below = (np.flatnonzero(m[i]) for m, i in zip(layer.holds, places, strict=True))
-                values += power(1 + gamma * total(level - 1, tuple(below)), degree)
+    def _total(self, level: int, windows: Any, one: Any, two: Any) -> Array:
+        """The sum over some windows of a layer, rows and columns, of their values."""
+        layer = self.layers[level]
+        values = np.zeros((one[0][0].shape[-1], two[0][0].shape[-1]), one[0][0].dtype)
+        if level == 0:
+            for group in zip(one, two, strict=True):
+                for some in self._products(*group, *windows, layer.gamma):
+                    if layer.degree == 2:  # without an array of all powers
+                        values += np.einsum("wnm,wnm->nm", some, some)
+                    else:
+                        values += power(some, layer.degree).sum(axis=0)
             return values
-
-        *_, (top, _, _), (_, gamma, degree) = self.steps
-        every = tuple(np.arange(len(matrix)) for matrix in top.holds)
-        return power(1 + gamma * total(len(self.steps) - 2, every), degree)
+        for places in product(*windows):
+            below = [np.flatnonzero(m[i]) for m, i in zip(layer.holds, places, strict=True)]
+            total = self._total(level - 1, below, one, two)
+            values += power(1 + layer.gamma * total, layer.degree)
+        return values
 
     def _strips(self, which: int, start: int, stop: int) -> list[list[Array]]:
         """For each group of channels and row of windows, pixels of shape (width, p, points).
@@ -409,7 +401,7 @@ class _ByWindows:
         Of each column the p pixels that a row of windows has gained, then those that it has lost,
         which count negatively on the second side.
         """
-        (_, padding, _), side, stride = self.steps[0][0].settings[0], self.side, self.stride
+        (_, padding, _), side, stride = self.layers[0].settings[0], self.side, self.stride
         _, height, width, _ = self.sides[which].shape
         made: list[list[Array]] = []
         for group in self.groups:
@@ -459,10 +451,3 @@ class _ByWindows:
                         overwrite_c=1,
                     )
                 yield values[: len(some)]
-
-
-def _sum_of_powers(values: Array, degree: int) -> Array:
-    """Over the first axis, without an array of all powers for the square."""
-    if degree == 2:
-        return np.asarray(np.einsum("wnm,wnm->nm", values, values))
-    return np.asarray(power(values, degree).sum(axis=0))

@@ -47,7 +47,6 @@ KERNELS = [
     Average(Gaussian(0.3), GROUP),
     Average(Gaussian(0.3), GROUP, side="second"),
     Average(Gaussian(0.3), GROUP, n_transforms=4),
-    Average(Gaussian(0.3), GROUP, n_transforms=4, statistic="U"),
     Average(Laplacian(0.3), GROUP),
     Average(Gaussian(0.3), SignFlips(6)),
     Average(Gaussian(0.3), CyclicTranslations((2, 3))),

@@ -95,7 +95,6 @@ SIGNS, ALL = SignFlips(4), Permutations(4)
         (SignAveragedVonMises(0.5), ALL, True),
         (SignAveragedVonMises(0.5) + Laplacian(0.1) * 2.0, ALL, True),
         (SobolevKernel(Torus(4, degree=2), smoothness=4.0), ALL, True),
-        (SobolevKernel(Torus(4, degree=2), smoothness=4.0, group=SIGNS), ALL, False),
         (Average(Laplacian(0.2), SIGNS), ALL, True),
         (BestFit(Gaussian(0.3), SIGNS), ALL.then(Negation()), True),
         (Average(Laplacian(0.2), SIGNS, side="first"), ALL, True),

@@ -36,7 +36,8 @@ class BestFit(OrbitKernel):
     points in ``SVC(kernel=BestFit(...))``; ``side="first"`` transforms the first. Over a group of
     unitary maps and a base kernel that depends on inner products the two are the same (lemma 1),
     and the kernel is symmetric and invariant; for interpolated rotations they differ slightly. It
-    need not be positive definite: see `gram_report`.
+    need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. A
+    Gaussian process is warned before it fails.
 
     Nothing is evaluated transformation by transformation where structure allows better. A
     polynomial or Gaussian base needs the largest inner product alone; a quadratic `Locality` is an
@@ -129,9 +130,13 @@ class BestFit(OrbitKernel):
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self._over(X.shape[1])[0].at(X if Y is None else Y).reduce(X, _LARGEST)[0]
 
+    def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
+        super()._check_finite(values, X, Y)
+        if Y is None and values.ndim == 2 and vars(self).pop("_in_process", False):
+            _warn_indefinite(values)
+
     def _gradient(self, X: Array) -> Array:
         """At the transformation that fits best, which a change of parameters does not move."""
-        _warn_indefinite(self._gram(X, None))  # only a Gaussian process asks for derivatives
         functions = self._derivatives(X.shape[1])
         form = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
         if functions is None or form.turning_point is not None or not form.monotone:
@@ -152,5 +157,5 @@ def _warn_indefinite(gram: Array) -> None:
             warn(
                 f"BestFit is not positive definite on these points (an eigenvalue of {-lowest:.1e})"
                 f", as a Gaussian process needs: take Average, or alpha={2 * lowest:.0e} in "
-                "GaussianProcessRegressor"
+                "GaussianProcessRegressor, or GramTransformer and KernelRidge for means alone"
             )

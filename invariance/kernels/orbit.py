@@ -129,6 +129,7 @@ class OrbitKernel(Kernel):
     @theta.setter
     def theta(self, theta: Array) -> None:
         self.base.theta = theta
+        vars(self)["_in_process"] = True  # nobody else sets it
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:
         """Of the base kernel as a function of inner products."""

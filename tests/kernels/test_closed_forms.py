@@ -127,5 +127,3 @@ def test_subclasses_keep_the_fast_way_until_they_change_what_it_speaks_of():
         expected = reduce(all_values(Shifted(0.2), SignFlips(6), X, Z), axis=0)
         assert_allclose(kernel(Shifted(0.2), SignFlips(6))(X, Z), expected, rtol=1e-10)
     assert EvenFlips(6).mean_powers(np.ones((1, 6)), np.ones((1, 6)), 2) is None
-
-

@@ -112,17 +112,21 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
     assert set(names) <= set(foreign.get_params())
 
 
-def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words():
+@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
+@pytest.mark.parametrize("scale", [1.0, ConstantKernel(2.0)], ids=["plain", "product"])
+def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words(optimizer, scale):
     X = points(30)
-    model = GaussianProcessRegressor(BestFit(DotProduct(0.5), GROUP))
+    model = GaussianProcessRegressor(scale * BestFit(DotProduct(0.5), GROUP), optimizer=optimizer)
+    told = "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
     with (
-        pytest.warns(UserWarning, match="BestFit is not positive definite .* take Average, or al"),
+        pytest.warns(UserWarning, match=told),
         pytest.raises(np.linalg.LinAlgError),
     ):
         model.fit(X, X[:, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Average(Gaussian(0.3), GROUP)(X, eval_gradient=True)
+        BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
 
 
 def test_bad_input():

@@ -83,14 +83,8 @@ FEATURES = {
     "fourier, angular": lambda **k: OrbitFourier(
         CircleAction(ANGULAR, VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k
     ),
-    "fourier, Laplacian": lambda **k: OrbitFourier(
-        CyclicShifts(12), 31, kernel="laplacian", gamma=0.1, random_state=0, **k
-    ),
     "max filter": lambda **k: MaxFilter(CyclicShifts(12), 31, random_state=0, **k),
     "max filter, a large group": lambda **k: MaxFilter(Permutations(12), 31, random_state=0, **k),
-    "max filter, angular": lambda **k: MaxFilter(
-        CircleAction(ANGULAR, n_nodes=16), 31, random_state=0, **k
-    ),
     "nystrom": lambda **k: OrbitNystroem(
         CyclicShifts(12), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
     ),
@@ -103,9 +97,6 @@ FEATURES = {
         side="first",
         random_state=0,
         **k,
-    ),
-    "nystrom, polynomial": lambda **k: OrbitNystroem(
-        CyclicShifts(12), 11, kernel=Polynomial(2, 0.1), rcond=1e-3, random_state=0, **k
     ),
     "nystrom, angular": lambda **k: OrbitNystroem(
         CircleAction(ANGULAR, n_nodes=16), 11, gamma=0.1, rcond=1e-4, random_state=0, **k
@@ -154,22 +145,13 @@ KERNELS = {
     "cdf": CDF(radius=8.0),
     "locality": Locality((6, 8), 3, powers=(2, 3)),
     "locality, valid and strided": Locality((6, 8), 3, powers=(2, 2), padding="valid", stride=2),
-    "locality, cubic": Locality((6, 8), 3, powers=(3, 2)),
     "locality, three layers": Locality((6, 8), (3, 5), powers=(2, 2, 2)),
-    "locality, channels": Locality((4, 4), 3, powers=(2, 2), channels=3),
     "locality, mixed": Locality((4, 4), 3, powers=(2, 2), channels=3, mixed=True),
     "best fit, shifts": BestFit(Polynomial(4, 0.02), Translations((6, 8), max_shift=2)),
-    "best fit, some shifts": BestFit(
-        Linear(), Translations((6, 8), shifts=[[0, 0], [1, 3], [-2, 1], [0, -1]])
-    ),
     "best fit, shifts that lose pixels": BestFit(
         Gaussian(0.2), Translations((6, 8), max_shift=2, boundary="zero")
     ),
-    "best fit, Gaussian": BestFit(Gaussian(0.2), Translations((6, 8), max_shift=2)),
     "best fit, rotations": BestFit(Polynomial(3, 0.02), Rotations((6, 8), degrees=[-20, 0, 20])),
-    "best fit, shifts then rotations": BestFit(
-        Linear(), Translations((6, 8), max_shift=1).then(Rotations((6, 8), degrees=[0, 20]))
-    ),
     "best fit, rotations then shifts": BestFit(
         Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]).then(Translations((6, 8), max_shift=1))
     ),
@@ -181,25 +163,13 @@ KERNELS = {
     "best fit, first side": BestFit(Linear(), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "best fit, drawn": BestFit(Gaussian(0.1), Permutations(48), n_transforms=7),
     "average, shifts": Average(Gaussian(0.1), CyclicShifts(48)),
-    "average, a window of shifts": Average(
-        Polynomial(3, 0.02), Translations((6, 8), max_shift=2), side="second"
-    ),
     "average, rotations": Average(Linear(), Rotations((6, 8), degrees=[-20, 0, 20]), side="second"),
     "average, first side": Average(Gaussian(0.1), Rotations((6, 8), degrees=[0, 20]), side="first"),
     "average, angular": Average(Gaussian(0.1), CircleAction(np.repeat(np.arange(24), 2))),
     "average, sign changes": Average(Gaussian(0.1), SignFlips(48)),
-    "average, sign changes, polynomial": Average(
-        Polynomial(3, 0.02), SignFlips(48), n_transforms=8, side="second"
-    ),
     "average, quarter turns": Average(
         Gaussian(0.1), Rotations((4, 4, 3), degrees=range(0, 360, 45)), side="second"
     ),
-    "best fit, quarter turns": BestFit(
-        Locality((4, 4), 3, powers=(2, 2), channels=3),
-        Rotations((4, 4, 3), degrees=range(0, 360, 45)),
-    ),
-    "best fit, sign changes": BestFit(Gaussian(0.1), SignFlips(48)),
-    "average, drawn": Average(Gaussian(0.1), Permutations(48), n_transforms=7, side="second"),
 }
 
 
@@ -343,7 +313,6 @@ TAKERS = {
     "Gaussian": lambda X: Gaussian(0.1)(X),
     "BestFit": lambda X: BestFit(Linear(), CyclicShifts(12))(X),
     "OrbitFourier": lambda X: OrbitFourier(None, 5, random_state=0).fit(POINTS).transform(X),
-    "OrbitNystroem": lambda X: OrbitNystroem(None, 5, random_state=0).fit(X),
     "GroupCDF": lambda X: GroupCDF(None, 5, random_state=0).fit(POINTS).transform(X),
 }
 
@@ -420,13 +389,7 @@ def test_tensors_must_be_dense_and_have_values(torch, name):
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [
-        Laplacian(0.1),
-        Average(Laplacian(0.1), CyclicShifts(12)),
-        BestFit(Laplacian(0.1), CyclicShifts(12)),
-    ],
-    ids=["Laplacian", "Average", "BestFit"],
+    "kernel", [Laplacian(0.1), BestFit(Laplacian(0.1), CyclicShifts(12))], ids=repr
 )
 def test_kernels_that_need_numpy_say_so_whatever_the_arrays(library, kernel):
     given = library.asarray(POINTS)

@@ -44,7 +44,6 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
            [[ 5.,  6.],
             [nan, nan]]])
     """
-    sets = list(sets)
     try:
         arrays = [_as_set(points) for points in sets]
         if len({(a.ndim, a.shape[-1]) for a in arrays}) != 1:

@@ -240,7 +240,7 @@ def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
-                yield _Bounded(gzip.open(packed), path, most)
+                yield _Bounded(gzip.open(packed) if member.endswith(".gz") else packed, path, most)
         else:
             with _OPEN.get(path.suffix, open)(path, "rb") as stream:
                 yield _Bounded(stream, path, most)
@@ -251,7 +251,7 @@ def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
 
 
 def unpack(path: Path, member: str = "", *, most: int = MOST_UNPACKED) -> bytes:
-    """Contents of a file, behind ``.gz`` or ``.xz``; of a ``.zip``, of its gzipped ``member``.
+    """Contents of a file, behind ``.gz`` or ``.xz``; of a ``.zip``, of its ``member``.
 
     A `DataError` where the file is damaged, or unpacks to more than ``most`` bytes.
     """

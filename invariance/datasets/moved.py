@@ -42,9 +42,14 @@ def _given(
     scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
 
     def moved(data: NDArray[Any], how: str, n_train: int | None = own_split, **details: Any):
-        target = classes[details.get("rows", slice(None))]
-        made = {"description": f"{name} {how}", "n_train": n_train, "sources": sources}
-        return Dataset(data, target, details=details, **made)
+        return Dataset(
+            data,
+            classes[details.get("rows", slice(None))],
+            description=f"{name} {how}",
+            n_train=n_train,
+            sources=sources,
+            details=details,
+        )
 
     return pixels.astype(np.float32) / scale, moved
 

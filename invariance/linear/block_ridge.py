@@ -141,14 +141,17 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         roots = np.sqrt(weights)[:, None].astype(X.dtype)
         X = X - self._origin
-        X *= roots
+        weighted = X
+        if np.ptp(weights) or weights[0] != 1:  # passes over the points that most need not
+            X *= roots
+            weighted = roots * X
         if X.dtype == self._squares.dtype:
             syrk = linalg.get_blas_funcs("syrk", (self._squares,))
             self._squares = syrk(1, X.T, beta=1, c=self._squares, lower=True, overwrite_c=True)
         else:
             self._squares += X.T @ X
         self._cross += X.T @ (roots * Y.astype(X.dtype))
-        self._sum += np.einsum("i,ij->j", roots[:, 0], X, dtype=np.float64)
+        self._sum += weighted.sum(axis=0, dtype=np.float64)
         self._targets_sum += weights @ Y
         self._total += float(weights.sum())
         self.n_seen_ += len(X)

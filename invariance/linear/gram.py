@@ -92,7 +92,7 @@ def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
     labels = np.asarray(given)
     if np.ma.is_masked(given):
         raise ParameterError(f"labels must not be masked, got {short(given)}: leave out their rows")
-    if labels.ndim != 1:
+    if labels.ndim != 1 or not labels.size:
         raise ParameterError(f"expected one label per row, got labels of shape {labels.shape}")
     if labels.dtype.kind == "f":
         check_finite("labels", labels)

@@ -90,7 +90,8 @@ class _RegularisedLeastSquares(BaseEstimator):
             check_scale(X)
             x_mean = shares @ X if self.fit_intercept else np.zeros(X.shape[1])
             features = X - x_mean
-            features *= roots
+            if np.ptp(roots):  # a pass over the points that most need not
+                features *= roots
         if self.kernel is None and X.shape[1] <= n:
             path = self._primal_path(features, rooted, shares)
         else:

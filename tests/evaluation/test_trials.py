@@ -1,5 +1,7 @@
 """What is measured is what happened."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,12 @@ from invariance.evaluation.trials import share_of_changes, trial
 from invariance.groups import Negation
 
 X = np.random.default_rng(0).standard_normal((40, 3))
+
+
+def spin(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
 
 
 def test_a_trial_measures_score_discrepancy_and_peak_memory():
@@ -19,24 +27,16 @@ def test_a_trial_measures_score_discrepancy_and_peak_memory():
     assert done.score == pytest.approx(X[:, 0].mean() + 1)
     assert done.discrepancy == pytest.approx(X[0, 0] + 1)
     assert 8 <= done.peak_mb < 8.5
-    assert done.fit_s >= 0 and done.predict_s >= 0
     assert np.isnan(trial(fit, X, score=np.mean, discrepancy=lambda f: 0.0).peak_mb)
 
 
 def test_fit_and_prediction_are_timed_apart():
-    def spin(seconds):
-        import time
-
-        start = time.process_time()
-        while time.process_time() - start < seconds:
-            pass
-
     def fit():
-        spin(0.2)
-        return lambda points: (spin(0.05), points[:, 0])[1]
+        spin(0.1)
+        return lambda points: (spin(0.03), points[:, 0])[1]
 
     done = trial(fit, X, score=np.mean, discrepancy=lambda f: 0.0)
-    assert 0.2 <= done.fit_s and 0.05 <= done.predict_s < 0.2
+    assert 0.1 <= done.fit_s and 0.03 <= done.predict_s < 0.1
 
 
 def test_memory_is_measured_by_a_second_run_or_by_the_first():

@@ -8,15 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.ndimage import rotate
 from sklearn.base import clone
 
-from invariance.features import AngularBasis, OrbitFourier, OrbitNystroem
-from invariance.groups import CircleAction, Normal, VonMises, check_group
+from invariance.features import AngularBasis, OrbitFourier
+from invariance.groups import CircleAction, Normal, VonMises
 from invariance.kernels import Average, Gaussian, Linear, Polynomial
 from invariance.orbits import CircleProducts
-
-
-def test_the_action_is_a_unitary_group():
-    for density in [None, VonMises(2.0), VonMises(1.0, loc=0.5), Normal(0.3)]:
-        check_group(CircleAction([0, 0, 1, 1, 3, 3, 2, 2], density))
 
 
 def test_the_action_is_the_rotation_of_functions_on_the_circle():
@@ -54,21 +49,13 @@ def test_sampled_angles_follow_the_density():
         assert abs(error) < 4.5 / np.sqrt(20_000)
 
 
-UNPAIRED = "frequencies must"
-NOT_WHOLE = r"frequencies to be an array of whole numbers >= 0, at least one, got \["
-
-
-def test_unpaired_frequencies_are_refused():
-    for bad, message in [
-        ([1], UNPAIRED),
-        ([1, 1, 1], UNPAIRED),
-        ([1, 2], UNPAIRED),
-        ([1, 0, 1], UNPAIRED),
-        ([-1, -1], NOT_WHOLE + "-1, -1"),
-        ([0.5, 0.5], NOT_WHOLE + "0.5, 0.5"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            CircleAction(bad).act([0.1], np.ones((1, len(bad))))
+@pytest.mark.parametrize("bad", [[1], [1, 1, 1], [1, 2], [1, 0, 1], [-1, -1], [0.5, 0.5]])
+def test_unpaired_frequencies_are_refused(bad):
+    message = "frequencies must"
+    if min(bad) < 0 or max(bad) < 1:
+        message = "frequencies to be an array of whole numbers >= 0, at least one, got .{},"
+    with pytest.raises(ValueError, match=message.format(bad[0])):
+        CircleAction(bad).act([0.1], np.ones((1, len(bad))))
 
 
 def test_bad_nodes_and_vanishing_densities():
@@ -78,7 +65,7 @@ def test_bad_nodes_and_vanishing_densities():
         CircleAction([1, 1], Normal(0.01, loc=1.0), n_nodes=2).weights()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.integers(1, 6), st.integers(0, 999))
 def test_circle_products_agree_with_the_action(orders, r, seed):
     frequencies = np.concatenate([[m] * (1 if m == 0 else 2) for m in orders])
@@ -147,18 +134,6 @@ def test_features_equal_those_of_rotated_pixel_templates(basis):
     assert np.linalg.norm(fast - plain) / np.linalg.norm(plain) < 1e-3
 
 
-def test_quadrature_beats_random_angles(basis):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6, len(basis.frequencies_))) / 10
-    base = Gaussian(0.5)
-    exact = Average(base, basis.rotations(VonMises(0.5), n_nodes=512), side="both")(X)
-    quadrature = Average(base, basis.rotations(VonMises(0.5), n_nodes=64), side="both")(X)
-    drawn = {"n_transforms": 256, "side": "both", "random_state": 0}
-    random = Average(base, basis.rotations(VonMises(0.5), None), **drawn)(X)
-    # Four times fewer nodes, an error at least a hundred times smaller.
-    assert 100 * np.abs(quadrature - exact).max() < np.abs(random - exact).max()
-
-
 def double_average(base, group, X, Y):
     """sum_ij w_i w_j k(g_i x, g_j z), pair by pair of elements."""
     elements, weights = group.quadrature()
@@ -208,14 +183,6 @@ def test_the_average_is_invariant_over_the_whole_circle():
     assert_allclose(kernel(turned, X), kernel(X), atol=1e-10)
     local = Average(Gaussian(0.3), clone(group).set_params(density=VonMises(3.0)), side="both")
     assert np.abs(local(turned, X) - local(X)).max() > 1e-2
-
-
-def test_nystroem_takes_the_fast_path_too():
-    group = CircleAction([0, 1, 1, 2, 2], VonMises(1.0), n_nodes=8)
-    X = np.random.default_rng(0).standard_normal((20, 5))
-    landmarks = group.act(group.elements(), X[:5]).reshape(-1, 5)
-    Z = OrbitNystroem(group, 40, gamma=0.3, landmarks=landmarks, rcond=1e-13).fit_transform(X[:5])
-    assert_allclose(Z @ Z.T, Average(Gaussian(0.3), group, side="both")(X[:5]), atol=1e-7)
 
 
 def test_bad_parameters_are_named():

@@ -43,10 +43,6 @@ CHANGES = {
         OrbitFourier(SHIFTS, 5, random_state=0),
         {"form": "cos_sin", "n_components": 3, "gamma": 9.0, "side": "first", "group": None},
     ),
-    "OrbitFourier, points": (
-        OrbitFourier(SHIFTS, 5, side="first", random_state=0),
-        {"form": "cos_sin", "n_components": 3, "gamma": 9.0, "side": "second", "group": None},
-    ),
     "OrbitNystroem": (
         OrbitNystroem(SHIFTS, 5, kernel=Gaussian(0.1), random_state=0),
         {"n_components": 3, "kernel": Linear(), "rcond": 0.5, "side": "first", "group": None},
@@ -165,10 +161,7 @@ def test_arguments_after_the_second_are_given_by_name(name):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: draw_windowed_templates(3, 1j, width=1.0), "shape to be"),
-        (lambda: draw_windowed_templates(3, (4, 4), width=dict), "width > 0"),
         (lambda: draw_windowed_templates(3, (4, 4), width=[1.0, 2.0, 3.0]), "width > 0"),
-        (lambda: draw_windowed_templates(3, (4, 4), width=np.nan), "width > 0"),
         (lambda: draw_windowed_templates(3, (4, 4), width=0.008), "at least 0.1 .* got 0.008"),
         (lambda: median_gamma([None, 2.5]), "X to be"),
         (lambda: Scattering((16, 16), n_scales=10).fit(np.ones((2, 256))), "n_scales <= 5 .* 10"),
@@ -195,26 +188,21 @@ def test_the_median_of_distances_is_that_of_pairs():
         assert_allclose(median_gamma(points), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("features", [OrbitFourier(), OrbitNystroem(), GroupCDF(), AngularBasis()])
-def test_images_are_given_as_rows(features):
+def test_images_are_given_as_rows():
     message = (
-        rf"{type(features).__name__} expects points as rows of shape \(n, d\), got shape "
-        r"\(20, 4, 4\); use X.reshape\(len\(X\), -1\)"
+        r"OrbitFourier expects points as rows of shape \(n, d\), got shape \(20, 4, 4\); use "
+        r"X.reshape\(len\(X\), -1\)"
     )
-    with pytest.raises(ValueError, match=message):
-        features.fit(X.reshape(20, 4, 4))
-    if not isinstance(features, OrbitNystroem):  # which would warn of too few points
+    for call in (OrbitFourier().fit, OrbitFourier().fit(X).transform):
         with pytest.raises(ValueError, match=message):
-            features.fit(X).transform(X.reshape(20, 4, 4))
+            call(X.reshape(20, 4, 4))
 
 
 @pytest.mark.parametrize(
     "model, named",
     [
-        (GroupCDF(n_components=10**9), "n_components=1000000000"),
         (GroupCDF(n_components=10**5, n_bins=10**9), "n_bins=1000000000"),
         (MaxFilter(n_components=10**9), "n_components=1000000000"),
-        (OrbitFourier(n_components=10**9), "n_components=1000000000"),
         (OrbitNystroem(CyclicShifts(4), n_transforms=10**9), "n_transforms=1000000000"),
     ],
 )
@@ -230,24 +218,19 @@ def test_counts_that_no_memory_holds_are_refused(model, named, monkeypatch):
 # -- what is chosen ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ORBITS)
-def test_explain_says_the_way(kind):
-    model = kind(SHIFTS, 5, random_state=0).fit(X)
-    told = model.explain(X)
-    assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
-    circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
-    many = np.random.default_rng(0).standard_normal((300, 16))
-    assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"
-
-
 class Turning(CircleAction):
     """A subclass keeps the way of its class."""
 
 
 @pytest.mark.parametrize("kind", ORBITS)
-def test_a_subclass_and_a_group_of_ones_own_get_the_fast_way(kind):
-    group = Turning([1] * 8 + [2] * 8, n_nodes=64)
-    assert kind(group, 50, random_state=0).fit(X).explain(X).way == "circle"
+def test_explain_says_the_way_of_a_group_and_of_a_subclass(kind):
+    model = kind(SHIFTS, 5, random_state=0).fit(X)
+    told = model.explain(X)
+    assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
+    circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
+    many = np.random.default_rng(0).standard_normal((300, 16))
+    for group in (circle, Turning(circle.frequencies, n_nodes=64)):
+        assert kind(group, 50, random_state=0).fit(many).explain(many).way == "circle"
 
 
 def test_the_laplacian_kernel_is_preserved_by_what_permutes_and_flips_signs():
@@ -284,21 +267,17 @@ print((peak() - before - Z.nbytes) / bound)
 
 #: Points take 77 MB, or the features of fewer of them 122 MB: a copy of either is seen.
 MODELS = {
-    "GroupCDF": ("GroupCDF(group, 200, n_bins=25, {how})", 3000),
-    "GroupCDF, few bins": ("GroupCDF(group, 2, n_bins=2, {how})", 300_000),
-    "MaxFilter": ("MaxFilter(group, 10, {how})", 300_000),
-    "OrbitFourier": ("OrbitFourier(group, 10, {how})", 300_000),
-    "OrbitFourier, points": ("OrbitFourier(group, 10, side='first', {how})", 300_000),
-    "OrbitNystroem": ("OrbitNystroem(group, 10, {how})", 300_000),
-    "OrbitNystroem, points": ("OrbitNystroem(group, 10, side='first', {how})", 300_000),
+    "GroupCDF(group, 200, n_bins=25, {how})": 3000,
+    "MaxFilter(group, 10, {how})": 300_000,
+    "OrbitFourier(group, 10, side='first', {how})": 300_000,
+    "OrbitNystroem(group, 10, {how})": 300_000,
 }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
-@pytest.mark.parametrize("name", MODELS)
-def test_memory_seen_from_outside_stays_within_the_bound(name):
-    model, n = MODELS[name]
-    model = model.format(how="block_bytes=bound, random_state=0")
+@pytest.mark.parametrize("model", MODELS)
+def test_memory_seen_from_outside_stays_within_the_bound(model):
+    n, model = MODELS[model], model.format(how="block_bytes=bound, random_state=0")
     found = subprocess.run(
         [sys.executable, "-c", _PEAK.format(model=model, n=n)],
         capture_output=True,

@@ -40,26 +40,20 @@ def definition(model, X):
     return np.max([X @ model.group.act(g[None], model.templates_)[0].T for g in elements], axis=0)
 
 
+OPTIONS = {
+    "n_transforms": [None, 1, 4],
+    "templates": ["gaussian", "sphere"],
+    "block_bytes": [2000, 10**8],
+}
+HOW = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in OPTIONS.items()})
+
+
 @settings(max_examples=40, deadline=None)
-@given(
-    st.sampled_from(GROUPS),
-    st.integers(1, 9),
-    st.sampled_from([None, 1, 4]),
-    st.sampled_from(["gaussian", "sphere"]),
-    st.sampled_from([2000, 10**8]),
-    st.integers(0, 10**6),
-)
-def test_agrees_with_the_definition(group, m, transforms, templates, block, seed):
+@given(st.sampled_from(GROUPS), st.integers(1, 9), HOW, st.integers(0, 10**6))
+def test_agrees_with_the_definition(group, m, how, seed):
     d = 6 if group is None or group.n_features is None else group.n_features
     X = np.random.default_rng(seed).standard_normal((7, d))
-    model = MaxFilter(
-        group,
-        m,
-        n_transforms=transforms,
-        templates=templates,
-        block_bytes=block,
-        random_state=seed,
-    )
+    model = MaxFilter(group, m, **how, random_state=seed)
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
 
 

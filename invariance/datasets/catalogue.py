@@ -42,27 +42,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """State of a data set on this machine.
-
-    Attributes
-    ----------
-    name, description : str
-    files : list of str
-        Paths where present, names where not.
-    source : str
-        Official origin.
-    present : bool
-        Whether every file is here.
-    checksum_ok : bool or None
-        Whether every file that is here was read and has a known checksum, of its bytes or of what
-        it unpacks to; None where none is here.
-    """
+    """State of a data set on this machine."""
 
     name: str
     description: str
+    #: Paths where present, names where not.
     files: list[str]
+    #: Official origin.
     source: str
+    #: Whether every file is here.
     present: bool
+    #: Whether every file that is here has a known checksum; None where none is here.
     checksum_ok: bool | None
 
 

@@ -78,7 +78,6 @@ def make_translated_mnist(
     noise : float
         Standard deviation of normal noise on every pixel of the canvas: the paper adds 0.1, its
         public code none.
-    random_state : int, RandomState or None
 
     Returns
     -------
@@ -251,7 +250,6 @@ def deform_images(
         Of the two components of b and of u, in pixels.
     smoothness : float
         Standard deviation, in pixels, of the Gaussian that noise is smoothed with to give u.
-    random_state : int, RandomState or None
 
     Returns
     -------

@@ -56,23 +56,10 @@ def trial(
 ) -> Trial:
     """Fit, predict, and measure.
 
-    Parameters
-    ----------
-    fit : callable
-        Does everything from training data to a function that predicts.
-    points : ndarray
-        Test points.
-    score : callable
-        From predictions to accuracy or risk.
-    discrepancy : callable
-        From the fitted function to its departure from invariance.
-    memory : bool
-        Measure memory, by `tracemalloc`.
-    apart : bool
-        Fit and predict once more for that, since it slows the clock; False takes less time.
+    ``fit`` does everything from training data to a function that predicts; ``score`` takes its
+    predictions at test points, ``discrepancy`` the function itself. Memory is measured by
+    `tracemalloc`; ``apart`` fits and predicts once more for that, since it slows the clock.
 
-    Examples
-    --------
     >>> first = lambda: lambda X: X[:, 0]
     >>> done = trial(first, np.eye(3), score=np.mean, discrepancy=lambda f: 0.0, memory=True)
     >>> round(done.score, 3), done.peak_mb < 1
@@ -117,9 +104,7 @@ def share_of_changes(
 
 
 class Answer(NamedTuple):
-    """Which method to take: the best one by its mean over draws, its score, the others that are
-    statistically tied with it, and the quickest of all these.
-    """
+    """The best method by its mean, its score, the others level with it, the quickest of these."""
 
     best: str
     score: Score
@@ -135,15 +120,9 @@ def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool
     are positive and skewed, are compared by their logarithms. Among these methods the quickest (fit
     and prediction) is the answer; of those below `NO_TIME`, which count as equally quick, the best.
 
-    Parameters
-    ----------
-    trials : mapping
-        At least two draws of each method, in the same order for all of them.
-    higher_is_better : bool
-        Scores are accuracies in per cent; otherwise they are risks.
+    There are at least two draws of each method, in the same order for all of them. Where higher is
+    better, scores are accuracies in per cent; otherwise they are risks.
 
-    Examples
-    --------
     >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
     >>> best_method({"slow": slow, "fast": fast}, higher_is_better=True).quickest
     'fast'

@@ -234,7 +234,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
 
     Attributes
     ----------
-    alpha_, alphas_, loo_errors_ : the chosen value, the path, its mean squared leave-one-out
+    alpha_, alphas_, loo_errors_ : the chosen value, the path, and its mean squared leave-one-out
         errors, shape (q,)
     loo_decision_ : ndarray of shape (n, t), leave-one-out predictions at ``alpha_``
     negative_share_ : float

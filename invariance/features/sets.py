@@ -105,7 +105,7 @@ class SetFeatures(FeatureMap):
     def _sets(self, X: Any, *, reset: bool = False) -> tuple[PointSets, tuple[int, ...]]:
         """The points of each set, as rows, and the shape of a point, (d,) unless it is a set."""
         given, owner = self._fitted, type(self).__name__
-        how = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
+        how: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
         shape = tuple(getattr(X, "shape", ()))[2:]
         nested = len(shape) > 1
         if nested and given.labelled:

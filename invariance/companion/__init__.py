@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from invariance.companion.run import style
-    from invariance.companion.run.counting import instructions
-    from invariance.companion.run.plots import curve, family, panel, rows, ticks
-    from invariance.companion.run.run import Run
-    from invariance.companion.run.style import colour, label_ends, look, marker, shades
-    from invariance.evaluation.means import Score, mean_se
-    from invariance.evaluation.rates import RateFit, fit_rate
+    from ..evaluation.means import Score, mean_se
+    from ..evaluation.rates import RateFit, fit_rate
+    from .run import style
+    from .run.counting import instructions
+    from .run.plots import curve, family, panel, rows, ticks
+    from .run.run import Run
+    from .run.style import colour, label_ends, look, marker, shades
 
 __all__ = [
     "RateFit",

@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     try:
-        from invariance.companion.cli import main as command
+        from .cli import main as command
     except ModuleNotFoundError as error:
         if str(error.name).startswith("invariance"):
             raise

@@ -8,38 +8,39 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from invariance.companion.errors import CompanionError, NotebookError, OutputError
-from invariance.companion.ledger import consistency, scoreboard
-from invariance.companion.ledger.results import read_status
-from invariance.companion.parameters import read_parameters
-from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.runner import batch
-from invariance.companion.runner.places import Here
-from invariance.core.parameters import ParameterError
+from ..core.parameters import ParameterError
+from .claim import duration, fresh, measured, published, told
+from .errors import CompanionError, NotebookError, OutputError
+from .ledger import consistency, scoreboard
+from .ledger.results import read_status
+from .parameters import read_parameters
+from .paths import PROFILES, Paths
+from .runner import batch
+from .runner.places import Here
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
+_NAMES = click.argument("notebooks", nargs=-1)
 
 
-_OUT = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Where the pages go. [default: build/report]",
-)
+def _out(default: str) -> Callable:
+    where = click.Path(path_type=Path)
+    return click.option("--out", type=where, metavar="FOLDER", help=f"Where. [default: {default}]")
+
+
+def _profile(default: str) -> Callable:
+    kinds = click.Choice(PROFILES)
+    return click.option("--profile", type=kinds, default=default, show_default=True)
+
+
+def _number(name: str, text: str, kind: type = int, default: Any = None) -> Callable:
+    shown = default is not None
+    return click.option(name, type=kind, default=default, show_default=shown, help=text)
 
 
 class _Usage(click.ClickException):
     """A mistake in what was asked: nothing was run."""
 
     exit_code = 2
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,12 +64,10 @@ main.invoke = _invoke  # type: ignore[method-assign]
 
 @main.command()
 @click.argument("name")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where. [default: ./NAME]"
-)
+@_out("./NAME")
 def new(name: str, out: Path | None) -> None:
     """Start a companion to a paper of your own, with the key NAME, in a new folder."""
-    from invariance.companion.new import start_companion
+    from .new import start_companion
 
     folder = out or Path(name)
     for path in start_companion(name, folder):
@@ -77,53 +76,34 @@ def new(name: str, out: Path | None) -> None:
 
 
 @main.command("list")
-@click.argument("notebooks", nargs=-1)
+@_NAMES
 def list_notebooks(notebooks: tuple[str, ...]) -> None:
     """Notebooks, their parameters with types and defaults, last status and duration."""
     paths = Paths.find()
     for notebook in paths.select(notebooks):
         states = []
         for profile in PROFILES:
-            status = read_status(paths.output(notebook, profile), notebook)[0]
-            if status:
-                states.append(f"{profile}: {status['status']}, {_duration(status['duration_s'])}")
+            if status := read_status(paths.output(notebook, profile), notebook)[0]:
+                states.append(f"{profile}: {status['status']}, {duration(status['duration_s'])}")
         click.secho(notebook, bold=True, nl=False)
         click.echo(f"  [{'; '.join(states) or 'never run'}]")
         try:
-            parameters = read_parameters(paths.source(notebook))
+            for p in read_parameters(paths.source(notebook)).values():
+                comment = f"  # {p.help}" if p.help else ""
+                click.echo(f"    {p.name}: {p.type} = {p.default!r}{comment}")
         except NotebookError as error:
             click.secho(f"    {error}", fg="red")
-            continue
-        for p in parameters.values():
-            comment = f"  # {p.help}" if p.help else ""
-            click.echo(f"    {p.name}: {p.type} = {p.default!r}{comment}")
 
 
 @main.command()
-@click.argument("notebooks", nargs=-1)
+@_NAMES
 @click.option("--profile", default="quick", show_default=True, help="quick or full.")
-@click.option(
-    "-p",
-    "--parameter",
-    "given",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A parameter of the notebooks, written as in Python; repeatable.",
-)
-@click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Skip notebooks that succeeded with the same text, parameters, code, versions.",
-)
-@click.option("--threads", type=int, default=1, show_default=True, help="BLAS threads of each.")
-@click.option(
-    "--deadline",
-    type=float,
-    metavar="SECONDS",
-    help="Kill a notebook after this time. [default: 900; full: 86400]",
-)
+@click.option("-p", "given", nargs=2, multiple=True, metavar="NAME VALUE",
+              help="A parameter of the notebooks, written as in Python; repeatable.")  # fmt: skip
+@_number("--jobs", "Notebooks at a time. [default: cores / threads]")
+@_number("--threads", "BLAS threads of each.", default=1)
+@_number("--deadline", "Kill a notebook after so many seconds. [default: 900; full: 86400]", float)
+@click.option("--resume", is_flag=True, help="Skip what ran with the same text, code, versions.")
 def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **options: Any) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
@@ -144,36 +124,37 @@ def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **option
     def tell(outcome: batch.Outcome) -> None:
         state = "kept" if outcome.resumed else outcome.status
         click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
-        click.echo(f"  {outcome.notebook:<40}  {_duration(outcome.duration_s)}")
+        click.echo(f"  {outcome.notebook:<40}  {duration(outcome.duration_s)}")
 
     summary = batch.run_notebooks(
         paths, chosen, parameters=parameters, place=Here(jobs), tell=tell, **options
     )
     for outcome in summary.outcomes:
-        failure = outcome.failure
-        if failure is None or outcome.status == "interrupted":
-            continue
-        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
-        if failure["cell_source"]:
-            source = str(failure["cell_source"]).splitlines()
-            shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
-            told = [f"  in cell {failure['cell_index']}:", *(f"    {line}" for line in shown)]
-            click.echo("\n".join(told), err=True)
+        if outcome.failure and outcome.status != "interrupted":
+            _explain(outcome.notebook, outcome.failure)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
-    click.echo(
-        f"{finished} of {len(chosen)} notebooks succeeded ({options['profile']}); "
-        f"results in {paths.build / options['profile']}"
-    )
+    profile = options["profile"]
+    where = f"({profile}); results in {paths.build / profile}"
+    click.echo(f"{finished} of {len(chosen)} notebooks succeeded {where}")
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
     sys.exit(summary.exit_code)
 
 
+def _explain(notebook: str, failure: dict[str, Any]) -> None:
+    click.secho(f"\n{notebook}: {failure['message']}", fg="red", err=True)
+    if failure["cell_source"]:
+        source = str(failure["cell_source"]).splitlines()
+        shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
+        said = [f"  in cell {failure['cell_index']}:", *(f"    {line}" for line in shown)]
+        click.echo("\n".join(said), err=True)
+
+
 @main.command()
-@click.argument("notebooks", nargs=-1)
-@click.option("--profile", type=click.Choice(PROFILES), default="full", show_default=True)
-@click.option("--jobs", type=int, default=1, show_default=True, help="Notebooks at a time.")
-@click.option("--threads", type=int, default=1, show_default=True, help="BLAS threads of each.")
+@_NAMES
+@_profile("full")
+@_number("--jobs", "Notebooks at a time.", default=1)
+@_number("--threads", "BLAS threads of each.", default=1)
 def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) -> None:
     """Choose the settings of notebooks, with seed 0 and without test data.
 
@@ -182,7 +163,7 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
 
     Exit status: 0 if every stage ended, 1 if one failed, 2 if something asked for does not exist.
     """
-    from invariance.companion.runner import choosing
+    from .runner import choosing
 
     paths = Paths.find()
     named = paths.select(notebooks)
@@ -191,7 +172,7 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
 
     def tell(notebook: str, seconds: float, fault: str) -> None:
         click.secho("failed" if fault else "chosen", fg="red" if fault else "green", nl=False)
-        click.echo(f"  {notebook:<40}  {_duration(seconds)}")
+        click.echo(f"  {notebook:<40}  {duration(seconds)}")
         if fault:
             click.echo(fault, err=True)
 
@@ -201,41 +182,39 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
 
 
 @main.command()
-@click.option(
-    "--profile",
-    type=click.Choice(PROFILES),
-    default="quick",
-    show_default=True,
-    help="Which runs to show.",
-)
-@_OUT
+@_profile("quick")
+@_out("build/report")
 def report(profile: str, out: Path | None) -> None:
     """Build the site from published results and from this machine's runs."""
     _build_site(out, profile)
 
 
 @main.command()
-@_OUT
+@_out("build/report")
 def site(out: Path | None) -> None:
     """Build the site from published results alone: no notebook needs to have run."""
     _build_site(out, None)
 
 
 def _build_site(out: Path | None, profile: str | None) -> None:
-    from invariance.companion.site.build import build_site
+    from .site.build import build_site
 
     index, problems = build_site(Paths.find(), out, profile=profile)
-    for problem in problems:
-        click.secho(f"- {problem}", fg="red", err=True)
+    _name(problems)
     click.echo(f"Open {index}")
     if problems:
         raise click.ClickException(f"{len(problems)} problem(s); everything else is shown")
 
 
+def _name(problems: list[str]) -> None:
+    for problem in problems:
+        click.secho(f"- {problem}", fg="red", err=True)
+
+
 @main.command()
 def pages() -> None:
     """Write figures/README.md and a page per notebook there, for a forge's browser."""
-    from invariance.companion.site.forge import write_pages
+    from .site.forge import write_pages
 
     for path in write_pages(Paths.find()):
         click.echo(path)
@@ -245,34 +224,51 @@ def pages() -> None:
 @click.option("--download", "wanted", multiple=True, metavar="NAME", help="Download a data set.")
 def data(wanted: tuple[str, ...]) -> None:
     """Which data sets are here, from where, and whether their checksums hold."""
-    from invariance.datasets import DataError, available, download
+    from ..datasets import DataError, available, download
 
-    sets = {entry.name: entry for entry in available()}
     for name in wanted:
-        if name not in sets:
-            raise _Usage(f"unknown data set {name!r}: {', '.join(sorted(sets))}")
-        click.echo(f"Downloading {name} from {sets[name].source} ...")
+        known = sorted(entry.name for entry in available())
+        if name not in known:
+            raise _Usage(f"unknown data set {name!r}: {', '.join(known)}")
+        click.echo(f"Downloading {name} ...")
         try:
             download(name)
         except DataError as error:
             raise click.ClickException(str(error)) from error
-    if wanted:
-        sets = {entry.name: entry for entry in available()}
-    for name, entry in sorted(sets.items()):
+    sets = sorted(available(), key=lambda entry: entry.name)
+    for entry in sets:
+        state, colour = ("here, checksums hold", "green") if entry.present else ("absent", "yellow")
         if entry.checksum_ok is False:
             state, colour = "damaged, WRONG CHECKSUM", "red"
-        elif not entry.present:
-            state, colour = "absent", "yellow"
-        else:
-            state, colour = "here, checksums hold", "green"
-        click.secho(name, bold=True, nl=False)
-        click.echo(": ", nl=False)
-        click.secho(state, fg=colour)
-        click.echo(f"    {entry.description}")
-        click.echo(f"    files: {', '.join(map(str, entry.files))}")
+        click.echo(f"{click.style(entry.name, bold=True)}: {click.style(state, fg=colour)}")
+        click.echo(f"    {entry.description}\n    files: {', '.join(map(str, entry.files))}")
         click.echo(f"    from {entry.source}")
-    if any(entry.checksum_ok is False for entry in sets.values()):
+    if any(entry.checksum_ok is False for entry in sets):
         raise click.ClickException("a data set is damaged: remove its files and download it again")
+
+
+@main.command()
+@click.argument("claim_id", metavar="ID")
+@click.option("--run", "again", is_flag=True, help="Run its notebook, and show what came out.")
+@_profile("full")
+def claim(claim_id: str, again: bool, profile: str) -> None:
+    """What a paper claims, what was measured for it, by which protocol, and what a rerun costs.
+
+    With --run, the claim's notebook runs alone, as of 'invariance run', and what it gives is
+    printed beside.
+    """
+    paths = Paths.find()
+    row = published(paths, claim_id)
+    for name, text in told(paths, row).items():
+        click.echo(f"{click.style(f'{name:<9}', bold=True)} {text}")
+    if again:
+        click.echo(f"\nRunning {row.notebook} ({profile}) ...")
+        summary = batch.run_notebooks(paths, [row.notebook], profile=profile, place=Here(1))
+        if failure := summary.outcomes[0].failure:
+            raise click.ClickException(failure["message"])
+        for name, text in measured(fresh(paths, row, profile)).items():
+            click.echo(f"{click.style(f'{name:<9}', bold=True)} {text or '-'}")
+        click.echo("A quick run is no verdict." if profile == "quick" else "")
 
 
 @main.command("scoreboard")
@@ -284,10 +280,8 @@ def write_scoreboard() -> None:
 @main.command()
 def check() -> None:
     """Do ledger, notebooks, stored results and scoreboard agree?"""
-    paths = Paths.find()
-    found = consistency.problems(paths)
-    for problem in found:
-        click.secho(f"- {problem}", fg="red")
+    found = consistency.problems(Paths.find())
+    _name(found)
     if found:
         raise click.ClickException(f"{len(found)} problem(s)")
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

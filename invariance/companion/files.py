@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.errors import OutputError
+from .errors import OutputError
 
 
 @contextmanager
@@ -30,13 +30,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file by renaming a finished temporary sibling over it.
-
-    Raises
-    ------
-    OutputError
-        If the folder is full, read-only or cannot be made.
-    """
+    """Write a file by renaming a finished temporary sibling over it, or raise `OutputError`."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -107,15 +101,10 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def replace_folder(new: Path, final: Path) -> None:
-    """Put folder `new` in the place of `final`; both lie on the same file system.
+    """Put folder `new` in the place of `final`, on the same file system, or raise `OutputError`.
 
     In one step where the system can swap folders. Elsewhere, if the process dies between two
     steps, `repair_folder` restores the earlier folder.
-
-    Raises
-    ------
-    OutputError
-        If the folder cannot be replaced; `final` then still holds what it held.
     """
     repair_folder(final)
     aside = _aside(final)

@@ -14,10 +14,8 @@ def package_folder() -> Path:
 
 def _file(module: str, package: Path) -> Path | None:
     base = package.parent.joinpath(*module.split("."))
-    for path in (base / "__init__.py", base.with_suffix(".py")):
-        if path.is_file():
-            return path
-    return None
+    found = (base / "__init__.py", base.with_suffix(".py"))
+    return next((path for path in found if path.is_file()), None)
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
@@ -33,25 +31,20 @@ def _statements(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _imported(source: str, package: Path, module: str = "") -> set[str]:
     """Modules of `package` named by the import statements of `source`, with their parents."""
-    name = package.name
-    found: set[str] = set()
+    named: set[str] = set()
     for node in _statements(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            origin = node.module or ""
-            if node.level:
-                parent = module.split(".")[: len(module.split(".")) - node.level]
-                origin = ".".join([*parent, *([node.module] if node.module else [])])
+            above = module.split(".")[: -node.level] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
             # "from package import x": x may be a module or a name inside the package
-            names = [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for dotted in names:
-            if dotted == name or dotted.startswith(f"{name}."):
-                parts = dotted.split(".")
-                found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
-    return {m for m in found if _file(m, package)}
+            named |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    found: set[str] = set()
+    for parts in (name.split(".") for name in named):
+        if parts[0] == package.name:
+            found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+    return {name for name in found if _file(name, package)}
 
 
 @cache
@@ -72,14 +65,8 @@ def closure(
 ) -> dict[str, Path]:
     """Modules of the package that running `source` imports, with their files.
 
-    Parameters
-    ----------
-    source : str
-        Python source.
-    package : Path, optional
-        The package's folder; default: ``invariance``.
-    through : callable, optional
-        Says of a module's name whether what that module imports counts as well; default: always.
+    `package` is the package's folder (default: ``invariance``); `through` says of a module's name
+    whether what that module imports counts as well.
 
     Examples
     --------
@@ -104,7 +91,7 @@ def read_all() -> None:
     package = package_folder()
     for path in package.rglob("*.py"):
         parts = path.relative_to(package.parent).with_suffix("").parts
-        _imports_of(".".join(parts[:-1] if parts[-1] == "__init__" else parts), path, package)
+        _imports_of(".".join(parts).removesuffix(".__init__"), path, package)
 
 
 def digest(files: dict[str, Path]) -> str:

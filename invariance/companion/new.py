@@ -6,26 +6,17 @@ from string import Template
 
 import yaml
 
-from invariance.companion.errors import NotebookError, OutputError
-from invariance.companion.files import write_bytes
-from invariance.companion.ledger.scoreboard import write_scoreboard
-from invariance.companion.paths import Paths
+from .errors import NotebookError, OutputError
+from .files import write_bytes
+from .ledger.scoreboard import write_scoreboard
+from .paths import Paths
 
 
 def start_companion(name: str, folder: Path) -> list[Path]:
     """Write the smallest companion to a paper into a new folder: one claim, one notebook, one test.
 
-    Parameters
-    ----------
-    name : str
-        The paper's key, such as ``miller1999``: a small letter, then letters, digits, ``_``, ``-``.
-    folder : Path
-        Does not exist yet, or is empty.
-
-    Returns
-    -------
-    list of Path
-        What was written.
+    `name` is the paper's key, such as ``miller1999``: a small letter, then letters, digits, ``_``,
+    ``-``; the folder does not exist yet, or is empty. Returns what was written.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         raise NotebookError(

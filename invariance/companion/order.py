@@ -14,22 +14,20 @@ and the second, at full scale, when nothing else is running, after all that need
 """
 
 from contextlib import suppress
+from typing import Any
 
-from invariance.companion.errors import NotebookError, hint
-from invariance.companion.paths import Paths
-from invariance.companion.source import read_notebook
+from .errors import NotebookError, hint
+from .paths import Paths
+from .source import read_notebook
 
 
 def reads(paths: Paths, notebook: str) -> list[str]:
     """Notebooks whose results a notebook reads.
 
-    Raises
-    ------
-    NotebookError
-        For a header that does not list names, a name that no notebook has, and notebooks that
-        read each other in a circle.
+    A `NotebookError` is raised for a header that does not list names, a name that no notebook has,
+    and notebooks that read each other in a circle.
     """
-    found = _header(paths, notebook)[0]
+    found = _header(paths, notebook)["reads"]
     known = paths.all_notebooks() if found else []
     for name in found:
         if name not in known:
@@ -37,8 +35,7 @@ def reads(paths: Paths, notebook: str) -> list[str]:
                 f"notebook {notebook} reads {name!r}, which is no notebook. "
                 + hint(name, known, "notebooks")
             )
-    chains = [[notebook, name] for name in found]
-    seen = set(found)
+    chains, seen = [[notebook, name] for name in found], set(found)
     while chains:
         chain = chains.pop()
         if chain[-1] == notebook:
@@ -47,7 +44,7 @@ def reads(paths: Paths, notebook: str) -> list[str]:
                 f"{' reads '.join(chain)}"
             )
         with suppress(NotebookError):  # that notebook's own error
-            further = _header(paths, chain[-1])[0]
+            further = _header(paths, chain[-1])["reads"]
             chains += [[*chain, name] for name in further if name not in seen]
             seen |= set(further)
     return found
@@ -55,17 +52,16 @@ def reads(paths: Paths, notebook: str) -> list[str]:
 
 def runs_alone(paths: Paths, notebook: str) -> bool:
     """Whether a notebook is to run beside no other; errors as of `reads`."""
-    return _header(paths, notebook)[1]
+    return _header(paths, notebook)["alone"]
 
 
-def _header(paths: Paths, notebook: str) -> tuple[list[str], bool]:
-    """What the header says of notebooks that are read, and of running alone."""
+def _header(paths: Paths, notebook: str) -> dict[str, Any]:
     header = read_notebook(paths.source(notebook)).metadata.get("invariance", {})
     if isinstance(header, dict) and {*header} <= {"reads", "alone"}:
-        names, alone = header.get("reads", []), header.get("alone", False)
-        listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        if listed and isinstance(alone, bool):
-            return names, alone
+        said = {"reads": [], "alone": False} | header
+        listed = isinstance(said["reads"], list) and all(isinstance(n, str) for n in said["reads"])
+        if listed and isinstance(said["alone"], bool):
+            return said
     raise NotebookError(
         f"notebook {notebook}: its header says invariance: {header!r}; expected "
         "'reads: [<paper>/<name>, ...]' or 'alone: true' below it"

@@ -6,7 +6,6 @@ raises instead.
 
 import ast
 import io
-import re
 import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,28 +15,21 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
-import yaml
-
-from invariance.companion.errors import NotebookError, hint
-from invariance.companion.paths import PROFILES
-from invariance.companion.source import parse_code, read_notebook
-from invariance.core.parameters import ParameterError, short
+from ..core.parameters import ParameterError, short
+from .errors import NotebookError, hint
+from .paths import PROFILES
+from .source import parse_code, read_notebook
 
 _PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
+_UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One annotated name of a parameters cell.
 
-    Attributes
-    ----------
-    name : str
-    type : str
-        The annotation as written: ``int``, ``list[float]``, ``int | None`` ...
-    default : object
-    help : str
-        The comment at the end of its line.
+    ``type`` is the annotation as written (``int``, ``list[float]``, ``int | None``), ``help`` the
+    comment at the end of the line.
     """
 
     name: str
@@ -45,32 +37,25 @@ class Parameter:
     default: Any
     help: str = ""
 
-    def check(self, value: Any, *, words: bool = False) -> Any:
+    def check(self, value: Any) -> Any:
         """The value, as the annotated type; `ParameterError` if it is of another.
 
-        An int is taken for a float; nothing else is converted. With `words`, text is read as the
-        type has it: ``010`` is ten for an int, and ``1:30`` no number at all, as it is in YAML.
+        An int is taken for a float; nothing else is converted.
         """
+        kind = eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list})
         try:
-            value = _as(
-                eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list}), value, words
-            )
-        except (TypeError, OverflowError, RecursionError):
+            value = _as(kind, value)
+        except (TypeError, OverflowError):
             raise ParameterError(
-                f"parameter {self.name}: {short(value)} is not of type {self.type} "
+                f"parameter {self.name}: {short(value)} is not of type {self.type} and finite "
                 f"(default: {self.default!r})"
             ) from None
-        if not _finite(value):
-            raise ParameterError(
-                f"parameter {self.name}: {short(value)} is not finite; results are kept as JSON, "
-                "which has no such numbers"
-            )
         if self.name == "profile" and value not in PROFILES:
             raise ParameterError(f"unknown profile {value!r}: {' or '.join(PROFILES)}")
         return value
 
     def parse(self, text: str) -> Any:
-        """The value written on a command line as `text`.
+        """The value written on a command line as in Python; text needs no quotes.
 
         >>> Parameter("window", "int", 7).parse("9")
         9
@@ -78,78 +63,46 @@ class Parameter:
         [1.0, 0.001]
         """
         value: Any = text
-        if text.startswith("["):
-            with suppress(yaml.YAMLError, RecursionError):
-                value = yaml.load(text, yaml.BaseLoader)  # which makes a string of every scalar
-        return self.check(value if self.type != "str" else text, words=True)
+        if self.type != "str":
+            with suppress(*_UNREADABLE):
+                value = ast.literal_eval(text)
+        return self.check(value)
 
 
-_NONE, _TRUE, _FALSE = {"null", "none", "~", ""}, {"true", "yes", "on"}, {"false", "no", "off"}
-_INT = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-
-
-def _as(kind: Any, value: Any, words: bool) -> Any:
-    """The value as of a type; TypeError if it is of another."""
+def _as(kind: Any, value: Any) -> Any:
+    """The value as of a type; TypeError if it is of another, or not finite."""
     if isinstance(kind, UnionType):
         for option in get_args(kind):
             with suppress(TypeError):
-                return _as(option, value, words)
+                return _as(option, value)
     elif get_origin(kind) is list and isinstance(value, list):
-        return [_as(get_args(kind)[0], item, words) for item in value]
-    elif words and isinstance(value, str):
-        return _meant(kind, value)
-    elif kind is float and type(value) is int:
+        return [_as(get_args(kind)[0], item) for item in value]
+    elif kind is float and type(value) in (int, float) and isfinite(value):
         return float(value)
-    elif type(value) is kind or (kind is NoneType and value is None):
+    elif kind is not float and type(value) is (kind or NoneType):
         return value
     raise TypeError
 
 
-def _meant(kind: Any, word: str) -> Any:
-    low = word.strip().lower()
-    if kind is int and _INT.fullmatch(low):
-        with suppress(ValueError):  # more digits than Python reads
-            return int(low)
-    elif kind is float and _FLOAT.fullmatch(low):
-        return float(low)
-    elif kind is bool and low in _TRUE | _FALSE:
-        return low in _TRUE
-    elif kind is NoneType and low in _NONE:
-        return None
-    elif kind is str:
-        return word
-    raise TypeError
-
-
-def _finite(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_finite, value))
-    return not isinstance(value, float) or isfinite(value)
-
-
-def _known_annotation(annotation: ast.expr) -> bool:
+def _known(annotation: ast.expr) -> bool:
     match annotation:
         case ast.Constant(value=None):
             return True
         case ast.Name(id=name):
             return name in _PLAIN
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _known_annotation(left) and _known_annotation(right)
+            return _known(left) and _known(right)
         case ast.Subscript(value=ast.Name(id="list"), slice=item):
-            return _known_annotation(item)
+            return _known(item)
     return False
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
     """Parameters of a text notebook, in their order.
 
-    Raises
-    ------
-    NotebookError
-        Naming the line: no cell or several cells tagged ``parameters``, a name without
-        annotation, a default that is not a literal of that type, a second equals sign on a line
-        (papermill then drops the parameter), or a first parameter that is not ``profile``.
+    A `NotebookError` names the line: no cell or several cells tagged ``parameters``, a name without
+    annotation, a default that is not a literal of that type, a second equals sign on a line
+    (papermill then drops the parameter), or a first parameter that is not ``profile``.
     """
     cells = [
         cell.source
@@ -163,49 +116,52 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
             '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full\n'
             "seed: int = 0"
         )
-    source = cells[0]
-    statements = parse_code(source, f"the parameters cell of notebook {name}").body
+    statements = parse_code(cells[0], f"the parameters cell of notebook {name}").body
     comments = {
         token.start[0]: token.string.lstrip("# ")
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        for token in tokenize.generate_tokens(io.StringIO(cells[0]).readline)
         if token.type == tokenize.COMMENT
     }
-    lines = source.splitlines()
-    parameters: dict[str, Parameter] = {}
+    lines = cells[0].splitlines()
+    parameters = {}
     for statement in statements:
         line = lines[statement.lineno - 1]
-        where = f"notebook {name}, parameters cell, line {line.strip()!r}"
-        if not (
-            isinstance(statement, ast.AnnAssign)
-            and isinstance(statement.target, ast.Name)
-            and statement.value is not None
-        ):
-            raise NotebookError(f"{where}: expected 'name: type = value'")
-        if statement.end_lineno != statement.lineno or line.count("=") > 1:
-            raise NotebookError(
-                f"{where}: papermill loses a parameter whose line holds a second equals sign or "
-                "that runs over several lines; write it on one line, without '=' in the comment"
-            )
-        if not _known_annotation(statement.annotation):
-            raise NotebookError(
-                f"{where}: the type is not one of {', '.join(_PLAIN)}, list[...] or '... | None'"
-            )
         try:
-            default = ast.literal_eval(statement.value)
-        except (ValueError, TypeError, RecursionError, MemoryError):
-            raise NotebookError(f"{where}: the default is not a literal") from None
-        key = statement.target.id
-        annotation = ast.unparse(statement.annotation)
-        parameter = Parameter(key, annotation, default, comments.get(statement.lineno, ""))
-        try:
-            parameters[key] = Parameter(key, annotation, parameter.check(default), parameter.help)
-        except ParameterError as error:
+            found = _parameter(statement, line, comments.get(statement.lineno, ""))
+        except (NotebookError, ParameterError) as error:
+            where = f"notebook {name}, parameters cell, line {line.strip()!r}"
             raise NotebookError(f"{where}: {error}") from None
+        parameters[found.name] = found
     if next(iter(parameters), None) != "profile" or parameters["profile"].default != "quick":
         raise NotebookError(
             f"notebook {name}: the first parameter must be 'profile: str = \"quick\"'"
         )
     return parameters
+
+
+def _parameter(statement: ast.stmt, line: str, comment: str) -> Parameter:
+    match statement:
+        case ast.AnnAssign(
+            target=ast.Name(id=key), annotation=annotation, value=ast.expr() as value
+        ):
+            pass
+        case _:
+            raise NotebookError("expected 'name: type = value'")
+    if statement.end_lineno != statement.lineno or line.count("=") > 1:
+        raise NotebookError(
+            "papermill loses a parameter whose line holds a second equals sign or that runs over "
+            "several lines; write it on one line, without '=' in the comment"
+        )
+    if not _known(annotation):
+        raise NotebookError(
+            f"the type is not one of {', '.join(_PLAIN)}, list[...] or '... | None'"
+        )
+    try:
+        default = ast.literal_eval(value)
+    except _UNREADABLE:
+        raise NotebookError("the default is not a literal") from None
+    parameter = Parameter(key, ast.unparse(annotation), default, comment)
+    return Parameter(key, parameter.type, parameter.check(default), comment)
 
 
 def resolve(
@@ -224,10 +180,8 @@ def resolve(
             raise ParameterError(
                 f"notebook {notebook} has no parameter {name!r}.{close} It has: {described}"
             )
-    values = {}
-    for name, parameter in parameters.items():
-        value = given.get(name, parameter.default)
-        if name in given:
-            value = parameter.parse(value) if isinstance(value, str) else parameter.check(value)
-        values[name] = value
+    values = {name: parameter.default for name, parameter in parameters.items()}
+    for name, value in given.items():
+        own = parameters[name]
+        values[name] = own.parse(value) if isinstance(value, str) else own.check(value)
     return values

@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from invariance.companion.errors import NotebookError, hint
+from .errors import NotebookError, hint
 
 PROFILES = ("quick", "full")
 
@@ -22,11 +22,6 @@ PROFILES = ("quick", "full")
 @dataclass(frozen=True)
 class Paths:
     """Paths of a checkout of this project (or of any folder that holds ``notebooks/claims.yml``).
-
-    Parameters
-    ----------
-    root : Path
-        The folder that holds ``notebooks/``.
 
     Examples
     --------
@@ -60,24 +55,15 @@ class Paths:
             "environment variable INVARIANCE_ROOT"
         )
 
-    @property
-    def notebooks(self) -> Path:
-        return self.root / "notebooks"
-
-    @property
-    def ledger(self) -> Path:
-        """The claims; a project of one's own far from any checkout has none."""
-        return self.notebooks / "claims.yml"
-
-    @property
-    def papers(self) -> Path:
-        """What the pages say of the papers, and how they look."""
-        return self.notebooks / "papers.yml"
-
-    @property
-    def owners_digest(self) -> Path:
-        """SHA-256 of the owner's edition of the ledger."""
-        return self.notebooks / "claims.sha256"
+    # the claims (a project of one's own far from any checkout has none), the SHA-256 of their
+    # owner's edition, and what the pages say of the papers
+    notebooks = property(lambda self: self.root / "notebooks")
+    ledger = property(lambda self: self.root / "notebooks" / "claims.yml")
+    owners_digest = property(lambda self: self.root / "notebooks" / "claims.sha256")
+    papers = property(lambda self: self.root / "notebooks" / "papers.yml")
+    readme = property(lambda self: self.root / "README.md")
+    build = property(lambda self: self.root / "build")
+    figures = property(lambda self: self.root / "figures")
 
     def settings(self, notebook: str) -> Path:
         """What a notebook chose before it measured; there is none where it chooses nothing."""
@@ -86,18 +72,6 @@ class Paths:
     def choosing(self, notebook: str, profile: str) -> Path:
         """Folder of the choosing stage of a notebook."""
         return self.build / "choosing" / profile / notebook
-
-    @property
-    def readme(self) -> Path:
-        return self.root / "README.md"
-
-    @property
-    def build(self) -> Path:
-        return self.root / "build"
-
-    @property
-    def figures(self) -> Path:
-        return self.root / "figures"
 
     def source(self, notebook: str) -> Path:
         """The text notebook ``<paper>/<name>``."""

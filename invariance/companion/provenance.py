@@ -20,21 +20,11 @@ PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", 
 @cache
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that compute."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version()} | dict.fromkeys(PACKAGES, "absent")
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "absent"
     return found
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    line = ["git", "-C", str(root), *arguments]
-    try:
-        return subprocess.run(line, capture_output=True, text=True, timeout=30, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 @cache
@@ -43,12 +33,18 @@ def code_version(root: Path) -> str:
 
     Dirty means that the package or a notebook differs from the commit; new figures do not count.
     """
+
+    def git(*arguments: str) -> str:
+        line = ["git", "-C", str(root), *arguments]
+        return subprocess.run(line, capture_output=True, text=True, timeout=30, check=True).stdout
+
     release = version("invariance")
-    commit = _git(root, "rev-parse", "--short=10", "HEAD")
-    if commit is None:
+    try:
+        commit = git("rev-parse", "--short=10", "HEAD").strip()
+        changed = git("status", "--porcelain", "--", "invariance", "notebooks")
+    except (OSError, subprocess.SubprocessError):
         return release
-    changed = _git(root, "status", "--porcelain", "--", "invariance", "notebooks")
-    return f"{release}+g{commit.strip()}{'-dirty' if changed else ''}"
+    return f"{release}+g{commit}{'-dirty' if changed else ''}"
 
 
 def _cpu_model() -> str:
@@ -102,8 +98,6 @@ def peak_memory_mb() -> dict[str, float]:
     The system counts a child from its fork on, so the child's figure is an upper bound.
     """
     unit = 2**20 if sys.platform == "darwin" else 2**10
-    own, child = (
-        round(resource.getrusage(whose).ru_maxrss / unit, 1)
-        for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return {"peak_memory_mb": own, "peak_memory_child_mb": child}
+    whose = {"peak_memory_mb": resource.RUSAGE_SELF}
+    whose["peak_memory_child_mb"] = resource.RUSAGE_CHILDREN
+    return {name: round(resource.getrusage(who).ru_maxrss / unit, 1) for name, who in whose.items()}

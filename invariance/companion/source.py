@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from invariance.companion.errors import NotebookError
+from .errors import NotebookError
 
 if TYPE_CHECKING:
     import nbformat
@@ -30,32 +30,24 @@ def read_text(path: Path) -> str:
     """
     try:
         content = path.read_bytes()
+        if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            fault = "starts with a byte-order mark: save it as UTF-8 without one"
+        elif b"\0" in content:
+            fault = "holds null bytes: it is damaged, restore it from version control"
+        else:
+            return content.decode("utf-8")
     except OSError as error:
         raise NotebookError(f"cannot read the notebook {path}: {error.strerror}") from error
-    if content.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise NotebookError(
-            f"the notebook {path} starts with a byte-order mark: save it as UTF-8 without one"
-        )
-    try:
-        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise NotebookError(
-            f"the notebook {path} is not UTF-8 text (byte {error.start} is "
-            f"0x{content[error.start]:02x}): save it as UTF-8"
-        ) from error
-    if "\0" in text:
-        raise NotebookError(
-            f"the notebook {path} holds null bytes: it is damaged, restore it from version control"
-        )
-    return text
+        fault = f"is not UTF-8 text (byte {error.start} is 0x{error.object[error.start]:02x})"
+    raise NotebookError(f"the notebook {path} {fault}")
 
 
 def read_notebook(path: Path) -> "nbformat.NotebookNode":
     """Read a text notebook, not to be changed; `NotebookError` if it cannot be read."""
+    text = read_text(path)
     try:
-        return _parsed(read_text(path))
-    except NotebookError:
-        raise
+        return _parsed(text)
     except Exception as error:
         raise NotebookError(f"cannot read the notebook {path}: {error}") from error
 

@@ -12,6 +12,8 @@ from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.guard import record_digests
 
+from .ledger.test_scoreboard import publish
+
 
 @pytest.fixture
 def invoke():
@@ -43,11 +45,11 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
     [
         (["run", "p/aa"], "unknown notebook or paper 'p/aa'"),
         (["run", "-p", "wdth", "3"], "Did you mean 'width'"),
-        (["run", "-p", "seed", "0.5"], "seed: '0.5' is not of type int"),
+        (["run", "-p", "seed", "0.5"], "seed: 0.5 is not of type int"),
         (["run", "--profile", "fast"], "unknown profile 'fast'"),
         (["run", "--jobs", "0"], "jobs=0"),
         (["list", "q"], "unknown notebook"),
-        (["run", "-p", "width", "1e400"], "parameter width: inf is not finite"),
+        (["run", "-p", "width", "1e400"], "parameter width: inf is not of type float and finite"),
         (["run", "--deadline", "nan"], "deadline=nan: at least 1"),
         (["run", "--deadline", "0"], "deadline=0.0: at least 1"),
         (["report", "--profile", "fast"], "'fast' is not one of"),
@@ -129,11 +131,11 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     record_digests(project, project.figures)
     assert consistency.problems(project) == []
 
-    content["claims"]["demo/number"]["verdict"] = "matched"
+    del content["claims"]["demo/number"]["recorded"]["se"]
     stored.write_text(json.dumps(content))
     (folder / "numbers.csv").unlink()
     found = "\n".join(consistency.problems(project))
-    assert "the verdict on demo/number does not follow from its numbers" in found
+    assert "the numbers of demo/number are not what its verdict needs" in found
     assert "names the file numbers.csv, which is not there" in found
 
     stored.write_text("{")
@@ -152,23 +154,10 @@ def test_check_reports_a_malformed_ledger(project):
 
 def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets = {
-        "digits": SimpleNamespace(
-            name="digits",
-            description="8 x 8",
-            files=["d.gz"],
-            source="https://example.org",
-            present=True,
-            checksum_ok=True,
-        ),
-        "letters": SimpleNamespace(
-            name="letters",
-            description="A to Z",
-            files=["l.gz"],
-            source="https://example.org",
-            present=False,
-            checksum_ok=None,
-        ),
-    }
+        name: SimpleNamespace(name=name, description="small", files=[f"{name}.gz"],
+                              source="https://example.org", present=here, checksum_ok=here)
+        for name, here in {"digits": True, "letters": None}.items()
+    }  # fmt: skip
     monkeypatch.setattr(datasets, "available", lambda: list(sets.values()))
     monkeypatch.setattr(
         datasets, "download", lambda name: vars(sets[name]).update(present=True, checksum_ok=True)
@@ -202,3 +191,26 @@ def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, m
     run = Run("mine/first")
     assert run.folder == tmp_path / "build/interactive/quick/mine/first"
     assert run.claim("demo/number", value=1.0).verdict == "open"
+
+
+def test_a_claim_is_shown_with_what_it_rests_on(project, invoke):
+    project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
+    said = invoke("claim", "demo/number").output
+    assert "demo/number, value, real data" in said and "98.90, higher is better" in said
+    assert "open" in said and "demo/a" in said and "one draw" in said
+    path = publish(project, "demo/a", "number")
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"volatile": {"wall_s": 90, "cached_s": 60}}))
+    said = invoke("claim", "demo/number").output
+    assert "98.90 ± 0.10 against 98.90: [98.70, 99.10] within the margin of 0.5" in said
+    assert "matched" in said and "2 min 30 s" in said
+    assert "Did you mean 'demo/number'" in invoke("claim", "demo/numbr").output
+    assert "no notebook records" in invoke("claim", "demo/same").output
+
+
+@pytest.mark.notebooks
+def test_a_claim_is_measured_again(project, invoke):
+    project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
+    result = invoke("claim", "demo/number", "--run", "--profile", "quick")
+    assert result.exit_code == 0 and "98.70 ± 0.10 against 98.90" in result.output
+    assert "no verdict" in result.output

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from invariance.companion.errors import LedgerError
-from invariance.companion.files import file_digest, write_bytes
-from invariance.companion.ledger.reading import read_text
-from invariance.companion.paths import Paths
-
-__all__ = ["alterations", "record_digests"]
+from ..errors import LedgerError
+from ..files import file_digest, write_bytes
+from ..paths import Paths
+from .reading import read_text
 
 
 def _guard(paths: Paths) -> Path:
@@ -33,17 +31,10 @@ def _guarded(paths: Paths) -> Iterator[Path]:
 
 
 def _recorded(paths: Paths) -> dict[str, str]:
-    """Digests by path below the root.
-
-    Raises
-    ------
-    LedgerError
-        If the file is not there, empty, or no list of digests.
-    """
+    """Digests by path below the root; LedgerError if the file is not there, or no such list."""
     lines = read_text(_guard(paths)).splitlines()
-    parts = [line.split("  ", 1) for line in lines if line.count("  ") == 1]
-    found = {name: digest for digest, name in parts}
-    if not lines or len(found) != len(lines) or any(len(v) != 64 for v in found.values()):
+    found = {line[66:]: line[:64] for line in lines if line[64:66] == "  " and " " not in line[:64]}
+    if not lines or len(found) != len(lines):
         raise LedgerError(
             f"{_guard(paths)} is damaged: every line is a SHA-256, two blanks and a file. "
             "Restore it from version control"
@@ -61,23 +52,20 @@ def record_digests(paths: Paths, *places: Path) -> None:
     with open(paths.build / ".recording", "w") as turn:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(turn, fcntl.LOCK_EX)
-        _record(paths, places)
+        first = not _guard(paths).exists()
+        kept = {} if first else _recorded(paths)
+        named = [place.relative_to(paths.root) for place in (*places, *[paths.notebooks] * first)]
+        kept = {name: digest for name, digest in kept.items() if not _below(name, named)}
+        for path in _guarded(paths):
+            name = path.relative_to(paths.root).as_posix()
+            if _below(name, named):
+                kept[name] = file_digest(path) or ""
+        text = "".join(f"{digest}  {name}\n" for name, digest in sorted(kept.items()))
+        write_bytes(_guard(paths), text.encode())
 
 
-def _record(paths: Paths, places: tuple[Path, ...]) -> None:
-    first = not _guard(paths).exists()
-    recorded = {} if first else _recorded(paths)
-    places = (*places, paths.notebooks) if first else places
-
-    def named(name: str) -> bool:
-        path = paths.root / name
-        return any(path == place or place in path.parents for place in places)
-
-    found = {path.relative_to(paths.root).as_posix(): path for path in _guarded(paths)}
-    kept = {name: digest for name, digest in recorded.items() if not named(name)}
-    kept |= {name: file_digest(path) or "" for name, path in found.items() if named(name)}
-    text = "".join(f"{digest}  {name}\n" for name, digest in sorted(kept.items()))
-    write_bytes(_guard(paths), text.encode())
+def _below(name: str, places: list[Path]) -> bool:
+    return any(place in (Path(name), *Path(name).parents) for place in places)
 
 
 def alterations(paths: Paths) -> list[str]:

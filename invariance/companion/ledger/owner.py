@@ -9,12 +9,10 @@ import os
 import re
 from pathlib import Path
 
-from invariance.companion.files import file_digest
-from invariance.companion.ledger.claims import OURS
-from invariance.companion.ledger.reading import AS_PRINTED, parse_yaml, read_text
-from invariance.companion.paths import Paths
-
-__all__ = ["departures", "owners_text"]
+from ..files import file_digest
+from ..paths import Paths
+from .claims import OURS
+from .reading import AS_PRINTED, parse_yaml, read_text
 
 _OURS = re.compile(r"^(  - \{.*),\n(?:     .*\n)+", re.MULTILINE)
 
@@ -51,20 +49,15 @@ def departures(paths: Paths) -> list[str]:
                 f"notebooks/claims.yml: {theirs.get('id')}: {', '.join(sorted(changed))} is the "
                 "owner's, and set a second time below"
             )
-    for edition in _editions(paths.root):
-        if file_digest(edition) != named:
+    # the owner's file, where it lies beside the checkout or beside the data
+    data = os.environ.get("INVARIANCE_DATA")
+    for place in {paths.root.parent / "shared", *([Path(data).parent] if data else [])}:
+        if (place / "claims.yaml").is_file() and file_digest(place / "claims.yaml") != named:
             found.append(
-                f"{edition} is another edition than the one of notebooks/claims.sha256: take its "
-                "words over, and its SHA-256"
+                f"{place / 'claims.yaml'} is another edition than the one of notebooks/"
+                "claims.sha256: take its words over, and its SHA-256"
             )
     return found
-
-
-def _editions(root: Path) -> list[Path]:
-    """The owner's file, where it lies beside the checkout or beside the data."""
-    data = os.environ.get("INVARIANCE_DATA")
-    places = {root.parent / "shared", *([Path(data).parent] if data else [])}
-    return [place / "claims.yaml" for place in places if (place / "claims.yaml").is_file()]
 
 
 def _entries(text: str) -> list[dict[str, object]]:

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from invariance.companion.errors import LedgerError, hint
-from invariance.companion.ledger.reading import read_yaml
-from invariance.companion.paths import Paths
-
-__all__ = ["read_papers"]
+from ..errors import LedgerError, hint
+from ..paths import Paths
+from .reading import read_yaml
 
 #: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
 _DEFAULTS: dict[str, Any] = {

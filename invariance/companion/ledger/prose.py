@@ -7,19 +7,15 @@ notebook's own, or those of a notebook that the cell names. Anything else is to 
 run: ``run.say("{best:.2f} % are right", best=...)``.
 """
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from invariance.companion.errors import NotebookError
-from invariance.companion.paths import Paths
-from invariance.companion.source import notebook_code, read_notebook
-
-__all__ = ["typed_results"]
+from ..errors import NotebookError
+from ..files import read_json
+from ..paths import Paths
+from ..source import notebook_code, read_notebook
 
 _NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(e[-+−]?\d+)?(?![\w]*\d)")
 _UNIT = re.compile(r"\s*(?:%|per cent\b|±)")
@@ -34,17 +30,8 @@ _APART = re.compile(
 def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[str]:
     """Numbers in a notebook's text cells that state a result and stand nowhere else.
 
-    Parameters
-    ----------
-    paths : Paths
-    notebook : str
-    printed : iterable of str
-        What the papers print, as the ledger has it.
-
-    Returns
-    -------
-    list of str
-        Each with a few words around it.
+    `printed` is what the papers print, as the ledger has it. Each number comes with a few words
+    around it.
     """
     source = paths.source(notebook)
     try:
@@ -86,31 +73,13 @@ def _holds(measured: list[float], number: str, exponent: str) -> bool:
 
 def _published(folder: Path) -> Iterator[float]:
     """Every number of the published results: recorded ones, tables, captions and notes."""
-    try:
-        content = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        tables = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.csv"))]
-    except (OSError, ValueError):
+    content = read_json(folder / "results.json")
+    if not isinstance(content, dict):
         return
-    if isinstance(content, dict):
-        content.pop("volatile", None)
-        content.pop("provenance", None)
-    yield from _numbers(content)
-    for table in tables:
-        yield from _numbers(list(csv.reader(io.StringIO(table))))
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    match value:
-        case bool():
-            return
-        case int() | float():
-            yield float(value)
-        case str():
-            for found in _NUMBER.finditer(value):
-                yield float(_plain(found[1]) + (found[2] or "").replace("−", "-"))
-        case list():
-            for item in value:
-                yield from _numbers(item)
-        case dict():
-            for item in value.values():
-                yield from _numbers(item)
+    apart = ("volatile", "provenance")
+    texts = [json.dumps({k: v for k, v in content.items() if k not in apart}, ensure_ascii=False)]
+    for path in sorted(folder.glob("*.csv")):
+        texts.append(re.sub('[",]', " , ", path.read_text(encoding="utf-8", errors="replace")))
+    for text in texts:
+        for found in _NUMBER.finditer(text):
+            yield float(_plain(found[1]) + (found[2] or "").replace("−", "-"))

@@ -5,12 +5,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from invariance.companion.errors import LedgerError
-from invariance.companion.ledger.claims import Claim
-from invariance.companion.ledger.settings import read_settings, settings_digest
-from invariance.companion.paths import Paths
-
-__all__ = ["ANOTHER", "UNREGISTERED", "protocol_digest", "registered", "standing"]
+from ..errors import LedgerError
+from ..paths import Paths
+from .claims import Claim
+from .settings import read_settings, settings_digest
 
 ANOTHER = "another protocol"
 UNREGISTERED = "not registered"
@@ -19,12 +17,8 @@ UNREGISTERED = "not registered"
 def protocol_digest(claim: Claim, settings: str = "") -> str | None:
     """Sixteen digits of a claim's protocol and of its notebook's settings; None without a protocol.
 
-    Examples
-    --------
-    >>> from invariance.companion.ledger.claims import Claim
-    >>> claim = Claim("p/c", "order", "f1", "full", protocol="100 draws of templates, seed 1")
-    >>> protocol_digest(claim)
-    '8045b262f14c1024'
+    >>> protocol_digest(Claim("p/c", "order", "f1", "full", protocol="100 draws, seed 1"))
+    '9dcfb7dc2dbf8c5e'
     """
     if not claim.protocol:
         return None
@@ -42,15 +36,7 @@ def registered(claim: Claim, paths: Paths, notebook: str) -> str | None:
 
 
 def standing(entry: Mapping[str, Any], digest: str | None) -> str:
-    """The verdict of a recorded claim; or why it does not count.
-
-    Parameters
-    ----------
-    entry : mapping
-        A claim of ``results.json``.
-    digest : str or None
-        From `registered`.
-    """
+    """The verdict of a claim of ``results.json``, or why it does not count."""
     if entry.get("protocol") is None or digest is None:
         return UNREGISTERED
     return str(entry["verdict"]) if entry["protocol"] == digest else ANOTHER

@@ -5,9 +5,7 @@ from typing import Any
 
 import yaml
 
-from invariance.companion.errors import LedgerError
-
-__all__ = ["AS_PRINTED", "parse_yaml", "read_text", "read_yaml"]
+from ..errors import LedgerError
 
 #: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
 AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -17,21 +15,14 @@ _DEEPEST = 50
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises
-    ------
-    LedgerError
-        If it cannot be read or is not UTF-8.
-    """
+    """The text of a file; `LedgerError` if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise LedgerError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise LedgerError(
-            f"{path} is not UTF-8 text (byte {error.start} is 0x{error.object[error.start]:02x})"
-        ) from error
+        byte = f"byte {error.start} is 0x{error.object[error.start]:02x}"
+        raise LedgerError(f"{path} is not UTF-8 text ({byte})") from error
 
 
 def read_yaml(path: Path, loader: Any = _SAFE) -> Any:
@@ -44,14 +35,10 @@ def parse_yaml(text: str, what: str, loader: Any = _SAFE) -> Any:
     depth = 0
     try:
         for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                raise LedgerError(f"{what} is nested more than {_DEEPEST} deep: it is damaged")
+                raise ValueError(f"nested more than {_DEEPEST} deep: it is damaged")
         return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, LedgerError):
-            raise
         raise LedgerError(f"{what} is not YAML: {error}") from error

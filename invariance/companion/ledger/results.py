@@ -5,24 +5,13 @@ sentence in a list of problems, never an exception, and nothing of that file is 
 takes nothing else down.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.files import read_json
-from invariance.companion.paths import PROFILES
-
-__all__ = [
-    "RESULTS_SCHEMA",
-    "STATUSES",
-    "as_recorded",
-    "read_executed",
-    "read_results",
-    "read_status",
-]
+from ..files import read_json
+from ..paths import PROFILES
 
 RESULTS_SCHEMA = 1
 STATUSES = ("ok", "failed", "timeout", "killed", "interrupted")
@@ -53,21 +42,9 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text"}
 def read_results(folder: Path, notebook: str | None = None) -> Found:
     """Content of a folder's ``results.json``, and what is wrong with it.
 
-    Parameters
-    ----------
-    folder : Path
-        Output folder of a run, or a published one.
-    notebook : str, optional
-        ``<paper>/<name>``; results of another notebook are refused.
-
-    Returns
-    -------
-    results : dict or None
-        As `invariance.companion.Run` writes them, whatever was left out filled in; None where
-        there are none or none that can be used.
-    problems : list of str
-        One sentence, starting with the file; empty when all is well, and when there is no such
-        file.
+    They are as `invariance.companion.Run` writes them, whatever was left out filled in, or None
+    where there are none, none that can be used, or those of another than the named notebook. A
+    problem is one sentence, starting with the file; there is none where there is no such file.
     """
     path = folder / "results.json"
     content, wrong = _read(path, notebook)
@@ -164,22 +141,3 @@ def read_executed(path: Path) -> Found:
     ):
         return None, [f"{path}: is no notebook of format 4; run the notebook again"]
     return content, wrong
-
-
-def as_recorded(content: Any) -> str | None:
-    """SHA-256 of results without the verdicts, which follow from the rest and the ledger.
-
-    None for what is no results.
-    """
-    if not isinstance(content, dict):
-        return None
-    claims = content.get("claims")
-    if isinstance(claims, dict):
-        plain = {
-            name: {k: v for k, v in entry.items() if k not in ("verdict", "reason", "ours")}
-            if isinstance(entry, dict)
-            else entry
-            for name, entry in claims.items()
-        }
-        content = {**content, "claims": plain}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

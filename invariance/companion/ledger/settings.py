@@ -16,12 +16,9 @@ from typing import Any
 
 import yaml
 
-from invariance.companion.errors import LedgerError
-from invariance.companion.files import write_bytes
-from invariance.companion.ledger.reading import parse_yaml, read_text
-
-__all__ = ["CHOOSING_SEED", "Choice", "best_of", "read_settings", "settings_digest"]
-__all__ += ["write_settings"]
+from ..errors import LedgerError
+from ..files import write_bytes
+from .reading import parse_yaml, read_text
 
 #: `invariance choose` runs with it, and no run that counts does.
 CHOOSING_SEED = 0
@@ -29,21 +26,8 @@ CHOOSING_SEED = 0
 
 @dataclass(frozen=True)
 class Choice:
-    """One setting: what was chosen, out of what, by which score.
-
-    Attributes
-    ----------
-    chosen : number, text, None, or lists and dicts of them
-    grid : list
-    by : str
-        The score, and the training data that it was computed on.
-    higher : bool
-        Whether a higher score is better.
-    scores : list of float
-        One per entry of the grid.
-    se : list of float
-        Their standard errors; empty where a score is one number.
-    """
+    """One setting: what was chosen, from which grid, by which score on which training data,
+    whether higher is better, and the score of each entry with its standard error, if it has one."""
 
     chosen: Any
     grid: list[Any]
@@ -81,10 +65,8 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
         said = f"({type(error).__name__}: {error})"
         raise LedgerError(f"{path} is not readable as settings {said}; {again}") from error
     for name in worse:
-        chosen = found[name].chosen
-        raise LedgerError(
-            f"{path}: {name!r} is {chosen!r}, which is not the best of its scores; {again}"
-        )
+        what = f"{name!r} is {found[name].chosen!r}, which is not the best of its scores"
+        raise LedgerError(f"{path}: {what}; {again}")
     return dict(found)
 
 
@@ -108,8 +90,8 @@ def settings_digest(choices: Mapping[str, Choice] | None) -> str:
 
 def write_settings(path: Path, notebook: str, choices: Mapping[str, Choice]) -> None:
     """Write choices in the order in which they were made."""
-    content = {"notebook": notebook, "seed": CHOOSING_SEED}
-    content["choices"] = {name: asdict(choice) for name, choice in choices.items()}
+    made = {name: asdict(choice) for name, choice in choices.items()}
+    content = {"notebook": notebook, "seed": CHOOSING_SEED, "choices": made}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     head = f"# Written by `invariance choose {notebook}`, read by `invariance run`; not by hand.\n"
     write_bytes(path, (head + text).encode())

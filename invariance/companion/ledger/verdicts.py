@@ -26,20 +26,8 @@ several numbers, gaps or fits the worst decides (`combined`).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from invariance.companion.ledger.claims import Claim
-from invariance.evaluation.means import with_error
-
-__all__ = [
-    "FAILED",
-    "KEPT",
-    "VERDICTS",
-    "Verdict",
-    "at_fault",
-    "beside",
-    "combined",
-    "judge",
-    "judge_again",
-]
+from ...evaluation.means import with_error
+from .claims import Claim
 
 VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
 
@@ -66,18 +54,9 @@ class Verdict(NamedTuple):
 
 
 def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    """Verdict on a claim from the recorded numbers alone.
+    """Verdict on a claim of the ledger from the recorded numbers alone.
 
-    Parameters
-    ----------
-    claim : Claim
-        The ledger's entry.
-    recorded : mapping
-        What `invariance.companion.run.recording.record` made of the notebook's numbers.
-
-    Returns
-    -------
-    Verdict
+    `recorded` is what `invariance.companion.run.recording.record` made of the notebook's numbers.
 
     Examples
     --------
@@ -90,11 +69,14 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     return _JUDGES[claim.kind](claim, recorded)
 
 
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
 def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
     """Verdict on numbers read from disk; None if they are not what `judge` needs."""
     try:
         return judge(claim, recorded)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+    except _UNREADABLE:
         return None
 
 
@@ -132,32 +114,28 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
     >>> beside(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
     'margin 0.5; 20 repetitions'
     """
-    try:
-        return "; ".join(filter(None, _beside(claim, recorded)))
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return ""  # read from disk, and not what `judge` needs
-
-
-def _beside(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
     said = [f"margin {claim.margin}"] if claim.margin else []
-    if claim.kind == "bound":
-        said.append(_tightness(recorded))
-    if claim.kind == "rate":
-        widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
-        said.append(f"95 % interval within ± {max(widths):.2f}")
-    if claim.kind == "identity":
-        said.append(f"tolerance {recorded['tolerance']:.0e}; {recorded['count']} comparisons")
-    if claim.kind == "order":
-        counts = [s["repetitions"] or 0 for s in recorded["scores"].values()]
-        least = min((count for count in counts if count), default=0)
-        said += [f"{len(recorded['pairs'])} gaps"]
-        said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
-        said += [f"{least} repetitions" if least else "no repetitions counted"]
-    if claim.kind in ("value", "same") and recorded.get("repetitions"):
-        said.append(f"{recorded['repetitions']} repetitions")
-    said.append(f"spread over {recorded['spread']}" if recorded.get("spread") else "")
+    try:
+        if claim.kind == "bound":
+            said.append(_tightness(recorded))
+        if claim.kind == "rate":
+            widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
+            said.append(f"95 % interval within ± {max(widths):.2f}")
+        if claim.kind == "identity":
+            said.append(f"tolerance {recorded['tolerance']:.0e}; {recorded['count']} comparisons")
+        if claim.kind == "order":
+            counts = [score["repetitions"] for score in recorded["scores"].values()]
+            least = min(filter(None, counts), default=0)
+            said += [f"{len(recorded['pairs'])} gaps"]
+            said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
+            said += [f"{least} repetitions" if least else "no repetitions counted"]
+        if claim.kind in ("value", "same") and recorded.get("repetitions"):
+            said.append(f"{recorded['repetitions']} repetitions")
+    except _UNREADABLE:
+        return ""  # read from disk, and not what `judge` needs
+    said += [f"spread over {recorded['spread']}"] if recorded.get("spread") else []
     said += [f"exact: {recorded['exact']}"] if recorded.get("exact") else []
-    return said
+    return "; ".join(said)
 
 
 def _plain(number: float) -> str:
@@ -174,8 +152,15 @@ def _with_se(value: float, se: float, decimals: int = 0) -> str:
     return _plain(value)
 
 
-def _interval(mean: float, se: float, decimals: int) -> str:
-    return f"[{mean - 2 * se:.{decimals}f}, {mean + 2 * se:.{decimals}f}]"
+def _interval(mean: float, se: float, text: str) -> str:
+    """Two standard errors around a mean, with as many digits as it has as text."""
+    digits = len(text.partition(" ")[0].partition(".")[2])
+    return f"[{mean - 2 * se:.{digits}f}, {mean + 2 * se:.{digits}f}]"
+
+
+def _has_error(se: float, recorded: Mapping[str, Any]) -> bool:
+    """Whether an error, even of zero, was measured or explained."""
+    return bool(se or recorded.get("exact") or (recorded.get("repetitions") or 0) > 1)
 
 
 def _value(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
@@ -185,20 +170,14 @@ def _value(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     )
     for value, se, printed, margin, decimals in rows:
         verdict, relation = _against(claim, value - float(printed), 2 * se, margin, abs(value))
-        if not (se or _counted(recorded)):
+        if not _has_error(se, recorded):
             verdict, relation = "inconclusive", "has no standard error"
         text = _with_se(value, se, decimals)
-        digits = len(text.partition(" ")[0].partition(".")[2])
-        where = _interval(value, se, digits) if se else text
+        where = _interval(value, se, text) if se else text
         verdicts.append(verdict)
         ours.append(text)
         reasons.append(f"{text} against {printed}: {where} {relation} of {_plain(margin)}")
     return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
-
-
-def _counted(recorded: Mapping[str, Any]) -> bool:
-    """Whether an error of zero is one that was measured, or explained."""
-    return bool(recorded.get("exact") or (recorded.get("repetitions") or 0) > 1)
 
 
 def _against(
@@ -206,10 +185,10 @@ def _against(
 ) -> tuple[str, str]:
     """Verdict on an interval around a difference from the paper, and in words."""
     # differences of decimal fractions carry rounding: 89.25 - 89.23 is 0.02 and a little
-    rounding = 1e-9 * margin + 1e-12 * size
-    if abs(difference) + reach <= margin + rounding:
+    most = margin * (1 + 1e-9) + 1e-12 * size
+    if abs(difference) + reach <= most:
         return "matched", "within the margin"
-    if abs(difference) - reach <= margin + rounding:
+    if abs(difference) - reach <= most:
         return "inconclusive", "lies partly in the margin"
     if claim.better == "neither":
         return "differs", "outside the margin"
@@ -220,45 +199,23 @@ def _against(
 
 def _same(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     (value,), (se,), (margin,) = recorded["value"], recorded["se"], claim.margins
-    low, high = abs(value) - 2 * se, abs(value) + 2 * se
-    if not (se or _counted(recorded)):
+    if not _has_error(se, recorded):
         verdict, relation = "inconclusive", "has no standard error; the margin is"
-    elif high <= margin * (1 + 1e-9):
+    elif abs(value) + 2 * se <= margin * (1 + 1e-9):
         verdict, relation = "matched", "within the margin of"
-    elif low > margin:
+    elif abs(value) - 2 * se > margin:
         verdict, relation = "violated", "outside the margin of"
     else:
         verdict, relation = "inconclusive", "straddles the margin of"
     text = _with_se(value, se)
-    digits = len(text.partition(" ")[0].partition(".")[2])
-    where = _interval(value, se, digits)
+    where = _interval(value, se, text)
     return Verdict(verdict, f"difference {text}: {where} {relation} {_plain(margin)}", text)
 
 
 def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     scores = recorded["scores"]
-    verdicts, reasons = [], []
-    for pair in recorded["pairs"]:
-        gap, se = pair["gap"], pair["se"]
-        greater, smaller = scores[pair["greater"]]["mean"], scores[pair["smaller"]]["mean"]
-        if abs(gap) <= 1e-12 * max(abs(greater), abs(smaller)):
-            gap = 0.0  # equal up to rounding
-        level = recorded.get("level", 0.0) if pair["relation"] == ">=" else 0.0
-        repeated = any(scores[pair[end]]["repetitions"] for end in ("greater", "smaller"))
-        if not (se or repeated or recorded.get("exact")):
-            verdict, relation = "inconclusive", "has no standard error"
-        elif gap > 2 * se or (pair["relation"] == ">=" and gap - 2 * se >= -level):
-            verdict, relation = "matched", "holds"
-        elif gap < -2 * se - level:
-            verdict, relation = "violated", "is reversed"
-        else:
-            verdict, relation = "inconclusive", "is under two standard errors"
-        verdicts.append(verdict)
-        how = "paired " if pair["paired"] else ""
-        reasons.append(
-            f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: "
-            f"gap {_plain(gap)}, {how}standard error {_plain(se)}"
-        )
+    gaps = [_gap(pair, scores, recorded) for pair in recorded["pairs"]]
+    verdicts, reasons = [verdict for verdict, _ in gaps], [reason for _, reason in gaps]
     # in the order of the chains, whatever the order of the keys in results.json
     named = [name for pair in recorded["pairs"] for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
@@ -267,6 +224,30 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
         verdict, words = _shared(float(claim.share), verdicts)
         return Verdict(verdict, "; ".join([words, *reasons]), ours)
     return Verdict(combined(verdicts), "; ".join(reasons), ours)
+
+
+def _gap(
+    pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Verdict on one gap of an order, and in words."""
+    gap, se, weak = pair["gap"], pair["se"], pair["relation"] == ">="
+    one, other = scores[pair["greater"]], scores[pair["smaller"]]
+    if abs(gap) <= 1e-12 * max(abs(one["mean"]), abs(other["mean"])):
+        gap = 0.0  # equal up to rounding
+    level = recorded.get("level", 0.0) if weak else 0.0
+    if not (se or one["repetitions"] or other["repetitions"] or recorded.get("exact")):
+        verdict, relation = "inconclusive", "has no standard error"
+    elif gap > 2 * se or (weak and gap - 2 * se >= -level):
+        verdict, relation = "matched", "holds"
+    elif gap < -2 * se - level:
+        verdict, relation = "violated", "is reversed"
+    else:
+        verdict, relation = "inconclusive", "is under two standard errors"
+    how = "paired " if pair["paired"] else ""
+    return verdict, (
+        f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: "
+        f"gap {_plain(gap)}, {how}standard error {_plain(se)}"
+    )
 
 
 def _shared(share: float, gaps: Sequence[str]) -> tuple[str, str]:
@@ -285,8 +266,9 @@ def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     if verdict == "vacuous" and sharper and all(v == "matched" for _, v, _ in sharper):
         verdict, reason = "matched", f"{reason}, and so vacuous as stated"
     reasons = [reason, *(f"sharper reading, {says}: {v}, {why}" for says, v, why in sharper)]
-    trials, violations = recorded["trials"], recorded["violations"]
-    ours = f"{violations} of {trials} trials violate; {_tightness(recorded)}"
+    ours = (
+        f"{recorded['violations']} of {recorded['trials']} trials violate; {_tightness(recorded)}"
+    )
     return Verdict(verdict, "; ".join(reasons), ours)
 
 
@@ -314,13 +296,13 @@ def _tightness(recorded: Mapping[str, Any]) -> str:
 
 def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     verdicts, reasons, ours = [], [], []
+    most = WIDEST * (1 + 1e-9)
     for name, fit in sorted(recorded["rates"].items()):
         slope, expected = fit["slope"], fit["expected"]
-        interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         inside = fit["low"] <= expected <= fit["high"]
-        if (fit["high"] - fit["low"]) / 2 > WIDEST * (1 + 1e-9):
+        if (fit["high"] - fit["low"]) / 2 > most:
             verdict, relation = "inconclusive", f"an interval wider than ± {WIDEST:g}"
-        elif inside or abs(slope - expected) <= WIDEST * (1 + 1e-9):
+        elif inside or abs(slope - expected) <= most:
             verdict = "matched"
             relation = "inside the interval" if inside else f"within ± {WIDEST:g}"
         elif slope < expected and recorded["upper_bound"]:
@@ -328,6 +310,7 @@ def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
         else:
             verdict, relation = "short", f"outside the interval and ± {WIDEST:g}"
         label = f"{name}: " if name else ""
+        interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         verdicts.append(verdict)
         ours.append(f"{label}{interval}")
         reasons.append(f"{label}slope {interval}, stated {expected:g}: {relation}")
@@ -341,11 +324,9 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
         verdict, relation = "violated", "above the tolerance"
     elif largest > ROUNDING:
         verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
-    reason = (
-        f"largest difference {largest:.2e} over {recorded['count']} comparisons, "
-        f"{relation} {tolerance:.0e}"
-    )
-    return Verdict(verdict, reason, f"largest difference {largest:.2e}")
+    found = f"largest difference {largest:.2e}"
+    reason = f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
+    return Verdict(verdict, reason, found)
 
 
 _JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Verdict]] = {

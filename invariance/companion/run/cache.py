@@ -31,13 +31,10 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 
-from invariance.companion.errors import CompanionError
-from invariance.companion.files import file_digest
-from invariance.companion.imports import closure, digest
-from invariance.companion.provenance import architecture, package_versions
-
-__all__ = ["CacheError", "cached", "code_digest"]
-
+from ..errors import CompanionError
+from ..files import file_digest
+from ..imports import closure, digest
+from ..provenance import architecture, package_versions
 
 T = TypeVar("T")
 _MACHINERY = "invariance.companion"
@@ -171,22 +168,11 @@ def cached(
 ) -> Callable[..., T]:
     """`function`, with results kept under `folder`.
 
-    Parameters
-    ----------
-    function : callable
-        A function of a notebook cell or a module; pure, and seeded by an argument.
-    folder : Path
-    code : callable
-        Called at each call for the key of the code and the data that it runs on, which starts
-        with `code_digest`.
-    reused : callable
-        Called with the key of every result that was on disk already and the seconds it had taken,
-        and with the key and NaN for one that was computed now.
-
-    Raises
-    ------
-    CacheError
-        When calling: a generator, a ``Run`` or something without a key is used.
+    It is a function of a notebook cell or a module; pure, and seeded by an argument. `code` is
+    called at each call for the key of the code and the data that it runs on, which starts with
+    `code_digest`; `reused` with the key of every result that was on disk already and the seconds it
+    had taken, and with the key and NaN for one that was computed now. Calling raises `CacheError`
+    where a generator, a ``Run`` or something without a key is used.
     """
 
     @wraps(function)

@@ -7,18 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from invariance.companion.errors import RecordError
-from invariance.companion.ledger.settings import (
-    CHOOSING_SEED,
-    Choice,
-    best_of,
-    read_settings,
-    write_settings,
-)
-from invariance.companion.paths import Paths
-from invariance.datasets.dataset import withhold
-
-__all__ = ["STAGE", "Stages", "plain"]
+from ...datasets.dataset import withhold
+from ..errors import RecordError
+from ..ledger.settings import CHOOSING_SEED, Choice, best_of, read_settings, write_settings
+from ..paths import Paths
 
 T = TypeVar("T")
 
@@ -27,16 +19,10 @@ STAGE = "INVARIANCE_CHOOSING"
 
 
 class Stages:
-    """The two stages of one execution of a notebook: seeds, what is read, what was chosen.
+    """The two stages of one execution of a notebook; `Run` is one.
 
-    Attributes
-    ----------
-    seeds : tuple of int
-        What to measure with, or the choosing seed while ``invariance choose`` executes it.
-    settings : dict of Choice, or None
-        What a full run reads; None where nothing is chosen, or nothing has been yet.
-    made : dict of Choice
-        What was chosen so far.
+    ``seeds`` are what to measure with, or the choosing seed while ``invariance choose`` executes
+    it; ``choices`` what `select` has returned so far, by name (see `Choice`).
     """
 
     def __init__(
@@ -44,11 +30,11 @@ class Stages:
     ):
         target = os.environ.get(STAGE) if chooses else None
         self._target = Path(target) if target else None
-        self._notebook, self._chooses, self._measuring = notebook, chooses, not chooses
+        self.notebook, self._chooses, self._measuring = notebook, chooses, not chooses
         self._reads = chooses and profile == "full" and target is None
         self.seeds = (CHOOSING_SEED,) if target else tuple(int(seed) for seed in seeds)
-        self.settings = read_settings(paths.settings(notebook)) if self._reads else None
-        self.made: dict[str, Choice] = {}
+        self._settings = read_settings(paths.settings(notebook)) if self._reads else None
+        self.choices: dict[str, Choice] = {}
         if self._reads and CHOOSING_SEED in self.seeds:
             raise RecordError(
                 f"seed {CHOOSING_SEED} chose the settings of {notebook}: measure with other seeds"
@@ -59,13 +45,39 @@ class Stages:
         self,
         name: str,
         grid: Sequence[T],
-        score: Callable[[T], Any] | None,
+        score: Callable[[T], Any] | None = None,
         *,
         by: str,
-        higher: bool,
-        scores: Callable[[], Any] | None,
+        higher: bool = True,
+        scores: Callable[[], Any] | None = None,
     ) -> T:
-        """See `Run.select`."""
+        """The entry of a grid that scores best on training data; a full run reads it from a file.
+
+        ``invariance choose`` computes the scores, with seed 0 and without test data, and writes
+        ``notebooks/settings/<notebook>.yml``, which is committed. A full run reads it and computes
+        none. A quick run chooses at once.
+
+        Parameters
+        ----------
+        name : str
+            Of the setting; once in a notebook.
+        grid : sequence
+            Numbers, text, None, or lists and dicts of them.
+        score : callable
+            ``score(entry)``: a number, or one for each repetition.
+        by : str
+            What the score is, and on which training data.
+        higher : bool
+            Whether a higher score is better.
+        scores : callable
+            In place of `score`: ``scores()`` returns all of them, one per entry.
+
+        Raises
+        ------
+        RecordError
+            After `measure`, in a notebook that does not say ``chooses=True``, for a name used
+            before, or where the settings on disk are missing or were chosen from another grid.
+        """
         if fault := self._fault(name, grid, (score is None) == (scores is None)):
             raise RecordError(f"select({name!r}): {fault}")
         entries = [plain(entry, f"select({name!r}): an entry of the grid") for entry in grid]
@@ -74,7 +86,7 @@ class Stages:
         else:
             found = list(scores()) if scores else [score(entry) for entry in grid]  # type: ignore[misc]
             choice = _choice(name, entries, found, by, higher)
-        self.made[name] = choice
+        self.choices[name] = choice
         return grid[entries.index(choice.chosen)]
 
     def _fault(self, name: str, grid: Sequence[Any], unclear: bool) -> str | None:
@@ -82,17 +94,17 @@ class Stages:
             return "say so with Run(..., chooses=True)"
         if self._measuring:
             return "after measure(), test data are at hand"
-        if name in self.made:
+        if name in self.choices:
             return "is selected twice: give the second another name"
         if unclear:
             return "pass score or scores="
         return None if len(grid) else "the grid is empty"
 
     def _read(self, name: str, grid: list[Any], by: str, higher: bool) -> Choice:
-        again = f"run 'invariance choose {self._notebook}' and commit what it writes"
-        if self.settings is None or name not in self.settings:
+        again = f"run 'invariance choose {self.notebook}' and commit what it writes"
+        if self._settings is None or name not in self._settings:
             raise RecordError(f"the setting {name!r} has not been chosen yet: {again}")
-        choice = self.settings[name]
+        choice = self._settings[name]
         if (choice.grid, choice.by, choice.higher) != (grid, by, higher):
             raise RecordError(
                 f"{name!r} was chosen from another grid, or by another score: {again}"
@@ -100,11 +112,15 @@ class Stages:
         return choice
 
     def measure(self) -> None:
-        """See `Run.measure`."""
+        """Choosing ends here: from now on, loaders hand out test data.
+
+        ``invariance choose`` leaves the notebook at this point. Data that were loaded before do
+        not grow: load them again.
+        """
         if self._measuring:
             raise RecordError("measure() ends the choosing, once: is Run(..., chooses=True) there?")
         if self._target:
-            write_settings(self._target, self._notebook, self.made)
+            write_settings(self._target, self.notebook, self.choices)
             raise SystemExit(0)
         self._measuring = True
         withhold(False)

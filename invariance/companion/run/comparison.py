@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from invariance.companion.files import read_json
-from invariance.companion.paths import Paths
-from invariance.companion.run.run import Run
-from invariance.companion.run.style import label_ends, look
-from invariance.evaluation.means import Score, mean_se, with_error
-from invariance.evaluation.trials import Trial, best_method
-
-__all__ = ["answers", "curves", "saved", "say_best", "score_texts", "scores", "show"]
+from ...evaluation.means import Score, mean_se, with_error
+from ...evaluation.trials import Trial, best_method
+from ..files import read_json
+from ..paths import Paths
+from .plots import panel
+from .run import Run
+from .style import label_ends, look
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
@@ -44,18 +43,8 @@ def scores(trials: Trials) -> pd.DataFrame:
 def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
     """Which method to take, for every number of samples, as `best_method` has it.
 
-    Parameters
-    ----------
-    trials : mapping
-        At least two draws of each method and number of samples.
-    higher_is_better : bool
-        Scores are accuracies in per cent; otherwise they are risks.
-
-    Returns
-    -------
-    DataFrame
-        ``n``, ``best``, ``score``, ``se``, ``level`` (others level with the best, separated by
-        commas) and ``quickest``.
+    Scores are accuracies in per cent if `higher_is_better`, otherwise risks; there are at least two
+    draws of each method and number of samples. ``level`` names the others level with the best.
 
     Examples
     --------
@@ -83,21 +72,10 @@ def curves(
 ) -> Figure:
     """Score, discrepancy and time against the number of samples, with the finding of each above it.
 
-    Parameters
-    ----------
-    table, answer : DataFrame
-        From `scores` and `answers`.
-    names : mapping
-        Words at the end of each method's curve; keys are names in
-        `invariance.companion.run.style`. The first one is what the others are compared with:
-        it is drawn, and so are those that the titles name and the best others, up to six.
-    score, discrepancy : str
-        Labels of the first two vertical axes.
-    log : bool
-        Whether these two are logarithmic. Exact zeros are then drawn at 1e-17, where rounding
-        begins.
-    across : str
-        Label of the horizontal axes.
+    `names` are words at the end of each method's curve; its keys are names in `style`. The first
+    one is what the others are compared with: it is drawn, and so are those that the titles name and
+    the best others, up to six. `score`, `discrepancy` and `across` label the axes; with `log` the
+    first two are logarithmic, and exact zeros are drawn at 1e-17, where rounding begins.
     """
     table = table.assign(seconds=table["fit_s"] + table["predict_s"])
     sizes = sorted(table["n"].unique())
@@ -110,20 +88,19 @@ def curves(
     labels = {"score": score, "discrepancy": discrepancy}
     labels["seconds"] = "fit and predict (CPU seconds)"
     for axis, (column, label) in zip(axes, labels.items(), strict=True):
+        drawn = {}
         for method, dash in zip(shown, dashes, strict=True):
             rows = table[table["method"] == method]
-            values, bars = rows[column].to_numpy(), 2 * rows["se"].to_numpy()
+            how = {"x": rows["n"].to_numpy(), "linestyle": dash}
+            if column == "score":
+                how["error"] = rows["se"].to_numpy()
+            values = rows[column].to_numpy()
             if column == "discrepancy" and log:
                 values = np.maximum(values, 1e-17)
-            below = np.minimum(bars, 0.9 * values) if log else bars  # no bar down to zero
-            error = [below, bars] if column == "score" else None
-            words = {"label": fill(names[method], 22), "linestyle": dash}
-            axis.errorbar(rows["n"], values, error, **words, **look(method)._asdict())
-        axis.set(xscale="log", xlabel=across, ylabel=fill(label, 36))
-        if log or column == "seconds":
-            axis.set_yscale("log")
-        axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
-        axis.minorticks_off()
+            drawn[fill(names[method], 22)] = (method, values, how)
+        scale = "xy" if log or column == "seconds" else "x"
+        words = {"xlabel": across, "ylabel": fill(label, 36)}
+        panel(axis, sizes, drawn, log=scale, ends=None, **words)
     label_ends(axes[0], apart=0.11)
     found = _findings(last, answer.iloc[-1], names, sizes[-1], log)
     for axis, title in zip(axes, found, strict=True):
@@ -179,19 +156,9 @@ def show(
 ) -> pd.DataFrame:
     """Emit the tables ``scores`` and ``answers`` and the figure ``curves``; the first table.
 
-    Parameters
-    ----------
-    run : Run
-    trials : mapping
-        As many draws of every method and number of samples.
-    names : mapping
-        As for `curves`.
-    score, discrepancy : str
-        What the trials measured, for axes and captions.
-    higher_is_better : bool
-        As for `answers`. Risks are drawn on logarithmic axes, and so are their discrepancies.
-    across : str, optional
-        What the numbers in `trials` count.
+    `trials` has as many draws of every method and number of samples; what they measured is `score`
+    and `discrepancy`, for axes and captions; `across` is what the numbers count, `names` as for
+    `curves`. Risks (not `higher_is_better`) are drawn on logarithmic axes.
     """
     table, answer, log = scores(trials), answers(trials, higher_is_better), not higher_is_better
     means = f"Means over {len(next(iter(trials.values())))} draws"
@@ -238,12 +205,7 @@ def say_best(
 ) -> None:
     """Print who is best with so many samples, beside the first of `names`, and who is level.
 
-    Parameters
-    ----------
-    run, trials, names, higher_is_better, across
-        As for `show`.
-    unit : str
-        Of the scores; they are multiplied by `scale` first.
+    Arguments as for `show`; scores are multiplied by `scale` and then of that `unit`.
     """
     said, first = score_texts(scores(trials), scale), next(iter(names))
     for answer in answers(trials, higher_is_better).itertuples():

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from invariance.companion.run.style import RC
-
-__all__ = ["light_picture", "to_png"]
+from .style import RC
 
 _LIGHT = 60_000  # bytes of a file
 

@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from invariance.companion.errors import RecordError, hint
-from invariance.companion.ledger.claims import KINDS, Claim
-from invariance.evaluation.means import Score, mean_se
-from invariance.evaluation.rates import RateFit
-
-__all__ = ["record"]
+from ...evaluation.means import Score, mean_se
+from ...evaluation.rates import RateFit
+from ..errors import RecordError, hint
+from ..ledger.claims import KINDS, Claim
 
 
 def record(claim: Claim, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,37 +20,29 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from invariance.companion.errors import NotebookError, RecordError
-from invariance.companion.files import write_bytes, write_json
-from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.ledger.protocols import protocol_digest
-from invariance.companion.ledger.results import RESULTS_SCHEMA
-from invariance.companion.ledger.settings import Choice, settings_digest
-from invariance.companion.ledger.verdicts import Verdict, judge
-from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.provenance import (
-    code_version,
-    floor_s,
-    hardware,
-    package_versions,
-    peak_memory_mb,
-)
-from invariance.companion.run import style
-from invariance.companion.run.cache import cached, code_digest
-from invariance.companion.run.choosing import Stages, plain
-from invariance.companion.run.figures import to_png
-from invariance.companion.run.plots import described
-from invariance.companion.run.recording import record
-from invariance.companion.source import notebook_code
-from invariance.core.parameters import ParameterError
-from invariance.datasets.dataset import withholding
-
-__all__ = ["Run"]
+from ...core.parameters import ParameterError
+from ...datasets.dataset import withholding
+from ..errors import NotebookError, RecordError
+from ..files import write_bytes, write_json
+from ..ledger.claims import load_ledger
+from ..ledger.protocols import protocol_digest
+from ..ledger.results import RESULTS_SCHEMA
+from ..ledger.settings import settings_digest
+from ..ledger.verdicts import Verdict, judge
+from ..paths import PROFILES, Paths
+from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
+from ..source import notebook_code
+from . import style
+from .cache import cached, code_digest
+from .choosing import Stages, plain
+from .figures import to_png
+from .plots import described
+from .recording import record
 
 T = TypeVar("T")
 
 
-class Run:
+class Run(Stages):
     """One execution of a notebook: everything that it emits goes through here.
 
     Results are on disk after every call, written whole. In a batch run they go to the runner's
@@ -62,27 +54,20 @@ class Run:
     notebook : str
         ``<paper>/<name>``.
     profile : {"quick", "full"}
+        The attribute `quick` says which.
     seed : int
-        Seed of `rng`. While settings are chosen it is 0, whatever is given.
+        Of `rng`, a generator. While settings are chosen it is 0, whatever is given.
     chooses : bool
         Whether settings are chosen here: test data are then withheld until `measure` is called.
     **parameters
         The further names of the notebook's parameters cell, to be recorded with the results:
         ``width=width``. ``invariance check`` and the runner say which are missing. ``seeds``, a
-        list of whole numbers, becomes the attribute `seeds`.
+        list of whole numbers, becomes the attribute `seeds`, which is ``(seed,)`` without it.
 
     Attributes
     ----------
-    seed : int
-    seeds : tuple of int
-        The parameter ``seeds``, or `seed` alone; ``(0,)`` while settings are chosen.
-    profile : str
-    quick : bool
-        Whether the profile is ``"quick"``.
     batch : bool
         Whether the runner executes the notebook, with nobody there to move a slider.
-    rng : numpy.random.Generator
-        ``np.random.default_rng(seed)``.
     folder : Path
         Where results go.
 
@@ -121,9 +106,8 @@ class Run:
             if isinstance(each, bool) or not isinstance(each, int | np.integer) or each < 0:
                 raise ParameterError(f"seed={each!r}: expected a whole number >= 0")
         self._paths = Paths.find(alone=True)
-        self._stages = Stages(self._paths, notebook, profile, seeds, chooses)
-        self.notebook, self.profile, self.quick = notebook, profile, profile == "quick"
-        self.seeds = self._stages.seeds
+        super().__init__(self._paths, notebook, profile, seeds, chooses)
+        self.profile, self.quick = profile, profile == "quick"
         self.seed = self.seeds[0]
         self.rng = np.random.default_rng(self.seed)
         # far from any project there is no ledger, and nothing is judged
@@ -155,78 +139,15 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.notebook!r}, profile={self.profile!r}, seed={self.seed})"
 
-    def select(
-        self,
-        name: str,
-        grid: Sequence[T],
-        score: Callable[[T], Any] | None = None,
-        *,
-        by: str,
-        higher: bool = True,
-        scores: Callable[[], Any] | None = None,
-    ) -> T:
-        """The entry of a grid that scores best on training data; a full run reads it from a file.
-
-        ``invariance choose`` computes the scores, with seed 0 and without test data, and writes
-        ``notebooks/settings/<notebook>.yml``, which is committed. A full run reads it and computes
-        none. A quick run chooses at once.
-
-        Parameters
-        ----------
-        name : str
-            Of the setting; once in a notebook.
-        grid : sequence
-            Numbers, text, None, or lists and dicts of them.
-        score : callable
-            ``score(entry)``: a number, or one for each repetition.
-        by : str
-            What the score is, and on which training data.
-        higher : bool
-            Whether a higher score is better.
-        scores : callable
-            In place of `score`: ``scores()`` returns all of them, one per entry.
-
-        Raises
-        ------
-        RecordError
-            After `measure`, in a notebook that does not say ``chooses=True``, for a name used
-            before, or where the settings on disk are missing or were chosen from another grid.
-        """
-        return self._stages.select(name, grid, score, by=by, higher=higher, scores=scores)
-
-    @property
-    def choices(self) -> Mapping[str, Choice]:
-        """What `select` has returned so far, by name: ``chosen``, ``grid``, ``scores``, ``se``."""
-        return dict(self._stages.made)
-
-    def measure(self) -> None:
-        """Choosing ends here: from now on, loaders hand out test data.
-
-        ``invariance choose`` leaves the notebook at this point. Data that were loaded before do
-        not grow: load them again.
-        """
-        self._stages.measure()
-
     def figure(
         self, figure: Figure, name: str, *, alt: str | None = None, caption: str = ""
     ) -> None:
         """Save a figure as PNG, show it with its alternative text, and close it.
 
-        Parameters
-        ----------
-        figure : matplotlib Figure
-        name : str
-            File name without ending: letters, digits, ``-`` and ``_``.
-        alt : str, optional
-            What the figure shows, for those who do not see it. As a rule its titles, axes and the
-            ends of its curves (`described`), so that nothing is said that was not computed.
-        caption : str, optional
-            Markdown; formulas between dollar signs.
-
-        Raises
-        ------
-        RecordError
-            For an empty `alt`, a bad name or, in a batch run, a name used before.
+        `alt` says what the figure shows, for those who do not see it. As a rule it is `described`:
+        titles, axes and the ends of curves, so that nothing is said that was not computed. `name`
+        is that of the file, without ending; `caption` is Markdown, formulas between dollar signs.
+        Raises `RecordError` for a bad name or, in a batch run, one used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
@@ -251,10 +172,7 @@ class Run:
     ) -> None:
         """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
-        Raises
-        ------
-        RecordError
-            For an empty table, a bad name or, in a batch run, a name used before.
+        Raises `RecordError` for an empty table, a bad name or, in a batch run, one used before.
         """
         self._new_name("table", name, self._tables)
         try:
@@ -335,7 +253,7 @@ class Run:
             self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
         recorded = record(claim, numbers)
         verdict = judge(claim, recorded)
-        digest = protocol_digest(claim, settings_digest(self._stages.settings))
+        digest = protocol_digest(claim, settings_digest(self._settings))
         self._claims[claim_id] = {
             "kind": claim.kind,
             "recorded": recorded,
@@ -361,17 +279,8 @@ class Run:
     def say(self, text: str, **numbers: Any) -> None:
         """Print a sentence with numbers of this run in it, as Markdown, and publish it.
 
-        Parameters
-        ----------
-        text : str
-            With fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``.
-        **numbers
-            The fields' values.
-
-        Raises
-        ------
-        RecordError
-            For a field without a number, or a number without a field.
+        The text has fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``. Raises
+        `RecordError` for a field without a number, or a number without a field.
         """
         try:
             said = text.format(**numbers)

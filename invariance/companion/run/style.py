@@ -11,12 +11,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
-from invariance.companion.errors import hint
-from invariance.companion.ledger.papers import read_papers
-from invariance.companion.paths import Paths
-
-__all__ = ["RC", "Look", "colour", "contrast", "label_ends", "look", "marker", "methods", "shades"]
-__all__ += ["use"]
+from ..errors import hint
+from ..ledger.papers import read_papers
+from ..paths import Paths
 
 
 class Look(NamedTuple):
@@ -80,10 +77,7 @@ def look(method: str) -> Look:
 
     Case, spaces and underscores do not matter: ``"My method"`` is ``"my-method"``.
 
-    Raises
-    ------
-    ValueError
-        For an unknown method, with the close or all known ones.
+    A `ValueError` names the close or all known ones for an unknown method.
 
     Examples
     --------
@@ -148,16 +142,9 @@ def shades(method: str, count: int) -> list[str]:
 def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     """Write each line's label at its end's height, in its colour, in place of a legend.
 
-    The words stand in a column, to the right of the end that is farthest right.
-
-    Parameters
-    ----------
-    axes : matplotlib Axes
-        With labelled lines; to be called when limits and scales are set.
-    room : float
-        Space for the words inside, as a share of the horizontal axis.
-    apart : float
-        Least distance of two labels, as a share of the vertical axis.
+    The words stand in a column, to the right of the end that is farthest right, at least `apart` of
+    the vertical axis from each other; `room` is space for them inside, as a share of the horizontal
+    axis. To be called when limits and scales are set.
 
     Examples
     --------

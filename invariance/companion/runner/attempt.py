@@ -14,18 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.files import read_json, replace_folder, write_json, writing
-from invariance.companion.ledger.guard import record_digests
-from invariance.companion.ledger.results import (
-    STATUSES,
-    as_recorded,
-    read_executed,
-    read_results,
-    read_status,
-)
-from invariance.companion.paths import Paths
-from invariance.companion.runner.resume import inputs_of, outputs_of
-from invariance.companion.runner.worker import failure
+from ..files import file_digest, read_json, replace_folder, write_json, writing
+from ..ledger.guard import record_digests
+from ..ledger.results import STATUSES, read_executed, read_results, read_status
+from ..paths import Paths
+from .resume import inputs_of, outputs_of
+from .worker import failure
 
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB", "NUMEXPR")
 # with less than this many bytes free, a worker that left no word died of it
@@ -60,6 +54,7 @@ class Job:
     final: Path  # its output folder
     folder: Path  # the attempt's own
     parameters: dict[str, Any]
+    fault: str = ""  # why its text cannot be run
     default_parameters: bool = False  # the notebook's own for its profile: these are published
     fingerprint: dict[str, Any] = field(default_factory=dict)  # see `resume.fingerprint`
     reads: list[str] = field(default_factory=list)  # notebooks whose results it reads
@@ -170,10 +165,6 @@ def _fault(job: Job) -> str | None:
     results, problems = read_results(job.folder, job.notebook)
     if results is None:
         return problems[0] if problems else None
-    names = [file for figure in results["figures"] for file in figure["files"]]
-    names += [table["file"] for table in results["tables"]]
-    if missing := [name for name in names if not (job.folder / name).is_file()]:
-        return f"results.json names files that are not there: {', '.join(missing)}"
     recorded = results["parameters"]
     if different := [n for n, v in job.parameters.items() if recorded.get(n, _ABSENT) != v]:
         listed = ", ".join(f"{name}={name}" for name in job.parameters)
@@ -234,9 +225,11 @@ def publish_again(job: Job, paths: Paths) -> None:
 
     Sound results from elsewhere, or of another commit, are left as they are.
     """
-    mine, _ = read_results(job.final, job.notebook)
-    theirs, _ = read_results(paths.published(job.notebook), job.notebook)
-    if mine is not None and (theirs is None or as_recorded(theirs) == as_recorded(mine)):
+    target = paths.published(job.notebook)
+    mine = file_digest(job.final / "results.json")
+    if mine is None or not job.published:
+        return
+    if file_digest(target / "results.json") == mine or not read_results(target, job.notebook)[0]:
         _publish(job, job.final, paths)
 
 

@@ -13,28 +13,20 @@ from typing import Any
 
 from tqdm import tqdm
 
-from invariance.companion.errors import NotebookError
-from invariance.companion.files import ensure_writable, read_json, repair_folder, write_json
-from invariance.companion.ledger.claims import Ledger, load_ledger
-from invariance.companion.ledger.protocols import registered
-from invariance.companion.ledger.results import read_results, read_status
-from invariance.companion.ledger.verdicts import judge_again
-from invariance.companion.order import reads, runs_alone
-from invariance.companion.parameters import read_parameters, resolve
-from invariance.companion.paths import PROFILES, Paths
-from invariance.companion.runner.attempt import (
-    Job,
-    Outcome,
-    ending,
-    finish,
-    publish_again,
-    start,
-)
-from invariance.companion.runner.lock import runner_folder
-from invariance.companion.runner.places import Here
-from invariance.companion.runner.resume import NEW, fingerprint, inputs_of, reason_to_run
-from invariance.companion.runner.worker import failure
-from invariance.core.parameters import ParameterError
+from ...core.parameters import ParameterError
+from ..errors import NotebookError
+from ..files import ensure_writable, repair_folder
+from ..ledger.claims import Ledger, load_ledger
+from ..ledger.protocols import registered
+from ..ledger.results import read_results
+from ..order import reads, runs_alone
+from ..parameters import read_parameters, resolve
+from ..paths import PROFILES, Paths
+from .attempt import Job, Outcome, ending, finish, publish_again, start
+from .lock import runner_folder
+from .places import Here
+from .resume import NEW, fingerprint, inputs_of, reason_to_run
+from .worker import failure
 
 # seconds after which a notebook counts as hanging, unless --deadline says otherwise
 DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
@@ -78,30 +70,13 @@ def run_notebooks(
     say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
     process was killed while others were running, as a system does that is out of memory.
 
-    Parameters
-    ----------
-    paths : Paths
-    notebooks : sequence of str
-        ``<paper>/<name>``; see ``Paths.select``.
-    profile : {"quick", "full"}
-    parameters : mapping, optional
-        Values for parameters that every one of the notebooks has; str as on a command line.
-    place : optional
-        Where they run, and how many at a time; default: `Here`, one a core.
-    resume : bool
-        Skip notebooks whose results are those that a run would give; see `resume`.
-    threads : int
-        BLAS threads of each notebook; fixed, so that results do not depend on `place`.
-    deadline : float, optional
-        Seconds after which a notebook is killed (default: `DEADLINES`).
-    tell : callable, optional
-        Called with each outcome as it arrives.
-
-    Raises
-    ------
-    ParameterError, LedgerError, OutputError
-        Before anything is run: unknown parameter or profile, wrong type, malformed ledger, an
-        output folder that cannot be written to.
+    `parameters` are values for parameters that every one of the notebooks has (str as on a command
+    line), `place` is where they run (default: `Here`, one a core). With `resume`, notebooks are
+    skipped whose results are those that a run would give. `threads` are BLAS's, fixed, so that
+    results do not depend on the place; `deadline` are seconds after which a notebook is killed;
+    `tell` is called with each outcome as it arrives. What is asked wrongly (an unknown parameter or
+    profile, a malformed ledger, an output folder that cannot be written to) is a `ParameterError`,
+    `LedgerError` or `OutputError` before anything is run.
     """
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
@@ -112,18 +87,7 @@ def run_notebooks(
             raise ParameterError(f"{name}={number}: at least 1, and finite")
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
-    jobs, malformed = [], {}
-    for notebook in notebooks:
-        source, final = paths.source(notebook), paths.output(notebook, profile)
-        job = Job(notebook, source, final, final, {"profile": profile})
-        jobs.append(job)
-        try:
-            own = read_parameters(source)
-            job.parameters = resolve(notebook, own, given)
-            defaults = {name: p.default for name, p in own.items()} | {"profile": profile}
-            job.default_parameters = job.parameters == defaults
-        except NotebookError as error:
-            malformed[job] = str(error)
+    jobs = [_job(paths, notebook, given) for notebook in notebooks]
     ensure_writable(paths.build / profile)
     with (
         _signals_noted() as stop,
@@ -131,18 +95,7 @@ def run_notebooks(
         tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
     ):
         batch = _Batch(paths, place, threads, deadline, stop, bar, tell)
-        for job in jobs:
-            job.folder = folder / job.notebook
-            repair_folder(job.final)
-            repair_folder(paths.published(job.notebook))
-            try:
-                if job not in malformed:
-                    _prepare(job, paths, threads)
-            except NotebookError as error:
-                malformed[job] = str(error)
-            if job in malformed:
-                batch.end(job, "failed", failure(malformed[job]))
-        waiting = [job for job in jobs if job not in malformed]
+        waiting = [job for job in jobs if batch.prepare(job, folder)]
         if resume:
             waiting = batch.keep(waiting, profile, ledger)
         # a text's length says little of its time, and more than nothing
@@ -150,14 +103,19 @@ def run_notebooks(
     return Summary(batch.outcomes, interrupted=bool(stop))
 
 
-def _prepare(job: Job, paths: Paths, threads: int) -> None:
-    """Find out what a job follows from, and what it will take."""
-    profile = job.parameters["profile"]
-    job.fingerprint = fingerprint(paths, job.notebook, job.parameters, threads)
-    job.expected_s, job.expected_mb = _expected(paths, job.notebook, profile)
-    job.reads = reads(paths, job.notebook)
-    # seconds at a toy's scale are shown, not believed
-    job.alone = runs_alone(paths, job.notebook) and profile == "full"
+def _job(paths: Paths, notebook: str, given: Mapping[str, Any]) -> Job:
+    """A notebook with its parameters, or with what is wrong with its text."""
+    profile = given["profile"]
+    source, final = paths.source(notebook), paths.output(notebook, profile)
+    job = Job(notebook, source, final, final, {"profile": profile})
+    try:
+        own = read_parameters(source)
+        job.parameters = resolve(notebook, own, given)
+        defaults = {name: p.default for name, p in own.items()} | {"profile": profile}
+        job.default_parameters = job.parameters == defaults
+    except NotebookError as error:
+        job.fault = str(error)
+    return job
 
 
 def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
@@ -232,22 +190,6 @@ def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
     return None
 
 
-def _refresh_verdicts(folder: Path, notebook: str, ledger: Ledger) -> None:
-    """Judge stored numbers again where the ledger has changed since."""
-    if read_results(folder, notebook)[0] is None:
-        return
-    before: Any = read_json(folder / "results.json")
-    content: Any = read_json(folder / "results.json")
-    for claim_id, entry in content["claims"].items():
-        # numbers of a protocol that was never registered keep the verdict of their time
-        ours = content["profile"] == "quick" or entry.get("protocol")
-        if ours and claim_id in ledger and ledger[claim_id].kind == entry["kind"]:
-            verdict = judge_again(ledger[claim_id], entry["recorded"])
-            entry.update(verdict._asdict() if verdict else {})
-    if content != before:
-        write_json(folder / "results.json", content)
-
-
 def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
     """The first job that can start now; those to run alone come last.
 
@@ -276,6 +218,27 @@ class _Batch:
     tell: Callable[[Outcome], None] | None
     outcomes: list[Outcome] = field(default_factory=list)
 
+    def prepare(self, job: Job, folder: Path) -> bool:
+        """Find out what a job follows from and what it will take; whether it can run."""
+        profile = job.parameters["profile"]
+        job.folder = folder / job.notebook
+        repair_folder(job.final)
+        repair_folder(self.paths.published(job.notebook))
+        try:
+            if not job.fault:
+                job.fingerprint = fingerprint(
+                    self.paths, job.notebook, job.parameters, self.threads
+                )
+                job.expected_s, job.expected_mb = _expected(self.paths, job.notebook, profile)
+                job.reads = reads(self.paths, job.notebook)
+                # seconds at a toy's scale are shown, not believed
+                job.alone = runs_alone(self.paths, job.notebook) and profile == "full"
+        except NotebookError as error:
+            job.fault = str(error)
+        if job.fault:
+            self.end(job, "failed", failure(job.fault))
+        return not job.fault
+
     def done(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self.bar.update()
@@ -292,21 +255,14 @@ class _Batch:
         for job in jobs:
             if reasons[job.notebook] is None:
                 try:
-                    self._keep(job, ledger)
+                    publish_again(job, self.paths)
+                    spent = 0.0 if isinf(job.expected_s) else job.expected_s
+                    self.done(Outcome(job.notebook, "ok", spent, resumed=True))
                 except OSError as error:
                     reasons[job.notebook] = str(error)
             if reasons[job.notebook] not in (None, NEW):
                 self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reasons[job.notebook]}")
         return [job for job in jobs if reasons[job.notebook] is not None]
-
-    def _keep(self, job: Job, ledger: Ledger) -> None:
-        _refresh_verdicts(job.final, job.notebook, ledger)
-        if job.published:
-            _refresh_verdicts(self.paths.published(job.notebook), job.notebook, ledger)
-            publish_again(job, self.paths)
-        status, _ = read_status(job.final, job.notebook)
-        spent = status["duration_s"] if status and isinf(job.expected_s) else job.expected_s
-        self.done(Outcome(job.notebook, "ok", spent, resumed=True))
 
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []

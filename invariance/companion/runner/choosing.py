@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import perf_counter
 
-from invariance.companion.errors import NotebookError
-from invariance.companion.files import write_bytes
-from invariance.companion.ledger.guard import record_digests
-from invariance.companion.ledger.settings import CHOOSING_SEED, read_settings
-from invariance.companion.parameters import read_parameters
-from invariance.companion.paths import Paths
-from invariance.companion.run.choosing import STAGE
-from invariance.companion.runner.worker import MARK
-from invariance.companion.source import calls_of, code_cells
+from ..errors import NotebookError
+from ..files import write_bytes
+from ..ledger.guard import record_digests
+from ..ledger.settings import CHOOSING_SEED, read_settings
+from ..parameters import read_parameters
+from ..paths import Paths
+from ..run.choosing import STAGE
+from ..source import calls_of, code_cells
+from .worker import MARK
 
 
 def chooses(paths: Paths, notebook: str) -> bool:

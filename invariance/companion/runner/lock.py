@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from invariance.companion.files import writing
-from invariance.companion.paths import Paths
-from invariance.companion.runner.worker import end_all, processes_of
+from ..files import writing
+from ..paths import Paths
+from .worker import end_all, processes_of
 
 _PATIENCE = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
 

@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 import psutil
 
-from invariance.companion.runner.worker import MARK, begin, end_all, processes_of, work
+from .worker import MARK, begin, end_all, processes_of, work
 
 _PATIENCE = 5.0  # seconds for a process that was told to end
 

@@ -8,7 +8,7 @@ import gc
 import importlib
 import sys
 
-from invariance.companion.imports import read_all
+from ..imports import read_all
 
 # see `invariance.companion.source.read_notebook`
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

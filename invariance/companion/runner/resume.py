@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from invariance.companion.errors import NotebookError
-from invariance.companion.files import file_digest, read_json
-from invariance.companion.imports import closure
-from invariance.companion.ledger.results import as_recorded, read_results, read_status
-from invariance.companion.paths import Paths
-from invariance.companion.provenance import architecture, package_versions
-from invariance.companion.source import notebook_code, parse_code, read_text
+from ..errors import NotebookError
+from ..files import file_digest
+from ..imports import closure
+from ..ledger.results import read_results, read_status
+from ..paths import Paths
+from ..provenance import architecture, package_versions
+from ..source import notebook_code, parse_code, read_text
 
 NEW = "it has not run yet"
 
@@ -48,18 +48,13 @@ def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], thre
     }
 
 
-def _digest_of(path: Path) -> str | None:
-    # verdicts are computed again when the ledger changes: they are no part of what was measured
-    return as_recorded(read_json(path)) if path.name == "results.json" else file_digest(path)
-
-
 def outputs_of(folder: Path) -> dict[str, str]:
     """Digest of every file that a run left in its folder, by its path below it."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if name.parts[0] not in _APART and path.is_file():
-            found[name.as_posix()] = _digest_of(path) or ""
+            found[name.as_posix()] = file_digest(path) or ""
     return found
 
 
@@ -101,7 +96,7 @@ def reason_to_run(
     for name, digest in outputs.items():
         if not (folder / name).is_file():
             return f"{name} is missing"
-        if _digest_of(folder / name) != digest:
+        if file_digest(folder / name) != digest:
             return f"{name} is not what the run wrote"
     results, problems = read_results(folder, notebook)
     for name, sha256 in (results["provenance"]["data"] if results else {}).items():
@@ -124,8 +119,8 @@ def _changed(found: Any, name: str, now: Any) -> str | None:
 
 def _data_digest(name: str) -> str | None:
     """SHA-256 of the file that a data set would read under that name; None if it is not here."""
-    from invariance.datasets.catalogue import CATALOGUE
-    from invariance.datasets.files import locate
+    from ...datasets.catalogue import CATALOGUE
+    from ...datasets.files import locate
 
     for entry in CATALOGUE.values():
         for file in entry.files:

@@ -26,9 +26,9 @@ from typing import IO, Any
 
 import psutil
 
-from invariance.companion.files import read_json, write_bytes, write_json
-from invariance.companion.ledger.results import read_executed
-from invariance.companion.source import read_notebook
+from ..files import read_json, write_bytes, write_json
+from ..ledger.results import read_executed
+from ..source import read_notebook
 
 # every process of a run inherits this variable: it says whose process it is, even of an orphan
 MARK = "INVARIANCE_RUN_DIR"
@@ -40,7 +40,7 @@ _START_S = 120.0  # for a kernel to say that it is there
 
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def die_with_parent(parent: int) -> None:

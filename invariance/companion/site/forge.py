@@ -6,7 +6,6 @@ from pathlib import Path
 from ..files import write_bytes
 from ..ledger.claims import paper_label
 from ..ledger.guard import record_digests
-from ..ledger.rows import refuse_unfounded
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
@@ -48,7 +47,6 @@ def pages(paths: Paths) -> dict[Path, str]:
         keep_trailing_newline=True, undefined=StrictUndefined,
     )  # fmt: skip
     material = collect(paths)
-    refuse_unfounded(material.rows)
     labels = {p.key: f"{p.short}, *{p.title}*" if p.title else p.short for p in material.papers}
     published = [notebook for notebook in material.notebooks.values() if notebook.published]
     claims = {

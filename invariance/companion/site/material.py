@@ -15,7 +15,7 @@ from ..errors import CompanionError
 from ..ledger.claims import load_ledger, paper_label
 from ..ledger.papers import read_papers
 from ..ledger.results import read_executed, read_results, read_status
-from ..ledger.rows import OPEN, UNFOUNDED, Row, rows_of
+from ..ledger.rows import OPEN, Row, rows_of
 from ..paths import Paths
 
 __all__ = ["Figure", "Material", "Notebook", "Outcome", "Paper", "SiteError", "Table", "collect"]
@@ -142,7 +142,6 @@ class Material:
     about: Mapping[str, Any]
     papers: tuple[Paper, ...]
     notebooks: Mapping[str, Notebook]
-    problems: tuple[str, ...] = ()
 
     @property
     def rows(self) -> list[Row]:
@@ -157,7 +156,7 @@ class Material:
 
     def all_problems(self) -> list[str]:
         """One line per thing that could not be read or shown, led by the notebook's name."""
-        return [*self.problems] + [
+        return [
             f"{notebook.name}: {problem}"
             for notebook in self.notebooks.values()
             for problem in notebook.problems
@@ -186,14 +185,13 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
     ran = [n.run.content for n in notebooks.values() if n.run]
     published = [n.published.content for n in notebooks.values() if n.published]
     rows = rows_of(ledger, [*ran, *published], paths)
-    problems = [f"{r.claim.id}: its verdict is {UNFOUNDED}" for r in rows if r.verdict == UNFOUNDED]
     papers = []
     for key in keys:
         mine = tuple(row for row in rows if row.claim.paper_key == key)
         said = about["papers"].get(key, {})
         known = {k: v for k, v in said.items() if k in Paper.__dataclass_fields__}
         papers.append(Paper(key, mine, **known))
-    return Material(about, tuple(papers), notebooks, tuple(problems))
+    return Material(about, tuple(papers), notebooks)
 
 
 def _ordered(names: set[str], keys: Iterable[str], about: Mapping[str, Any]) -> list[str]:

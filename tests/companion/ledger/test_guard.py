@@ -54,15 +54,17 @@ def edited(content: bytes, dice: random.Random) -> bytes:
 def test_two_hundred_random_edits_are_found(tmp_path):
     """Of the published results, the ledger, the settings and the guards of this project."""
     paths = Paths(tmp_path)
-    shutil.copytree(ROOT / "figures", paths.figures)
+    for folder in sorted(ROOT.glob("figures/*/*/"))[::8]:  # one notebook of eight
+        shutil.copytree(folder, paths.figures / folder.relative_to(ROOT / "figures"))
     for name in ("settings", "claims.yml", "claims.sha256", "papers.yml"):
         source, target = ROOT / "notebooks" / name, paths.notebooks / name
         target.parent.mkdir(exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+    record_digests(paths, tmp_path / "figures")
     assert alterations(paths) == []
     dice = random.Random(SEED)
     print(f"seed {SEED}")
-    files = sorted(p for p in tmp_path.rglob("*") if p.is_file())
+    files = sorted(p for p in tmp_path.rglob("*") if p.is_file() and p.stat().st_size)
     often = [paths.ledger, paths.owners_digest, paths.figures / "SHA256SUMS"]
     often += [p for p in files if p.suffix in (".csv", ".json", ".yml")]
     for number in range(200):

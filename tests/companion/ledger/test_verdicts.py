@@ -16,9 +16,7 @@ from invariance.evaluation.means import Score
 from invariance.evaluation.rates import RateFit, fit_rate
 
 NUMBER = Claim("p/n", "value", "t", "full", paper=("98.90",), better="higher", margin="0.5")
-ERROR = Claim(
-    "p/e", "value", "t", "full", paper=("14.0", "20"), scalar=False, better="lower", margin="10 %"
-)
+ERROR = Claim("p/e", "value", "t", "full", paper=("14.0", "20"), better="lower", margin="10 %")
 ALIKE = Claim("p/a", "same", "t", "full", margin="1")
 ORDER = Claim("p/order", "order", "f", "generated")
 BOUND = Claim("p/bound", "bound", "t", "generated")

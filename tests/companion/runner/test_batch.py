@@ -289,8 +289,9 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
 
     def interrupt() -> int:
         wait_for(lambda: asleep.exists() and project.status("p/good", "quick"))
+        living = len(project.processes())
         os.kill(os.getpid(), signal.SIGINT)
-        return len(project.processes())
+        return living
 
     with ThreadPoolExecutor(1) as pool:
         living = pool.submit(interrupt)

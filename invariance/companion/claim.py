@@ -1,0 +1,95 @@
+"""One claim at a time: what the paper states, what was measured, and what a rerun costs."""
+
+from typing import Any
+
+from .errors import NotebookError
+from .ledger.claims import Ledger, load_ledger
+from .ledger.results import read_results
+from .ledger.rows import Row, published_results, rows_of
+from .ledger.verdicts import beside
+from .paths import Paths
+from .source import read_text
+
+
+def published(paths: Paths, claim_id: str) -> Row:
+    """The claim with what counts for it, and the notebook that records it.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger has no such claim.
+    NotebookError
+        If no notebook records it.
+    """
+    ledger = Ledger({claim_id: load_ledger(paths.ledger)[claim_id]})
+    (row,) = rows_of(ledger, published_results(paths), paths)
+    if row.notebook:
+        return row
+    for notebook in paths.all_notebooks():
+        if f'"{claim_id}"' in read_text(paths.source(notebook)):
+            return Row(row.claim, notebook=notebook)
+    raise NotebookError(f"no notebook records the claim {claim_id} yet")
+
+
+def fresh(paths: Paths, row: Row, profile: str) -> Row:
+    """The same claim with what the notebook's run here has recorded for it."""
+    results, _ = read_results(paths.output(row.notebook, profile), row.notebook)
+    entry = (results or {"claims": {}})["claims"].get(row.claim.id)
+    return Row(row.claim, entry, row.notebook, profile, row.digest)
+
+
+def told(paths: Paths, row: Row) -> dict[str, str]:
+    """What there is to say of a claim, by name; whatever is empty is left out."""
+    claim, result = row.claim, row.result or {}
+    printed = f"{claim.printed} {claim.unit}".strip()
+    better = f", {claim.better} is better" if claim.better in ("higher", "lower") else ""
+    real = {"full": "real data", "generated": "generated data"}[claim.data]
+    said = {
+        "claim": f"{claim.id}, {claim.kind}, {real}",
+        "source": row.where,
+        "states": claim.says,
+        "paper": printed and f"{printed}{better}",
+        **measured(row),
+        "note": result.get("note") or claim.note,
+        "limits": claim.limits,
+        "program": "repeats the authors' own program" if claim.program else "",
+        "protocol": claim.protocol,
+        "notebook": row.notebook,
+        "a rerun": _cost(paths, row.notebook),
+    }
+    return {name: " ".join(text.split()) for name, text in said.items() if text}
+
+
+def measured(row: Row) -> dict[str, str]:
+    """Verdict, our number, its interval against the paper, and what that rests on."""
+    result: Any = row.result or {}
+    return {
+        "verdict": row.verdict if row.profile == "full" else result.get("verdict", row.verdict),
+        "ours": result.get("ours", ""),
+        "why": result.get("reason", ""),
+        "rests on": beside(row.claim, result.get("recorded", {})),
+    }
+
+
+def _cost(paths: Paths, notebook: str) -> str:
+    results, _ = read_results(paths.published(notebook), notebook)
+    if results is None:
+        return ""
+    volatile = results["volatile"]
+    where = volatile.get("hardware") or {}
+    seconds, memory = volatile["wall_s"] + volatile["cached_s"], volatile["peak_memory_mb"]
+    cost = f"{duration(seconds)}, {memory:,.0f} MiB"
+    return f"{cost}, on {where['processor']}" if where.get("processor") else cost
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader takes them.
+
+    >>> duration(9), duration(150), duration(8000)
+    ('9.0 s', '2 min 30 s', '2 h 13 min')
+    """
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -205,14 +205,6 @@ for row, w, turned in zip(ROWS, (weight, 0, weight), (False, True, True), strict
     )
     chosen[row] = (w, gamma, alpha, turned)
 
-run.table(
-    [
-        {"weight of the second layer": f"{w:g}", "leave-one-out accuracy (%)": f"{100 * score:.2f}"}
-        for w, score in zip(WEIGHTS, run.choices["weight of the second layer"].scores, strict=True)
-    ],
-    "tried",
-    caption=f"{N_CHOOSE:,} training images. Differences of a tenth are a few images.",
-)
 
 # %% [markdown]
 # ## Measured

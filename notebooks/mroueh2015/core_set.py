@@ -113,11 +113,6 @@ for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
             found = defects(Average(base, group), group, sphere(12, d, run.rng), run.rng)
             rows.append({"base kernel": type(base).__name__, "d": d, "group": name, **found})
 haar = pd.DataFrame(rows)
-run.table(
-    haar.groupby("base kernel")[["invariance", "symmetry", "positivity"]].max().reset_index(),
-    "haar_kernel",
-    caption="Largest defects over groups and dimensions, relative to the kernel's size.",
-)
 run.claim(
     "mroueh2015/eq1-haar-invariance",
     difference=haar[["invariance", "symmetry", "positivity"]].to_numpy(),

@@ -221,23 +221,6 @@ width = run.select(
     by=f"leave-one-out accuracy of CDF({n_bins}, {n_templates}) on the first {choice_size:,} "
     "training images",
 )
-run.table(
-    [
-        {
-            "window (standard deviation, pixels)": f"{w:g}"
-            if w < np.inf
-            else "none: plain Gaussian",
-            "leave-one-out accuracy (%)": f"{100 * p:.2f} ± "
-            f"{100 * np.sqrt(p * (1 - p) / choice_size):.2f}",
-            "chosen": "yes" if w == width else "",
-        }
-        for w, p in zip(widths, run.choices["window"].scores, strict=True)
-    ],
-    "choice-of-window",
-    caption=f"CDF({n_bins}, {n_templates}) on {choice_size:,} training images; accuracy and its "
-    "binomial standard error. All windows see the same images, so that their differences are "
-    "surer than that.",
-)
 
 # %% [markdown]
 # A template that looks at one place answers to one stroke. Pooling over small movements then

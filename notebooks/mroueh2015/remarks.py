@@ -448,13 +448,11 @@ panel(
     axis,
     angle[order],
     {k: (look, y, how | {"marker": ""}) for k, (look, y, how) in family("local", curves).items()},
-    ends=None,
     xlabel="rotation of z = g x (degrees)",
     ylabel="$K_s(x, gx)$",
     title=f"The kernel varies along the orbit by {falls}",
 )
 axis.set_xticks(np.arange(-180, 181, 60), np.arange(-180, 181, 60))
-axis.legend()
 run.figure(
     fig,
     "local",

@@ -436,12 +436,10 @@ panel(
     np.arange(1, n_gram + 1),
     family("group", spectra),
     log="xy",
-    ends=None,
     xlabel="index",
     ylabel="eigenvalue of the Gram matrix",
     title=f"Smallest eigenvalue {min(map(min, spectra.values())):.1e} (d = {d}, ε = {eps})",
 )
-axis.legend()
 run.figure(fig, "spectrum")
 run.claim(
     "mroueh2015/theorem1-psd",
@@ -537,13 +535,12 @@ panel(
         "features": ("cdf", draws, {"ls": "none"}),
     },
     log="x",
-    ends=None,
+    ends=0.5,
     xlabel="sampled group elements |G|",
     ylabel="mean of ⟨Φ(x), Φ(−x)⟩",
     title=f"One element: {abs(mean[0] - K) / error[0]:.0f} standard errors from $K_s$, "
     f"{abs(mean[0] - repaired[0]) / error[0]:.1f} with the 1/|G| term",
 )
-axis.legend()
 run.figure(
     fig,
     "sampled_group",

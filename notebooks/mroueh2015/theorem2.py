@@ -159,12 +159,11 @@ panel(
     bins,
     sloped("bins", errors, bin_rates) | bounds,
     log="xy",
-    ends=None,
+    ends=0.5,
     xlabel="bins n",
     ylabel="largest binning error on all pairs",
     title=f"The error of n bins is at most {share:.2f} of s / n in the mean",
 )
-axis.legend(fontsize=8)
 run.figure(fig, "bins", caption="Mean over draws of templates, bars of two standard errors.")
 run.claim(
     "mroueh2015/theorem2-rate-bins",
@@ -317,13 +316,12 @@ panel(
     | {"theorem 2": ("bound", all_promised)}
     | {"all that the kernel varies": ("published", 0 * scales + span, {"ls": ":", "marker": ""})},
     log="xy",
-    ends=None,
+    ends=0.5,
     xlabel="k, with n = k bins, m = k² templates, |G| = k² elements",
     ylabel="largest error on all pairs",
     title=f"Twice k divides the error by {2 ** -max(slopes):.1f} to {2 ** -min(slopes):.1f}; "
     f"{least:.0f} times below the theorem",
 )
-axis.legend(fontsize=8)
 run.figure(fig, "joint", caption=f"Mean over {joint_draws} draws, bars of two standard errors.")
 
 # %% [markdown]
@@ -528,7 +526,8 @@ run.claim(
     **dict(zip(names, np.array(uniform).T, strict=True)),
     allowed=2 * delta,
     sharper={
-        "says": "constants measured in the plane, tried in eight dimensions under four groups",
+        "says": "constants measured in the plane, tried in "
+        f"{'eight' if d == 8 else d} dimensions under four groups",
         "lhs": lhs,
         "rhs": rhs,
         "ceiling": float(max(K.max() for K in kernels.values())),

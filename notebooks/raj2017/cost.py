@@ -120,12 +120,11 @@ panel(
     counts,
     {"quadrature": ("fast", quadrature.T), slope: ("group", random.T)},
     log="xy",
-    ends=None,
+    ends=0.5,
     xlabel="angles",
     ylabel="relative error of the features",
     title=f"{enough} nodes do no worse than {r} random angles",
 )
-axis.legend()
 run.figure(
     fig,
     "quadrature",

@@ -144,11 +144,9 @@ for axis, (d, found) in zip(axes, quasi.items(), strict=True):
             "quasi-random": ("fast", found["quasi-random"].T),
         },
         log="xy",
-        ends=None,
         xlabel="templates s",
         title=f"{d} dimensions: {ratio:.1f} times less error at {sizes[-1]:,}",
     )
-    axis.legend()
 axes[0].set_ylabel("RMS error of the Gram matrix")
 run.figure(fig, "quasi", caption=f"Means and two standard errors over {quasi_draws} draws.")
 scores = {
@@ -200,12 +198,10 @@ panel(
         "fitted power": ("bound", fit.predict(layer_sizes)),
     },
     log="xy",
-    ends=None,
     xlabel="features of the second layer",
     ylabel="RMS error",
     title=f"The second layer's error falls with the power {fit.slope:.2f}",
 )
-axis.legend()
 run.figure(fig, "second_layer", caption=f"Means and two standard errors over {layer_draws} draws.")
 run.claim("raj2017/remark3-second-layer", rates={"features": fit}, expected={"features": -0.5})
 

@@ -224,16 +224,6 @@ seen = {
     "templates": [pair_quantile([gram_of(nodes, k, 10**5 + i) for i in many[:200]]) for k in few],
     "group samples": [pair_quantile([statistics(r, i)[1] for i in many]) for r in sizes_r],
 }
-run.table(
-    [
-        {"source": name, "size": int(size), "95 % quantile": round(q, 4), "bound": round(b, 4)}
-        for name, sizes in (("templates", few), ("group samples", sizes_r))
-        for size, q, b in zip(sizes, seen[name], needed[name], strict=True)
-    ],
-    "pairs",
-    caption="One pair, the worst of the net: the proof's two inequalities.",
-)
-
 # %%
 run.claim(
     "raj2017/theorem3.1",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import inf
 from numbers import Real
 from typing import Any, NoReturn
 
@@ -93,12 +92,9 @@ class _Check:
 
     def __init__(self, group: Any, rng: np.random.RandomState, tolerance: float, n_trials: int):
         self.group, self.rng, self.tolerance = group, rng, tolerance
-        shape = group.shape
-        order: Any = group.order
-        if shape is not None and (np.ndim(shape) != 1 or np.asarray(shape).dtype.kind not in "iu"):
-            self.fail(f"shape must be a property: a tuple of integers or None; got {shape!r:.80}")
-        if not (isinstance(order, Real) and order >= 1 and (order == inf or order % 1 == 0)):  # type: ignore[operator]
-            self.fail(f"order must be a property: an integer >= 1 or math.inf; got {order!r:.80}")
+        shape, order = group.shape, group.order
+        if not isinstance(shape, (tuple, type(None))) or not isinstance(order, (Real, np.integer)):
+            self.fail(f"shape and order must be properties; got {shape!r:.40} and {order!r:.40}")
         # 60 entries are rows of points of up to six coordinates, where any length will do.
         self.X = rng.standard_normal((3, group.n_features or 60))
         self.scale = np.linalg.norm(self.X, axis=1).max()
@@ -120,55 +116,41 @@ class _Check:
         if not gaps[worst] <= self.tolerance:
             self.fail(f"{what} by {gaps[worst]:.2g}", *(b[worst % len(b)] for b in batches))
 
-    def batch(
-        self, method: str, value: Any, row: tuple[int, ...] | None, length: int | None = None
-    ) -> NDArray[Any]:
-        """The value, if it is an array of elements of that shape."""
-        fits = isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim > 0
-        if fits and length is None and value.size == 0:
-            return np.asarray(value)  # np.array([]): the trivial group has no generators
-        if not fits or row not in (None, value.shape[1:]) or length not in (None, len(value)):
-            due = "" if row is None else f" of shape {(length or 'k', *row)}".replace("'", "")
-            got = f"shape {value.shape}, {value.dtype}" if hasattr(value, "dtype") else repr(value)
-            self.fail(f"{method} must return an array{due}, one element a row; got {got:.80}")
-        return np.asarray(value)
-
     def returns(self, n_trials: int) -> NDArray[Any]:
         """What each method returns, called before those that rely on it; the elements to try."""
-        group, row = self.group, None
-        name, order = type(group).__name__, group.order
+        group, order, made = self.group, self.group.order, dict[str, Any]()
         if isinstance(group, Group):
-            unit = self.batch("identity()", group.identity(), None, 1)
-            few, row = unit, unit.shape[1:]
-            if isinstance(group, FiniteGroup):
-                letters = self.batch("generators()", group.generators(), row)
-                few = np.concatenate([unit, *letters[:, None]])
-            self.algebra(few, unit)
+            unit = group.identity()
+            made = {"identity()": unit, "inverse(elements)": group.inverse(unit)}
+            made["compose(first, second)"] = group.compose(unit, unit)
+        if isinstance(group, FiniteGroup):
+            letters = made["generators()"] = group.generators()
+        self.arrays(made, np.shape(unit)[1:] if made else ())
         if self.whole and isinstance(group, FiniteGroup):
             try:  # where compose does not reduce, listing would hardly end
+                name = type(group).__name__
                 self.given = len(closure(unit, letters, group.compose, name, int(order)))
             except ValueError as error:
                 self.fail(f"order says {order}, but {error} (each in one way of writing?)")
         if self.whole:
-            if type(group).elements is Transformations.elements and group._listed() is None:
-                self.fail(f"order says {order}, but elements() is missing: list them there")
-            tried = self.batch("elements()", group.elements(), row)
+            tried = group.elements()
+            self.arrays({"elements()": tried}, np.shape(unit if made else tried)[1:])
             if len(tried) != order:
                 self.fail(f"order says {order}, but elements() lists {len(tried)}")
-        drawn = self.batch("sample(4)", group.sample(4, 7), row, 4)
-        if not np.array_equal(drawn, group.sample(4, 7)):
-            self.fail("sample(4, 7) differs between calls with the same seed")
-        if isinstance(group, Group):
-            self.algebra(drawn, unit)
-        if not isinstance(group._act(drawn, self.X), np.ndarray):
-            self.fail("_act(elements, X) must return an array of shape (r, n, d), it does not")
-        return tried if self.whole else np.asarray(group.sample(n_trials, self.rng))
+        drawn = group.sample(4, 7)
+        self.arrays({"sample(4)": drawn}, np.shape(unit if made else drawn)[1:])
+        if len(drawn) != 4 or not np.array_equal(drawn, group.sample(4, 7)):
+            self.fail("sample(4, 7) must draw four elements, the same ones for the same seed")
+        self.arrays({"_act(elements, X)": group._act(drawn, self.X)}, None)
+        return np.asarray(tried if self.whole else group.sample(n_trials, self.rng))
 
-    def algebra(self, few: NDArray[Any], unit: NDArray[Any]) -> None:
-        group, row, n = self.group, unit.shape[1:], len(few)
-        for pair in ((few, unit), (unit, few)):
-            self.batch("compose(first, second)", group.compose(*pair), row, n)
-        self.batch("inverse(elements)", group.inverse(few), row, n)
+    def arrays(self, made: dict[str, Any], row: tuple[int, ...] | None) -> None:
+        for method, value in made.items():
+            fits = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+            # np.array([]): the trivial group has no generators
+            if not fits or (row not in (None, value.shape[1:]) and value.size):
+                due = "" if row is None else f", one element a row of shape {row}"
+                self.fail(f"{method} must return an array of numbers{due}; got {value!r:.80}")
 
     def images(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         """Transformed points, of the due shape and finite."""

@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..core.parameters import (
-    Array,
-    Flag,
-    ParameterError,
-    Positive,
-    Seed,
-    Whole,
-    arguments,
-)
+from ..core.parameters import Array, Flag, ParameterError, Positive, Seed, Whole, arguments
 from ..groups import Transformations
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis, OracleCalls

@@ -21,7 +21,6 @@ from invariance.groups import (
     SignedPermutations,
     SignFlips,
     SpectrogramPitchSpeed,
-    Transformations,
     Translations,
     VonMises,
     affine_maps,
@@ -259,23 +258,16 @@ def returning(value):
 
 
 @pytest.mark.parametrize(("parts", "message"), [
-    ({"generators": returning([[2, 3, 1]])},
-     r"generators\(\) must return an array of shape \(k, 3\), .*; got \[\[2, 3, 1\]\]"),
-    ({"generators": returning(np.array([2, 3, 1]))}, r"generators\(\) must .* got shape \(3,\)"),
-    ({"compose": returning(None)}, r"compose\(first, second\) must return .*, 3\).*; got None"),
-    ({"compose": returning(np.array([[1, 2, 3]]))}, r"compose\(first, .* got shape \(1, 3\)"),
+    ({"generators": returning([[2, 3, 1]])}, r"generators\(\) must .* \(3,\); got \[\[2, 3, 1\]\]"),
+    ({"compose": returning(np.array([[1, 2]]))}, r"compose\(first, .* got array\(\[\[1, 2\]\]\)"),
     ({"inverse": returning(None)}, r"inverse\(elements\) must return an array .* got None"),
-    ({"identity": returning([1, 2, 3])}, r"identity\(\) must return an array.* got \[1, 2, 3\]"),
-    ({"identity": returning(np.array([[1, "2", 3]]))}, r"identity\(\) .* <U"),
     ({"sample": returning([[1, 2, 3]] * 4)}, r"sample\(4\) must return an array.* got \[\["),
-    ({"sample": returning(np.ones((1, 3)))}, r"sample\(4\) .* got shape \(1, 3\)"),
+    ({"sample": returning(np.ones((1, 3)))}, r"sample\(4, 7\) must draw four elements"),
     ({"elements": returning(None)}, r"elements\(\) must return an array .* got None"),
-    ({"elements": Transformations.elements}, r"order says 3, but elements\(\) is missing"),
     ({"elements": returning(np.array([[1, 2, 3]]))}, r"order says 3, but elements\(\) lists 1"),
-    ({"_act": returning(None)}, r"_act\(elements, X\) must return an array of"),
-    ({"order": returning(3)}, "order must be a property: an integer .* got <bound method"),
-    ({"order": None}, "order must be a property: an integer .* got None"),
-    ({"shape": 3}, "shape must be a property: a tuple of integers or None; got 3"),
+    ({"_act": returning(None)}, r"_act\(elements, X\) must return an array of .* got None"),
+    ({"order": returning(3)}, "shape and order must be properties; .* <bound method"),
+    ({"shape": 3}, "shape and order must be properties; got 3"),
 ])  # fmt: skip
 def test_methods_that_return_the_wrong_kind_are_named(parts, message):
     with pytest.raises(AssertionError, match=f"(?s)^Wrong.n=3.: {message}"):

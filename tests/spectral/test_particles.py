@@ -10,12 +10,7 @@ from scipy.special import eval_legendre
 from sklearn.linear_model import Lasso, MultiTaskLasso, Ridge
 
 from invariance.core.parameters import ParameterError
-from invariance.groups import (
-    CyclicShifts,
-    Permutations,
-    PlaneRotations,
-    Rotations3D,
-)
+from invariance.groups import CyclicShifts, Permutations, PlaneRotations, Rotations3D
 from invariance.spectral import (
     Circle,
     Expansion,

@@ -5,13 +5,7 @@ import pytest
 
 from invariance.core.parameters import ParameterError
 from invariance.groups import Permutations, Translations
-from invariance.spectral import (
-    Product,
-    Sphere,
-    Torus,
-    invariant_subspace,
-    project,
-)
+from invariance.spectral import Product, Sphere, Torus, invariant_subspace, project
 
 
 @pytest.mark.parametrize(

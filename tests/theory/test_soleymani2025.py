@@ -12,14 +12,7 @@ from invariance.groups import (
     SignedPermutations,
     SignFlips,
 )
-from invariance.spectral import (
-    Circle,
-    Expansion,
-    SpectralAveraging,
-    Sphere,
-    Torus,
-    project,
-)
+from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus, project
 from invariance.theory import soleymani2025 as theory
 
 smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)

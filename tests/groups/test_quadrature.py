@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.features import GroupCDF, OrbitFourier
-from invariance.groups import (
-    Affine,
-    CircleAction,
-    CyclicShifts,
-    LinearMaps,
-    Rotations,
-    Translations,
-    VonMises,
-)
+from invariance.groups import Affine, CircleAction, LinearMaps, Rotations, Translations, VonMises
 from invariance.kernels import Average, Gaussian
 
 SHAPE = (12, 12)
@@ -27,24 +19,6 @@ def blobs(n, seed=0):
     grid = np.moveaxis(np.indices(SHAPE), 0, -1) - 5.5
     spots = rng.uniform(-2, 2, (n, 3, 1, 1, 2))
     return np.exp(-((grid - spots) ** 2).sum(-1) / 3).sum(1).reshape(n, -1)
-
-
-@pytest.mark.parametrize(
-    "group",
-    [
-        CyclicShifts(5),
-        Translations((4, 4), max_shift=1),
-        Rotations(SHAPE, degrees=[-30, 0, 30], density=VonMises(2.0)),
-        CircleAction([0, 1, 1], VonMises(0.5), n_nodes=7),
-    ],
-    ids=lambda group: type(group).__name__,
-)
-def test_of_a_finite_set_it_is_the_list_with_its_weights(group):
-    elements, weights = group.quadrature()
-    assert_array_equal(elements, group.elements())
-    expected = group.weights()
-    assert_allclose(weights, 1 / group.order if expected is None else expected)
-    assert_allclose(weights.sum(), 1)
 
 
 @settings(max_examples=30, deadline=None)

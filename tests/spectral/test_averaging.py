@@ -93,22 +93,6 @@ def test_mean_is_algorithm_1_as_published(basis, group, degree):
     assert model.oracle_calls_.eigenfunctions <= len(X) * kept.n_functions_
 
 
-def test_mean_is_unbiased():
-    """E f~ = the projection of f*: the mean over many data sets comes within five errors."""
-    basis, group = Circle(), TorusTranslations([2], period=2 * np.pi)
-    rng = np.random.RandomState(0)
-    truth = np.array([1.0, 0, 0, 0.5, -0.25])
-    target = Expansion(basis.truncate(degree=2), truth)
-    found = []
-    for _ in range(150):
-        X = basis.sample(50, rng)
-        y = target.predict(X) + 0.1 * rng.standard_normal(50)
-        found.append(SpectralAveraging(basis, group, degree=2, estimator="mean").fit(X, y).coef_)
-    error = np.mean(found, axis=0) - truth
-    spread = np.std(found, axis=0) / np.sqrt(len(found))
-    assert np.all(np.abs(error) <= 5 * spread + 1e-12)
-
-
 @pytest.mark.parametrize("estimator", ["least_squares", "ridge"])
 def test_noise_free_functions_in_the_span_are_recovered(estimator):
     basis, group = Sphere(4, degree=4), Permutations(4)
@@ -256,11 +240,6 @@ SPHERE = Sphere(3).sample(20, random_state=0)
 def test_bad_input_is_named(model, X, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, X[:, 0])
-
-
-def test_a_class_is_no_group():
-    with pytest.raises(TypeError, match=r"SpectralAveraging needs group .* Permutations\("):
-        SpectralAveraging(Sphere(3), Permutations).fit(SPHERE, SPHERE[:, 0])
 
 
 @pytest.mark.parametrize(

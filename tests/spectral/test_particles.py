@@ -275,21 +275,3 @@ def test_wrong_weights_are_named():
     with pytest.raises(ParameterError, match="as so many copies"):
         model = SpectralAveraging(Sphere(3), cutoff="theorem")
         model.fit(SMALL, SMALL[:, 0], sample_weight=np.full(40, 1 / 80))
-
-
-@pytest.mark.parametrize("group", [Rotations3D(), PlaneRotations()], ids=repr)
-def test_continuous_groups_are_groups(group):
-    d = 6 if group.n_features is None else group.n_features
-    X = np.random.default_rng(0).uniform(-1, 1, (4, d))
-    a, b = group.sample(5, 0), group.sample(5, 1)
-
-    def same(one, two):
-        np.testing.assert_allclose(one - two, 0, atol=1e-12)
-
-    nested = np.stack([group.act(g[None], Y)[0] for g, Y in zip(a, group.act(b, X), strict=True)])
-    same(group.act(group.compose(a, b), X), nested)
-    same(group.act(group.compose(a, group.inverse(a)), X), np.broadcast_to(X, (5, 4, d)))
-    same(group.act(group.identity(), X)[0], X)
-    assert group.order == np.inf
-    with pytest.raises(TypeError, match="infinitely many"):
-        group.elements()

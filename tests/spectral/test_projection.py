@@ -164,18 +164,6 @@ def test_random_permutation_groups(group, seed):
         assert abs((f - once) @ project(rng.standard_normal(len(f)), basis, group)) < 1e-10
 
 
-@given(st.integers(0, 2**31), st.integers(2, 5))
-@settings(max_examples=15, deadline=None)
-def test_random_conjugates_of_finite_matrix_groups(seed, order):
-    tilt = ortho_group.rvs(3, random_state=seed)
-    group = OrthogonalMatrices([tilt @ turn([0, 0, 1], 2 * np.pi / order) @ tilt.T])
-    basis = Sphere(3, degree=4)
-    f = np.random.default_rng(seed).standard_normal(basis.n_functions_)
-    expected = project(f, basis, group, method="reynolds")
-    for method in ("null_space", "closed_form", *QP):
-        np.testing.assert_allclose(project(f, basis, group, method=method), expected, atol=1e-8)
-
-
 def test_several_columns_are_projected_at_once():
     basis, group = Sphere(3, degree=4), ICOSAHEDRAL
     f = np.random.default_rng(0).standard_normal((basis.n_functions_, 3))
@@ -364,17 +352,6 @@ def test_the_program_decides_the_rank_where_the_constraints_are_rounding_noise(a
         np.testing.assert_allclose(project(f, basis, group, method=method), expected, atol=1e-11)
     if QP:
         np.testing.assert_allclose(project(f, basis, group, method="qp"), expected, atol=1e-8)
-
-
-@needs_cvxpy
-@pytest.mark.parametrize(("d", "degree"), [(2, 21), (4, 9)])
-def test_the_program_on_other_spheres(d, degree):
-    turned = np.eye(d)
-    turned[:2, :2] = turn([0, 0, 1], 2 * np.pi / 7)[:2, :2]
-    basis, group = Sphere(d, degree=degree), OrthogonalMatrices([turned])
-    f = np.random.default_rng(0).standard_normal(basis.n_functions_)
-    expected = project(f, basis, group, method="reynolds")
-    np.testing.assert_allclose(project(f, basis, group, method="qp"), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(

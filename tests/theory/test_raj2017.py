@@ -152,12 +152,6 @@ def test_small_sets_need_one_sample_and_losses_count_by_size():
     assert one == other
 
 
-def test_empirical_averages_count_in_integers():
-    Average(Gaussian(), SignFlips(2))(np.ones((2, 2)))  # the whole group
-    with pytest.raises(ValueError, match="n_transforms to be a whole number >= 1"):
-        Average(Gaussian(), SignFlips(2), n_transforms=0)(np.ones((2, 2)))
-
-
 def test_small_integers_of_numpy_do_not_overflow():
     few = np.uint8(20)
     assert raj2017.templates(0.2, few, diameter=few, delta=0.1) == raj2017.templates(

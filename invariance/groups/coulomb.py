@@ -138,15 +138,13 @@ class SortedNoise(Transformations):
     r"""Random atom orders near the sorted one: sort by row norms with noise added.
 
     Montavon et al. 2012 draw ``epsilon ~ N(0, noise^2 I)`` and put the atoms in the order of
-    falling :math:`\lVert C_i \rVert + \epsilon_i`. The law of the permutation therefore depends
-    on the molecule: it is concentrated near the sorted order and mixes only atoms whose norms
-    are alike. An element is one draw of epsilon. Applied to two numberings of one molecule it
-    gives the same law, so that averages over it are invariant in expectation; an element is not
-    a linear map, so the points must be transformed and never the templates (`unitary` is False).
+    falling :math:`\lVert C_i \rVert + \epsilon_i`: only atoms whose norms are alike are mixed. An
+    element is one draw of epsilon. Two numberings of one molecule have the same law, so that
+    averages over it are invariant in expectation; elements are not linear, so that points must be
+    transformed and never templates (`unitary` is False).
 
     Parameters
     ----------
-    n_atoms : int
     noise : float
         Standard deviation, in the units of the row norms; 0 is plain sorting.
     triangle : bool

@@ -35,11 +35,8 @@ DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | 
 class Density(BaseEstimator, ABC):
     """A probability density on the real line or the circle.
 
-    Attributes
-    ----------
-    symmetric : bool
-        Whether g and g^-1 are equally likely: q(-x) = q(x) for angles and shifts,
-        and q of log-scale symmetric about zero for scales.
+    It is ``symmetric`` where g and g^-1 are equally likely: q(-x) = q(x) for angles and shifts,
+    and q of log-scale symmetric about zero for scales.
     """
 
     #: The parameter, and its value, at which g and g^-1 are equally likely.
@@ -172,10 +169,7 @@ def normalised(weights: NDArray[Any], density: Density, **listed: Any) -> NDArra
 def nodes_for(density: Density | None, n_nodes: int) -> int:
     """How many nodes on the circle resolve a density: `n_nodes`, doubled as often as is needed.
 
-    Warns
-    -----
-    UserWarning
-        When the density is narrower than the spacing of 16,384 nodes.
+    A warning tells where it is narrower than the spacing of 16,384 nodes.
 
     >>> nodes_for(VonMises(1.0), 9), nodes_for(VonMises(1000.0), 9)
     (9, 144)

@@ -199,19 +199,10 @@ def affine_maps(
 ) -> NDArray[Any]:
     """Elements of `Affine`: scale, then shear, then rotate about the centre, then shift.
 
-    Parameters
-    ----------
-    degrees, factor, shear : array-like, broadcast against each other
-        Angle in degrees (counter-clockwise), isotropic factor, and columns moved right per row up.
-    shift : array-like of shape (..., 2)
-        Pixels (down, right).
+    Angles in degrees (counter-clockwise), isotropic factors, shears in columns moved right per row
+    up and shifts of shape (..., 2), pixels (down, right), broadcast against each other. The result
+    has shape (r, 2, 3), rows [A | b] of x -> A x + b in (row, column) about the centre.
 
-    Returns
-    -------
-    ndarray of shape (r, 2, 3), rows [A | b] of x -> A x + b in (row, column) about the centre
-
-    Examples
-    --------
     >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
     (2, 2, 3)
     """

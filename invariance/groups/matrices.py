@@ -24,15 +24,8 @@ class OrthogonalMatrices(FiniteGroup):
     (SymPy, ``pip install invariance[permutations]``), without listing the matrices. So does the
     orbit of axes that generators single out, such as mirrors' normals: W(E8) has only 240.
 
-    Parameters
-    ----------
-    matrices : array-like of shape (k, d, d)
-
-    Raises
-    ------
-    ParameterError
-        When a matrix is complex, not square or not orthogonal, or when these orbits pass
-        `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
+    ``matrices``, of shape (k, d, d), are refused where one is not orthogonal, or where these orbits
+    pass `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
 
     >>> quarter_turn = [[0.0, -1.0], [1.0, 0.0]]
     >>> OrthogonalMatrices([quarter_turn]).order
@@ -161,13 +154,8 @@ class LinearMaps(Transformations):
     point. The maps need not be square or invertible, hence points are transformed and never
     templates. ``group.then(LinearMaps([components]))`` sees transformed points in the coordinates
     of a few principal components, which carry nearly all of the span of natural images.
+    ``matrices`` has shape (r, k, d).
 
-    Parameters
-    ----------
-    matrices : array of shape (r, k, d)
-
-    Examples
-    --------
     >>> from invariance.groups import CyclicShifts
     >>> first = CyclicShifts(3).then(LinearMaps([[[1.0, 0.0, 0.0]]]))       # the first coordinate
     >>> matrices = first.act(first.elements(), np.eye(3)).swapaxes(1, 2)

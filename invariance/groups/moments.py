@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from math import comb, factorial, perm, prod
 from typing import Any
 
@@ -90,30 +91,28 @@ def permutation_powers(
 
     ``even`` averages over signs as well, which leaves parts of even size.
     """
-    n, tables = A.shape[1], [dict[tuple[int, ...], NDArray[Any]]() for _ in "ab"]
+    n = A.shape[1]
+    tables = []
+    for M in (np.asarray(A, dtype=float), np.asarray(B, dtype=float)):
+        powers = accumulate([M] * degree, np.multiply)
+        tables.append({(k,): power.sum(axis=1) for k, power in enumerate(powers, start=1)})
 
-    def sums(points: NDArray[Any], known: Any, parts: tuple[int, ...]) -> NDArray[Any]:
+    def sums(known: dict[tuple[int, ...], NDArray[Any]], parts: tuple[int, ...]) -> NDArray[Any]:
         """All places for the last part, less those of the others."""
         if parts not in known:
             *others, last = parts
-            total = (points**last).sum(axis=1)
-            if others:
-                total *= sums(points, known, tuple(others))
+            total = sums(known, tuple(others)) * known[last,]
             for a, size in enumerate(others):
-                joined = (*others[:a], size + last, *others[a + 1 :])
-                total -= sums(points, known, joined)
+                total = total - sums(known, (*others[:a], size + last, *others[a + 1 :]))
             known[parts] = total
-        return np.asarray(known[parts])
+        return known[parts]
 
     found = [np.ones((len(A), len(B)))]
     for k in range(1, degree + 1):
         shapes = [parts for parts in _partitions(k) if len(parts) <= n]
         shapes = [parts for parts in shapes if not (even and any(p % 2 for p in parts))]
         counts = np.array([_set_partitions(parts) / perm(n, len(parts)) for parts in shapes])
-        one, two = (
-            np.array([sums(np.asarray(M, float), known, parts) for parts in shapes])
-            for M, known in zip((A, B), tables, strict=True)
-        )
+        one, two = (np.array([sums(known, parts) for parts in shapes]) for known in tables)
         found.append((one.T * counts) @ two if shapes else np.zeros_like(found[0]))
     return found
 

@@ -68,15 +68,9 @@ class CyclicTranslations(CyclicProduct):
     images (annuli x sectors) with ``axes=(1,)`` these are the rotations of Liu et al. 2022,
     lemma 2: T_q' X^(p, q) = X^(p, q + q').
 
-    Parameters
-    ----------
-    shape : tuple
-        (height, width) or (height, width, channels).
-    axes : tuple of int
-        Which of the axes 0 (vertical) and 1 (horizontal) are translated.
+    ``shape`` is (height, width) or (height, width, channels), ``axes`` says which of the axes 0
+    (vertical) and 1 (horizontal) are translated.
 
-    Examples
-    --------
     >>> group = CyclicTranslations((3, 4))
     >>> group.order, len(group.generators())
     (12, 2)
@@ -291,18 +285,10 @@ def _rolled(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> ND
 class TorusTranslations(CyclicProduct):
     """Translations of coordinate i by multiples of ``period / orders[i]``, read modulo ``period``.
 
-    The group is Z_k1 x ... x Z_kd. With one order and period 2 pi it is the group of rotations of
-    the circle by 2 pi / k, a point being an angle. Translations are isometries of the torus but
-    not linear maps of its coordinates, hence not `unitary`.
+    The group is Z_k1 x ... x Z_kd, one order a coordinate, of which 1 leaves it alone. With one
+    order and period 2 pi it is that of rotations of the circle by 2 pi / k, a point being an angle.
+    Isometries of the torus, but no linear maps of its coordinates, hence not `unitary`.
 
-    Parameters
-    ----------
-    orders : sequence of int
-        One a coordinate; 1 leaves the coordinate alone.
-    period : float
-
-    Examples
-    --------
     >>> group = TorusTranslations([4, 1])
     >>> group.order, group.act(group.generators(), [[0.0, 0.3]])[0]
     (4, array([[0.5, 0.3]]))

@@ -388,13 +388,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         linear = used @ found.T + intercept
         size = 1e-6 * max(1.0, float(np.abs(predicted).max()))
         if linear.shape != predicted.shape or np.abs(linear - predicted).max() > size:
-            what = (
-                "does not predict X @ coef_ + intercept_"
-                if len(found)
-                else "has no coef_ once fitted"
-            )
+            lacks = "does not predict X @ coef_ + intercept_" if len(found) else "has no coef_ then"
             raise ParameterError(
-                f"{name} {what}; take one that does, or fit {name} to the values "
+                f"{name} {lacks}; take one that does, or fit {name} to the values "
                 "model.basis_.combine(X, model.vectors_) of the invariant functions"
             )
         if turned and np.any(intercept):

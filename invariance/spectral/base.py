@@ -435,8 +435,7 @@ def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:
 class RowIndex:
     """Look up rows of a table of distinct integer rows, many at a time.
 
-    Rows are compared through a 64-bit hash (a random linear form, modulo 2^64) and then verified
-    entry by entry, so that a collision cannot give a wrong answer.
+    They are found by a random linear form modulo 2^64 and then compared entry by entry.
 
     >>> RowIndex(np.array([[0, 1], [2, 0]])).find(np.array([[2, 0], [5, 5]]))
     array([ 1, -1])

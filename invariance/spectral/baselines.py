@@ -216,24 +216,10 @@ def augment(
     n_copies: int | None = None,
     random_state: Any = None,
 ) -> tuple[NDArray, NDArray]:
-    """Training points together with their images, labels repeated.
+    """Training points (n, d) together with their images, (r n, d), and labels repeated.
 
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-    y : array-like of shape (n,)
-    group : FiniteGroup
-    n_copies : int, optional
-        Random elements used, besides the identity; default: the whole group.
-    random_state : int, RandomState or None
+    The images are by ``n_copies`` random elements besides the identity; default: the whole group.
 
-    Returns
-    -------
-    X : ndarray of shape (r n, d)
-    y : ndarray of shape (r n,)
-
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> augment([[1.0], [2.0]], [5.0, 6.0], SignFlips(1))[0].ravel()
     array([ 1.,  2., -1., -2.])

@@ -22,15 +22,8 @@ CHUNK = 20_000
 
 @dataclass(frozen=True)
 class Expansion:
-    """A function given by its coefficients in a truncated basis.
+    """A function given by its coefficients, (D,) or (D, t) of t functions, in a truncated basis.
 
-    Parameters
-    ----------
-    basis : Basis
-    coefficients : ndarray of shape (D,), or (D, t) for t functions
-
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
     >>> f = Expansion(Torus(1, degree=1), np.array([0.0, 1.0, 1.0]))
@@ -107,17 +100,8 @@ def sobolev_target(
     and :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` stays finite. Within an eigenspace the
     direction is random. The mean is one.
 
-    Parameters
-    ----------
-    basis : Basis
-        A truncated basis, much larger than any cutoff under study.
-    group : FiniteGroup or continuous group
-    smoothness : float
-        The exponent s.
-    random_state : int, RandomState or None
+    The truncated ``basis`` must be much larger than any cutoff under study.
 
-    Examples
-    --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
     >>> f = sobolev_target(Torus(2, degree=50), SignFlips(2), smoothness=2.0, random_state=0)

@@ -166,7 +166,11 @@ class Product(Basis):
     def frame(self, k: int) -> sparse.csr_array:
         made = self._of_factors(k, lambda i, j: self._parts[i].frame(j))
         blocks = [_kron([made[pair] for pair in enumerate(chosen)]) for chosen in self._tuples[k]]
-        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+        pieces, tall, wide = [], 0, 0
+        for block in blocks:
+            pieces.append((tall + block.row, wide + block.col, block.data))
+            tall, wide = tall + block.shape[0], wide + block.shape[1]
+        return _assembled(pieces, tall, wide)
 
     def _of_factors(
         self, k: int, make: Callable[[int, int], Any]
@@ -258,8 +262,7 @@ class Product(Basis):
             goal = where[tuple(np.array(chosen)[np.argsort(source)].tolist())]
             order = np.arange(prod(sizes[goal])).reshape(sizes[goal]).transpose(source).ravel()
             pieces.append((start + block.row, starts[goal] + order[block.col], block.data))
-        rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        return sparse.csr_array((entries, (rows, columns)), (int(starts[-1]), int(starts[-1])))
+        return _assembled(pieces, int(starts[-1]), int(starts[-1]))
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.any(np.abs(block_diag(*[matrix[a, a] for a in self._places]) - matrix) > 1e-8):
@@ -274,11 +277,20 @@ class Product(Basis):
 
         slopes = self._of_factors(k, slope)
         still = {pair: sparse.eye_array(m.shape[0], format="coo") for pair, m in slopes.items()}
-        blocks = []
+        pieces, start = [], 0
         for pairs in (list(enumerate(chosen)) for chosen in self._tuples[k]):
-            turned = [_kron([(slopes if p == q else still)[q] for q in pairs]) for p in pairs]
-            blocks.append(sum(turned[1:], start=sparse.csr_array(turned[0])))
-        return sparse.csr_array(sparse.block_diag(blocks, format="csr"))
+            for turned in pairs:
+                block = _kron([(slopes if p == turned else still)[p] for p in pairs])
+                pieces.append((start + block.row, start + block.col, block.data))
+            start += block.shape[0]
+        return _assembled(pieces, start, start)
+
+
+def _assembled(
+    pieces: list[tuple[NDArray, NDArray, NDArray]], tall: int, wide: int
+) -> sparse.csr_array:
+    rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return sparse.csr_array((entries, (rows, columns)), (tall, wide))
 
 
 def _kron(parts: list[sparse.coo_array]) -> sparse.coo_array:

@@ -106,6 +106,11 @@ def _projected(
         f = columns[rows] if symmetry.turns is None else columns[rows].reshape(-1, 1)
         if method == "reynolds":
             found = np.mean([matrix @ f for matrix in actions.matrices(actions.on_frame)], axis=0)
+        elif method in ("auto", "components") and not actions.mixing:
+            # averages in the frame, which every isometry keeps
+            sums, frame = _orbit_sums(actions), actions.frame
+            found = sums @ (sums.T @ (f if actions.plain else frame.T @ f))
+            found = found if actions.plain else frame @ found
         elif method in ("auto", "components", "null_space"):
             vectors = invariant_vectors(actions, method)
             found = vectors @ (vectors.T @ f)
@@ -165,7 +170,7 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
     else:
-        within = _orbit_sums(actions)
+        within = _in_basis(actions, _orbit_sums(actions))
         if not actions.mixing or within.shape[1] == 0:
             return within
         defects = actions.defects(actions.others, within)
@@ -239,17 +244,21 @@ def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
     return orbit, sign, np.bincount(orbit[free])
 
 
-def _orbit_sums(actions: Actions) -> sparse.csc_array:
-    """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
+def _orbit_sums(actions: Actions) -> sparse.csr_array:
+    """Orthonormal invariant vectors of the frame, shape (frame size, r)."""
     orbit, sign, sizes = _signed_orbits(actions)
     free = orbit >= 0
     entries = sign[free] / np.sqrt(sizes[orbit[free]])
     ends = np.concatenate([[0], np.cumsum(free)])
-    sums = sparse.csr_array((entries, orbit[free], ends), (len(orbit), len(sizes)))
+    return sparse.csr_array((entries, orbit[free], ends), (len(orbit), len(sizes)))
+
+
+def _in_basis(actions: Actions, sums: sparse.csr_array) -> sparse.csc_array:
+    """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
     if actions.plain:
         return sums
     vectors = sparse.csc_array(actions.frame @ sums)
-    if actions.size == len(orbit):
+    if actions.size == len(sums.indptr) - 1:
         return vectors
     # Orbit sums span invariants of the whole frame; B_k annihilates those outside the eigenspace
     # and keeps the others' lengths, so the Gram matrix is a projector: eigenvalues 0 and 1.

@@ -381,13 +381,15 @@ def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
     Row a of A's derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
     """
     d, table = len(matrix), monomials(len(matrix), k)
-    total = sparse.csr_array((len(table.variables),) * 2)
+    rows, columns, entries = ([np.zeros(0, dtype=int)] for _ in "rce")
     for position, places in table.first_places():
         for j in range(d):
-            rows = places[matrix[table.variables[places, position], j] != 0]
-            i, spelled = table.variables[rows, position], table.variables[rows].copy()
+            moved = places[matrix[table.variables[places, position], j] != 0]
+            i, spelled = table.variables[moved, position], table.variables[moved].copy()
             spelled[:, position] = j
-            weight = table.exponents[rows, i] * (table.exponents[rows, j] + (i != j))
-            where = rows, table.index.find(np.sort(spelled, axis=1))
-            total += sparse.csr_array((matrix[i, j] * np.sqrt(weight), where), total.shape)
-    return total
+            weight = table.exponents[moved, i] * (table.exponents[moved, j] + (i != j))
+            rows.append(moved)
+            columns.append(table.index.find(np.sort(spelled, axis=1)))
+            entries.append(matrix[i, j] * np.sqrt(weight))
+    where = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.concatenate(entries), where), (len(table.variables),) * 2)

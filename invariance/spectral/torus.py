@@ -168,7 +168,7 @@ class Torus(Basis):
         return _frequency_index(self._d, self._squared_norm(self.labels_[k]))
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        perm, signs = signed_permutation(matrix)  # type: ignore[misc]
+        perm, signs = _lattice_map(matrix)
         m, index = self.frequencies(k), self._index(k)
         moved = np.zeros_like(m)
         moved[:, perm] = m
@@ -193,7 +193,7 @@ class Torus(Basis):
         """
         levels = np.array([self._squared_norm(label) for label in self.labels_])
         size = int(levels[-1]) + 1
-        perm, signs = signed_permutation(matrix)  # type: ignore[misc]
+        perm, signs = _lattice_map(matrix)
         series = np.zeros(size)
         series[0] = 1.0
         seen = np.zeros(len(perm), dtype=bool)
@@ -245,6 +245,12 @@ class Circle(Torus):
 
     def frequencies(self, k: int) -> NDArray:
         return np.array([[k], [-k]] if k else [[0]])
+
+
+def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
+    """perm and signs of a signed permutation, which `isometries` has made sure of."""
+    perm = np.abs(matrix).argmax(axis=1)
+    return perm, matrix[np.arange(len(perm)), perm]
 
 
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.parameters import OneOf, arguments
 from .dataset import Dataset
-from .files import DataFile, Found, Source, fetch, locate
+from .files import DataError, DataFile, Found, Source, fetch, locate
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Entry:
         self, found: dict[str, Found], data: NDArray[Any], target: NDArray[Any], **more: Any
     ) -> Dataset:
         """What a loader returns, with this description and the checksums of the files."""
+        for file in found.values():
+            if not file.source.checked(file.path)[0]:
+                raise DataError(f"{file.path} changed while it was read: put it back")
         sources = {f.source.path: f.sha256 for f in found.values()}
         return Dataset(data, target, description=self.description, sources=sources, **more)
 

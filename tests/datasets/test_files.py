@@ -197,6 +197,21 @@ def test_mnist_and_emnist_formats(offline, monkeypatch):
         image_loaders._read_idx(b"<html>", Path("file"))
 
 
+def test_files_that_change_while_they_are_read_are_refused(offline, monkeypatch):
+    array = np.arange(16, dtype=np.uint8)
+    packed, other = (gzip.compress(idx(a)) for a in (array, array[::-1]))
+    trusted(monkeypatch, "mnist", offline, {f"mnist/{i}.gz": packed for i in range(4)})
+    unpack = image_loaders.unpack
+
+    def overwritten(path, member):
+        path.write_bytes(other)
+        return unpack(path, member)
+
+    monkeypatch.setattr(image_loaders, "unpack", overwritten)
+    with pytest.raises(DataError, match=r"mnist/0\.gz changed while it was read"):
+        image_loaders.load_mnist()
+
+
 def test_cifar_records(offline, monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(image_loaders, "_CIFAR_BATCH", 20)

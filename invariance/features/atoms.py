@@ -13,7 +13,7 @@ from ..orbits import row_blocks
 
 Floats = NDArray[Any]
 #: Constants of Christensen et al. 2020, in angstroms.
-_PAIR_DECAY, _PAIR_WIDTH = 1.8, 0.32
+_PAIR_DECAY = 1.8
 _TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
 #: Bytes of the triples of some molecules.
 _BYTES = 2**25
@@ -25,6 +25,7 @@ _BYTES = 2**25
     elements=Array(1, above=0) | None,
     cutoff=Positive(),
     unit=Positive(),
+    width=Positive(),
     n_pairs=Whole(1),
     n_triples=Whole(0),
 )
@@ -35,6 +36,7 @@ def atom_environments(
     elements: ArrayLike | None = None,
     cutoff: float = 8.0,
     unit: float = 1.0,
+    width: float = 0.32,
     n_pairs: int = 24,
     n_triples: int = 20,
 ) -> Floats:
@@ -58,6 +60,8 @@ def atom_environments(
         In angstroms.
     unit : float
         An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
+    width : float
+        Of the bumps of pairs: eta_2 of the paper, in square angstroms.
     n_pairs, n_triples : int
         Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
 
@@ -80,7 +84,9 @@ def atom_environments(
     (n, a), e = Z.shape, len(kinds)
     atoms = np.full((n, a, 1 + e * n_pairs + e * (e + 1) * n_triples), np.nan)
     for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(R[some], is_kind[some], cutoff, n_pairs, n_triples)
+        atoms[some, :, 1:] = _environments(
+            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
+        )
     atoms[..., 0] = Z
     atoms[Z == 0] = np.nan
     return atoms
@@ -117,7 +123,7 @@ def _checked(
 
 
 def _environments(
-    R: Floats, is_kind: Floats, cutoff: float, n_pairs: int, n_triples: int
+    R: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int, n_triples: int
 ) -> Floats:
     """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
     n, a, e = is_kind.shape
@@ -136,7 +142,7 @@ def _environments(
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
 
     reads = np.linspace(0, cutoff, n_pairs + 1)[1:]
-    spread = np.log1p(_PAIR_WIDTH / distance**2)[..., None]
+    spread = np.log1p(width / distance**2)[..., None]
     bumps = (np.log(reads) - np.log(distance)[..., None] + spread / 2) ** 2
     bumps = np.exp(-bumps / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * reads)
     bumps *= (near * distance**-_PAIR_DECAY)[..., None]

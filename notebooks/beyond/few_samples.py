@@ -277,7 +277,7 @@ for name, found in results.items():
 # %% [markdown]
 # ## What was tried
 #
-# `liu2022/beyond` has best-fit kernels on the same digits. Trials on training images, all of them with
+# `liu2022/few_samples` has best-fit kernels on the same digits. Trials on training images, all of them with
 # other seeds: averaging the kernel over the same copies loses against no copies at all, for the average
 # of a digit's deformations is a blur. Windows of eight pixels instead of four cost four times as much
 # and make no difference that samples of this size can show.

@@ -27,19 +27,18 @@ from itertools import combinations_with_replacement
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LinearRegression
 
-from invariance.companion import Run, label_ends, look, mean_se
+from invariance.companion import Run, curve, mean_se
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitNystroem, SetFeatures, atom_environments
 from invariance.kernels import Gaussian, SetKernel
 
 run = Run("compare/atoms", profile=profile, seed=seed, chooses=True)
 
-# %%
+# %% tags=["settings"]
 FULL, SEED = not run.quick, run.seed
 N_CHOICES = 5 if FULL else 2  # parts of the data that settings are chosen on
 LANDMARKS = 600 if FULL else 50  # of each element, at most
@@ -144,7 +143,6 @@ def of_counts(Z, y, train):
 # The quick profile makes up molecules with an energy of its own.
 
 
-# %% tags=["hide-input"]
 # %%
 def load():
     return load_qm7() if FULL else make_molecules(300, random_state=0)
@@ -221,8 +219,7 @@ def draws(k):
     everything = np.arange(folds.size)
     unseen = np.setdiff1d(everything, folds[k])
     drawn = np.random.default_rng([SEED, k, 1]).choice(unseen, len(folds[k]), replace=False)
-    tests = folds[k - 1], np.sort(drawn)
-    return [(np.setdiff1d(everything, test), test) for test in tests]
+    return [(np.setdiff1d(everything, test), test) for test in (folds[k - 1], np.sort(drawn))]
 
 
 @cache
@@ -233,8 +230,7 @@ def molecules():
 @cache
 def atoms_of(descriptor):
     start = time.process_time()
-    R, Z, _ = molecules()
-    return environments(R, Z, descriptor), time.process_time() - start
+    return environments(*molecules()[:2], descriptor), time.process_time() - start
 
 
 @cache
@@ -249,9 +245,9 @@ def gram(method, setting):
     start = time.process_time()
     if method == "bag of bonds":
         return np.exp(-setting * bag_distances()), time.process_time() - start
-    descriptor, gamma = setting
-    atoms, seconds = atoms_of(descriptor)
-    return set_kernel(gamma, atoms), seconds + time.process_time() - start
+    atoms, seconds = atoms_of(setting[0])
+    start = time.process_time()
+    return set_kernel(setting[1], atoms), seconds + time.process_time() - start
 
 
 def penalty(error, n, which):
@@ -281,21 +277,18 @@ def by_kernel(method, setting, k, d):
 
 
 @run.cache
-def by_features(setting, k, d):
+def by_features(method, setting, k, d):
     train, test = draws(k)[d]
-    descriptor, gamma = setting
-    atoms, seconds = atoms_of(descriptor)
+    atoms, seconds = atoms_of(setting[0])
     start = time.process_time()
     target = of_counts(*molecules()[1:], train)
-    features = set_features(gamma).fit(atoms[train])
-    F = features.transform(atoms).astype(float)
-    G = {}
+    F = set_features(setting[1]).fit(atoms[train]).transform(atoms).astype(float)
+    normal = {}
 
     def weights(rows, alpha):
-        key = len(rows)
-        if key not in G:
-            G[key] = F[rows].T @ F[rows]
-        return ridge(G[key], F[rows].T @ target[rows], alpha)
+        if len(rows) not in normal:
+            normal[len(rows)] = F[rows].T @ F[rows]
+        return ridge(normal[len(rows)], F[rows].T @ target[rows], alpha)
 
     def error(kept, held, alpha):
         return mean_error(F[train[held]] @ weights(train[kept], alpha), target[train[held]])
@@ -304,109 +297,78 @@ def by_features(setting, k, d):
     return F[test] @ weights(train, alpha) - target[test], seconds + time.process_time() - start
 
 
-NAMES = {"sorted": "bag of bonds", "lgika-nystrom": "features of atoms", "haar": "set kernel"}
-errors, seconds = ({name: [] for name in NAMES.values()} for _ in range(2))
+METHODS = {  # colour and marker; what measures a draw
+    "bag of bonds": ("sorted", by_kernel),
+    "features of atoms": ("lgika-nystrom", by_features),
+    "set kernel": ("haar", by_kernel),
+}
+results = {name: [] for name in METHODS}
 for k, (descriptor, gamma, bag_gamma) in enumerate(chosen):
     for d in range(2):
-        for name in NAMES.values():
+        for name, (_, measure) in METHODS.items():
             setting = bag_gamma if name == "bag of bonds" else (descriptor, gamma)
-            of = by_features if name == "features of atoms" else by_kernel
-            given = (setting, k, d) if of is by_features else (name, setting, k, d)
-            error, spent = of(*given)
-            errors[name].append(error)
-            seconds[name].append(spent)
+            results[name].append(measure(name, setting, k, d))
 
 # %% [markdown]
 # ## Results
 
 # %%
+errors = {name: [error for error, _ in found] for name, found in results.items()}
+mae = {name: np.array([np.abs(e).mean() for e in found]) for name, found in errors.items()}
 rows = []
-for name in NAMES.values():
-    mae = np.array([np.abs(e).mean() for e in errors[name]])
-    rmse = np.array([np.sqrt(np.mean(e**2)) for e in errors[name]])
+for name, found in errors.items():
     row = {"method": name}
-    for column, values in {"MAE": mae, "RMSE": rmse}.items():
-        for where, some in {"ten draws": values, "folds of the file": values[::2]}.items():
-            row[f"{column}, {where}"] = "{:.3f} ± {:.3f}".format(*mean_se(some))
-    rows.append(row | {"CPU seconds per draw": round(np.mean(seconds[name]))})
+    rmse = np.array([np.sqrt(np.mean(e**2)) for e in found])
+    for column, values in {"MAE": mae[name], "RMSE": rmse}.items():
+        row[f"{column}, ten draws"] = f"{mean_se(values):.3f}"
+        row[f"{column}, folds of the file"] = f"{mean_se(values[::2]):.3f}"
+    rows.append(row | {"CPU seconds per draw": round(np.mean([s for _, s in results[name]]))})
 run.table(
-    pd.DataFrame(rows),
+    rows,
     "errors",
     caption="Errors in kcal/mol, mean and standard error. The seconds are those of the descriptors "
     "and the kernel matrix over all molecules, and of choosing the penalty.",
 )
-run.table(
-    [
-        {"chosen on fold": k, "cutoff (Å)": c, "width (Å²)": w, "gamma": g, "gamma of bags": b}
-        for k, ((c, w), g, b) in enumerate(chosen)
-    ],
-    "settings",
-    caption="What was chosen on each fold.",
-)
 
 # %%
-mae = {name: mean_se([np.abs(e).mean() for e in errors[name]]) for name in errors}
-within = 100 * np.mean(np.abs(np.concatenate(errors["set kernel"])) < 1)
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), width_ratios=[1, 1.35])
-for place, (method, name) in enumerate(NAMES.items()):
-    style = look(method)
-    each = [np.abs(e).mean() for e in errors[name]]
-    axes[0].plot(each, np.full(len(each), place) + 0.15, ".", color=style.color, alpha=0.5)
-    axes[0].errorbar(mae[name].mean, place, xerr=2 * mae[name].se, **style._asdict())
+share = 100 * np.mean(np.abs(np.concatenate(errors["set kernel"])) < 1)
+fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6), width_ratios=[1, 1.35])
+for place, (name, (method, _)) in enumerate(METHODS.items()):
+    left.plot(mae[name], np.full(len(mae[name]), place + 0.15), ".", color="0.6")
+    mean, se = mean_se(mae[name])
+    curve(left, [mean], [place], method, xerr=2 * se)
     values = np.sort(np.abs(np.concatenate(errors[name])))
-    share = 100 * np.arange(1, len(values) + 1) / len(values)
-    shown = values <= 10
-    axes[1].plot(values[shown], share[shown], color=style.color, label=name)
-axes[0].set(
-    yticks=range(len(NAMES)),
-    yticklabels=NAMES.values(),
-    ylim=(-0.6, len(NAMES) - 0.4),
+    below = 100 * np.arange(1, len(values) + 1) / len(values)
+    curve(right, values, below, method, label=name, marker="")
+left.set_yticks(range(len(METHODS)), METHODS)
+left.set(
+    ylim=(-0.6, len(METHODS) - 0.4),
+    xlim=(0, None),
     xlabel="mean absolute error (kcal/mol)",
-    title=f"The {min(mae, key=lambda name: mae[name].mean)} errs least",
+    title=f"The {min(mae, key=lambda name: mae[name].mean())} errs least",
 )
-axes[0].set_xlim(left=0)
-axes[1].axvline(1.0, color="0.4", lw=1, ls=":", zorder=0)
-axes[1].set(
+right.axvline(1.0, color="0.4", lw=1, ls=":", zorder=0)
+right.set(
     xscale="log",
     xlim=(0.02, 10),
     xlabel="absolute error of a molecule (kcal/mol)",
     ylabel="molecules with a smaller error (%)",
-    title=f"The set kernel predicts {within:.0f} % to 1 kcal/mol",
+    title=f"The set kernel predicts {share:.0f} % to 1 kcal/mol",
 )
-label_ends(axes[1])
+right.legend(loc="upper left")
 run.figure(
     fig,
     "errors",
-    alt="Left: mean absolute errors of a bag of bonds, of features of atoms and of the set kernel, "
-    "with single draws as dots; the set kernel's is the smallest. Right: share of test molecules "
-    "whose error is below a bound; a dotted line marks 1 kcal/mol.",
     caption="Left: the draws (dots), their mean and two standard errors. Right: test molecules of "
     "all draws; the dotted line is 1 kcal/mol, chemical accuracy.",
 )
 
-# %%
-run.say(
-    "The set kernel errs by {ours:.2f} ± {se:.2f} kcal/mol, a bag of bonds by {bags:.2f} ± "
-    "{bag_se:.2f}; features of atoms, with {landmarks} landmarks of each element, by {few:.2f} ± "
-    "{few_se:.2f}.",
-    landmarks=LANDMARKS,
-    ours=mae["set kernel"].mean,
-    se=mae["set kernel"].se,
-    bags=mae["bag of bonds"].mean,
-    bag_se=mae["bag of bonds"].se,
-    few=mae["features of atoms"].mean,
-    few_se=mae["features of atoms"].se,
-)
-
 # %% [markdown]
-# ## What it shows
+# ## What to take from it
 #
 # - Parts of a molecule are compared with each other wherever they occur, and the sum over atoms
 #   grows with the molecule as its energy does. Averaged Coulomb matrices, which compare molecules
 #   as wholes, are in `raj2017/quantum_machine`.
-# - The root mean squared error rests on a few molecules: it varies much more between draws than the
-#   mean absolute error.
 # - The explicit features need no matrix of molecules x molecules, and their cost is linear in the
-#   number of atoms. But landmarks stand for environments that vary continuously: with so few of
-#   them, much is lost.
+#   number of atoms. But landmarks stand for environments that vary continuously.
 # - Which steps take the set kernel further is the question of `beyond/qm7`.

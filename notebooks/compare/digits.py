@@ -43,7 +43,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import show
 from invariance.datasets import balanced_sample, load_mnist
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import share_of_changes, trial
@@ -61,33 +61,27 @@ from invariance.linear import RLSClassifier
 
 run = Run("compare/digits", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, TEST, FEATURES, MOVED = (5, 500, 500, 25) if FULL else (2, 100, 100, 10)
 shift, turn, window = (2, 15, 7) if FULL else (1, 10, 3)
+data = load_mnist() if FULL else load_digits()
+shape, n_train = ((28, 28), data.n_train) if FULL else ((8, 8), 1200)
+images, on = (data.data / 255, "") if FULL else (data.images / 16, " (the bundled 8 x 8 digits)")
 
 # %%
-if run.quick:
-    data = load_digits()
-    shape, images, stand_in = (8, 8), data.images / 16, "the bundled 8 x 8 digits"
-    pool = np.arange(len(images)) < 1200
-else:
-    data = load_mnist()
-    shape, images, stand_in = (28, 28), data.data / 255, None
-    pool = np.arange(len(images)) < data.n_train
-    for file, sha256 in data.sources.items():
-        run.uses_data(file, sha256)
+for file, sha256 in getattr(data, "sources", {}).items():
+    run.uses_data(file, sha256)
 images, labels = images.reshape(len(images), -1).astype(np.float32), data.target
 turns, shifts = Rotations(shape, degrees=[0, -turn, turn]), Translations(shape, max_shift=shift)
 group = turns.then(shifts)
-print(f"{group.order} transformations" + (f"; {stand_in} stand in for MNIST" if stand_in else ""))
 
 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
-    train, test = np.flatnonzero(pool), rng.permutation(np.flatnonzero(~pool))[:TEST]
-    train = train[balanced_sample(labels[train], n // 10, random_state=rng)]
+    test = n_train + rng.permutation(len(images) - n_train)[:TEST]
+    train = balanced_sample(labels[:n_train], n // 10, random_state=rng)
     return images[train], labels[train], images[test], labels[test]
 
 
@@ -127,42 +121,32 @@ def bases(X):
 # %%
 def candidates(method, X, repetition):
     how = dict(random_state=repetition)
+    gammas = [base.gamma for base in bases(X)[:2]]
+    local = Locality(shape, window, powers=(2, 4))
     if method == "cdf":
         templates = draw_windowed_templates(FEATURES // 2, shape, width=shape[0] / 9, **how)
-        return [
-            GroupCDF(group, FEATURES // 2, n_bins=b, templates=templates, s="data", **how)
-            for b in (10, 25)
-        ]
-    gammas = [base.gamma for base in bases(X)[:2]]
+        how |= dict(templates=templates, s="data")
+        return [GroupCDF(group, FEATURES // 2, n_bins=b, **how) for b in (10, 25)]
     if method == "lgika-rff":
-        return [
-            OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", side="first", **how)
-            for g in gammas
-        ]
+        how |= dict(form="cos_sin", side="first")
+        return [OrbitFourier(group, FEATURES, gamma=g, **how) for g in gammas]
     if method == "lgika-nystrom":
-        return [
-            OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, side="first", **how)
-            for g in gammas
-        ]
-    local = Locality(shape, window, powers=(2, 4))
-    if method == "l":
-        return [local]
-    if method == "l-ti-ri":
-        return [BestFit(local, group, precision="single")]
+        how |= dict(side="first")
+        return [OrbitNystroem(group, min(FEATURES, len(X)), gamma=g, **how) for g in gammas]
     if method == "average-fit":
         return [Average(k, group, side="second") for k in bases(X)]
     if method == "ti-ri":
         return [BestFit(k, group, precision="single") for k in bases(X)]
-    return bases(X)
+    single = {"l": local, "l-ti-ri": BestFit(local, group, precision="single")}
+    return [single[method]] if method in single else bases(X)
 
 
 def fit(method, X, y, repetition):
     """A function from images to classes."""
     if method == "tangent-distance":
         distance = TangentDistance(shape)
-        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(
-            distance(X), y
-        )
+        model = KNeighborsClassifier(3, weights="distance", metric="precomputed")
+        model.fit(distance(X), y)
         return lambda Z: model.predict(distance(Z, X))
     if method == "augmentation":
         moved = group.act(group.sample(4, repetition), X)
@@ -172,11 +156,9 @@ def fit(method, X, y, repetition):
         S = wavelets.transform(X)
         f = best_by_leave_one_out(bases(S)[:2], learner, X=S, y=y)
         return lambda Z: f(wavelets.transform(Z))
-    options = candidates(method, X, repetition)
-    return best_by_leave_one_out(options, learner, X=X, y=y)
+    return best_by_leave_one_out(candidates(method, X, repetition), learner, X=X, y=y)
 
 
-# %%
 @run.cache
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
@@ -190,85 +172,19 @@ def compare(method, n, repetition):
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
+#
+# Scattering and CDF pooling look at parts of the image, wavelets or windows; the averaged kernel
+# and the orbit features average whole images. The set of transformations is no group, and none of
+# the methods is exactly invariant under it. Is the most accurate one the most invariant?
 
 # %%
-on = f" ({stand_in})" if stand_in else ""
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-)
-
-# %% [markdown]
-# ## What it shows
-#
-# Who is best, accuracies with one standard error:
-
-# %%
-say_best(run, trials, NAMES, unit="%", higher_is_better=True)
-
-# %% [markdown]
-# Scattering and CDF pooling look at parts of the image, wavelets or windows; the averaged kernel
-# and the orbit features average whole images. With the most images:
-
-# %%
-said, most = score_texts(table), SIZES[-1]
-last = table[table["n"] == most].set_index("method")
-run.say(
-    "Parts: {scattering} % (scattering) and {cdf} % (CDF pooling). Whole images: {average} % "
-    "(averaged kernel), {fourier} % (orbit random Fourier) and {nystrom} % (orbit Nystrom).",
-    scattering=said["scattering", most],
-    cdf=said["cdf", most],
-    average=said["average-fit", most],
-    fourier=said["lgika-rff", most],
-    nystrom=said["lgika-nystrom", most],
-)
-
-# %% [markdown]
-# The set of transformations is no group, and none of the methods is exactly invariant under it. Is
-# the most accurate one the most invariant?
-
-# %%
-steady, best = last["discrepancy"].idxmin(), last["score"].idxmax()
-run.say(
-    "{answer}: {steady} changes its answer for {least:.0f} % of the moved images, {best} for "
-    "{its:.0f} %, the plain kernel for {plain:.0f} %.",
-    answer="Yes" if steady == best else "No",
-    steady=NAMES[steady],
-    least=100 * last["discrepancy"][steady],
-    best=NAMES[best],
-    its=100 * last["discrepancy"][best],
-    plain=100 * last["discrepancy"]["raw"],
-)
-
-# %% [markdown]
-# What does augmentation gain, and which methods never reach the plain kernel?
-
-# %%
-accuracy = table.pivot(index="n", columns="method", values="score")
-gain = accuracy["augmentation"] - accuracy["raw"]
-run.say(
-    "Augmentation gains {low:+.1f} to {high:+.1f} points over the plain kernel, and with {n:,} "
-    "images takes {seconds:.1f} CPU seconds and {memory:.0f} MiB; the best fit takes {fit:.1f} "
-    "seconds.",
-    low=gain.min(),
-    high=gain.max(),
-    n=most,
-    seconds=last["fit_s"]["augmentation"] + last["predict_s"]["augmentation"],
-    memory=last["peak_mb"]["augmentation"],
-    fit=last["fit_s"]["ti-ri"] + last["predict_s"]["ti-ri"],
-)
-below = [NAMES[m] for m in NAMES if (accuracy[m] < accuracy["raw"]).all()]
-run.say(
-    "Below the plain kernel at every number of images: {below}.",
-    below="; ".join(below) or "none",
 )

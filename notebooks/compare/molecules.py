@@ -42,54 +42,41 @@ seed: int = 0
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
 
+from invariance import groups
 from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import show
 from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
-from invariance.groups import (
-    AtomPermutations,
-    SortedNoise,
-    coulomb_eigenvalues,
-    coulomb_triangle,
-    sort_coulomb,
-)
+from invariance.groups import SortedNoise, sort_coulomb
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian
 from invariance.linear import RLSRegressor
 from invariance.spectral import invariance_discrepancy
 
 run = Run("compare/molecules", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
 DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 50, 50)
-NUMBERINGS = 10 if FULL else 5
-SCALE = 4.0 if FULL else 1.0  # of bandwidths
-
-
-# %% [markdown]
-# The quick profile makes up small molecules with an energy of its own.
-
+NUMBERINGS, SCALE = (10, 4.0) if FULL else (5, 1.0)  # the second: of bandwidths
+molecules = load_qm7() if FULL else make_molecules(400, random_state=seed)
+on = "" if FULL else " (made-up molecules)"
 
 # %%
-molecules = make_molecules(400, random_state=seed) if run.quick else load_qm7()
-stand_in = "made-up molecules" if run.quick else None
 for file, sha256 in molecules.sources.items():
     run.uses_data(file, sha256)
 matrices, energies = molecules.data.astype(float), molecules.target.astype(float)
-n_atoms = matrices.shape[1]
 numbering = np.argsort(np.random.RandomState(seed).random_sample(matrices.shape[:2]), axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, :, None], axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, None, :], axis=2)
-print(f"{len(matrices)} molecules of up to {n_atoms} atoms" + (f"; {stand_in}" if stand_in else ""))
+n_atoms, flat = matrices.shape[1], matrices.reshape(len(matrices), -1)
 
 
 def draw(n, repetition):
-    rows = np.random.RandomState(1000 * seed + repetition).permutation(len(matrices))
+    rows = np.random.RandomState(1000 * seed + repetition).permutation(len(flat))
     train, test = rows[TEST : TEST + n], rows[:TEST]
-    flat = matrices.reshape(len(matrices), -1)
     return flat[train], energies[train], flat[test], energies[test]
 
 
@@ -114,13 +101,10 @@ NAMES = {
     "cdf": "CDF pooling, noisy sorting",
     "best-fit": "best fit, noisy sorting",
 }
-noisy = SortedNoise(n_atoms, 1.0, triangle=True)
+noisy, everything = SortedNoise(n_atoms, 1.0, triangle=True), groups.AtomPermutations(n_atoms)
 learner = RLSRegressor()
-BASES = (
-    Gaussian(1 / (2 * (25 * SCALE) ** 2)),
-    Gaussian(1 / (2 * (75 * SCALE) ** 2)),
-    Laplacian(1 / (250 * SCALE)),
-)
+BASES = [Gaussian(1 / (2 * (width * SCALE) ** 2)) for width in (25, 75)]
+BASES.append(Laplacian(1 / (250 * SCALE)))
 
 
 def histograms(X, templates, half_width, n_bins, noise):
@@ -131,186 +115,92 @@ def histograms(X, templates, half_width, n_bins, noise):
     return np.concatenate(shares, axis=1)
 
 
+def pooling(X, how):
+    """CDF pooling over noisy orders, a candidate a number of bins."""
+    noise = noisy.sample(NUMBERINGS, how["random_state"])
+    first = noisy.act(noise[:1], X)[0]
+    shape = dict(n_features=first.shape[1], epsilon=0.2)
+    templates = draw_templates("gaussian", FEATURES // 10, **shape, **how)
+    width = np.quantile(np.abs(first @ templates.T), 0.999)
+    given = dict(templates=templates, half_width=width, noise=noise)
+    return [FunctionTransformer(histograms, kw_args=given | {"n_bins": b}) for b in (10, 25)]
+
+
 # %%
 def candidates(method, X, repetition):
-    how = dict(random_state=repetition)
+    how, many = dict(random_state=repetition), dict(n_transforms=NUMBERINGS)
     if method == "cdf":
-        noise = noisy.sample(NUMBERINGS, repetition)
-        first = noisy.act(noise[:1], X)[0]
-        templates = draw_templates(
-            "gaussian", FEATURES // 10, n_features=first.shape[1], epsilon=0.2, **how
-        )
-        settings = dict(
-            templates=templates,
-            half_width=np.quantile(np.abs(first @ templates.T), 0.999),
-            noise=noise,
-        )
-        return [
-            FunctionTransformer(histograms, kw_args={**settings, "n_bins": b}) for b in (10, 25)
-        ]
+        return pooling(X, how)
     if method == "lgika-rff":
-        named = [
-            ("gaussian", BASES[0].gamma),
-            ("gaussian", BASES[1].gamma),
-            ("laplacian", BASES[2].gamma),
-        ]
-        return [
-            OrbitFourier(
-                noisy, FEATURES, n_transforms=NUMBERINGS, kernel=k, gamma=g, form="cos_sin", **how
-            )
-            for k, g in named
-        ]
+        names = zip(("gaussian", "gaussian", "laplacian"), BASES, strict=True)
+        how |= dict(form="cos_sin") | many
+        return [OrbitFourier(noisy, FEATURES, kernel=k, gamma=b.gamma, **how) for k, b in names]
     if method == "lgika-nystrom":
+        how |= dict(from_orbit=True) | many
         few = min(FEATURES // 2, len(X))
-        return [
-            OrbitNystroem(noisy, few, n_transforms=NUMBERINGS, kernel=k, from_orbit=True, **how)
-            for k in BASES
-        ]
+        return [OrbitNystroem(noisy, few, kernel=k, **how) for k in BASES]
     if method == "local":
         return [Average(k, noisy, n_transforms=5, **how) for k in BASES]
     if method == "best-fit":
-        return [
-            BestFit(k, SortedNoise(n_atoms, 1.0), n_transforms=NUMBERINGS, **how) for k in BASES
-        ]
-    return list(BASES)
+        return [BestFit(k, SortedNoise(n_atoms, 1.0), **many, **how) for k in BASES]
+    return BASES
 
 
-# %%
 def canonical(method, X):
     """What the kernel sees of a Coulomb matrix."""
     if method == "sorted":
-        return coulomb_triangle(sort_coulomb(X))
+        return groups.coulomb_triangle(sort_coulomb(X))
     if method == "definition":
-        return coulomb_eigenvalues(X)
+        return groups.coulomb_eigenvalues(X)
     return sort_coulomb(X).reshape(len(X), -1) if method == "best-fit" else X
 
 
 def fit(method, X, y, repetition):
     """A function from Coulomb matrices to energies."""
     if method == "augmentation":
-        everything = AtomPermutations(n_atoms)
         moved = everything.act(everything.sample(4, repetition), X)
         return best_with_copies(BASES, learner, X=X, y=y, moved=moved)
     points = canonical(method, X)
-    options = candidates(method, points, repetition)
-    f = best_by_leave_one_out(options, learner, X=points, y=y)
+    f = best_by_leave_one_out(candidates(method, points, repetition), learner, X=points, y=y)
     return lambda Z: f(canonical(method, Z))
-
-
-def renumbered(f, Z):
-    return invariance_discrepancy(f, AtomPermutations(n_atoms), Z, n_elements=20, relative=True)
 
 
 # %%
 @run.cache
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
+    how = dict(n_elements=20, relative=True)
     return trial(
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: np.mean(np.abs(predicted - truth)),
-        discrepancy=lambda f: renumbered(f, Z[:10]),
+        discrepancy=lambda f: invariance_discrepancy(f, everything, Z[:10], **how),
         memory=repetition == 0,
         apart=FULL,
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
+#
+# Sorting is invariant where no two rows have equal norms; where two have, the numbering decides.
+# Eigenvalues are invariant up to rounding, and forget much. The best fit over orders drawn at
+# random is a noisy number, and its indefinite matrix is clipped. CDF pooling sees projections only;
+# orbit Nystrom rests on landmarks, and a draw that has bad ones is seen in the mean of few.
 
 # %%
-on = f" ({stand_in})" if stand_in else ""
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score=f"mean absolute error (kcal/mol){on}",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
 )
-
-# %% [markdown]
-# ## What it shows
-#
-# Mean absolute errors with one standard error:
-
-# %%
-say_best(run, trials, NAMES, unit="kcal/mol", higher_is_better=False)
-
-# %% [markdown]
-# *Sort, or average?* One sorted order against the average over five noisy ones. Sorting is
-# invariant where no two rows have equal norms; where two have, the numbering decides. How many
-# molecules are such, and how much do answers change?
-
-# %%
-said, fewest, most = score_texts(table), SIZES[0], SIZES[-1]
-error = table.pivot(index="n", columns="method", values="score")
 norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
 tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)
 run.say(
-    "Sorting errs by {few:.2f} times as much as the average with {fewest} molecules and by "
-    "{many:.2f} times as much with {most:,}.",
-    few=error["sorted"][fewest] / error["local"][fewest],
-    fewest=fewest,
-    many=error["sorted"][most] / error["local"][most],
-    most=most,
-)
-run.say(
-    "{tied} of {n:,} molecules have two norms that are equal to nine digits. Discrepancy of "
-    "sorting, draw by draw with the most training molecules: {gaps}.",
+    "{tied} of {n:,} molecules have two norms that are equal to nine digits.",
     tied=tied.sum(),
     n=len(tied),
-    gaps=", ".join(f"{t.discrepancy:.0e}" for t in trials["sorted", most]),
-)
-
-# %% [markdown]
-# *Is exact invariance enough?* Eigenvalues are invariant up to rounding, and forget much.
-
-# %%
-last = table[table["n"] == most].set_index("method")
-run.say(
-    "Eigenvalues change by {gap:.0e} when atoms are renumbered, and err by {error} kcal/mol; the "
-    "average over noisy orders changes by {its:.0e} and errs by {average}.",
-    gap=last["discrepancy"]["definition"],
-    error=said["definition", most],
-    its=last["discrepancy"]["local"],
-    average=said["local", most],
-)
-
-# %% [markdown]
-# *Average or maximum?* The best fit over orders drawn at random is a noisy number, and its
-# indefinite matrix is clipped. CDF pooling sees projections only.
-
-# %%
-for n in (fewest, most):
-    run.say(
-        "{n:,} molecules: the best fit errs by {fit} kcal/mol, the average by {average}, CDF "
-        "pooling by {cdf}.",
-        n=n,
-        fit=said["best-fit", n],
-        average=said["local", n],
-        cdf=said["cdf", n],
-    )
-
-# %% [markdown]
-# *Features in place of the kernel?* Orbit Nystrom rests on landmarks; a draw that has bad ones is
-# seen in the mean of few.
-
-# %%
-seconds = last["fit_s"] + last["predict_s"]
-run.say(
-    "With {most:,} molecules orbit Nystrom errs by {nystrom} kcal/mol in {share:.2f} of the "
-    "averaged kernel's time.",
-    most=most,
-    nystrom=said["lgika-nystrom", most],
-    share=seconds["lgika-nystrom"] / seconds["local"],
-)
-run.say(
-    "Its errors with {n} molecules, draw by draw: {draws}.",
-    n=SIZES[1],
-    draws=", ".join(f"{t.score:.0f}" for t in trials["lgika-nystrom", SIZES[1]]),
 )

@@ -37,10 +37,9 @@ seed: int = 1
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
-from invariance.companion import Run, mean_se
-from invariance.companion.run.comparison import say_best, show
+from invariance.companion import Run
+from invariance.companion.run.comparison import show
 from invariance.evaluation import best_by_leave_one_out, trial
 from invariance.groups import Permutations, Rotations3D
 from invariance.kernels import Average, Gaussian
@@ -49,11 +48,11 @@ from invariance.spectral import Product, SpectralAveraging, Sphere, invariance_d
 
 run = Run("compare/particles", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 PARTICLES = (2, 3, 4, 5, 6) if FULL else (2, 3)
 SIZE, DRAWS, TEST, NOISE = (200, 10, 300, 0.1) if FULL else (40, 2, 60, 0.1)
-SAMPLED = (10, 40) if FULL else (30,)  # elements that kernels are averaged over
+SAMPLED = {"local": 10, "average-fit": 40} if FULL else {"local": 30}  # elements averaged over
 GAMMAS = (0.1, 0.3, 1.0) if FULL else (0.3, 1.0)
 # The highest eigenvalue kept, by what it costs: about a second of work at most.
 DEGREES = {2: 40, 3: 24 if FULL else 12, 4: 14, 5: 14, 6: 12}
@@ -62,6 +61,11 @@ DEGREES = {2: 40, 3: 24 if FULL else 12, 4: 14, 5: 14, 6: 12}
 # %%
 def manifold(M):
     return Product([Sphere(3)] * M, exchangeable=True)
+
+
+def averaging(M, **how):
+    group = Rotations3D()
+    return SpectralAveraging(manifold(M), group, degree=DEGREES[M], estimator="ridge", **how)
 
 
 def energy(X):
@@ -83,25 +87,18 @@ def draw(M, repetition):
 # ask for, of the n D that there are?
 
 # %%
-rows = []
 for M in PARTICLES:
     points = manifold(M).sample(SIZE, seed)
-    model = SpectralAveraging(manifold(M), Rotations3D(), degree=DEGREES[M], estimator="ridge")
-    model.fit(points, energy(points))
-    rows.append(
-        {
-            "particles": M,
-            "highest eigenvalue": DEGREES[M],
-            "eigenfunctions": model.basis_.n_functions_,
-            "invariant": int(model.invariant_dimensions_.sum()),
-            "evaluations, at most": SIZE * model.basis_.n_functions_,
-            "evaluations made": model.oracle_calls_.eigenfunctions,
-        }
+    model = averaging(M).fit(points, energy(points))
+    run.say(
+        "{M} particles, eigenvalues up to {degree}: {kept} of {all:,} functions are invariant; a "
+        "fit asks for {share:.0%} of their values.",
+        M=M,
+        degree=DEGREES[M],
+        kept=int(model.invariant_dimensions_.sum()),
+        all=model.basis_.n_functions_,
+        share=model.oracle_calls_.eigenfunctions / (SIZE * model.basis_.n_functions_),
     )
-run.table(
-    rows, "dimensions", caption="What is kept, what of it is invariant, and what a fit asks for."
-)
-print(pd.DataFrame(rows).round(2).to_string(index=False))
 
 # %% [markdown]
 # ## The methods
@@ -112,7 +109,7 @@ print(pd.DataFrame(rows).round(2).to_string(index=False))
 
 # %%
 NAMES = {"krr": "plain kernel ridge"}
-NAMES |= {f"local-{r}": f"averaged kernel, {r} sampled elements" for r in SAMPLED}
+NAMES |= {name: f"averaged kernel, {r} sampled elements" for name, r in SAMPLED.items()}
 NAMES |= {"spec-avg-ridge": "spectral averaging, ridge"}
 
 
@@ -123,11 +120,10 @@ def group(M):
 def fit(method, X, y, M, repetition):
     """A function from points to values."""
     if method == "spec-avg-ridge":
-        model = SpectralAveraging(manifold(M), Rotations3D(), degree=DEGREES[M], estimator="ridge")
-        return model.fit(X, y).predict
+        return averaging(M).fit(X, y).predict
     kernels = [Gaussian(gamma) for gamma in GAMMAS]
-    if method.startswith("local"):
-        drawn = {"n_transforms": int(method.removeprefix("local-")), "random_state": repetition}
+    if method in SAMPLED:
+        drawn = {"n_transforms": SAMPLED[method], "random_state": repetition}
         kernels = [Average(kernel, group(M), **drawn) for kernel in kernels]
     return best_by_leave_one_out(kernels, RLSRegressor(), X=X, y=y)
 
@@ -135,70 +131,44 @@ def fit(method, X, y, M, repetition):
 @run.cache
 def compare(method, M, repetition):
     X, y, Z, t = draw(M, repetition)
+    how = dict(n_elements=10, relative=True)
     return trial(
         lambda: fit(method, X, y, M, repetition),
         Z,
         score=lambda predicted: np.mean((predicted - t) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(
-            f, group(M), Z[:10], n_elements=10, relative=True
-        ),
+        discrepancy=lambda f: invariance_discrepancy(f, group(M), Z[:10], **how),
         memory=repetition == 0,
         apart=FULL,
     )
 
 
-trials = {
-    (method, M): [compare(method, M, r) for r in range(DRAWS)]
-    for M in PARTICLES
-    for method in NAMES
-}
-
 # %% [markdown]
 # ## Results
+#
+# A sample of an infinite group does not make a function invariant, however many elements it has;
+# the projection does, to rounding. What it costs grows with the eigenspaces, and these grow fast
+# with the number of particles, while the invariant functions among them stay few. From where the
+# cutoff has to be low, the error is that of the functions left out and no longer that of the noise.
 
 # %%
-LOOKS = {"krr": "krr", "spec-avg-ridge": "spec-avg-ridge"}
-LOOKS |= {f"local-{r}": look for r, look in zip(SAMPLED, ("local", "average-fit"), strict=False)}
-shown = {(LOOKS[method], M): draws for (method, M), draws in trials.items()}
-names = {LOOKS[method]: name for method, name in NAMES.items()}
-show(
+table = show(
     run,
-    shown,
-    names,
+    {(m, M): [compare(m, M, r) for r in range(DRAWS)] for M in PARTICLES for m in NAMES},
+    NAMES,
     score="mean squared error / variance",
     discrepancy="relative discrepancy",
     higher_is_better=False,
     across="particles",
 )
-say_best(
-    run, shown, names, unit="thousandths", scale=1000, across="particles", higher_is_better=False
-)
-
-# %% [markdown]
-# Draw by draw, how much larger is the averaged kernel's error, and how do the times compare?
-
-# %%
-best = f"local-{SAMPLED[-1]}"
-for M in PARTICLES:
-    ours, theirs = (np.array(trials[method, M], dtype=float) for method in ("spec-avg-ridge", best))
-    ratio = mean_se(np.log(theirs[:, 0] / ours[:, 0]))
-    run.say(
-        "{M} particles: {error:.1f} times the error (a factor of {factor:.2f} either way) in "
-        "{time:.1f} times the time; largest discrepancy of spectral averaging {gap:.0e}.",
-        M=M,
-        error=np.exp(ratio.mean),
-        factor=np.exp(ratio.se),
-        time=theirs[:, 2:4].sum() / ours[:, 2:4].sum(),
-        gap=ours[:, 1].max(),
-    )
-    assert ours[:, 1].max() < 1e-12
+assert table.set_index("method").loc["spec-avg-ridge", "discrepancy"].max() < 1e-12
 
 # %% [markdown]
 # ## Forces
 #
 # The force on each particle is a vector that turns with the whole, $F(g x) = g F(x)$, and changes
 # places with its particle. Such functions are the invariants of pairs of an eigenfunction and an
-# output, so that the same projection finds them: `outputs` says how the values turn.
+# output, so that the same projection finds them: `outputs` says how the values turn. The plain
+# kernel has to learn what a rotation does.
 
 
 # %%
@@ -211,39 +181,14 @@ def force(X):
 
 
 X, Z = (manifold(3).sample(n, seed + n) for n in (SIZE, TEST))
-turning = SpectralAveraging(
-    manifold(3), Rotations3D(), outputs=Rotations3D(), degree=DEGREES[3], estimator="ridge"
-).fit(X, force(X))
+turning = averaging(3, outputs=Rotations3D()).fit(X, force(X))
 plain = RLSRegressor(kernel=Gaussian(0.3)).fit(X, force(X))
 for name, model in {"equivariant": turning, "plain kernel ridge": plain}.items():
-    gap = invariance_discrepancy(
-        model.predict, Rotations3D(), Z, outputs=Rotations3D(), n_elements=5, relative=True
-    ).max()
+    how = dict(outputs=Rotations3D(), n_elements=5, relative=True)
     run.say(
         "{name}: $R^2$ is {r2:.4f}, relative discrepancy {gap:.0e}.",
         name=name.capitalize(),
         r2=model.score(Z, force(Z)),
-        gap=gap,
+        gap=invariance_discrepancy(model.predict, Rotations3D(), Z, **how).max(),
     )
 assert turning.discrepancy(Z, n_elements=5) < 1e-12
-
-# %% [markdown]
-# ## What it shows
-#
-# A sample of an infinite group does not make a function invariant, however many elements it has;
-# the projection does, to rounding. What it costs grows with the eigenspaces, and these grow fast
-# with the number of particles, while the invariant functions among them stay few. From where the
-# cutoff has to be low, the error is that of the functions left out and no longer that of the noise.
-
-# %%
-last = rows[-1]
-run.say(
-    "With {M} particles {kept} of {all:,} functions are invariant, up to the eigenvalue {degree}.",
-    M=last["particles"],
-    kept=last["invariant"],
-    all=last["eigenfunctions"],
-    degree=last["highest eigenvalue"],
-)
-
-# %% [markdown]
-# The same projection finds equivariant forces. The plain kernel has to learn what a rotation does.

@@ -39,7 +39,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import show
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import share_of_changes, trial
@@ -51,35 +51,24 @@ from invariance.linear import RLSClassifier
 
 run = Run("compare/rotated_digits", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
-DRAWS, TEST, FEATURES, NODES = (5, 500, 500, 64) if FULL else (2, 50, 60, 16)
+DRAWS, TEST, FEATURES = (5, 500, 500) if FULL else (2, 50, 60)
 MOVED = 25 if FULL else 8  # images that are turned to see whether their class changes
+NODES = 64  # on the circle
+some = () if FULL else (load_digits_images().data, load_digits_images().target)
+n_train, n_test = (12_000, 5000) if FULL else (300, 200)
+data = make_rotated_mnist(*some, n_train=n_train, n_test=n_test, random_state=seed)
+on = "" if FULL else " (bundled digits, rotated)"
 
 # %%
-if run.quick:
-    digits = load_digits_images()
-    data = make_rotated_mnist(
-        digits.data, digits.target, n_train=300, n_test=200, random_state=seed
-    )
-    stand_in = "bundled digits, rotated"
-else:
-    data = make_rotated_mnist(n_train=12_000, n_test=5000, random_state=seed)
-    stand_in = None
-    for file, sha256 in data.sources.items():
-        run.uses_data(file, sha256)
-shape = (28, 28)
+for file, sha256 in data.sources.items():
+    run.uses_data(file, sha256)
+shape, labels = (28, 28), data.target
 basis = AngularBasis(shape).fit(data.data[:1].reshape(1, -1))
-points, labels = (
-    basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32),
-    data.target,
-)
+points = basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32)
 circle = basis.rotations(n_nodes=NODES)
-print(
-    f"{points.shape[1]} coefficients; {NODES} nodes on the circle"
-    + (f"; {stand_in}" if stand_in else "")
-)
 
 
 def draw(n, repetition):
@@ -110,16 +99,7 @@ NAMES = {
     "cdf": "CDF pooling, Haar",
     "best-fit": "best fit over the circle",
 }
-KAPPAS = (0.2, 1.0)
-learner = RLSClassifier()
-
-
-def around(kappa):
-    return basis.rotations(VonMises(kappa), n_nodes=NODES)
-
-
-def pixels(C):
-    return basis.inverse_transform(C)
+learner, pixels = RLSClassifier(), basis.inverse_transform
 
 
 def gaussians(X):
@@ -128,27 +108,21 @@ def gaussians(X):
 
 
 def candidates(method, X, repetition):
-    how = dict(random_state=repetition)
-    bases = gaussians(X)
-    gammas = [base.gamma for base in bases]
+    how, bases = dict(random_state=repetition), gaussians(X)
+    around = [basis.rotations(VonMises(kappa), n_nodes=NODES) for kappa in (0.2, 1.0)]
+    both = [(base, group) for base in bases for group in around]
+    few = min(FEATURES, len(X))
     if method == "cdf":
         return [GroupCDF(circle, FEATURES // 2, n_bins=b, s="data", **how) for b in (10, 25)]
     if method == "lgika-rff":
-        return [
-            OrbitFourier(around(k), FEATURES, gamma=g, form="cos_sin", **how)
-            for g in gammas
-            for k in KAPPAS
-        ]
+        how |= dict(form="cos_sin")
+        return [OrbitFourier(group, FEATURES, gamma=k.gamma, **how) for k, group in both]
     if method == "lgika-nystrom":
-        return [
-            OrbitNystroem(around(k), min(FEATURES, len(X)), gamma=g, **how)
-            for g in gammas
-            for k in KAPPAS
-        ]
+        return [OrbitNystroem(group, few, gamma=k.gamma, **how) for k, group in both]
+    if method == "local":
+        return [Average(base, group) for base, group in both]
     if method == "haar":
         return [Average(base, circle) for base in bases]
-    if method == "local":
-        return [Average(base, around(k)) for base in bases for k in KAPPAS]
     if method == "best-fit":
         return [BestFit(base, circle, precision="single") for base in bases]
     return bases
@@ -159,12 +133,10 @@ def on_pixels(method, X, y):
     """The methods that look at images."""
     P = pixels(X)
     if method == "tangent-distance":
-        distance = TangentDistance(
-            shape, vectors=("rotation", "horizontal", "vertical", "thickness")
-        )
-        model = KNeighborsClassifier(3, weights="distance", metric="precomputed").fit(
-            distance(P), y
-        )
+        vectors = ("rotation", "horizontal", "vertical", "thickness")
+        distance = TangentDistance(shape, vectors=vectors)
+        model = KNeighborsClassifier(3, weights="distance", metric="precomputed")
+        model.fit(distance(P), y)
         return lambda Z: model.predict(distance(pixels(Z), P))
     if method == "l":
         f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], learner, X=P, y=y)
@@ -182,11 +154,9 @@ def fit(method, X, y, repetition):
     if method == "augmentation":
         moved = circle.act(circle.sample(4, repetition), X)
         return best_with_copies(gaussians(X), learner, X=X, y=y, moved=moved)
-    options = candidates(method, X, repetition)
-    return best_by_leave_one_out(options, learner, X=X, y=y)
+    return best_by_leave_one_out(candidates(method, X, repetition), learner, X=X, y=y)
 
 
-# %%
 @run.cache
 def compare(method, n, repetition):
     X, y, Z, truth = draw(n, repetition)
@@ -200,89 +170,19 @@ def compare(method, n, repetition):
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
+#
+# Scattering knows small shifts and deformations, the tangent distance small rotations, the locality
+# kernel that near pixels belong together. None knows large rotations. Explicit features approximate
+# an average; its sums over the circle go by angular frequency.
 
 # %%
-on = f" ({stand_in})" if stand_in else ""
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score=f"accuracy (%){on}",
     discrepancy="share of classes that change",
     higher_is_better=True,
-)
-
-# %% [markdown]
-# ## What it shows
-#
-# *Does exact invariance help where few angles were seen?* Accuracies with one standard error:
-
-# %%
-say_best(run, trials, NAMES, unit="%", higher_is_better=True)
-
-# %% [markdown]
-# *Whole circle or local?*
-
-# %%
-said, fewest, most = score_texts(table), SIZES[0], SIZES[-1]
-accuracy, changes = (
-    table.pivot(index="n", columns="method", values=column) for column in ("score", "discrepancy")
-)
-apart = (accuracy["local"] - accuracy["haar"]).abs().max()
-run.say(
-    "The averages over the whole circle and over a part of it are at most {apart:.1f} points "
-    "apart. The local one changes {few:.0f} % of its answers with {fewest} images and {many:.0f} % "
-    "with {most:,}, the whole circle {none:.0f} %.",
-    apart=apart,
-    few=100 * changes["local"][fewest],
-    fewest=fewest,
-    many=100 * changes["local"][most],
-    most=most,
-    none=100 * changes["haar"].max(),
-)
-if apart < 2:
-    run.say("That a six becomes a nine costs too little to be seen here.")
-
-# %% [markdown]
-# *What does other knowledge of images help?* Scattering knows small shifts and deformations, the
-# tangent distance small rotations, the locality kernel that near pixels belong together. None knows
-# large rotations.
-
-# %%
-for n in (fewest, most):
-    run.say(
-        "{n:,} images: scattering {scattering} %, tangent distance {tangent} %, locality kernel "
-        "{locality} %, plain kernel {plain} %.",
-        n=n,
-        scattering=said["scattering", n],
-        tangent=said["tangent-distance", n],
-        locality=said["l", n],
-        plain=said["raw", n],
-    )
-
-# %% [markdown]
-# *What do explicit features lose?* They approximate an average, and so do its sums over the circle,
-# which go by angular frequency: how accurate are they, and how long do they take?
-
-# %%
-last = table[table["n"] == most].set_index("method")
-seconds = last["fit_s"] + last["predict_s"]
-run.say(
-    "{haar} % in {exact:.1f} CPU seconds by the average over the circle; {fourier} % in {rff:.1f} "
-    "(orbit random Fourier), {nystrom} % in {nys:.1f} (orbit Nystrom), {cdf} % in {pool:.1f} (CDF "
-    "pooling).",
-    haar=said["haar", most],
-    exact=seconds["haar"],
-    fourier=said["lgika-rff", most],
-    rff=seconds["lgika-rff"],
-    nystrom=said["lgika-nystrom", most],
-    nys=seconds["lgika-nystrom"],
-    cdf=said["cdf", most],
-    pool=seconds["cdf"],
 )

@@ -41,8 +41,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion import Run, colour
+from invariance.companion.run.comparison import show
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations
@@ -51,7 +51,7 @@ from invariance.linear import RLSClassifier
 
 run = Run("compare/signals", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 SIZES = (20, 60, 200) if FULL else (40,)
 DRAWS, TEST = (10, 500) if FULL else (2, 60)
@@ -66,34 +66,31 @@ cyclic = Translations(LENGTH, max_shift=SHIFT)
 # (log-normal, 30 %), gets a level (standard normal) and noise of 0.3 times the source's size.
 
 # %%
-sources = gaussian_filter1d(
-    np.random.default_rng(seed).standard_normal((CLASSES, LENGTH + 2 * SHIFT)), 3, axis=1
-)
+sources = np.random.default_rng(seed).standard_normal((CLASSES, LENGTH + 2 * SHIFT))
+sources = gaussian_filter1d(sources, 3, axis=1)
 sources /= sources.std(axis=1, keepdims=True)
 
 
 def signals(n, rng):
     y = rng.permutation(np.arange(n) % CLASSES)
-    X = np.stack(
-        [sources[c, s : s + LENGTH] for c, s in zip(y, rng.integers(0, 65, n), strict=True)]
-    )
+    starts = rng.integers(0, 65, n)
+    X = np.stack([sources[c, s : s + LENGTH] for c, s in zip(y, starts, strict=True)])
     X *= np.exp(0.3 * rng.standard_normal((n, 1)))
     return X + rng.standard_normal((n, 1)) + NOISE * rng.standard_normal(X.shape), y
 
 
 X, y = signals(12, np.random.default_rng(seed + 1))
 fig, axis = plt.subplots(figsize=(7, 3.2))
-for c in (0, 1):
-    for x in X[y == c][:3]:
-        axis.plot(x, color=("#0072b2", "#d55e00")[c], alpha=0.8)
-axis.set(xlabel="sample", title="Windows of a source are shifted, scaled and lifted copies")
+for c, method in enumerate(("cdf", "haar")):
+    axis.plot(X[y == c][:3].T, color=colour(method), alpha=0.8)
+levels = X[y < 2].mean(axis=1)
+axis.set(
+    xlabel="sample",
+    ylabel="value",
+    title=f"Windows of two sources: levels from {levels.min():.1f} to {levels.max():.1f}",
+)
 run.figure(
-    fig,
-    "signals",
-    alt="Six noisy curves of two colours at different levels; curves of a colour are shifted "
-    "copies "
-    "of each other in part.",
-    caption="Three windows of each of two of the four sources, in two colours.",
+    fig, "signals", caption="Three windows of each of two of the four sources, in two colours."
 )
 
 # %% [markdown]
@@ -148,36 +145,18 @@ def compare(method, n, repetition):
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
 
 # %%
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score="accuracy (%)",
     discrepancy="share of classes that change with a cyclic shift",
     higher_is_better=True,
 )
-
-# %%
-say_best(run, trials, NAMES, unit="%", higher_is_better=True)
-said = score_texts(table)
-for n in SIZES:
-    run.say(
-        "{n} signals: {overlap} % by the normalised overlap, {cyclic} % by cyclic shifts, {zero} % "
-        "by zero-filled ones, {plain} % by the plain kernel.",
-        n=n,
-        overlap=said["l-ti-ri", n],
-        cyclic=said["ri", n],
-        zero=said["ti", n],
-        plain=said["raw", n],
-    )
 
 # %% [markdown]
 # ## What zero filling does, and what follows

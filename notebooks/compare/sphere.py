@@ -35,13 +35,11 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
-import math
-
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -52,13 +50,13 @@ from invariance.spectral import SortedCoordinates, SpectralAveraging, Sphere, in
 
 run = Run("compare/sphere", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 DIMENSION, NOISE, TEST = 10, 0.1, 500 if FULL else 100
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 100, 10)
 DEGREES = [1, 2, 3, 4] if FULL else [1, 2]
-group = Permutations(DIMENSION)
+group, sphere = Permutations(DIMENSION), Sphere(DIMENSION)
 
 # %% [markdown]
 # The closed form of the best fit, against its definition with fewer coordinates, where all
@@ -70,6 +68,7 @@ by_definition = BestFit(Linear(), Permutations(5), method="definition")(few)
 gap = np.abs(by_definition - np.sort(few, axis=1) @ np.sort(few, axis=1).T).max()
 print(f"largest difference {gap:.1e}")
 assert gap < 1e-12
+
 
 # %% [markdown]
 # The target is symmetric, smooth, and no polynomial.
@@ -83,8 +82,8 @@ def target(X):
 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
-    X = Sphere(DIMENSION).sample(1000, rng)[:n]
-    return X, target(X) + NOISE * rng.standard_normal(1000)[:n], Sphere(DIMENSION).sample(TEST, rng)
+    X = sphere.sample(1000, rng)[:n]
+    return X, target(X) + NOISE * rng.standard_normal(1000)[:n], sphere.sample(TEST, rng)
 
 
 # %% [markdown]
@@ -106,19 +105,18 @@ NAMES = {
     "spec-avg": "spectral averaging, as published",
     "spec-avg-ridge": "spectral averaging, ridge",
 }
-GAMMAS = (0.2, 0.6, 2.0)
-learner = RLSRegressor()
+GAMMAS, learner = (0.2, 0.6, 2.0), RLSRegressor()
 
 
 def candidates(method, n, repetition):
     """The method, a candidate a bandwidth."""
-    drawn = dict(n_transforms=SAMPLED, random_state=repetition)
+    drawn, few = dict(n_transforms=SAMPLED, random_state=repetition), min(FEATURES, n)
     if method == "cdf":
         return [GroupCDF(group, FEATURES // 5, n_bins=b, s="data", **drawn) for b in (5, 10, 20)]
     if method == "lgika-rff":
         return [OrbitFourier(group, FEATURES, gamma=g, form="cos_sin", **drawn) for g in GAMMAS]
     if method == "lgika-nystrom":
-        return [OrbitNystroem(group, min(FEATURES, n), gamma=g, **drawn) for g in GAMMAS]
+        return [OrbitNystroem(group, few, gamma=g, **drawn) for g in GAMMAS]
     bases = [Gaussian(gamma=g) for g in GAMMAS]
     if method == "local":
         return [Average(k, group, n_transforms=8, random_state=repetition) for k in bases]
@@ -129,7 +127,7 @@ def fit(method, X, y, repetition):
     """A function from points of the sphere to values."""
     if method.startswith("spec-avg"):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
-        model = SpectralAveraging(Sphere(DIMENSION), group, degree=1, estimator=estimator)
+        model = SpectralAveraging(sphere, group, degree=1, estimator=estimator)
         degrees = {"degree": DEGREES}
         return GridSearchCV(model, degrees, scoring="neg_mean_squared_error").fit(X, y).predict
     options = candidates(method, len(X), repetition)
@@ -147,111 +145,32 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, Z = draw(n, repetition)
+    how = dict(n_elements=30, relative=True)
     return trial(
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: np.mean((predicted - target(Z)) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(
-            f, group, Z[:10], n_elements=30, relative=True
-        ),
+        discrepancy=lambda f: invariance_discrepancy(f, group, Z[:10], **how),
         memory=repetition == 0,
         apart=FULL,
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
+#
+# Few polynomials of low degree are symmetric: ridge regression among these has little to fit. As
+# published, spectral averaging takes sample means in place of a least-squares fit, in the same
+# subspace. The best fit is sorting here, for the price of a plain kernel. What rests on a sample of
+# permutations is not invariant. Orbit Nystrom with as many landmarks as points can follow the noise
+# exactly, and now and then the noisy leave-one-out error is smallest there: take fewer.
 
 # %%
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
-)
-
-# %% [markdown]
-# ## As many landmarks as points
-#
-# Orbit Nystrom takes as many landmarks as there are points, up to 100 of them. Draw by draw, as
-# above and with half as many landmarks as points:
-
-
-# %%
-def with_half_the_landmarks(n, repetition):
-    X, y, Z = draw(n, repetition)
-    options = [
-        OrbitNystroem(group, n // 2, n_transforms=SAMPLED, gamma=g, random_state=repetition)
-        for g in GAMMAS
-    ]
-    predicted = best_by_leave_one_out(options, learner, X=X, y=y)(Z)
-    return np.mean((predicted - target(Z)) ** 2)
-
-
-for n in SIZES[1:3]:
-    for landmarks, found in (
-        (n, [t.score for t in trials["lgika-nystrom", n]]),
-        (n // 2, [with_half_the_landmarks(n, r) for r in range(DRAWS)]),
-    ):
-        run.say(
-            "{landmarks} landmarks for {n} points: {errors} thousandths.",
-            landmarks=landmarks,
-            n=n,
-            errors=", ".join(f"{1000 * e:.1f}" for e in found),
-        )
-
-# %% [markdown]
-# With as many landmarks as points the features can follow the noise exactly, and now and then the
-# noisy leave-one-out error is smallest there, at the weakest penalty on offer. With half as many
-# landmarks that cannot happen.
-#
-# ## What it shows
-#
-# Mean squared errors in thousandths, with one standard error:
-
-# %%
-say_best(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
-
-# %% [markdown]
-# The target is smooth, and few polynomials of low degree are symmetric: ridge regression among
-# these has little to fit. As published, spectral averaging takes sample means in place of a
-# least-squares fit, in the same subspace. The best fit is sorting here, for the price of a plain
-# kernel.
-
-# %%
-said, most = score_texts(table, 1000), SIZES[-1]
-last = table[table["n"] == most].set_index("method")
-run.say(
-    "With {most:,} points: {ridge} thousandths by ridge regression among invariant polynomials, "
-    "{mean} by spectral averaging as published, {fit} by the best fit, {plain} by the plain one.",
-    most=most,
-    ridge=said["spec-avg-ridge", most],
-    mean=said["spec-avg", most],
-    fit=said["best-fit", most],
-    plain=said["krr", most],
-)
-
-# %% [markdown]
-# What rests on a sample of permutations is not invariant:
-
-# %%
-run.say(
-    "A sample of {sampled} among {order:,} permutations takes orbit features to {fourier} and "
-    "{nystrom} thousandths and CDF pooling to {cdf}, with discrepancies of {low:.2f} to "
-    "{high:.2f}; the plain kernel's is {plain:.2f}, the best fit's {fit:.0e}.",
-    sampled=SAMPLED,
-    order=math.factorial(DIMENSION),
-    fourier=said["lgika-rff", most],
-    nystrom=said["lgika-nystrom", most],
-    cdf=said["cdf", most],
-    low=last["discrepancy"][["lgika-rff", "lgika-nystrom", "cdf"]].min(),
-    high=last["discrepancy"][["lgika-rff", "lgika-nystrom", "cdf"]].max(),
-    plain=last["discrepancy"]["krr"],
-    fit=last["discrepancy"]["best-fit"],
 )

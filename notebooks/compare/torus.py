@@ -44,7 +44,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import say_best, score_texts, show
+from invariance.companion.run.comparison import show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -55,14 +55,12 @@ from invariance.spectral import SpectralAveraging, Torus, invariance_discrepancy
 
 run = Run("compare/torus", profile=profile, seed=seed)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 DIMENSION, NOISE, TEST = 6, 0.1, 500 if FULL else 100
 SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, FEATURES = (8, 500) if FULL else (2, 100)
-MIDDLE = SIZES[len(SIZES) // 2]
 DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2]
-flips = SignFlips(DIMENSION)
 
 
 # %% [markdown]
@@ -98,7 +96,7 @@ class FlippedSines(SignedPermutationGroup):
         return self._lines(SignFlips(self.n).sample(n_samples, random_state))
 
 
-on_space = FlippedSines(DIMENSION)
+flips, on_space, torus = SignFlips(DIMENSION), FlippedSines(DIMENSION), Torus(DIMENSION)
 check_group(on_space)
 
 
@@ -119,8 +117,8 @@ def target(X):
 
 def draw(n, repetition):
     rng = np.random.RandomState(1000 * seed + repetition)
-    X = Torus(DIMENSION).sample(1000, rng)[:n]
-    return X, target(X) + NOISE * rng.standard_normal(1000)[:n], Torus(DIMENSION).sample(TEST, rng)
+    X = torus.sample(1000, rng)[:n]
+    return X, target(X) + NOISE * rng.standard_normal(1000)[:n], torus.sample(TEST, rng)
 
 
 # %% [markdown]
@@ -145,49 +143,42 @@ NAMES = {
     "spec-avg": "spectral averaging, as published",
     "spec-avg-ridge": "spectral averaging, ridge",
 }
-GAMMAS = (0.05, 0.15, 0.5)
-learner = RLSRegressor()
+GAMMAS, learner = (0.05, 0.15, 0.5), RLSRegressor()
 
 
 def candidates(method, n, repetition):
     """The method in the space of cosines and sines, a candidate a bandwidth."""
-    common = dict(random_state=repetition)
+    how, bases, few = dict(random_state=repetition), map(Gaussian, GAMMAS), min(FEATURES, n)
     if method == "cdf":
-        return [
-            GroupCDF(on_space, FEATURES // 5, n_bins=b, s="data", **common) for b in (5, 10, 20)
-        ]
+        how |= dict(s="data")
+        return [GroupCDF(on_space, FEATURES // 5, n_bins=b, **how) for b in (5, 10, 20)]
     if method == "lgika-rff":
-        return [OrbitFourier(on_space, FEATURES, gamma=g, form="cos_sin", **common) for g in GAMMAS]
+        return [OrbitFourier(on_space, FEATURES, gamma=g, form="cos_sin", **how) for g in GAMMAS]
     if method == "lgika-nystrom":
-        return [OrbitNystroem(on_space, min(FEATURES, n), gamma=g, **common) for g in GAMMAS]
-    bases = [Gaussian(gamma=g) for g in GAMMAS]
-    return {
-        "krr": bases,
-        "local": [Average(k, on_space, n_transforms=4, **common) for k in bases],
-        "krr-average": [Average(k, on_space) for k in bases],
-        "best-fit": [BestFit(k, on_space) for k in bases],
-    }[method]
+        return [OrbitNystroem(on_space, few, gamma=g, **how) for g in GAMMAS]
+    if method == "local":
+        return [Average(k, on_space, n_transforms=4, **how) for k in bases]
+    of = {"krr-average": Average, "best-fit": BestFit}
+    return [of[method](k, on_space) for k in bases] if method in of else list(bases)
 
 
 def fit(method, X, y, repetition):
     """A function from points of the torus to values."""
-    n = len(X)
     if method.startswith("spec-avg"):
         estimator = "ridge" if method == "spec-avg-ridge" else "mean"
-        model = SpectralAveraging(Torus(DIMENSION), flips, degree=1, estimator=estimator)
+        model = SpectralAveraging(torus, flips, degree=1, estimator=estimator)
         grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
         search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
         with (
             warnings.catch_warnings()
-        ):  # of degrees too high for the folds, which the search rejects
+        ):  # of degrees too high for the folds: the search rejects them
             warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
             return search.fit(X, y).predict
-    E = in_space(X)
+    E, options = in_space(X), candidates(method, len(X), repetition)
     if method == "augmentation":
         moved = on_space.act(on_space.sample(3, repetition), E)
-        f = best_with_copies(candidates("krr", n, repetition), learner, X=E, y=y, moved=moved)
+        f = best_with_copies(options, learner, X=E, y=y, moved=moved)
     else:
-        options = candidates(method, n, repetition)
         f = best_by_leave_one_out(options, learner, X=E, y=y)
     return lambda Z: f(in_space(Z))
 
@@ -196,101 +187,31 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, Z = draw(n, repetition)
+    how = dict(n_elements=64, relative=True)
     return trial(
         lambda: fit(method, X, y, repetition),
         Z,
         score=lambda predicted: np.mean((predicted - target(Z)) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(
-            f, flips, Z[:10], n_elements=64, relative=True
-        ),
+        discrepancy=lambda f: invariance_discrepancy(f, flips, Z[:10], **how),
         memory=repetition == 0,
         apart=FULL,
     )
 
 
-trials = {
-    (method, n): [compare(method, n, r) for r in range(DRAWS)] for method in NAMES for n in SIZES
-}
-
 # %% [markdown]
 # ## Results
+#
+# An average over a few random flips is not invariant; neither is a kernel that has seen as many
+# copies of the data. As published, the coefficients of spectral averaging are sample means, which
+# vary with where the points happen to lie; ridge regression in the same invariant subspace fits
+# them. Invariance to the last digit does not by itself make either accurate.
 
 # %%
-table = show(
+show(
     run,
-    trials,
+    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
     NAMES,
     score="mean squared error",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
 )
-
-# %% [markdown]
-# ## What it shows
-#
-# Mean squared errors in thousandths, with one standard error:
-
-# %%
-say_best(run, trials, NAMES, unit="thousandths", scale=1000, higher_is_better=False)
-
-# %% [markdown]
-# *Four flips or all?* An average over a few random flips is not invariant; neither is a kernel that
-# has seen as many copies of the data.
-
-# %%
-said, most = score_texts(table, 1000), SIZES[-1]
-last = table[table["n"] == most].set_index("method")
-run.say(
-    "With {most:,} points: {few} thousandths by the average over four flips, {copies} by "
-    "augmentation, {all} by the average over all {order} flips, {plain} by the plain kernel.",
-    most=most,
-    few=said["local", most],
-    copies=said["augmentation", most],
-    all=said["krr-average", most],
-    order=flips.order,
-    plain=said["krr", most],
-)
-
-# %% [markdown]
-# *Features in place of the kernel?*
-
-# %%
-seconds = last["fit_s"] + last["predict_s"]
-run.say(
-    "Orbit Nystrom errs by {nystrom} thousandths and takes {fast:.1f} CPU seconds, the averaged "
-    "kernel {slow:.1f}; the best fit errs by {fit}.",
-    nystrom=said["lgika-nystrom", most],
-    fast=seconds["lgika-nystrom"],
-    slow=seconds["krr-average"],
-    fit=said["best-fit", most],
-)
-
-# %% [markdown]
-# *What does spectral averaging lose?* As published its coefficients are sample means, which vary
-# with where the points happen to lie. Ridge regression in the same invariant subspace fits them.
-# Invariance to the last digit does not by itself make either accurate.
-
-# %%
-error = table.pivot(index="n", columns="method", values="score")
-run.say(
-    "As published it errs by {mean} thousandths with {most:,} points, by ridge regression {ridge}: "
-    "{plain:.2f} times the error of the plain kernel, {average:.2f} times the averaged one's.",
-    mean=said["spec-avg", most],
-    most=most,
-    ridge=said["spec-avg-ridge", most],
-    plain=error["spec-avg-ridge"][most] / error["krr"][most],
-    average=error["spec-avg-ridge"][most] / error["krr-average"][most],
-)
-
-# %% [markdown]
-# Means hide what single draws do: five-fold cross-validation of a hundred points has to choose
-# among many pairs of degree and penalty, and may choose badly. Draw by draw:
-
-# %%
-for method in ("krr", "spec-avg-ridge"):
-    run.say(
-        "{name}, {n} points: {draws} thousandths.",
-        n=MIDDLE,
-        name=NAMES[method].capitalize(),
-        draws=", ".join(f"{1000 * t.score:.1f}" for t in trials[method, MIDDLE]),
-    )

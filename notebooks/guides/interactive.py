@@ -31,10 +31,10 @@ from invariance.kernels import BestFit, Linear
 from invariance.spectral import Circle, project
 
 run = Run("guides/interactive", profile=profile, seed=seed)
-digits = load_digits()
 side = 24
-enlarged = np.kron(digits.images[:200] / 16, np.ones((2, 2)))
+enlarged = np.kron(load_digits().images[:200] / 16, np.ones((2, 2)))
 images = np.pad(enlarged, ((0, 0), (4, 4), (4, 4)))
+shifts_of_images = Translations((side, side), max_shift=6)
 
 
 def show(axes, image, title=""):
@@ -45,9 +45,7 @@ def show(axes, image, title=""):
 
 def sliders(draw, **widgets):
     """Sliders in front of a function that draws; what it drew before is closed."""
-    if run.batch:
-        # Widgets talk with whoever looks at them; a batch that waits for an answer can wait for
-        # ever.
+    if run.batch:  # widgets talk with whoever looks at them: a batch could wait for ever
         print(f"In JupyterLab there are sliders here: {', '.join(widgets)}.")
         return
 
@@ -65,17 +63,14 @@ def sliders(draw, **widgets):
 # The orbit of an image holds everything that the group makes of it. Turn and shift the digit: a
 # *local* kernel averages over a neighbourhood on this orbit, a *global* one over all of it.
 
+
 # %%
-turns = Rotations((side, side))
-
-
 def orbit(digit=5, degrees=30.0, right=2):
-    image = images[digit]
     steps = np.linspace(-degrees, degrees, 7)
-    moved = turns.act(np.deg2rad(steps), image[None])[:, 0]
-    shifted = Translations((side, side), max_shift=6).act([[0, right]], moved)[0]
+    moved = Rotations((side, side)).act(np.deg2rad(steps), images[digit][None])[:, 0]
+    moved = shifts_of_images.act([[0, right]], moved)[0]
     figure, panels = plt.subplots(1, 7, figsize=(9, 1.7))
-    for axes, picture, angle in zip(panels, shifted, steps, strict=True):
+    for axes, picture, angle in zip(panels, moved, steps, strict=True):
         show(axes, picture, f"{angle:+.0f}°")
     return figure
 
@@ -86,15 +81,11 @@ sliders(
     degrees=FloatSlider(value=30, min=0, max=180),
     right=IntSlider(2, -6, 6),
 )
-
-# %%
 run.figure(
     orbit(),
     "orbit",
-    alt="Seven copies of a handwritten digit, turned from minus 30 to plus 30 degrees and "
-    "shifted to the right.",
-    caption="Part of the orbit of a digit under rotations and a shift (still of the first "
-    "sliders).",
+    alt="Seven copies of a handwritten digit, turned step by step and shifted to the right.",
+    caption="Part of the orbit of a digit under rotations and a shift.",
 )
 
 # %% [markdown]
@@ -108,35 +99,24 @@ run.figure(
 
 # %%
 length = 40
-shifts = CyclicShifts(length)
-grid = np.arange(length)
+shifts, grid = CyclicShifts(length), np.arange(length)
 
 
 def template_cdf(template=3, shift=12, width=4.0):
     t = np.random.default_rng([seed, template]).standard_normal(length) / np.sqrt(length)
-    signal = np.exp(-0.5 * ((grid - 10) / width) ** 2)
-    other = np.cos(2 * np.pi * grid / 10) * np.exp(-0.5 * ((grid - 20) / 6) ** 2)
-    moved = np.roll(signal, shift)
+    x = np.exp(-0.5 * ((grid - 10) / width) ** 2)
+    z = np.cos(2 * np.pi * grid / 10) * np.exp(-0.5 * ((grid - 20) / 6) ** 2)
+    curves = {"x": (x, "cdf"), f"x shifted by {shift}": (np.roll(x, shift), "haar")}
     figure, panels = plt.subplots(1, 3, figsize=(9.6, 2.9))
-    for values, name, look in (
-        (signal, "x", "cdf"),
-        (moved, f"x shifted by {shift}", "haar"),
-        (other, "another z", "raw"),
-    ):
+    for name, (values, look) in (curves | {"another z": (z, "raw")}).items():
         projections = shifts.act(shifts.elements(), t[None])[:, 0] @ values
         style = {"color": colour(look), "label": name, "ls": "--" if look == "haar" else "-"}
         panels[0].plot(grid, values, **style)
         panels[1].plot(grid, projections, **style)
-        panels[2].step(
-            np.sort(projections), np.arange(1, length + 1) / length, where="post", **style
-        )
-    panels[0].set(title="signals", xlabel="position", ylabel="value")
-    panels[1].set(
-        title="projections on the orbit of t",
-        xlabel="shift of the template",
-        ylabel="inner product",
-    )
-    panels[2].set(title="their CDF", xlabel="threshold τ", ylabel="share at or below")
+        panels[2].step(np.sort(projections), (grid + 1) / length, where="post", **style)
+    panels[0].set(title="signals", xlabel="position")
+    panels[1].set(title="inner products with t", xlabel="shift of t")
+    panels[2].set(title="their CDF", xlabel="threshold τ")
     panels[2].legend(loc="lower right", fontsize="small")
     return figure
 
@@ -147,17 +127,7 @@ sliders(
     shift=IntSlider(12, 0, length - 1),
     width=FloatSlider(value=4, min=1, max=10),
 )
-
-# %%
-run.figure(
-    template_cdf(),
-    "template_cdf",
-    alt="Three panels: a signal, its shifted copy and another signal; their projections on the "
-    "shifted templates, where signal and copy differ; the distributions of these, where signal "
-    "and copy coincide and the other differs.",
-    caption="A signal and its shifted copy share their CDF to the last digit (still of the "
-    "second sliders).",
-)
+run.figure(template_cdf(), "template_cdf", caption="A signal, its shifted copy and another signal.")
 
 # %% [markdown]
 # ## A best-fit alignment
@@ -167,28 +137,23 @@ run.figure(
 # shifts, and the map of $\langle x, T z \rangle$ shows what the maximum is taken over. Move the
 # second image away and see it found again.
 
+
 # %%
-pool = Translations((side, side), max_shift=6)
-
-
 def alignment(first=5, second=15, down=3, right=-2):
     x = images[first].ravel()
-    z = (
-        Translations((side, side), max_shift=6)
-        .act([[down, right]], images[second][None])[0]
-        .ravel()
-    )
-    elements = pool.elements()
-    values = pool.act(elements, z[None])[:, 0] @ x
-    best = elements[np.argmax(values)]
-    kernel = BestFit(Linear(), pool)(x[None], z[None])[0, 0]
+    z = shifts_of_images.act([[down, right]], images[second].reshape(1, -1))[0]
+    elements = shifts_of_images.elements()
+    values = shifts_of_images.act(elements, z)[:, 0] @ x
+    best, kernel = elements[np.argmax(values)], BestFit(Linear(), shifts_of_images)
     figure, panels = plt.subplots(1, 4, figsize=(9.6, 2.7))
     show(panels[0], x, "x")
     show(panels[1], z, "z")
-    show(panels[2], pool.act([best], z[None])[0], f"T z: {best[0]:+d} down, {best[1]:+d} right")
+    moved = shifts_of_images.act([best], z)[0]
+    show(panels[2], moved, f"T z: {best[0]:+d} down, {best[1]:+d} right")
     drawn = panels[3].imshow(values.reshape(13, 13), extent=(-6.5, 6.5, 6.5, -6.5))
     panels[3].plot(best[1], best[0], marker="x", color="white", ms=9, mew=2)
-    panels[3].set(title=f"⟨x, T z⟩, at most {kernel:.1f}", xlabel="right", ylabel="down")
+    title = f"⟨x, T z⟩, at most {kernel(x[None], z)[0, 0]:.1f}"
+    panels[3].set(title=title, xlabel="right", ylabel="down")
     panels[3].grid(False)
     figure.colorbar(drawn, ax=panels[3])
     return figure
@@ -201,15 +166,10 @@ sliders(
     down=IntSlider(3, -4, 4),
     right=IntSlider(-2, -4, 4),
 )
-
-# %%
 run.figure(
     alignment(),
     "alignment",
-    alt="Two fives at different places, the second one shifted onto the first, and the map of "
-    "inner products over all shifts with a single peak marked by a cross.",
-    caption="Best fit over 169 shifts; the title of the map is the kernel's own value (still "
-    "of the third sliders).",
+    caption="Best fit over 169 shifts; the title of the map is the kernel's own value.",
 )
 
 # %% [markdown]
@@ -217,14 +177,12 @@ run.figure(
 #
 # Soleymani et al. (2025) estimate the coefficients of a function in a basis of eigenfunctions and
 # project each eigenspace on its invariant part. On the circle, under rotations by $2\pi/m$, only
-# the frequencies divisible by $m$ survive: a wiggly estimate from few noisy points becomes exactly
-# periodic, and better.
+# the frequencies divisible by $m$ survive.
 
 
 # %%
 def projection(order=4, samples=60, frequencies=12, noise=0.5):
-    rng = np.random.default_rng([seed, 7])
-    basis = Circle(frequencies)
+    rng, basis = np.random.default_rng([seed, 7]), Circle(frequencies)
     angles = rng.uniform(0, 2 * np.pi, size=(samples, 1))
     dense = np.linspace(0, 2 * np.pi, 400)[:, None]
 
@@ -232,29 +190,22 @@ def projection(order=4, samples=60, frequencies=12, noise=0.5):
         return np.cos(order * x[:, 0]) + 0.5 * np.sin(2 * order * x[:, 0])
 
     observed = target(angles) + noise * rng.standard_normal(samples)
-    coefficients = basis.evaluate(angles).T @ observed / samples
-    invariant = project(coefficients, basis, TorusTranslations([order], period=2 * np.pi))
-    figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.0))
-    panels[0].plot(
-        angles[:, 0], observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points"
-    )
-    panels[0].plot(dense, target(dense), color=colour("bound"), label="target")
-    for values, look, name in (
-        (coefficients, "krr", "plain estimate"),
-        (invariant, "spec-avg", "projected"),
-    ):
+    plain = basis.evaluate(angles).T @ observed / samples
+    projected = project(plain, basis, TorusTranslations([order], period=2 * np.pi))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.2))
+    left.plot(angles, observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points")
+    left.plot(dense, target(dense), color=colour("bound"), label="target")
+    for values, look, name in ((plain, "krr", "plain"), (projected, "spec-avg", "projected")):
         fit = basis.evaluate(dense) @ values
         error = np.sqrt(np.mean((fit - target(dense)) ** 2))
-        panels[0].plot(dense, fit, color=colour(look), label=f"{name}, error {error:.2f}")
-        panels[1].plot(np.abs(values), ".-", color=colour(look), label=name)
-    panels[0].set(
-        xlabel="angle (radians)", ylabel="value", title=f"invariant under rotations by 2π/{order}"
-    )
-    panels[1].set(xlabel="eigenfunction", ylabel="size of the coefficient", title="coefficients")
-    low, high = panels[0].get_ylim()
-    panels[0].set_ylim(low, high + 0.5 * (high - low))  # room for the legend
-    panels[0].legend(fontsize=7, loc="upper center", ncols=2)
-    panels[1].legend()
+        left.plot(dense, fit, color=colour(look), label=f"{name}, error {error:.2f}")
+        right.plot(np.abs(values), ".-", color=colour(look), label=name)
+    left.set(xlabel="angle (radians)", title=f"invariant under rotations by 2π/{order}")
+    right.set(xlabel="eigenfunction", title="sizes of the coefficients")
+    low, high = left.get_ylim()
+    left.set_ylim(low, high + 0.5 * (high - low))  # room for the legend
+    left.legend(fontsize=8, loc="upper center", ncols=2)
+    right.legend()
     return figure
 
 
@@ -265,16 +216,10 @@ sliders(
     frequencies=IntSlider(12, 2, 30),
     noise=FloatSlider(value=0.5, min=0, max=2),
 )
-
-# %%
 run.figure(
     projection(),
     "projection",
-    alt="Left: noisy points, the periodic target, a plain estimate that follows the noise and "
-    "its projection, which is periodic and nearer to the target. Right: sizes of coefficients; "
-    "the projection keeps only the frequencies divisible by four.",
-    caption="Monte Carlo estimate of the coefficients, before and after the projection (still "
-    "of the last sliders).",
+    caption="Monte Carlo estimate of the coefficients, before and after the projection.",
 )
 
 # %% [markdown]

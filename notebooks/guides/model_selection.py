@@ -30,21 +30,14 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, label_ends, marker, mean_se
+from invariance.companion import Run, Score, curve, label_ends
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import CyclicTranslations, Translations
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
 run = Run("guides/model_selection", profile=profile, seed=seed, n_train=n_train)
-
-# %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {"test images": 300, "folds": 3, "components": (100, 400)},
-    "full": {"test images": 1600, "folds": 5, "components": (100, 400, 1600)},
-}[profile]
-
+N_TEST, FOLDS, MANY = (300, 3, 400) if run.quick else (1600, 5, 1600)
 
 # %% [markdown]
 # ## The task
@@ -56,13 +49,12 @@ SETTINGS = {
 bundled = load_digits()
 rng = np.random.default_rng(seed)
 frame = np.zeros((len(bundled.images), 12, 12), dtype=np.float32)
-for image, corner, digit in zip(
-    frame, rng.integers(5, size=(len(frame), 2)), bundled.images, strict=True
-):
-    image[corner[0] : corner[0] + 8, corner[1] : corner[1] + 8] = digit / 16
+corners = rng.integers(5, size=(len(frame), 2))
+for image, (down, right), digit in zip(frame, corners, bundled.images, strict=True):
+    image[down : down + 8, right : right + 8] = digit / 16
 order = rng.permutation(len(frame))
 X, y = frame.reshape(len(frame), -1)[order], bundled.target[order]
-train, test = np.arange(n_train), np.arange(n_train, n_train + SETTINGS["test images"])
+train, test = np.arange(n_train), np.arange(n_train, n_train + N_TEST)
 shape = (12, 12)
 
 # %% [markdown]
@@ -91,94 +83,79 @@ print("\n".join(name for name in model.get_params() if name.startswith("svc__ker
 # pixels.
 
 # %%
-groups = {
+GROUPS = {
     "none": Translations(shape, max_shift=0),
     "up to 1 pixel": Translations(shape, max_shift=1),
     "up to 2 pixels": Translations(shape, max_shift=2),
     "up to 4 pixels": Translations(shape, max_shift=4),
     "all, cyclic": CyclicTranslations(shape),
 }
-described = {repr(group): name for name, group in groups.items()}
-candidates = {
-    "raw": (SVC(), {"kernel": [Gaussian()], "kernel__gamma": [0.03, 0.1], "C": [10, 1e3]}),
-    "average-fit": (
-        SVC(kernel=Average(Gaussian(), groups["none"], side="second"), C=1e3),
-        {"kernel__group": list(groups.values()), "kernel__base__gamma": [0.1, 0.3]},
+some = list(GROUPS.values())
+average = Average(Gaussian(), GROUPS["none"], side="second")
+fourier = OrbitFourier(n_components=400, random_state=seed)
+pooling = GroupCDF(n_components=60, n_bins=5, s="data", random_state=seed)
+of_features = {"features__group": some[1:], "features__n_transforms": [25, None]}
+CANDIDATES = {
+    "SVC, plain": (SVC(), {"kernel": [Gaussian()], "kernel__gamma": [0.03, 0.1], "C": [10, 1e3]}),
+    "SVC, Average": (
+        SVC(kernel=average, C=1e3),
+        {"kernel__group": some, "kernel__base__gamma": [0.1, 0.3]},
     ),
-    "best-fit": (
-        SVC(kernel=BestFit(Gaussian(), groups["none"]), C=1e3),
-        {"kernel__group": list(groups.values()), "kernel__base__gamma": [0.03, 0.1]},
+    "SVC, BestFit": (
+        SVC(kernel=BestFit(Gaussian(), GROUPS["none"]), C=1e3),
+        {"kernel__group": some, "kernel__base__gamma": [0.03, 0.1]},
     ),
-    "features": (
-        Pipeline([("features", OrbitFourier()), ("classifier", RLSClassifier())]),
+    "features + least squares": (
+        Pipeline([("features", fourier), ("classifier", RLSClassifier())]),
         [
-            {
-                "features": [OrbitFourier(n_components=400, random_state=seed)],
-                "features__group": list(groups.values())[1:],
-                "features__gamma": [0.03, 0.1, 0.3],
-                "features__n_transforms": [25, None],
-            },
-            {
-                "features": [GroupCDF(n_components=60, n_bins=5, s="data", random_state=seed)],
-                "features__group": list(groups.values())[1:],
-                "features__n_transforms": [25, None],
-            },
+            {"features": [fourier], "features__gamma": [0.03, 0.1, 0.3]} | of_features,
+            {"features": [pooling]} | of_features,
         ],
     ),
 }
-print(
-    gram_report(
-        Average(Gaussian(0.3), groups["up to 2 pixels"], side="second")(X[train].astype(float))
-    )
-)
-names = {
-    "raw": "SVC, plain",
-    "average-fit": "SVC, Average",
-    "best-fit": "SVC, BestFit",
-    "features": "features + least squares",
-}
+over_two = Average(Gaussian(0.3), GROUPS["up to 2 pixels"], side="second")
+print(gram_report(over_two(X[train].astype(float))))
 
 # %% [markdown]
 # `n_jobs` spreads the candidates over processes, or over machines under
 # `joblib.parallel_config("dask")`.
 
 # %%
-folds = StratifiedKFold(SETTINGS["folds"], shuffle=True, random_state=seed)
-searches = {}
-for name, (estimator, grid) in candidates.items():
-    searches[name] = GridSearchCV(clone(estimator), grid, cv=folds).fit(X[train], y[train])
+folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+searches = {
+    name: GridSearchCV(clone(estimator), grid, cv=folds).fit(X[train], y[train])
+    for name, (estimator, grid) in CANDIDATES.items()
+}
+described = {repr(group): name for name, group in GROUPS.items()}
 
 
-def said(value):
-    """A chosen value in words."""
-    return "all" if value is None else str(value) if np.isscalar(value) else type(value).__name__
+def held_out(search, i):
+    """Accuracy over folds (%) of candidate i."""
+    found = search.cv_results_
+    spread = found["std_test_score"][i] / FOLDS**0.5
+    return Score(100 * found["mean_test_score"][i], 100 * spread)
 
 
-rows = []
-for name, search in searches.items():
-    best = search.best_params_
-    group = next((described[repr(v)] for k, v in best.items() if k.endswith("group")), "none")
-    mean, spread = (
-        search.cv_results_[f"{what}_test_score"][search.best_index_] for what in ("mean", "std")
-    )
-    rows.append(
+def in_words(name, value):
+    if name.endswith("group"):
+        return f"shifts {described[repr(value)]}"
+    value = "all" if value is None else value if np.isscalar(value) else type(value).__name__
+    return f"{name.split('__')[-1]} = {value}"
+
+
+run.table(
+    [
         {
-            "model": names[name],
+            "model": name,
             "candidates": len(search.cv_results_["params"]),
-            "shifts chosen": group,
-            "other choices": ", ".join(
-                f"{k.split('__')[-1]} = {said(v)}"
-                for k, v in best.items()
-                if not k.endswith(("group", "kernel"))
-            ),
-            "cross-validated (%)": f"{100 * mean:.1f} ± {100 * spread / folds.n_splits**0.5:.1f}",
+            "chosen": ", ".join(in_words(*item) for item in search.best_params_.items()),
+            "cross-validated (%)": f"{held_out(search, search.best_index_):.1f}",
             "test (%)": f"{100 * search.score(X[test], y[test]):.1f}",
         }
-    )
-run.table(
-    rows,
+        for name, search in searches.items()
+    ],
     "chosen",
-    caption=f"What the search chose with {n_train} labelled images, {folds.n_splits} folds, "
+    caption=f"What the search chose with {n_train} labelled images, {FOLDS} folds, "
     f"and how it did on {len(test)} test images that took no part in it.",
 )
 
@@ -192,93 +169,50 @@ run.table(
 # their shifts. The same features with more of either, fitted to the same images:
 
 # %%
-rows, reached = [], {}
-for name in ("up to 2 pixels", "all, cyclic"):
-    for n_transforms in (25, None):
-        for n_components in SETTINGS["components"]:
-            features = OrbitFourier(
-                groups[name], n_components, n_transforms=n_transforms, gamma=0.3, random_state=seed
-            )
-            model = make_pipeline(features, RLSClassifier()).fit(X[train], y[train])
-            accuracy = reached[name, n_transforms, n_components] = 100 * model.score(
-                X[test], y[test]
-            )
-            rows.append(
-                {
-                    "shifts": name,
-                    "averaged over": "25 drawn" if n_transforms else f"all {groups[name].order}",
-                    "random features": n_components,
-                    "test (%)": f"{accuracy:.1f}",
-                }
-            )
-run.table(
-    rows,
-    "features",
-    caption="`OrbitFourier` with gamma = 0.3 and least squares, on the images of the table above.",
-)
-
-# %%
-few, *_, many = SETTINGS["components"]
+reached = {}
+for n_transforms, n_components in ((None, 100), (25, 100), (25, MANY)):
+    how = dict(n_transforms=n_transforms, gamma=0.3, random_state=seed)
+    features = OrbitFourier(GROUPS["all, cyclic"], n_components, **how)
+    model = make_pipeline(features, RLSClassifier()).fit(X[train], y[train])
+    reached[n_transforms, n_components] = 100 * model.score(X[test], y[test])
 run.say(
-    "Over all cyclic shifts, {few} random features reach {all:.1f} %. Over 25 shifts, drawn "
-    "once and "
+    "Over all cyclic shifts, 100 random features reach {all:.1f} %. Over 25 shifts, drawn once and "
     "the same for every image, they reach {some:.1f} %, and {many} features reach {more:.1f} %.",
-    few=few,
-    many=many,
-    all=reached["all, cyclic", None, few],
-    some=reached["all, cyclic", 25, few],
-    more=reached["all, cyclic", 25, many],
+    many=MANY,
+    all=reached[None, 100],
+    some=reached[25, 100],
+    more=reached[25, MANY],
 )
 
 # %% [markdown]
-# An average over a sixth of the group is not
-# invariant: it still sees where in the frame a digit stands, and 120 images do not show every digit
-# everywhere. So list the group where it can be listed; a sample is for groups that cannot.
+# An average over a sixth of the group is not invariant: it still sees where in the frame a digit
+# stands. So list the group where it can be listed; a sample is for groups that cannot.
 #
 # ## The whole dial
 #
 # The score of every group, at its best bandwidth, not only of the winner.
 
 # %%
-reads = []
-fig, axes = plt.subplots(figsize=(6.4, 3.8))
-for offset, name in ((-0.08, "average-fit"), (0.08, "best-fit")):
-    results = pd.DataFrame(searches[name].cv_results_)
-    results["group"] = [described[repr(p["kernel__group"])] for p in results["params"]]
-    means, errors = [], []
-    for group in groups:
-        best = results[results["group"] == group].sort_values("mean_test_score").iloc[-1]
-        score = mean_se(
-            100 * np.array([best[f"split{i}_test_score"] for i in range(folds.n_splits)])
-        )
-        means.append(score.mean)
-        errors.append(2 * score.se)
-    lowest, highest = means[0], max(means)
-    reads.append(f"{names[name]} {', '.join(f'{mean:.0f}' for mean in means)} %")
-    axes.errorbar(
-        np.arange(len(groups)) + offset,
-        means,
-        errors,
-        color=colour(name),
-        marker=marker(name),
-        ls=":",
-        label=names[name],
-    )
+fig, axes = plt.subplots(figsize=(7.4, 3.8))
+for offset, name, method in ((-0.08, "SVC, Average", "average-fit"), (0.08, "SVC, BestFit", "ti")):
+    found = pd.DataFrame(searches[name].cv_results_)
+    found["group"] = [described[repr(p["kernel__group"])] for p in found["params"]]
+    best = found.groupby("group")["mean_test_score"].idxmax()
+    dial = [held_out(searches[name], best[group]) for group in GROUPS]
+    x, (means, errors) = np.arange(len(GROUPS)) + offset, np.transpose(dial)
+    curve(axes, x, means, method, errors, ls=":", label=name)
+axes.set_xticks(range(len(GROUPS)), GROUPS)
 axes.set(
-    xticks=range(len(groups)),
-    xticklabels=list(groups),
     xlabel="shifts in the kernel",
     ylabel="cross-validated accuracy (%)",
-    title=f"From {lowest:.0f} % without shifts to {highest:.0f} %",
+    title=f"{name}: from {means[0]:.0f} % without shifts to {max(means):.0f} %",
 )
 label_ends(axes)
 run.figure(
     fig,
     "groups",
-    alt="Cross-validated accuracy against the set of shifts in the kernel, from none to all cyclic "
-    f"shifts: {'; '.join(reads)}.",
-    caption=f"Each at its best bandwidth. Error bars: two standard errors over "
-    f"{folds.n_splits} folds of {n_train} images.",
+    caption=f"Each at its best bandwidth. Error bars: two standard errors over {FOLDS} folds of "
+    f"{n_train} images.",
 )
 
 # %% [markdown]

@@ -41,21 +41,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, label_ends, marker, mean_se, shades
+from invariance.companion import Run, mean_se, panel, shades
 from invariance.features import GroupCDF, OrbitFourier, median_gamma
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
 run = Run("guides/own_data", profile=profile, seed=seed, n_train=n_train)
-
-# %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {"waveforms": 700, "splits": 4},
-    "full": {"waveforms": 2000, "splits": 50},
-}[profile]
-
+WAVEFORMS, SPLITS = (700, 4) if run.quick else (2000, 50)
 
 # %% [markdown]
 # ## 1. Rows, and what moves them
@@ -69,13 +62,8 @@ SETTINGS = {
 def record(n_waveforms, rng, n_samples=48):
     """Waveforms of three conditions at random phases, with noise."""
     turn = 2 * np.pi * np.arange(n_samples) / n_samples
-    shapes = np.stack(
-        [
-            np.sin(turn) + 0.5 * np.sin(2 * turn),
-            np.sin(turn) + 0.5 * np.cos(2 * turn),
-            np.sin(turn) + 0.5 * np.sin(3 * turn),
-        ]
-    )
+    others = (np.sin(2 * turn), np.cos(2 * turn), np.sin(3 * turn))
+    shapes = np.stack([np.sin(turn) + 0.5 * other for other in others])
     condition = rng.integers(3, size=n_waveforms)
     starts = rng.integers(n_samples, size=n_waveforms)
     clean = np.stack([np.roll(shapes[c], s) for c, s in zip(condition, starts, strict=True)])
@@ -84,7 +72,7 @@ def record(n_waveforms, rng, n_samples=48):
 
 folder = tempfile.TemporaryDirectory()  # goes away with the notebook
 example = Path(folder.name) / "waveforms.csv"
-waveforms, condition = record(SETTINGS["waveforms"], np.random.default_rng(seed))
+waveforms, condition = record(WAVEFORMS, np.random.default_rng(seed))
 pd.DataFrame(waveforms.round(4)).assign(condition=condition).to_csv(example, index=False)
 
 # %% [markdown]
@@ -143,23 +131,14 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 # %%
 gamma = median_gamma(X, random_state=seed)
 base = Gaussian(gamma)
-models = {
-    "raw": SVC(C=1e3, kernel=base),
-    "average-fit": SVC(C=1e3, kernel=Average(base, group)),
-    "best-fit": SVC(C=1e3, kernel=BestFit(base, group)),
-    "cdf": make_pipeline(
-        GroupCDF(group, n_components=100, n_bins=10, s="data", random_state=seed), RLSClassifier()
-    ),
-    "lgika-rff": make_pipeline(
-        OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed), RLSClassifier()
-    ),
-}
-names = {
-    "raw": "SVC, Gaussian kernel",
-    "average-fit": "SVC, Average",
-    "best-fit": "SVC, BestFit",
-    "cdf": "GroupCDF + least squares",
-    "lgika-rff": "OrbitFourier + least squares",
+pooled = GroupCDF(group, n_components=100, n_bins=10, s="data", random_state=seed)
+waves = OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed)
+MODELS = {
+    "SVC, Gaussian kernel": ("raw", SVC(C=1e3, kernel=base)),
+    "SVC, Average": ("average-fit", SVC(C=1e3, kernel=Average(base, group))),
+    "SVC, BestFit": ("best-fit", SVC(C=1e3, kernel=BestFit(base, group))),
+    "GroupCDF + least squares": ("cdf", make_pipeline(pooled, RLSClassifier())),
+    "OrbitFourier + least squares": ("lgika-rff", make_pipeline(waves, RLSClassifier())),
 }
 
 # %% [markdown]
@@ -169,63 +148,40 @@ names = {
 # for training, at most 250 others for testing.
 
 # %%
-sizes = [n_train // 4, n_train // 2, n_train]
-splits = StratifiedShuffleSplit(
-    SETTINGS["splits"],
-    train_size=n_train,
-    test_size=min(250, len(y) - n_train),
-    random_state=seed,
-)
-scores = {name: [] for name in models}
-for train, test in splits.split(X, y):
-    for name, model in models.items():
-        scores[name].append(
-            [100 * model.fit(X[train[:n]], y[train[:n]]).score(X[test], y[test]) for n in sizes]
-        )
+sizes, n_test = [n_train // 4, n_train // 2, n_train], min(250, len(y) - n_train)
+splits = StratifiedShuffleSplit(SPLITS, train_size=n_train, test_size=n_test, random_state=seed)
+scores = {
+    name: np.array(
+        [
+            [100 * model.fit(X[a[:n]], y[a[:n]]).score(X[b], y[b]) for n in sizes]
+            for a, b in splits.split(X, y)
+        ]
+    )
+    for name, (_, model) in MODELS.items()
+}
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.8))
-apart = np.ptp(X[:50])
-levels = apart * np.arange(len(classes))[::-1]
+# %%
+fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4))
+levels = np.ptp(X[:50]) * np.arange(len(classes))[::-1]
 for c, level, shade in zip(classes, levels, shades("raw", len(classes)), strict=True):
     left.plot(X[y == c][:2].T + level, color=shade, lw=1)
-left.set(
-    title=f"two rows of each {label}",
-    xlabel="column",
-    yticks=levels,
-    yticklabels=classes,
-    ylabel=label,
-)
+left.set_yticks(levels, classes)
+left.set(title=f"two rows of each {label}", xlabel="column", ylabel=label)
 left.grid(False)
-for name, values in scores.items():
-    summary = [mean_se(column) for column in np.array(values).T]
-    right.errorbar(
-        sizes,
-        [s.mean for s in summary],
-        [2 * s.se for s in summary],
-        color=colour(name),
-        marker=marker(name),
-        label=names[name],
-    )
+last = {name: values[:, -1].mean() for name, values in scores.items()}
+best, plain = max(last, key=last.get), next(iter(last))
+curves = {name: (MODELS[name][0], values) for name, values in scores.items()}
 largest = [100 * counts.max() / len(y)] * len(sizes)
-right.plot(sizes, largest, color=colour("bound"), ls=":", label="always the largest class")
-last = {name: np.mean([row[-1] for row in values]) for name, values in scores.items()}
-best = max(last, key=last.get)
-right.set(
+panel(
+    right,
+    sizes,
+    curves | {"always the largest class": ("bound", largest, {"ls": ":"})},
+    ends=0.6,
     xlabel="labelled rows",
     ylabel="test accuracy (%)",
-    xticks=sizes,
-    title=f"{last[best]:.0f} % right, plain kernel {next(iter(last.values())):.0f} %",
+    title=f"{best}: {last[best]:.0f} % right, plain kernel {last[plain]:.0f} %",
 )
-label_ends(right, apart=0.075)
-run.figure(
-    fig,
-    "waveforms",
-    alt=f"Left: two rows of each of {len(classes)} classes. Right: accuracy against the number of "
-    f"labelled rows. With {n_train}: "
-    + ", ".join(f"{names[name]} {value:.0f} %" for name, value in last.items())
-    + ".",
-    caption=f"Error bars: two standard errors over {splits.n_splits} splits.",
-)
+run.figure(fig, "waveforms", caption=f"Error bars: two standard errors over {SPLITS} splits.")
 
 # %% [markdown]
 # **Is it really invariant?** Move the test rows by random elements of the group and compare the
@@ -238,23 +194,17 @@ moved = group.act(group.sample(4, seed), X[test])
 
 def change(model):
     """Share of predicted classes that change, and the largest change of a decision value."""
-    classes_before, before = model.predict(X[test]), model.decision_function(X[test])
-    share = np.mean([model.predict(Z) != classes_before for Z in moved])
-    return share, max(np.abs(model.decision_function(Z) - before).max() for Z in moved)
+    before, values = model.predict(X[test]), model.decision_function(X[test])
+    share = np.mean([model.predict(Z) != before for Z in moved])
+    return share, max(np.abs(model.decision_function(Z) - values).max() for Z in moved)
 
 
 rows = []
-for name, model in models.items():
+for name, (_, model) in MODELS.items():
     share, largest = change(model.fit(X[train], y[train]))
-    mean = mean_se(np.array(scores[name])[:, -1])
-    rows.append(
-        {
-            "model": names[name],
-            "accuracy (%)": f"{mean.mean:.1f} ± {mean.se:.1f}",
-            "classes changed (%)": f"{100 * share:.1f}",
-            "largest change of a decision value": f"{largest:.1e}",
-        }
-    )
+    row = {"model": name, "accuracy (%)": f"{mean_se(scores[name][:, -1]):.1f}"}
+    row |= {"classes changed (%)": f"{100 * share:.1f}"}
+    rows.append(row | {"largest change of a decision value": f"{largest:.1e}"})
 run.table(
     rows,
     "models",
@@ -272,19 +222,14 @@ print(gram_report(BestFit(base, group)(X[train])))
 
 # %% [markdown]
 # **And the trap from above:** a `StandardScaler` in front breaks the invariance that the kernel was
-# built for. Here all coordinates have nearly one scale, so accuracy hardly suffers; the change
-# under a shift shows it.
+# built for. Here all coordinates have nearly one scale; the change under a shift shows it.
 
 # %%
-scaled = make_pipeline(StandardScaler(), models["average-fit"]).fit(X[train], y[train])
-print(
-    f"behind a StandardScaler: accuracy {100 * scaled.score(X[test], y[test]):.1f} % (without: "
-    f"{100 * models['average-fit'].score(X[test], y[test]):.1f} %)"
-)
-print(
-    f"largest change of a decision value: {change(scaled)[1]:.1e} (without: "
-    f"{change(models['average-fit'])[1]:.1e})"
-)
+average = MODELS["SVC, Average"][1]
+scaled = make_pipeline(StandardScaler(), average).fit(X[train], y[train])
+for words, model in {"behind a StandardScaler": scaled, "without": average}.items():
+    score = 100 * model.fit(X[train], y[train]).score(X[test], y[test])
+    print(f"{words}: accuracy {score:.1f} %, largest change {change(model)[1]:.1e}")
 
 # %% [markdown]
 # Next: choose the group, the bandwidth and the penalty by cross-validation, all at once, in

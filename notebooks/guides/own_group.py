@@ -29,20 +29,15 @@ n_sensors: int = 16  # on the ring
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, label_ends, marker, mean_se
+from invariance.companion import Run, panel
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, FiniteGroup, check_group
 from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
-
-# %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {"quick": {"repetitions": 20}, "full": {"repetitions": 200}}[profile]
-
+REPETITIONS = 20 if run.quick else 200
 
 # %% [markdown]
 # ## The class
@@ -129,9 +124,8 @@ class ForgetsTheSign(Dihedral):
 
     def compose(self, first, second):
         first, second = np.broadcast_arrays(first, second)
-        return np.stack(
-            [first[:, 0] ^ second[:, 0], (first[:, 1] + second[:, 1]) % self.n_sensors], axis=1
-        )
+        flips = first[:, 0] ^ second[:, 0]
+        return np.stack([flips, (first[:, 1] + second[:, 1]) % self.n_sensors], axis=1)
 
 
 class LosesEnergy(Dihedral):
@@ -154,13 +148,8 @@ for broken in (ForgetsTheSign, LosesEnergy, Miscounts):
     try:
         check_group(broken(n_sensors))
     except AssertionError as error:
-        found.append(
-            {
-                "class": broken.__name__,
-                "its mistake": broken.__doc__,
-                "what check_group says": str(error),
-            }
-        )
+        row = {"class": broken.__name__, "its mistake": broken.__doc__}
+        found.append(row | {"what check_group says": str(error)})
 assert len(found) == 3, "a broken class went unnoticed"
 run.table(found, "broken", caption="Three broken classes, each found and named.")
 
@@ -189,73 +178,51 @@ def readings(n_samples, rng):
     return clean + 0.2 * rng.standard_normal(clean.shape), which % 2
 
 
-base = Gaussian(gamma=0.5)
-kernels = {
-    "raw": base,
-    "local": Average(base, CyclicShifts(n_sensors)),
-    "haar": Average(base, ring),
+base, sizes = Gaussian(gamma=0.5), [10, 20, 40, 80, 160]
+KERNELS = {
+    "ring as it is": ("raw", base),
+    "rotations only": ("local", Average(base, CyclicShifts(n_sensors))),
+    "rotations and reflections": ("haar", Average(base, ring)),
 }
-names = {"raw": "ring as it is", "local": "rotations only", "haar": "rotations and reflections"}
-sizes = [10, 20, 40, 80, 160]
-repetitions = SETTINGS["repetitions"]
-scores = {name: np.empty((repetitions, len(sizes))) for name in kernels}
-for repetition in range(repetitions):
+scores = {name: np.empty((REPETITIONS, len(sizes))) for name in KERNELS}
+for repetition in range(REPETITIONS):
     rng = np.random.default_rng([seed, 1, repetition])
-    X, y = readings(max(sizes), rng)
-    X_test, y_test = readings(300, rng)
-    for name, kernel in kernels.items():
+    (X, y), (X_test, y_test) = readings(max(sizes), rng), readings(300, rng)
+    for name, (_, kernel) in KERNELS.items():
         K, K_test = kernel(X), kernel(X_test, X)
         for i, n in enumerate(sizes):
             model = SVC(C=1e4, kernel="precomputed").fit(K[:n, :n], y[:n])
             scores[name][repetition, i] = 100 * model.score(K_test[:, :n], y_test)
 
 # %%
-rng = np.random.default_rng(seed)
-fig, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-x = readings(2, rng)[0][:1]
 elements = np.array(sorted(ring.elements().tolist()))
-image = left.imshow(ring.act(elements, x)[:, 0], aspect="auto")
+orbit = ring.act(elements, readings(2, np.random.default_rng(seed))[0][:1])[:, 0]
+fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
+image = left.imshow(orbit, aspect="auto")
 left.axhline(n_sensors - 0.5, color="white", lw=2)
 left.set(
     title=f"the orbit of one reading under $D_{{{n_sensors}}}$",
     xlabel="sensor",
     ylabel="rotations, then reflections",
-    xticks=range(0, n_sensors, 5),
 )
 left.grid(False)
 fig.colorbar(image, ax=left, label="reading")
-for name, values in scores.items():
-    summary = [mean_se(column) for column in values.T]
-    right.errorbar(
-        sizes,
-        [s.mean for s in summary],
-        [2 * s.se for s in summary],
-        color=colour(name),
-        marker=marker(name),
-        label=names[name],
-    )
-right.set_xscale("log")
-right.set_xticks(sizes, map(str, sizes))
-right.minorticks_off()
-first = [values[:, 0].mean() for values in scores.values()]
-right.set(
+plain, _, whole = (values[:, 0].mean() for values in scores.values())
+panel(
+    right,
+    sizes,
+    {name: (KERNELS[name][0], values) for name, values in scores.items()},
+    log="x",
+    ends=0.5,
     xlabel="training readings",
     ylabel="test accuracy (%)",
-    title=f"{sizes[0]} readings: {max(first):.0f} %, as it is {min(first):.0f} %",
+    title=f"{sizes[0]} readings: {whole:.0f} %, as it is {plain:.0f} %",
 )
-label_ends(right, apart=0.075)
 run.figure(
     fig,
     "dihedral",
-    alt="Left: the orbit of one reading, one row per group element: stripes that run down to the "
-    "right for the rotations, the mirrored pattern for the reflections. Right: accuracy against "
-    f"training size, with {sizes[0]} and {sizes[-1]} readings: "
-    + ", ".join(
-        f"{names[n]} {v[:, 0].mean():.0f} and {v[:, -1].mean():.0f} %" for n, v in scores.items()
-    )
-    + ".",
-    caption=f"Error bars: two standard errors over {repetitions} draws of training and test "
-    f"readings.",
+    caption=f"Error bars: two standard errors over {REPETITIONS} draws of training and test "
+    "readings.",
 )
 
 # %% [markdown]
@@ -265,22 +232,8 @@ run.figure(
 # %%
 features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fit(X)
 moved = ring.act([[1, 3]], X)[0]
-print(f"transformed: {features.side_}")
-print(
-    f"largest change of a feature under reflection and rotation: "
-    f"{np.abs(features.transform(moved) - features.transform(X)).max():.1e}"
-)
-run.table(
-    pd.DataFrame(
-        {
-            names[name]: [f"{s.mean:.1f} ± {s.se:.1f}" for s in map(mean_se, values.T)]
-            for name, values in scores.items()
-        },
-        index=pd.Index(sizes, name="training readings"),
-    ),
-    "accuracy",
-    caption="Test accuracy in per cent, mean and standard error.",
-)
+change = np.abs(features.transform(moved) - features.transform(X)).max()
+print(f"transformed: {features.side_}; largest change under reflection and rotation: {change:.1e}")
 
 # %% [markdown]
 # ## The fast way
@@ -312,33 +265,15 @@ class DihedralInParts(Dihedral):
         return [Mirror(self.n_sensors), CyclicShifts(self.n_sensors)]
 
 
-large = 256
-X_large = np.random.default_rng(seed).standard_normal((50, large))
-listed = BestFit(Gaussian(0.01), Dihedral(large))
-in_parts = BestFit(Gaussian(0.01), DihedralInParts(large))
+X_large = np.random.default_rng(seed).standard_normal((50, 256))
+listed, in_parts = (BestFit(Gaussian(0.01), group(256)) for group in (Dihedral, DihedralInParts))
 print("as a list :", listed.explain(X_large))
 print("in parts  :", in_parts.explain(X_large))
 assert in_parts.explain(X_large).way == "correlation"
 print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
 
 # %% [markdown]
-# The same holds for kernels. A subclass of `Gaussian` is asked for its `inner_form`, which it
-# inherits as long as it does not define other values, and keeps the fast way:
-
-
-# %%
-class Narrow(Gaussian):
-    """A Gaussian kernel of a fixed width."""
-
-    def __init__(self, gamma=0.02):
-        super().__init__(gamma)
-
-
-own_kernel = BestFit(Narrow(), DihedralInParts(large))
-print("a subclass:", own_kernel.explain(X_large))
-assert own_kernel.explain(X_large).way == "correlation"
-
-# %% [markdown]
+# Kernels do the same: a subclass of `Gaussian` keeps the fast way, as it inherits `inner_form`.
 # Other groups have other short cuts. Where the best fit of two points has a representative (sorted
 # vectors for all permutations), the method is `aligned`; rotations that are diagonal in a basis of
 # angular frequencies say so by `as_circle`; the table in `Transformations` lists all

@@ -19,12 +19,6 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
-# The laboratory of this repository keeps what the notebook makes; nothing below needs it.
-from invariance.companion import Run
-
-run = Run("guides/production", profile=profile, seed=seed)
-
-# %%
 import tempfile
 from pathlib import Path
 
@@ -35,12 +29,15 @@ from sklearn.pipeline import make_pipeline
 
 import invariance
 from invariance import config_context
+from invariance.companion import Run
 from invariance.core.parallel import by_rows
+from invariance.evaluation import share_of_changes
 from invariance.features import OrbitFourier
 from invariance.groups import Translations
 from invariance.kernels import BestFit, Gaussian
 from invariance.linear import BlockRidgeClassifier, RLSClassifier
 
+run = Run("guides/production", profile=profile, seed=seed)  # keeps what the notebook makes, no more
 digits = load_digits()
 X, y = digits.data / 16, digits.target
 X_train, y_train, X_new, y_new = X[:1000], y[:1000], X[1000:], y[1000:]
@@ -63,14 +60,10 @@ costs = {
     "predict 100 times as many": kernel.explain(many, X_train),
     "features of as many": features.explain(many),
 }
-for step, cost in costs.items():
-    print(f"{step:26s}", cost)
-
-# %%
 run.table(
     [{"step": step, "operations": cost.operations} for step, cost in costs.items()],
     "operations",
-    caption="Operations that four steps take.",
+    caption=f"Operations that four steps take. The last in words: {costs['features of as many']}",
 )
 
 # %% [markdown]
@@ -135,7 +128,5 @@ print(f"after {learner.n_seen_} points: {learner.score(features.transform(X_new)
 #   sign that inputs have drifted.
 
 # %%
-from invariance.evaluation import share_of_changes
-
 changed = share_of_changes(stored["model"].predict, shifts, X=X_new[:50])
 print(f"{100 * changed:.1f} % of answers change under a shift by one pixel")

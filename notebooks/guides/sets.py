@@ -143,10 +143,8 @@ best = BestFit(MatchingKernel(Gaussian(1.0)), PlaneRotations(n_nodes=12))
 print(best(X[:2], turned[:2]).round(3))
 
 in_space = pad_sets([rng.standard_normal((3, 3)) for _ in range(3)])
-print(Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), Rotations3D(degree=4))(in_space).round(3))
-
-mirrored = Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), OnPoints(SignFlips(3), 3))
-print(mirrored(in_space).round(3))
+for group in (Rotations3D(degree=4), OnPoints(SignFlips(3), 3)):
+    print(Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), group)(in_space).round(3))
 
 # %% [markdown]
 # ## Points that correspond
@@ -163,17 +161,15 @@ print(mirrored(in_space).round(3))
 # %%
 body = rng.standard_normal((1, 5 * 3))
 turned_body = Rotations3D().act(Rotations3D().sample(1, seed), body)[0]
-mirror_image = -body
 pose = BestFit(Gaussian(0.2), Rotations3D())
-print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, mirror_image).round(3))
+print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, -body).round(3))
 print(pose.explain(body))
 
 # %% [markdown]
 # For sets without an order there is no such form: which points correspond and how to turn have to
-# be found together, and neither sorting nor a decomposition does that. So `BestFit` of a kernel of
-# sets takes rotations that are listed, as above, and refuses all of them.
-
-# %% [markdown]
+# be found together. So `BestFit` of a kernel of sets takes rotations that are listed, as above, and
+# refuses all of them.
+#
 # ## Molecules are sets of atoms
 #
 # `atom_environments` describes every atom by its surroundings, which no rotation changes: smooth
@@ -195,21 +191,16 @@ print(atoms.shape)
 print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
 
 # %% [markdown]
-# If you only have Coulomb matrices, they hold the same information: `coulomb_positions` finds
-# charges and positions, up to a rotation.
+# If you only have Coulomb matrices, `coulomb_positions` finds charges and positions, up to a
+# rotation. For thousands of molecules: landmarks among the atoms of each element, features summed
+# over molecules, and any linear model. `compare/atoms` does it on QM7.
 
 # %%
 distances = np.linalg.norm(R[:2, :, None] - R[:2, None], axis=3) + np.eye(3)
 coulomb = np.where(np.eye(3), 0.5 * Z[:2, None] ** 2.4, Z[:2, :, None] * Z[:2, None] / distances)
 again = atom_environments(*coulomb_positions(coulomb), elements=[1, 6, 8, 16])
 print("the same:", np.allclose(again, atoms[:2]))
-
-# %% [markdown]
-# For thousands of molecules: landmarks among the atoms of each element, features summed over
-# molecules, and any linear model. `compare/atoms` does it on QM7.
-
-# %%
-landmarks = OrbitNystroem(None, 2, kernel=Gaussian(0.1), random_state=seed)
+landmarks = OrbitNystroem(None, 1, kernel=Gaussian(0.1), random_state=seed)
 of_molecules = SetFeatures(landmarks, "sum", labelled=True, random_state=seed)
 print(of_molecules.fit_transform(atoms[:2]).shape)
 

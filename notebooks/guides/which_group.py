@@ -21,21 +21,18 @@ seed: int = 1
 n_train: int = 150  # labelled images
 
 # %%
-# The laboratory of this repository keeps what the notebook makes; nothing below needs it.
-from invariance.companion import Run
-
-run = Run("guides/which_group", profile=profile, seed=seed, n_train=n_train)
-
-# %%
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
+from invariance.companion import Run, colour
 from invariance.datasets import load_mnist
-from invariance.evaluation import symmetry_test
+from invariance.evaluation import built_in, symmetry_test
 from invariance.groups import CyclicTranslations, Rotations, Translations
 from invariance.kernels import Gaussian
 from invariance.linear import RLSClassifier
+
+run = Run("guides/which_group", profile=profile, seed=seed, n_train=n_train)
 
 # %% [markdown]
 # ## Handwritten digits, as if we had never seen one
@@ -46,21 +43,17 @@ from invariance.linear import RLSClassifier
 
 # %%
 rng = np.random.default_rng(seed)
-if profile == "quick":
-    data = load_digits()
-    side, labels = 12, data.target
-    images = np.zeros((len(labels), 12, 12))
-    corners = rng.integers(5, size=(len(labels), 2))
+data = load_digits() if run.quick else load_mnist()
+if run.quick:
+    images = np.zeros((len(data.target), 12, 12))
+    corners = rng.integers(5, size=(len(images), 2))
     for image, (down, right), digit in zip(images, corners, data.images, strict=True):
         image[down : down + 8, right : right + 8] = digit / 16
 else:
-    data = load_mnist()
-    side, images, labels = 28, data.data.reshape(-1, 28, 28) / 255, data.target
-order = rng.permutation(len(images))[: n_train + 600]
-X, y = images[order].reshape(len(order), -1).astype(float), labels[order]
+    images = data.data.reshape(-1, 28, 28) / 255
+order, shape = rng.permutation(len(images))[: n_train + 600], images.shape[1:]
+X, y = images[order].reshape(len(order), -1).astype(float), data.target[order]
 X, y, X_kept, y_kept = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
-
-# %%
 for file, sha256 in getattr(data, "sources", {}).items():
     run.uses_data(file, sha256)
 
@@ -71,7 +64,6 @@ for file, sha256 in getattr(data, "sources", {}).items():
 # than many: each one makes the correction for the number of questions stricter.
 
 # %%
-shape = (side, side)
 groups = {
     "shifts by 2": Translations(shape, max_shift=2),
     "all cyclic shifts": CyclicTranslations(shape),
@@ -90,7 +82,7 @@ model = RLSClassifier(kernel=Gaussian(gamma))
 # thirty independent differences (Nadeau and Bengio 2003).
 
 # %%
-test = symmetry_test(model, groups, X, y, verbose=1)
+test = symmetry_test(model, groups, X, y)
 print(test)
 
 # %% [markdown]
@@ -109,24 +101,22 @@ print(test)
 # %%
 fig, axis = plt.subplots(figsize=(7, 2.8))
 for i, gain in enumerate(test):
-    axis.plot(gain.interval, [i, i], color="#0072b2")
-    axis.plot(gain.gain, i, "o", color="#0072b2")
+    axis.plot(gain.interval, [i, i], color=colour("cdf"))
+    axis.plot(gain.gain, i, "o", color=colour("cdf"))
 axis.axvline(0, color="black", linewidth=0.8)
 axis.set_yticks(range(len(groups)), list(groups))
 axis.set(
     xlabel="gain (percentage points of error)",
-    title=f"{test.best.name} lowers the error" if test.best else "None is shown to lower the error",
+    title=f"Shown to lower the error: {test.best.name if test.best else 'none'}",
 )
-
-# %%
 run.figure(
     fig,
     "gains",
     alt="Horizontal intervals of gains in percentage points of error beside a line at zero: "
     + "; ".join(f"{gain.name} {gain.interval[0]:.1f} to {gain.interval[1]:.1f}" for gain in test)
     + ".",
-    caption=f"Ten folds of {n_train} labelled images, drawn three times. The intervals hold all four true gains with "
-    "probability 95 %.",
+    caption=f"Ten folds of {n_train} labelled images, drawn three times. The intervals hold all "
+    "four true gains with probability 95 %.",
 )
 
 # %% [markdown]
@@ -135,14 +125,11 @@ run.figure(
 # Once, at the end, with the group that the test chose (or none).
 
 # %%
-from invariance.evaluation import built_in
-
 best = test.best
 chosen = model if best is None else built_in(model, groups[best.name])
-print("chosen:", "no group" if best is None else best.name)
-for name, one in {"plain": model, "chosen": chosen}.items():
+for name, one in {"plain": model, best.name if best else "no group": chosen}.items():
     error = 100 * (1 - one.fit(X, y).score(X_kept, y_kept))
-    print(f"  {name:8s} error on {len(y_kept)} kept images: {error:.1f} %")
+    print(f"{name:20s} error on {len(y_kept)} kept images: {error:.1f} %")
 
 # %% [markdown]
 # ## Other models

@@ -25,6 +25,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+length: int = 64  # of the sequences whose cost is measured
 
 # %%
 import time
@@ -34,21 +35,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
 
-from invariance.companion import Run, colour, marker, mean_se
+from invariance.companion import Run, mean_se, panel
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.kernels import Locality, gram_report
 
-run = Run("liu2022/locality", profile=profile, seed=seed)
+run = Run("liu2022/locality", profile=profile, seed=seed, length=length)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "images": 40,
-    },
-    "full": {
-        "images": 120,
-    },
+IMAGES, DEEPEST, ROUNDS, SPLITS, N_TRAIN, N_TEST = {
+    "quick": (40, 4, 2, 3, 100, 200),
+    "full": (120, 8, 9, 10, 500, 1000),
 }[profile]
 
 # %% [markdown]
@@ -56,12 +52,11 @@ SETTINGS = {
 #
 # Sums, products and positive constants keep kernels positive definite, and nothing else happens
 # here. On random images and sequences, with one to four local layers, one or three channels,
-# several strides and paddings, the smallest eigenvalue is never below zero by more than rounding.
-# A violation is counted relative to the largest eigenvalue.
+# several strides and paddings: by how much is the smallest eigenvalue below zero, relative to the
+# largest?
 
 # %%
-n = SETTINGS["images"]
-violations, rows = [], []
+violations = []
 for settings in (
     dict(shape=(10, 10), window=3, powers=(2, 4)),
     dict(shape=(10, 10), window=5, powers=(2, 4), padding="valid", stride=2),
@@ -73,24 +68,14 @@ for settings in (
     dict(shape=(40,), window=3, powers=(2, 1, 2, 1, 2)),
 ):
     kernel = Locality(**settings)
-    report = gram_report(kernel(run.rng.standard_normal((n, kernel.n_features))))
+    report = gram_report(kernel(run.rng.standard_normal((IMAGES, kernel.n_features))))
     violations.append(max(0.0, -report.smallest) / report.largest)
-    rows.append(
-        {
-            "kernel": repr(kernel).replace("\n", " "),
-            "local layers": len(kernel.powers) - 1,
-            "smallest / largest eigenvalue": f"{report.smallest / report.largest:.1e}",
-            "asymmetry": f"{report.asymmetry:.0e}",
-        }
-    )
-run.table(rows, "definiteness", caption=f"Gram matrices of {n} Gaussian points.")
 run.claim(
     "liu2022/lemma3",
     difference=violations,
     tolerance=1e-10,
-    note=f"negative part of the spectrum relative to its largest eigenvalue, {len(rows)} kernels "
-    f"of up to "
-    "four local layers",
+    note="negative part of the spectrum relative to its largest eigenvalue, "
+    f"{len(violations)} kernels of up to four local layers",
 )
 
 # %% [markdown]
@@ -104,41 +89,12 @@ run.claim(
 # package's own count of window values per pair, is drawn above them.
 
 # %%
-DEEPEST, ROUNDS = {"quick": (4, 2), "full": (8, 9)}[profile]
-depths = np.arange(1, DEEPEST + 1)
-length = 64
+depths = list(range(1, DEEPEST + 1))
 
 
 def deep(depth, storage):
-    return Locality(
-        (length,),
-        window=3,
-        powers=(2,) * depth + (1,),
-        storage=storage,
-        gammas=(0.2,) * (depth + 1),
-    )
-
-
-work = {
-    storage: np.array([deep(depth, storage).work() for depth in depths])
-    for storage in ("layers", "last")
-}
-x, z = run.rng.random((2, 1, length))
-same = [deep(d, "layers")(x, z)[0, 0] / deep(d, "last")(x, z)[0, 0] - 1 for d in depths]
-print(f"largest relative difference between the two: {np.abs(same).max():.1e}")
-
-# %%
-X = run.rng.random((50, length))
-kernels = {(how, int(d)): deep(int(d), how) for how in ("layers", "last") for d in depths}
-seconds = {key: np.empty(ROUNDS) for key in kernels}
-for k in range(ROUNDS):  # in turns, so that what else the machine does hits all alike
-    for key, kernel in kernels.items():
-        tries = []
-        for _ in range(3):
-            start = time.process_time()
-            kernel(X)
-            tries.append(time.process_time() - start)
-        seconds[key][k] = min(tries)
+    powers, gammas = (2,) * depth + (1,), (0.2,) * (depth + 1)
+    return Locality((length,), window=3, powers=powers, storage=storage, gammas=gammas)
 
 
 def peak(kernel):
@@ -150,63 +106,52 @@ def peak(kernel):
     return found
 
 
+x, z = run.rng.random((2, 1, length))
+X = run.rng.random((50, length))
+kernels = {(how, d): deep(d, how) for how in ("layers", "last") for d in depths}
+seconds = {key: np.empty(ROUNDS) for key in kernels}
+for k in range(ROUNDS):  # in turns, so that what else the machine does hits all alike
+    for key, kernel in kernels.items():
+        tries = []
+        for _ in range(3):
+            start = time.process_time()
+            kernel(X)
+            tries.append(time.process_time() - start)
+        seconds[key][k] = min(tries)
 memory = {key: peak(kernel) for key, kernel in kernels.items()}
 for (how, depth), taken in seconds.items():
     run.timing(f"{how}, {depth} layers", float(taken.mean()))
-measured = {
-    how: np.array([(seconds[how, int(d)].mean(), memory[how, int(d)]) for d in depths])
-    for how in ("layers", "last")
-}
 
 # %%
-fig, axes = plt.subplots(2, 2, figsize=(10, 7), sharex=True)
-looks = {"layers": ("l-ti-ri", "every layer stored"), "last": ("l", "last layer only")}
-for storage, (name, label) in looks.items():
-    look = dict(color=colour(name), marker=marker(name), label=label)
-    for panels, values in zip(axes, (work[storage], measured[storage]), strict=True):
-        for axis, column in zip(panels, values.T, strict=True):
-            axis.plot(depths, column, **look)
-axes[0, 1].plot(
-    depths, length * depths, color=colour("bound"), linestyle="--", label="all layers at once"
-)
-for axis, what in zip(
-    axes.flat,
-    (
-        "window values computed for a pair",
-        "window values held for a pair",
-        "processor time (s)",
-        "peak memory (MiB)",
-    ),
-    strict=True,
-):
-    axis.set(yscale="log", ylabel=what)
-    axis.legend()
-for axis in axes[1]:
-    axis.set_xlabel("local layers")
-less = work["last"][-1, 0] / work["layers"][-1, 0]
-fig.suptitle(
-    f"Storing layers saves {less:.0f} times the work at depth {depths[-1]}, for more memory"
-)
+work = {key: kernel.work() for key, kernel in kernels.items()}
+STORED = {"every layer stored": ("layers", "l-ti-ri"), "last layer only": ("last", "l")}
+PANELS = {
+    "window values computed for a pair": lambda key: work[key][0],
+    "window values held for a pair": lambda key: work[key][1],
+    "processor time (s)": lambda key: seconds[key].mean(),
+    "peak memory (MiB)": memory.get,
+}
+fig, axes = plt.subplots(2, 2, figsize=(10, 7.6))
+for axis, (what, of) in zip(axes.flat, PANELS.items(), strict=True):
+    curves = {
+        words: (method, [of((how, d)) for d in depths]) for words, (how, method) in STORED.items()
+    }
+    panel(axis, depths, curves, log="y", ends=None, xlabel="local layers", title=what)
+axes[0, 0].legend()
+less = work["last", DEEPEST][0] / work["layers", DEEPEST][0]
+fig.suptitle(f"Storing layers saves {less:.1f} times the work at depth {DEEPEST}")
 run.figure(
     fig,
     "depth",
-    alt="Against depth, for every layer stored and for the last layer only. Above, counts for "
-    "one pair: window values computed grow slowly when every layer "
-    "is stored and by a factor of about three a layer when only the last one is; values held are "
-    "about 130 and constant when layers "
-    "are stored, a handful when they are not. Below, processor time and peak memory as measured: "
-    "the same shapes.",
-    caption=f"Sequences of {length} entries, windows of three. Measured for the Gram matrix of "
-    f"{len(X)} of them.",
+    caption=f"Sequences of {length} entries, windows of three. Above, counted for a pair; below, "
+    f"measured for the Gram matrix of {len(X)} of them.",
 )
 
 # %% [markdown]
-# **What it shows.** Exactly what the paper says, with one addition: a layer needs only the layer
-# below, so that memory does not even grow with depth when layers are stored. Recomputation
-# multiplies the work by the window, 3, for every layer (less at the ends, where windows are cut
-# off).
-
-# %% [markdown]
+# A layer needs only the layer below, so that memory need not even grow with depth when layers are
+# stored. Recomputation multiplies the work by the window, 3, for every layer (less at the ends,
+# where windows are cut off).
+#
 # The verdict rests on counts, not on the clock: the definition of eq. (6), run with a counter.
 
 
@@ -230,21 +175,18 @@ def evaluations(depth, stored):
     return 1 + 0.2 * sum(window(depth, i) for i in range(length)), count
 
 
+counted = {(how, d): evaluations(d, how == "layers")[1] for how, d in kernels}
+for d in (1, 2, 3):
+    for how in ("layers", "last"):
+        assert abs(evaluations(d, True)[0] / deep(d, how)(x, z)[0, 0] - 1) < 1e-10
 scores, order = {"1": 1.0, "1.5": 1.5, "1.1": 1.1}, []
-counted = {
-    how: {int(d): evaluations(int(d), how == "layers")[1] for d in depths}
-    for how in ("layers", "last")
-}
-off = max(abs(evaluations(d, True)[0] / deep(d, "layers")(x, z)[0, 0] - 1) for d in (1, 2, 3))
-print(f"the definition and Locality differ by {off:.1e}")
-for d in range(3, int(depths[-1]) + 1):
+for d in range(3, DEEPEST + 1):
+    # Proportional to depth is as much as "linear" allows, with no constant term.
+    operations, bytes_ = (2 * of["layers", d] / (of["layers", 2] * d) for of in (counted, memory))
     scores |= {
-        # Proportional to depth is as much as "linear" allows, with no constant term.
-        f"stored: operations over linear, {d}": 2
-        * counted["layers"][d]
-        / (counted["layers"][2] * d),
-        f"stored: bytes over linear, {d}": 2 * memory["layers", d] / (memory["layers", 2] * d),
-        f"last only: growth of operations, {d}": counted["last"][d] / counted["last"][d - 1],
+        f"stored: operations over linear, {d}": operations,
+        f"stored: bytes over linear, {d}": bytes_,
+        f"last only: growth of operations, {d}": counted["last", d] / counted["last", d - 1],
         f"last only: bytes over those at 2, {d}": memory["last", d] / memory["last", 2],
     }
     order += [
@@ -261,9 +203,9 @@ run.claim(
     exact="window values of the definition, counted; memory is the traced allocation of one call, "
     "the same in every call",
     note=f"recursion keeps one running sum a layer, so memory does grow, from "
-    f"{memory['last', 2]:.2f} MiB at depth 2 to {memory['last', int(depths[-1])]:.2f} at "
-    f"{depths[-1]}; there the definition takes {counted['layers'][depths[-1]]:,} window "
-    f"values with layers stored and {counted['last'][depths[-1]]:,} without",
+    f"{memory['last', 2]:.2f} MiB at depth 2 to {memory['last', DEEPEST]:.2f} at "
+    f"{DEEPEST}; there the definition takes {counted['layers', DEEPEST]:,} window "
+    f"values with layers stored and {counted['last', DEEPEST]:,} without",
 )
 
 # %% [markdown]
@@ -275,7 +217,6 @@ run.claim(
 # weights differ, so it is no identity; we ask what it does to accuracy.
 
 # %%
-splits, n_train, n_test = (3, 100, 200) if run.quick else (10, 500, 1000)
 data = load_digits_images() if run.quick else load_mnist()
 for file, sha256 in data.sources.items():
     run.uses_data(file, sha256)
@@ -288,27 +229,23 @@ def accuracies(split, n_train, n_test):
     rows = np.random.default_rng(split).permutation(len(images))[: n_train + n_test]
     X, y = images[rows], labels[rows]
     two, four = (Locality((28, 28), 9, powers=(d, 1))(X, X[:n_train]) for d in (2, 4))
+    machine = SVC(kernel="precomputed", C=1)
     return [
-        100
-        * SVC(kernel="precomputed", C=1)
-        .fit(gram[:n_train], y[:n_train])
-        .score(gram[n_train:], y[n_train:])
+        100 * machine.fit(gram[:n_train], y[:n_train]).score(gram[n_train:], y[n_train:])
         for gram in ((two + four - 1) ** 2, four**2)
     ]
 
 
-both, alone = np.array([accuracies(30 + k, n_train, n_test) for k in range(splits)]).T
+both, alone = np.array([accuracies(30 + k, N_TRAIN, N_TEST) for k in range(SPLITS)]).T
 run.claim(
     "liu2022/one-channel",
     samples=both - alone,
     spread="random splits",
     data="scikit-learn's bundled digits, enlarged" if run.quick else None,
-    note="degrees 2 and 4: {:.2f} ± {:.2f} %, ".format(*mean_se(both))
-    + "degree 4 alone: {:.2f} ± {:.2f} %".format(*mean_se(alone)),
+    note=f"degrees 2 and 4: {mean_se(both):.2f} %, degree 4 alone: {mean_se(alone):.2f} %",
 )
 
 # %% [markdown]
 # ## Try it
 #
-# Give `Locality` a stride of 2: layers shrink, and recomputation is no longer exponential in the
-# same base.
+# `invariance run liu2022/locality -p length 32`: half as much work and memory, the same growth.

@@ -28,13 +28,14 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+length: float = 1.0  # over which the pixels of correlated images are, in pixels
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import linalg
 
-from invariance.companion import Run, colour, marker, mean_se, shades
+from invariance.companion import Run, colour, panel, shades
 from invariance.groups import CyclicTranslations, Rotations, departure_from_unitary
 from invariance.kernels import (
     BestFit,
@@ -47,21 +48,16 @@ from invariance.kernels import (
 )
 from invariance.theory import liu2022
 
-run = Run("liu2022/theorem1_2", profile=profile, seed=seed)
+run = Run("liu2022/theorem1_2", profile=profile, seed=seed, length=length)
 
-# %% [markdown]
-# ## Settings
-#
-# For each side of the images, how many samples are drawn: more than are positive definite with
-# quadratic kernels.
-
-# %%
-if run.quick:
-    n_largest, repetitions = {4: 60, 6: 150, 8: 200}, 8
-else:
-    n_largest, repetitions = {4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40
-sides = tuple(n_largest)
-LENGTHS = {"independent": 0.0, "correlated": 1.0}
+# %% tags=["settings"]
+# Side of the images -> samples drawn, more than are positive definite with quadratic kernels.
+N_LARGEST, REPETITIONS, LARGER, FRESH = {
+    "quick": ({4: 60, 6: 150, 8: 200}, 8, (16, 32), 5),
+    "full": ({4: 100, 6: 200, 8: 300, 12: 450, 16: 800}, 40, (16, 32, 48, 64), 100),
+}[profile]
+SIDES, BEYOND = tuple(N_LARGEST), (1, 2, 4, 8)
+LENGTHS = {"independent": 0.0, "correlated": length}
 KINDS = ("linear", "2", "8", "rbf")
 
 # %% [markdown]
@@ -70,67 +66,39 @@ KINDS = ("linear", "2", "8", "rbf")
 # Translating either argument changes nothing when *all* cyclic translations are in the set, and
 # the kernel is symmetric because inverses are in it too. We measure the largest relative violation
 # of both over random images, for the three base kernels of the paper.
-
-# %%
-square = (12, 12)
-group = CyclicTranslations(square)
-X, Z = run.rng.standard_normal((2, 10, 144))
-moved_X = group.act(group.sample(1, seed), X)[0]
-moved_Z = group.act(group.sample(1, seed + 1), Z)[0]
-violations = []
-for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
-    kernel = BestFit(base, group)
-    scale = np.abs(kernel(X, Z)).max()
-    violations += [
-        np.abs(kernel(X, Z) - kernel(moved_X, moved_Z)).max() / scale,
-        np.abs(kernel(X, Z) - kernel(Z, X).T).max() / scale,
-    ]
-
-# %% [markdown]
+#
 # The paper's experiments use other sets: 121 or 225 of the 784 translations, and rotations by
 # interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? A
 # smooth blob, turned by 7 degrees before it is compared, shows it.
 
 # %%
-turns = Rotations((28, 28), degrees=range(-10, 10))
-axis = np.linspace(-2.5, 2.5, 28)
-centres = run.rng.uniform(-1, 1, (12, 2))
-blobs = np.array(
+group = CyclicTranslations((12, 12))
+X, Z = run.rng.standard_normal((2, 10, 144))
+moved_X, moved_Z = (group.act(group.sample(1, seed + i), A)[0] for i, A in enumerate((X, Z)))
+violations = []
+for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
+    kernel = BestFit(base, group)
+    gram = kernel(X, Z)
+    for other in (kernel(moved_X, moved_Z), kernel(Z, X).T):
+        violations.append(np.abs(gram - other).max() / np.abs(gram).max())
+
+turns, axis = Rotations((28, 28), degrees=range(-10, 10)), np.linspace(-2.5, 2.5, 28)
+blobs = np.stack(
     [
         np.exp(-2 * ((axis[:, None] - a) ** 2 + 2 * (axis[None] - b) ** 2)).ravel()
-        for a, b in centres
+        for a, b in run.rng.uniform(-1, 1, (12, 2))
     ]
 )
-rotation_kernel = BestFit(Polynomial(8, gamma=1 / 784), turns)
-gram = rotation_kernel(blobs)
-turned = turns.act(np.deg2rad([7.0]), blobs)[0]
-asymmetry = gram_report(gram).asymmetry
-noninvariance = np.abs(rotation_kernel(turned, turned) / gram - 1).max()
-departure = departure_from_unitary(turns, blobs, random_state=seed)
-run.table(
-    [
-        {
-            "set": "all cyclic translations",
-            "asymmetry": f"{max(violations[1::2]):.1e}",
-            "change under the set": f"{max(violations[::2]):.1e}",
-        },
-        {
-            "set": "rotations by -10..9 degrees",
-            "asymmetry": f"{asymmetry:.1e}",
-            "change under the set": f"{noninvariance:.1e}",
-        },
-    ],
-    "lemma1",
-    caption="Largest relative departures from symmetry and invariance.",
-)
+kernel = BestFit(Polynomial(8, gamma=1 / 784), turns)
+gram, turned = kernel(blobs), turns.act(np.deg2rad([7.0]), blobs)[0]
 run.claim(
     "liu2022/lemma1",
     difference=violations,
     tolerance=1e-10,
     note="over the whole group of translations; the rotations of the experiments, interpolated "
-    f"and from -10 to 9 degrees, depart by {asymmetry:.1e} from symmetry and "
-    f"{noninvariance:.1e} from invariance on smooth images (norms change by up to "
-    f"{departure['norm']:.1e})",
+    f"and from -10 to 9 degrees, depart by {gram_report(gram).asymmetry:.1e} from symmetry and "
+    f"{np.abs(kernel(turned, turned) / gram - 1).max():.1e} from invariance on smooth images "
+    f"(norms change by up to {departure_from_unitary(turns, blobs, random_state=seed)['norm']:.1e})",
 )
 
 # %% [markdown]
@@ -175,59 +143,33 @@ def definite(kind, linear, smallest, norms):
     return largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
 
 
-# %%
 @run.cache
-def trials(shape, length, axes, n, repetitions, seed):
-    """Largest n by Gershgorin's margin and by definiteness, for each kind of base kernel."""
-    rng = np.random.default_rng([seed, *shape, int(10 * length)])
-    m, found = int(np.prod(shape)), []
+def trials(side, length, axes, n, repetitions, seed):
+    """Largest definite n for each kind of base kernel, shape (repetitions, kinds)."""
+    rng = np.random.default_rng([seed, side, side, int(10 * length)])
+    kernel, found = BestFit(Linear(), CyclicTranslations((side, side), axes=axes), n_jobs=1), []
     for _ in range(repetitions):
-        X = images(n, shape[0], length, rng)
-        kernel = BestFit(Linear(), CyclicTranslations(shape, axes=axes), n_jobs=1)
-        linear, smallest = kernel(X) / m, -kernel(X, -X) / m
-        norms = (X**2).sum(axis=1) / m
-        # Row sums of the first n columns only grow with n: bisection would do, a scan is cheap.
-        certified = 1
-        while certified < n and gershgorin_margin(linear[: certified + 1, : certified + 1]) > 0:
-            certified += 1
-        found.append([certified, *(definite(kind, linear, smallest, norms) for kind in KINDS)])
+        X = images(n, side, length, rng)
+        linear, smallest = kernel(X) / side**2, -kernel(X, -X) / side**2
+        norms = (X**2).sum(axis=1) / side**2
+        found.append([definite(kind, linear, smallest, norms) for kind in KINDS])
     return np.array(found)
 
 
 found = {
-    (law, side): trials((side, side), length, (0, 1), n_largest[side], repetitions, seed)
-    for law, length in LENGTHS.items()
-    for side in sides
+    (law, side): trials(side, over, (0, 1), N_LARGEST[side], REPETITIONS, seed)
+    for law, over in LENGTHS.items()
+    for side in SIDES
+}
+turned = {
+    ("correlated", side): trials(side, length, (1,), N_LARGEST[side], REPETITIONS, seed + 1)
+    for side in SIDES
 }
 bounds = {
-    (law, side): liu2022.theorem1_samples(eigenvalues(side, length), epsilon=1e-9)
-    for law, length in LENGTHS.items()
-    for side in sides
+    (law, side): liu2022.theorem1_samples(eigenvalues(side, over), epsilon=1e-9)
+    for law, over in LENGTHS.items()
+    for side in SIDES
 }
-run.table(
-    [
-        {
-            "features": law,
-            "m": side**2,
-            "bound of theorem 1, eps -> 0": f"{bounds[law, side]:.1f}",
-            "Gershgorin": "{:.1f} ± {:.1f}".format(*mean_se(found[law, side][:, 0])),
-        }
-        | {
-            ("polynomial, degree " + kind if kind.isdigit() else kind): (
-                "{:.0f} ± {:.1f}".format(*mean_se(column))
-                if column.max() < n_largest[side]
-                else f">= {column.min()}"
-            )
-            for kind, column in zip(KINDS, found[law, side][:, 1:].T, strict=True)
-        }
-        for law in LENGTHS
-        for side in sides
-    ],
-    "largest-n",
-    caption="Number of samples: what theorem 1 allows, what Gershgorin's discs certify, and up to "
-    "which the Gram matrix is positive definite (mean and standard error over draws; >= where "
-    "every draw of that many samples was).",
-)
 
 # %% [markdown]
 # The share of draws that are positive definite, as an estimate of the probability in theorems 1
@@ -236,69 +178,52 @@ run.table(
 # translations with as many elements as there are sectors (lemma 2). The bound is the same.
 
 # %%
-turned = {
-    ("correlated", side): trials((side, side), 1.0, (1,), n_largest[side], repetitions, seed + 1)
-    for side in sides
+columns = {
+    "translations, independent": (found, "independent"),
+    "translations, correlated": (found, "correlated"),
+    "rotations, correlated": (turned, "correlated"),
 }
-fig, axes = plt.subplots(2, 3, figsize=(10, 6.4), sharey=True)
-columns = [
-    ("translations, independent", found, "independent"),
-    ("translations, correlated", found, "correlated"),
-    ("rotations, correlated", turned, "correlated"),
-]
-for panels, (kind, look, name) in zip(
-    axes, (("linear", "linear", "linear"), ("2", "polynomial", "quadratic")), strict=True
+fig, axes = plt.subplots(2, 3, figsize=(11, 6.8), sharey=True)
+for k, (panels, look, name) in enumerate(
+    zip(axes, ("linear", "polynomial"), ("linear", "quadratic"), strict=True)
 ):
-    for axis, (title, draws, law) in zip(panels, columns, strict=True):
-        for side, tint in zip(sides, shades(look, len(sides)), strict=True):
-            n = np.arange(1, n_largest[side] + 1)
-            share = (draws[law, side][:, 1 + KINDS.index(kind)] >= n[:, None]).mean(axis=1)
-            error = np.sqrt(share * (1 - share) / repetitions)
-            axis.plot(n / bounds[law, side], share, color=tint, label=f"{side} x {side}")
-            axis.fill_between(
-                n / bounds[law, side], share - error, share + error, color=tint, alpha=0.3
-            )
+    for axis, (title, (draws, law)) in zip(panels, columns.items(), strict=True):
+        lasts = []
+        for side, tint in zip(SIDES, shades(look, len(SIDES)), strict=True):
+            n = np.arange(1, N_LARGEST[side] + 1)
+            share = (draws[law, side][:, k] >= n[:, None]).mean(axis=1)
+            error, x = np.sqrt(share * (1 - share) / REPETITIONS), n / bounds[law, side]
+            axis.plot(x, share, color=tint, label=f"{side} x {side}")
+            axis.fill_between(x, share - error, share + error, color=tint, alpha=0.3)
+            lasts.append(x[share == 1][-1])
         axis.axvline(1, color=colour("bound"), linestyle="--", label="the bound")
-        axis.set(xscale="log", title=f"{name}: {title}")
+        axis.set(
+            xscale="log",
+            xlabel="n / bound of the theorem",
+            title=f"{name}, {title}:\nall up to {min(lasts):.1f} to {max(lasts):.1f} times",
+        )
     panels[0].set_ylabel("share of draws positive definite")
     panels[0].legend(title="pixels", loc="lower left", frameon=True, framealpha=1)
-for axis in axes[1]:
-    axis.set_xlabel("n / bound of the theorem")
-fig.suptitle("Every draw is definite far beyond the bound, and the farther the larger the image")
 run.figure(
     fig,
     "probability",
-    alt="Share of draws with a positive definite best-fit Gram matrix against the number of "
-    "samples in units of the theorems' bound, for several image sizes: linear kernels above, "
-    "quadratic ones below; translations of independent and of correlated pixels, and rotations. "
-    "Every share stays at one far beyond the bound; those of linear kernels then fall steeply, the "
-    "later the larger the image, quadratic ones later or not at all.",
-    caption="Bands: one standard error of the share. Curves end where no more samples were "
-    "drawn; kernels of degree 8 are definite at nearly every n drawn (table).",
+    caption="Bands: one standard error of the share. Curves end where no more samples were drawn.",
 )
 
 # %% [markdown]
-# **What it shows.** Under the bound every draw is positive definite, and far beyond it too: the
-# largest $n$ grows like $m$ itself, not like $\sqrt m$. Gershgorin's discs, on which the proof
-# rests, give up soon after the theorem's bound, as $\sqrt m$ up to a logarithm: it is the method
-# that is conservative, as the paper says. The reason is visible below. Entries off the diagonal
-# are all positive and nearly equal; that costs one large eigenvalue in the direction $(1, \dots,
-# 1)$ and little elsewhere, but Gershgorin charges every row for it.
-#
-# "Probability tends to one" means that the margin grows: the larger the images, the further beyond
-# the bound every draw stays positive definite. No multiple of the bound has to be chosen to see
-# it.
+# Gershgorin's discs, on which the proof rests, are the conservative part: entries off the diagonal
+# are nearly equal; that costs one large eigenvalue in the direction $(1, \dots, 1)$ and little
+# elsewhere, but Gershgorin charges every row for it.
 
 # %%
-side = sides[-1]
-rng = np.random.default_rng(seed)
-linear = (
-    BestFit(Linear(), CyclicTranslations((side, side)))(images(n_largest[side], side, 0.0, rng))
-    / side**2
-)
-sizes = np.unique(np.geomspace(2, n_largest[side], 24).astype(int))
-smallest = [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]
-margins = [gershgorin_margin(linear[:n, :n]) for n in sizes]
+side = SIDES[-1]
+kernel = BestFit(Linear(), CyclicTranslations((side, side)))
+linear = kernel(images(N_LARGEST[side], side, 0.0, np.random.default_rng(seed))) / side**2
+sizes = np.unique(np.geomspace(2, N_LARGEST[side], 24).astype(int))
+curves = {
+    "smallest eigenvalue": ("linear", [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]),
+    "Gershgorin's bound": ("bound", [gershgorin_margin(linear[:n, :n]) for n in sizes]),
+}
 
 
 def given_up(values):
@@ -307,61 +232,40 @@ def given_up(values):
     return f"fails at n = {below[0]}" if len(below) else f"holds up to n = {sizes[-1]}"
 
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4))
-axes[0].plot(
-    sizes, smallest, color=colour("linear"), marker=marker("linear"), label="smallest eigenvalue"
-)
-axes[0].plot(sizes, margins, color=colour("bound"), linestyle="--", label="Gershgorin's bound")
-axes[0].axhline(0, color="black", linewidth=0.8)
-axes[0].set(
-    xscale="log",
+matrix, gershgorin = (given_up(values) for _, values in curves.values())
+fig, axis = plt.subplots(figsize=(7, 4))
+panel(
+    axis,
+    sizes.tolist(),
+    curves,
+    log="x",
+    ends=None,
     xlabel="samples n",
     ylabel="eigenvalue",
     ylim=(-4, 1.2),
-    title=f"The matrix {given_up(smallest)}, Gershgorin {given_up(margins)}",
+    title=f"The matrix {matrix}, Gershgorin {gershgorin}",
 )
-axes[0].legend()
-values = linalg.eigvalsh(linear)
-axes[1].plot(
-    np.arange(1, len(values) + 1),
-    values[::-1],
-    color=colour("linear"),
-    marker=".",
-    linestyle="none",
-)
-axes[1].set(
-    xscale="log",
-    yscale="log",
-    xlabel="rank",
-    ylabel="eigenvalue",
-    title="One large eigenvalue, and a rest that falls slowly",
-)
+axis.axhline(0, color="black", linewidth=0.8)
+axis.legend()
 run.figure(
     fig,
     "gershgorin",
-    alt="Left: the smallest eigenvalue of the Gram matrix and Gershgorin's lower bound against the "
-    f"number of samples; the former {given_up(smallest)}, the latter {given_up(margins)}. Right: "
-    "the spectrum is one large eigenvalue and a rest that falls slowly.",
     caption="One draw of independent Gaussian images, linear best-fit kernel over all "
     "translations.",
 )
 
-
 # %% [markdown]
 # The theorem at its own $n$, and beyond, on fresh draws: the smallest eigenvalue of the Gram matrix
 # at the bound (rounded down, where that is two samples or more) and at 2, 4 and 8 times as many.
+# "Probability tends to one" means that the margin grows with the image.
+
 
 # %%
-BEYOND = (1, 2, 4, 8)
-LARGER, fresh_draws = ((16, 32), 5) if run.quick else ((16, 32, 48, 64), 100)
-
-
 @run.cache
 def smallest_eigenvalues(side, length, axes, counts, repetitions, seed):
     """(repetitions, counts, kernels): of the linear and the quadratic best-fit kernel."""
     rng = np.random.default_rng([seed, side, int(10 * length)])
-    kernel = BestFit(Linear(), CyclicTranslations((side, side), axes=axes), n_jobs=1)
-    found = []
+    kernel, found = BestFit(Linear(), CyclicTranslations((side, side), axes=axes), n_jobs=1), []
     for _ in range(repetitions):
         X = images(counts[-1], side, length, rng)
         linear, least = kernel(X) / side**2, -kernel(X, -X) / side**2
@@ -373,20 +277,18 @@ def smallest_eigenvalues(side, length, axes, counts, repetitions, seed):
 def beyond_claim(claim, axes, kinds, seed, note=""):
     """Positive in every draw at the theorem's n and beyond; and growing with the image."""
     scores, order, least = {"0": 0.0}, [], np.inf
-    for law, length in LENGTHS.items():
+    for law, over in LENGTHS.items():
         allowed = {
-            side: int(liu2022.theorem1_samples(eigenvalues(side, length), epsilon=1e-9))
+            side: int(liu2022.theorem1_samples(eigenvalues(side, over), epsilon=1e-9))
             for side in LARGER
         }
-        found = {
-            side: smallest_eigenvalues(
-                side, length, axes, tuple(k * n for k in BEYOND), fresh_draws, seed
-            )
+        drawn = {
+            side: smallest_eigenvalues(side, over, axes, tuple(k * n for k in BEYOND), FRESH, seed)
             for side, n in allowed.items()
             if n >= 2
         }
         for k, kind in enumerate(kinds):
-            for side, values in found.items():
+            for side, values in drawn.items():
                 where = f"{law}, {kind}, m = {side**2}"
                 least = min(least, values[:, -1, k].min())
                 for i, multiple in enumerate(BEYOND):
@@ -397,15 +299,15 @@ def beyond_claim(claim, axes, kinds, seed, note=""):
             order += [
                 f"mean at 8 x bound, {law}, {kind}, m = {4 * side**2} > "
                 f"mean at 8 x bound, {law}, {kind}, m = {side**2}"
-                for side in found
-                if 2 * side in found
+                for side in drawn
+                if 2 * side in drawn
             ]
     run.claim(
         claim,
         order=order,
         scores=scores,
         exact="the least of all draws says it for each of them",
-        note=f"smallest eigenvalue, diagonal near one; {fresh_draws} draws, at 8 times the bound "
+        note=f"smallest eigenvalue, diagonal near one; {FRESH} draws, at 8 times the bound "
         f"never below {least:.2f}{note}",
     )
 
@@ -413,40 +315,30 @@ def beyond_claim(claim, axes, kinds, seed, note=""):
 beyond_claim("liu2022/theorem1", (0, 1), ("linear",), 10)
 
 # %% [markdown]
-# ## Theorem 2: polynomial kernels
+# ## Theorem 2 and appendix D: polynomial and Gaussian kernels
 #
-# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree. In
-# practice they last far longer: an entrywise power pushes entries off the diagonal away from it,
-# relative to the diagonal. It does so at every size of image and for both kinds.
+# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree: an
+# entrywise power pushes entries off the diagonal away from it, relative to the diagonal. The
+# Gaussian kernel $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x,
+# z\rangle / m\sigma^2)$ when transformations keep norms, and the exponential is a power series. How
+# far does each last, at every size of image and for both kinds of features?
 
 # %%
-scores, order = {}, []
-for law in LENGTHS:
-    for side in sides:
-        where = f"{law}, m = {side**2}"
-        names = {f"{k}, {where}": by for k, by in zip(KINDS, found[law, side].T[1:], strict=True)}
-        scores |= names | {f"bound, {where}": bounds[law, side]}
-        order.append(f"8, {where} > 2, {where} > linear, {where} > bound, {where}")
-all_definite = all(found[key][:, 1 + KINDS.index("8")].min() == n_largest[key[1]] for key in found)
+scores, wheres = {}, []
+for (law, side), counts in found.items():
+    wheres.append(f"{law}, m = {side**2}")
+    names = {f"{k}, {wheres[-1]}": by for k, by in zip(KINDS, counts.T, strict=True)}
+    scores |= names | {f"bound, {wheres[-1]}": bounds[law, side]}
+all_definite = all(counts[:, 2].min() == N_LARGEST[side] for (_, side), counts in found.items())
 run.claim(
     "liu2022/theorem2",
-    order=order,
+    order=[f"8, {w} > 2, {w} > linear, {w} > bound, {w}" for w in wheres],
     scores=scores,
     paired=True,
     note="largest positive definite n by degree, independent and correlated features, "
-    f"{len(sides)} sizes of image, {repetitions} draws each"
+    f"{len(SIDES)} sizes of image, {REPETITIONS} draws each"
     + ("; at degree 8 every sample drawn is definite" if all_definite else ""),
 )
-
-# %% [markdown]
-# ## Appendix D: Gaussian kernels
-#
-# $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x, z\rangle /
-# m\sigma^2)$ when transformations keep norms, and the exponential is a power series: again
-# definite in the same regime, and beyond it.
-
-# %%
-wheres = [f"{law}, m = {side**2}" for law in LENGTHS for side in sides]
 run.claim(
     "liu2022/appendixD-rbf",
     order=[f"rbf, {where} > linear, {where} > bound, {where}" for where in wheres],
@@ -461,15 +353,14 @@ run.claim(
 # The right column of the figure above: linear and quadratic kernels, correlated features.
 
 # %%
-small = sides[-1]
-fewer, more = turned["correlated", small][:, 1], found["correlated", small][:, 1]
+fewer, more = (draws["correlated", SIDES[-1]][:, 0].mean() for draws in (turned, found))
 beyond_claim(
     "liu2022/lemma2",
     (1,),
     ("linear", "quadratic"),
     11,
-    f"; with {small**2} correlated features the linear kernel is positive definite up to n = "
-    f"{fewer.mean():.1f} over {small} rotations and {more.mean():.1f} over {small**2} translations",
+    f"; with {SIDES[-1] ** 2} correlated features the linear kernel is positive definite up to n = "
+    f"{fewer:.1f} over {SIDES[-1]} rotations and {more:.1f} over {SIDES[-1] ** 2} translations",
 )
 
 # %% [markdown]
@@ -477,10 +368,9 @@ beyond_claim(
 # fluctuates less from pair to pair, and it is fluctuations, not the common level, that make
 # eigenvalues negative; with a single transformation, the identity, the linear kernel is singular
 # beyond $n = m$.
-
-# %% [markdown]
+#
 # ## Try it
 #
-# Raise the correlation length: the bound falls with $|\lambda|_1 / |\lambda|_2$, and so does the
-# true limit. Real images are far more correlated than these fields; what happens there is in
-# `liu2022/positive_definite_samples`.
+# `invariance run liu2022/theorem1_2 -p length 1.5`: the bound falls with $|\lambda|_1 /
+# |\lambda|_2$; does the true limit? Real images are far more correlated than these fields; what
+# happens there is in `liu2022/positive_definite_samples`.

@@ -28,41 +28,30 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+k: int = 5  # order of the rotations in the picture
+noise: float = 0.4  # standard deviation of the samples
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from invariance.companion import Run, colour, fit_rate, label_ends, mean_se, shades
+from invariance import spectral
+from invariance.companion import Run, colour, family, panel
 from invariance.groups import TorusTranslations
-from invariance.spectral import (
-    Circle,
-    OracleCalls,
-    SpectralAveraging,
-    VonMisesKernel,
-    invariance_discrepancy,
-    invariant_subspace,
-    project,
-)
+from invariance.spectral import Circle, SpectralAveraging, VonMisesKernel, project
 
-run = Run("soleymani2025/circle_rotations", profile=profile, seed=seed)
+run = Run("soleymani2025/circle_rotations", profile=profile, seed=seed, k=k, noise=noise)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-SETTINGS = {
-    "quick": {
-        "orders": [1, 2, 3, 5, 8, 13, 64],
-        "top": 40,
-        "sizes": [200, 400, 800],
-        "repetitions": 5,
-    },
-    "full": {
-        "orders": [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
-        "top": 400,
-        "sizes": [200, 400, 800, 1600, 3200, 6400],
-        "repetitions": 40,
-    },
+ORDERS, TOP, SIZES, REPETITIONS = {
+    "quick": ([1, 2, 3, 5, 8, 13, 64], 40, [200, 400, 800], 5),
+    "full": (
+        [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
+        400,
+        [200, 400, 800, 1600, 3200, 6400],
+        40,
+    ),
 }[profile]
 
 
@@ -75,43 +64,28 @@ def rotations(k):
 # %% [markdown]
 # ## Oracle two is a plane rotation
 #
-# For many orders $k$ and frequencies $m$: the difference of `basis.representation` from the matrix
-# above; the number of constraints; whether exactly the frequencies divisible by $k$ survive; and
-# the projection of random coefficients against striking out all other frequencies by hand.
+# For many orders and frequencies: the difference of `basis.representation` from the matrix above;
+# whether exactly the frequencies divisible by the order survive; and the projection of random
+# coefficients against striking out all other frequencies by hand.
 
 # %%
-ORDERS = SETTINGS["orders"]
-TOP = SETTINGS["top"]
 basis = Circle(degree=TOP)
-differences, survivors = [], []
-for k in ORDERS:
-    group = rotations(k)
+frequency = np.repeat(np.arange(TOP + 1), basis.dimensions_)
+differences = []
+for order in ORDERS:
+    group = rotations(order)
     # The trivial group has no generator; its only element is the identity.
-    element = group.generators() if k > 1 else group.identity()
-    assert len(group.generators()) == (k > 1)
+    element = group.generators() if order > 1 else group.identity()
+    assert len(group.generators()) == (order > 1)
     for m in range(TOP + 1):
         D = basis.representation(m, group, element)[0].toarray()
-        theta = 2 * np.pi * m / k
-        turn = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
-        differences.append(np.abs(D - (turn if m else np.eye(1))).max())
-    dimensions = np.array([vectors.shape[1] for vectors in invariant_subspace(basis, group)])
-    stated = np.where(np.arange(TOP + 1) % k == 0, basis.dimensions_, 0)
-    survivors.append(
-        {
-            "k": k,
-            "invariant functions": int(dimensions.sum()),
-            "stated": int(stated.sum()),
-            "same eigenspaces": bool(np.array_equal(dimensions, stated)),
-        }
-    )
-    differences.append(float(np.abs(dimensions - stated).max()))
+        c, s = np.cos(2 * np.pi * m / order), np.sin(2 * np.pi * m / order)
+        differences.append(np.abs(D - ([[c, -s], [s, c]] if m else 1)).max())
+    survive = np.arange(TOP + 1) % order == 0
+    dimensions = [v.shape[1] for v in spectral.invariant_subspace(basis, group)]
+    differences.append(float(np.abs(dimensions - survive * basis.dimensions_).max()))
     f = run.rng.standard_normal(basis.n_functions_)
-    frequency = np.repeat(np.arange(TOP + 1), basis.dimensions_)
-    calls = OracleCalls()
-    differences.append(
-        np.abs(project(f, basis, group, calls=calls) - f * (frequency % k == 0)).max()
-    )
-run.table(survivors, "survivors", caption=f"Invariant functions up to frequency {TOP}.")
+    differences.append(np.abs(project(f, basis, group) - f * survive[frequency]).max())
 run.claim(
     "soleymani2025/example5.3",
     difference=differences,
@@ -124,63 +98,53 @@ run.claim(
 # %% [markdown]
 # ## What it looks like
 #
-# Forty noisy values of a function with five-fold symmetry. Kernel ridge regression sees a function
-# on the whole circle; Spec-Avg with the one generator sees all points folded into a fifth of it.
+# Forty noisy values of a function with $k$-fold symmetry. Kernel ridge regression sees a function
+# on the whole circle; Spec-Avg with the one generator sees all points folded into one $k$-th of it.
 
 # %%
-K, NOISE = 5, 0.4
+rng, group = np.random.RandomState(seed), rotations(k)
 
 
 def target(x):
-    return np.exp(np.sin(K * x)) - 1
+    return np.exp(np.sin(k * x)) - 1
 
 
-def fit_all(x, y):
-    """Three estimates from the same data."""
-    group = rotations(K)
-    return {
-        "krr": KernelRidge(kernel=VonMisesKernel(eta=20.0, period=2 * np.pi), alpha=0.3).fit(x, y),
-        "spec-avg": SpectralAveraging(Circle(), group, degree=20, estimator="mean").fit(x, y),
-        "spec-avg-ridge": SpectralAveraging(
-            Circle(), group, degree=40, estimator="ridge", smoothness=2.0
-        ).fit(x, y),
-    }
-
-
-rng = np.random.RandomState(seed)
 x = Circle().sample(40, rng)
-y = target(x[:, 0]) + NOISE * rng.standard_normal(40)
+y = target(x[:, 0]) + noise * rng.standard_normal(40)
+models = {
+    "krr": KernelRidge(kernel=VonMisesKernel(eta=20.0, period=2 * np.pi), alpha=0.3),
+    "spec-avg": SpectralAveraging(Circle(), group, degree=4 * k, estimator="mean"),
+    "spec-avg-ridge": SpectralAveraging(
+        Circle(), group, degree=8 * k, estimator="ridge", smoothness=2.0
+    ),
+}
 fine = np.linspace(-np.pi, np.pi, 721)[:, None]
-figure, axis = plt.subplots(figsize=(8, 3.8))
-axis.plot(
-    fine[:, 0],
-    target(fine[:, 0]),
-    color=colour("definition"),
-    linewidth=1,
-    label="target exp(sin 5x) - 1",
-)
-axis.plot(x[:, 0], y, "o", color="#bbbbbb", markersize=4, label="40 samples")
-gaps = {}
-for name, model in fit_all(x, y).items():
-    gap = float(invariance_discrepancy(model.predict, rotations(K), fine[::10], relative=True))
-    gaps[name] = gap
-    axis.plot(
-        fine[:, 0], model.predict(fine), color=colour(name), label=f"{name}: discrepancy {gap:.0e}"
+gaps = {
+    name: float(
+        spectral.invariance_discrepancy(model.fit(x, y).predict, group, fine[::10], relative=True)
     )
+    for name, model in models.items()
+}
+
+# %%
+figure, axis = plt.subplots(figsize=(8, 3.8))
+axis.plot(fine, target(fine[:, 0]), color=colour("definition"), lw=1, label="target")
+axis.plot(x[:, 0], y, "o", color="#bbbbbb", markersize=4, label="40 samples")
+for name, model in models.items():
+    words = f"{name}: discrepancy {gaps[name]:.0e}"
+    axis.plot(fine, model.predict(fine), color=colour(name), label=words)
 axis.set(
     xlabel="angle x, radians",
     ylabel="f(x)",
-    title=f"Turned by 2π/{K}, kernel ridge regression changes by {gaps['krr']:.0%}, "
+    title=f"Turned by 2π/{k}, kernel ridge regression changes by {gaps['krr']:.0%}, "
     f"Spec-Avg by {gaps['spec-avg']:.0e}",
 )
 figure.legend(loc="outside lower center", ncols=3)
 run.figure(
     figure,
     "fits",
-    alt="A periodic target with five equal waves and forty noisy samples: kernel ridge "
-    "regression wiggles "
-    "differently on each wave, the two spectral averages repeat five times exactly.",
-    caption="Discrepancies are relative, over 73 angles and all five rotations.",
+    caption="Discrepancies are relative, over 73 angles and all rotations of the group. The target "
+    r"is $\exp(\sin kx) - 1$.",
 )
 
 # %% [markdown]
@@ -191,69 +155,51 @@ run.figure(
 # times fewer samples. The target here is $\cos 16x$, which is invariant under every group tried.
 
 # %%
-SIZES = SETTINGS["sizes"]
-REPETITIONS = SETTINGS["repetitions"]
 FACTORS = [1, 2, 4, 8, 16]
 
 
 @run.cache
-def gains(sizes, factors, repetitions, first_seed):
-    """Squared error of least squares, shape (factors, sizes, repetitions)."""
-    errors = np.empty((len(factors), len(sizes), repetitions))
-    grid = np.linspace(-np.pi, np.pi, 512, endpoint=False)[:, None]
-    for i, k in enumerate(factors):
-        for j, n in enumerate(sizes):
-            for repetition in range(repetitions):
-                rng = np.random.RandomState(first_seed + repetition)
-                x = Circle().sample(n, rng)
-                y = np.cos(16 * x[:, 0]) + 0.4 * rng.standard_normal(n)
-                model = SpectralAveraging(
-                    Circle(), rotations(k), degree=16, estimator="least_squares"
-                )
-                predicted = model.fit(x, y).predict(grid)
-                errors[i, j, repetition] = np.mean((predicted - np.cos(16 * grid[:, 0])) ** 2)
-    return errors
-
-
-errors = gains(SIZES, FACTORS, REPETITIONS, seed)
-figure, axis = plt.subplots()
-rows = []
-for k, shade, values in zip(FACTORS, shades("spec-avg", len(FACTORS)), errors, strict=True):
-    mean, se = mean_se(values.T)
-    axis.errorbar(SIZES, mean, yerr=se, color=shade, marker="o", label=f"k = {k}")
-    functions = 1 + 2 * (16 // k)
-    rows.append(
-        {
-            "k": k,
-            "functions estimated": functions,
-            "error at the largest n": mean[-1],
-            "sigma^2 functions / n": 0.16 * functions / SIZES[-1],
-            "slope in n": str(fit_rate(SIZES, values)),
-        }
+def squared_error(factor, n, noise, draw):
+    """Of least squares among the functions that are invariant under rotations by 2 pi / factor."""
+    rng, grid = (
+        np.random.RandomState(draw),
+        np.linspace(-np.pi, np.pi, 512, endpoint=False)[:, None],
     )
-axis.set(
-    xscale="log",
-    yscale="log",
+    x = Circle().sample(n, rng)
+    y = np.cos(16 * x[:, 0]) + noise * rng.standard_normal(n)
+    model = SpectralAveraging(Circle(), rotations(factor), degree=16, estimator="least_squares")
+    return np.mean((model.fit(x, y).predict(grid) - np.cos(16 * grid[:, 0])) ** 2)
+
+
+draws = seed + np.arange(REPETITIONS)
+errors = {
+    f"k = {k}": np.array([[squared_error(k, n, noise, d) for n in SIZES] for d in draws])
+    for k in FACTORS
+}
+
+# %%
+first, *_, last = (values[:, -1].mean() for values in errors.values())
+figure, axis = plt.subplots()
+panel(
+    axis,
+    SIZES,
+    family("spec-avg", errors),
+    log="xy",
+    ends=0.15,
     xlabel="samples n",
     ylabel="mean squared error",
-    title=f"A group of order {FACTORS[-1]} makes the error "
-    f"{errors[0, -1].mean() / errors[-1, -1].mean():.0f} times smaller",
+    title=f"A group of order {FACTORS[-1]} divides the error by {first / last:.0f}",
 )
-axis.minorticks_off()
-axis.set_xticks(SIZES, [str(n) for n in SIZES])
-label_ends(axis, room=0.15)
 run.figure(
     figure,
     "gain",
-    alt="Error against n for five group orders: parallel lines of slope minus one, each lower "
-    "than the one "
-    "before by the ratio of numbers of invariant functions.",
-    caption="Target $\\cos 16x$, invariant under all five groups; mean and standard error.",
+    caption=r"Target $\cos 16x$, invariant under all five groups; mean, two standard errors.",
 )
-run.table(rows, "gain", caption="Error against the variance that the number of functions predicts.")
 
 # %% [markdown]
-# ## What to take away
-#
 # One generator, one two-by-two constraint per eigenspace, and the rest is divisibility. The gain is
 # that of Theorem B.17: a share of $1/k$ of the functions, and hence of the variance.
+#
+# ## Try it
+#
+# `invariance run soleymani2025/circle_rotations -p k 8 -p noise 1.0`: more noise, more folds.

@@ -24,13 +24,13 @@
 # | time to fit | $\rho^3 n^{3/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$ |
 # | calls for one prediction | $n^{1/(1+\alpha)}$ |
 #
-# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. All of it
-# shows below: in processor time, and in calls counted *inside* the eigenfunctions and their
-# actions.
+# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Time is the
+# processor's; calls are counted *inside* the eigenfunctions and their actions.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
+degree: int = 0  # of the sphere's basis in the last section; 0 is the profile's own
 
 # %%
 import time
@@ -39,14 +39,9 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, fit_rate, look, mean_se
-from invariance.groups import (
-    GeneratedPermutations,
-    OrthogonalMatrices,
-    Permutations,
-    SignFlips,
-    TorusTranslations,
-)
+from invariance import groups
+from invariance.companion import Run, colour, curve, fit_rate, panel
+from invariance.groups import Permutations, SignFlips, TorusTranslations
 from invariance.kernels import Average
 from invariance.spectral import (
     Circle,
@@ -59,43 +54,39 @@ from invariance.spectral import (
 )
 from invariance.theory import soleymani2025 as theory
 
-run = Run("soleymani2025/cost", profile=profile, seed=seed)
-SETTINGS = {
+run = Run("soleymani2025/cost", profile=profile, seed=seed, degree=degree)
+
+# %% tags=["settings"]
+ROUNDS, DEGREE, POINTS, TORUS_POINTS = {  # the last: values past every cache
+    "quick": (2, 6, 300, 600),
+    "full": (7, 12, 500, 2000),
+}[profile]
+SIZES = {
     "quick": {
-        "rounds": 2,
-        "degree": 6,
         "samples": (6_000, 12_000, 24_000),
         "generators": (8, 16, 32),
         "dimensions": (12, 18, 26),
         "averaging": (8, 16, 32),
         "orders": (4, 16, 64),
         "predictions": (100, 300, 900),
-        "points": 300,
-        "torus points": 600,
     },
     "full": {
-        "rounds": 7,
-        "degree": 12,
         "samples": tuple(int(60_000 * 2 ** (k / 4)) for k in range(11)),
         "generators": (16, 24, 32, 48, 64, 96, 128, 192, 256),
         "dimensions": (45, 54, 64, 76, 91, 108, 128),
         "averaging": (16, 32, 64, 128, 256, 512),
         "orders": (4, 8, 16, 32, 64, 128, 256, 512),
         "predictions": tuple(int(200 * 2 ** (k / 2)) for k in range(9)),
-        "points": 500,
-        "torus points": 2000,  # values of 65 MB and more, past every cache
     },
 }[profile]
+DEGREE = degree or DEGREE
 ROTATION = TorusTranslations([2], period=2 * np.pi)
 
 
 # %%
-def clocked(works, rounds=SETTINGS["rounds"]):
-    """Processor seconds of each of several functions, shape (works, rounds), taken in turns.
-
-    Each is the best of three, so that what else the machine does counts little.
-    """
-    taken = np.empty((len(works), rounds))
+def clocked(works, rounds=ROUNDS):
+    """Processor seconds, shape (rounds, works), taken in turns; each is the best of three."""
+    taken = np.empty((rounds, len(works)))
     for k in range(rounds):
         for i, work in enumerate(works):
             tries = []
@@ -103,7 +94,7 @@ def clocked(works, rounds=SETTINGS["rounds"]):
                 start = time.process_time()
                 work()
                 tries.append(time.process_time() - start)
-            taken[i, k] = min(tries)
+            taken[k, i] = min(tries)
     return taken
 
 
@@ -148,54 +139,46 @@ CASES = {
     "3-torus, permutations": (Torus(3), Permutations(3), 2.0),
     "2-sphere, permutations": (Sphere(3), Permutations(3), 2.0),
 }
-found = {name: [] for name in CASES}
-for name, (manifold, group, s) in CASES.items():
+found = []
+for manifold, group, s in CASES.values():
     for n in (500, 2000, 8000):
-        basis = counted(manifold)
         X = manifold.sample(n, seed)
         tally.reset()
         model = SpectralAveraging(
-            basis, group, smoothness=s, cutoff="theorem", estimator="mean"
+            counted(manifold), group, smoothness=s, cutoff="theorem", estimator="mean"
         ).fit(X, np.cos(X).sum(axis=1))
-        calls = tally.values + tally.entries
         d, rho = manifold.manifold_dimension, len(group.generators())
         by_averaging = n * model.basis_.n_functions_ * group.order
-        found[name].append((calls, theory.oracle_calls(n, s, d=d, generators=rho), by_averaging))
-
-# %%
-fig, axis = plt.subplots(figsize=(7, 4))
-for i, (name, rows) in enumerate(found.items()):
-    calls, stated, averaging = np.array(rows).T
-    axis.plot(stated, calls / stated, "o-", color=colour("spec-avg"), alpha=1 - 0.2 * i)
-    axis.annotate(f" {name}", (stated[-1], calls[-1] / stated[-1]), va="center", fontsize=8)
-axis.axhline(1, color=colour("bound"), ls="--")
-axis.set(
-    xscale="log",
-    xlim=(None, 40 * max(rows[-1][1] for rows in found.values())),
-    ylim=(0, 1.1),
-    xlabel=r"stated count $\rho\, n^{2/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$",
-    ylabel="calls counted / stated",
-    title="A fit asks its oracles less often than stated",
-)
-run.figure(
-    fig,
-    "oracle_calls",
-    alt="Oracle calls of a fit, counted inside the eigenfunctions and actions, over the stated "
-    "count, "
-    "for four manifolds and three sample sizes: all below one.",
-    caption="500, 2,000 and 8,000 samples.",
-)
-calls, stated, averaging = np.concatenate([np.array(rows) for rows in found.values()]).T
+        stated = theory.oracle_calls(n, s, d=d, generators=rho)
+        found.append((tally.values + tally.entries, stated, by_averaging))
+calls, stated, averaging = np.array(found).T
 run.claim(
     "soleymani2025/theorem1-oracle-calls",
     lhs=calls,
     rhs=stated,
     ceiling=np.inf,
-    note="values of eigenfunctions and entries of D(g), counted where they are computed; there "
-    "is no "
-    "most that a method could ask (averaging over these small groups would ask up to "
+    note="values of eigenfunctions and entries of D(g), counted where they are computed; there is "
+    "no most that a method could ask (averaging over these small groups would ask up to "
     f"{(averaging / stated).max():.1f} times the stated count)",
 )
+
+# %%
+fig, axis = plt.subplots(figsize=(7, 4))
+for name, x, share in zip(
+    CASES, stated.reshape(-1, 3), (calls / stated).reshape(-1, 3), strict=True
+):
+    axis.plot(x, share, "o-", color=colour("spec-avg"))
+    axis.annotate(f" {name}", (x[-1], share[-1]), va="center", fontsize=8)
+axis.axhline(1, color=colour("bound"), ls="--", label="stated")
+axis.set(
+    xscale="log",
+    xlim=(None, 40 * stated.max()),
+    ylim=(0, 1.1 * max(1, (calls / stated).max())),
+    xlabel=r"stated count $\rho\, n^{2/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$",
+    ylabel="calls counted / stated",
+    title=f"A fit asks its oracles at most {(calls / stated).max():.2f} times as often as stated",
+)
+run.figure(fig, "oracle_calls", caption="500, 2,000 and 8,000 samples.")
 
 # %% [markdown]
 # ## One prediction
@@ -205,9 +188,9 @@ run.claim(
 
 # %%
 sizes, counts, works = [], [], []
-for degree in SETTINGS["predictions"]:
-    basis = counted(Torus(2, degree=degree))
-    X = basis.sample(SETTINGS["points"], seed)
+for predicted in SIZES["predictions"]:
+    basis = counted(Torus(2, degree=predicted))
+    X = basis.sample(POINTS, seed)
     coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
     model = Expansion(basis, project(coefficients, basis, Permutations(2)))
     tally.reset()
@@ -217,14 +200,14 @@ for degree in SETTINGS["predictions"]:
     works.append(partial(model.predict, X))
 prediction = {
     "evaluations": fit_rate(sizes, counts),
-    "processor time": fit_rate(sizes, clocked(works)),
+    "processor time": fit_rate(sizes, clocked(works).T),
 }
 run.claim(
     "soleymani2025/theorem1-predict-cost",
     rates=prediction,
     expected=dict.fromkeys(prediction, 1.0),
     note="against the number D of eigenfunctions that the cutoff keeps: values computed for one "
-    f"point, counted at the source, and the time of {SETTINGS['points']:,} predictions",
+    f"point, counted at the source, and the time of {POINTS:,} predictions",
 )
 
 # %% [markdown]
@@ -235,43 +218,44 @@ run.claim(
 # for those who average over it. The stated power of n is an upper bound.
 
 # %%
-sweeps = {}
 s = 0.75
-sizes, works = SETTINGS["samples"], []
-for n in sizes:
+fits = []
+for n in SIZES["samples"]:
     X = Circle().sample(n, seed)
-    y = np.cos(2 * X[:, 0])
     model = SpectralAveraging(Circle(), ROTATION, smoothness=s, cutoff="theorem", estimator="mean")
-    works.append(lambda model=model, X=X, y=y: model.fit(X, y))
-a = theory.alpha(s, 1)
-sweeps["samples n"] = (sizes, clocked(works, 3), (2 + a) / (1 + a))
+    fits.append(partial(model.fit, X, np.cos(2 * X[:, 0])))
 
 basis = Torus(10, degree=3)
 coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
 draws = np.random.default_rng(seed).permuted(np.tile(np.arange(10), (256, 1)), axis=1)
-works = [
-    partial(project, coefficients, basis, GeneratedPermutations(draws[:rho]))
-    for rho in SETTINGS["generators"]
+projections = [
+    partial(project, coefficients, basis, groups.GeneratedPermutations(draws[:rho]))
+    for rho in SIZES["generators"]
 ]
-sweeps["generators"] = (SETTINGS["generators"], clocked(works), 1.0)
-
-works = []
-for d in SETTINGS["dimensions"]:
-    X = Torus(d).sample(SETTINGS["torus points"], seed)
-    works.append(partial(Torus(d, degree=2).evaluate, X))
-sweeps["dimension d, degree 2"] = (SETTINGS["dimensions"], clocked(works), 2.0)
-
-X, works = Circle().sample(400, seed), []
-for order in SETTINGS["averaging"]:
-    kernel = Average(
-        VonMisesKernel(eta=1.0, period=2 * np.pi),
-        TorusTranslations([order], period=2 * np.pi),
-        side="second",
+evaluations = [
+    partial(Torus(d, degree=2).evaluate, Torus(d).sample(TORUS_POINTS, seed))
+    for d in SIZES["dimensions"]
+]
+X = Circle().sample(400, seed)
+averages = [
+    partial(
+        Average(
+            VonMisesKernel(eta=1.0, period=2 * np.pi),
+            TorusTranslations([order], period=2 * np.pi),
+            side="second",
+        ),
+        X,
     )
-    works.append(lambda kernel=kernel: kernel(X))
-sweeps["order |G|, averaging"] = (SETTINGS["averaging"], clocked(works), 1.0)
-
-rates = {name: fit_rate(x, seconds) for name, (x, seconds, _) in sweeps.items()}
+    for order in SIZES["averaging"]
+]
+a = theory.alpha(s, 1)
+sweeps = {
+    "samples n": (SIZES["samples"], clocked(fits, 3), (2 + a) / (1 + a)),
+    "generators": (SIZES["generators"], clocked(projections), 1.0),
+    "dimension d, degree 2": (SIZES["dimensions"], clocked(evaluations), 2.0),
+    "order |G|, averaging": (SIZES["averaging"], clocked(averages), 1.0),
+}
+rates = {name: fit_rate(x, seconds.T) for name, (x, seconds, _) in sweeps.items()}
 run.claim(
     "soleymani2025/theorem1-time",
     rates=rates,
@@ -279,8 +263,7 @@ run.claim(
     upper_bound=True,
     note="processor time of: a fit at the theorem's cutoff (circle, s = 0.75); a projection with "
     "random permutations as generators of S_10 (10-torus, 1,161 functions); all eigenfunctions of "
-    "degree at most 2 on the d-torus; the kernel averaged over rotations of the "
-    "circle",
+    "degree at most 2 on the d-torus; the kernel averaged over rotations of the circle",
 )
 
 # %% [markdown]
@@ -297,70 +280,66 @@ def dihedral(order):
     tilt = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
     c, q = np.cos(4 * np.pi / order), np.sin(4 * np.pi / order)
     turn = np.array([[c, -q, 0], [q, c, 0], [0, 0, 1.0]])
-    return OrthogonalMatrices([tilt @ g @ tilt.T for g in (turn, np.diag([1.0, -1.0, 1.0]))])
+    return groups.OrthogonalMatrices([tilt @ g @ tilt.T for g in (turn, np.diag([1.0, -1.0, 1.0]))])
 
 
-basis = counted(Sphere(3, degree=SETTINGS["degree"]))
+basis = counted(Sphere(3, degree=DEGREE))
 coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
-orders, works, entries = SETTINGS["orders"], [], []
+
+
+def thrice(group):
+    return [project(coefficients, basis, group, method="closed_form") for _ in range(3)]
+
+
+orders, works, entries = SIZES["orders"], [], []
 for order in orders:
     group = dihedral(order)
     tally.reset()
     project(coefficients, basis, group, method="closed_form")
     entries.append(tally.entries)
-    works.append(
-        lambda group=group: [
-            project(coefficients, basis, group, method="closed_form") for _ in range(3)
-        ]
-    )
-seconds = clocked(works, 2 * SETTINGS["rounds"])
+    works.append(partial(thrice, group))
+seconds = clocked(works, 2 * ROUNDS)
 few = [k for k in orders if k <= 64]
 reynolds = clocked(
     [partial(project, coefficients, basis, dihedral(k), method="reynolds") for k in few]
 )
-rates |= {
-    "generators alone, time": fit_rate(orders, seconds),
+fixed = {
+    "generators alone, time": fit_rate(orders, seconds.T),
     "generators alone, oracle calls": fit_rate(orders, np.array(entries, dtype=float)),
 }
-fixed = {name: rate for name, rate in rates.items() if name.startswith("generators alone")}
 run.claim(
     "soleymani2025/remark4.1-generators",
     rates=fixed,
     expected=dict.fromkeys(fixed, 0.0),
-    note="dihedral groups of order "
-    f"{orders[0]} to {orders[-1]} on the sphere, two generators each; averaging over all elements "
-    f"has exponent {fit_rate(few, reynolds)}",
+    note=f"dihedral groups of order {orders[0]} to {orders[-1]} on the sphere, two generators each; "
+    f"averaging over all elements has exponent {fit_rate(few, reynolds.T)}",
 )
 
 # %%
 fig, axes = plt.subplots(2, 2, figsize=(9.6, 7))
-curves = [
-    ("samples n", *sweeps["samples n"][:2], "samples n"),
-    ("generators", *sweeps["generators"][:2], r"generators $\rho$"),
-    ("dimension d, degree 2", *sweeps["dimension d, degree 2"][:2], "dimension d"),
-    ("generators alone, time", orders, seconds / 3, "order of the group $|G|$, two generators"),
-]
-for axis, (name, x, taken, label) in zip(axes.flat, curves, strict=True):
-    mean, error = mean_se(taken.T)
-    axis.errorbar(x, mean, 2 * error, **look("spec-avg")._asdict())
-    if axis is axes[1, 1]:
-        mean, error = mean_se(reynolds.T)
-        axis.errorbar(few, mean, 2 * error, **look("krr-average")._asdict())
-        axis.annotate("all elements ", (few[-1], mean[-1]), ha="right")
-    axis.set(
-        xscale="log",
-        yscale="log",
-        xlabel=label,
-        ylabel="processor seconds",
-        title=f"time grows as the power {rates[name].slope:.2f}",
-    )
-    axis.minorticks_off()
-    axis.set_xticks(x, [f"{v:,}" for v in x], fontsize=8)
-run.figure(
-    fig,
-    "time",
-    alt="Processor seconds on logarithmic axes: nearly linear in samples and in generators, "
-    "quadratic in the dimension at degree two, and flat in the order of a group with two "
-    "generators, where averaging over all elements grows.",
-    caption=f"Means of {SETTINGS['rounds']} rounds in turns, bars of two standard errors.",
+panels = {name: (*sweeps[name][:2], rates[name]) for name in [*sweeps][:3]}
+panels["order of the group |G|, two generators"] = (
+    orders,
+    seconds / 3,
+    fixed["generators alone, time"],
 )
+for axis, (words, (x, taken, rate)) in zip(axes.flat, panels.items(), strict=True):
+    panel(
+        axis,
+        x,
+        {"": ("spec-avg", taken)},
+        log="xy",
+        ends=None,
+        xlabel=words,
+        ylabel="processor seconds",
+        title=f"Time grows as the power {rate.slope:.2f}",
+    )
+curve(axis, few, reynolds, "krr-average", label="average over all elements")
+axis.legend()
+run.figure(fig, "time", caption=f"Means of {ROUNDS} rounds in turns, bars of two standard errors.")
+
+# %% [markdown]
+# ## Try it
+#
+# `invariance run soleymani2025/cost -p degree 8`: larger eigenspaces, and still no time for a
+# larger group.

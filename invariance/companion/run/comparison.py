@@ -84,7 +84,7 @@ def curves(
     # papers share hues, and here they meet: of two methods in one colour the second is dashed
     colours = [look(method).color for method in shown]
     dashes = ["--" if colour in colours[:i] else "-" for i, colour in enumerate(colours)]
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), width_ratios=[1.25, 1, 1])
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.8), width_ratios=[1.3, 1, 1])
     labels = {"score": score, "discrepancy": discrepancy}
     labels["seconds"] = "fit and predict (CPU seconds)"
     for axis, (column, label) in zip(axes, labels.items(), strict=True):
@@ -101,7 +101,7 @@ def curves(
         scale = "xy" if log or column == "seconds" else "x"
         words = {"xlabel": across, "ylabel": fill(label, 36)}
         panel(axis, sizes, drawn, log=scale, ends=None, **words)
-    label_ends(axes[0], apart=0.11)
+    label_ends(axes[0], apart=0.1)
     found = _findings(last, answer.iloc[-1], names, sizes[-1], log)
     for axis, title in zip(axes, found, strict=True):
         axis.set_title(fill(title, 40))

@@ -33,7 +33,7 @@
 #   cyclic. The others are not: zero. That was decided by what the data are, before any result.
 # - 10,000 features, scaled to unit variance, and ridge regression with the penalty by
 #   leave-one-out, as MiniRocket's authors do, for all three. MiniRocket is aeon's, on the same
-#   resamples; where aeon is not installed its rows are missing. (aeon 1.6 asks for an older NumPy
+#   resamples; where aeon is not installed its rows are missing. (It asks for an older NumPy
 #   and works with a newer one: `pip install --no-deps aeon numba llvmlite deprecated wrapt`.)
 # - Differences are paired by resample, with two standard errors.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...evaluation.means import Score, mean_se, with_error
+from ...evaluation.means import Score, mean_se
 from ...evaluation.trials import Trial, best_method
 from ..files import read_json
 from ..paths import Paths
@@ -183,45 +183,6 @@ def show(
         ),
     )
     return table
-
-
-def score_texts(table: pd.DataFrame, scale: float = 1.0) -> dict[tuple[str, int], str]:
-    """Scores `with_error`, by method and number of samples; `scale` times as large."""
-    return {
-        (row.method, row.n): with_error(scale * row.score, scale * row.se)
-        for row in table.itertuples()
-    }
-
-
-def say_best(
-    run: Run,
-    trials: Trials,
-    names: Mapping[str, str],
-    *,
-    unit: str,
-    higher_is_better: bool,
-    scale: float = 1.0,
-    across: str = "training samples",
-) -> None:
-    """Print who is best with so many samples, beside the first of `names`, and who is level.
-
-    Arguments as for `show`; scores are multiplied by `scale` and then of that `unit`.
-    """
-    said, first = score_texts(scores(trials), scale), next(iter(names))
-    for answer in answers(trials, higher_is_better).itertuples():
-        level = ", ".join(names[method] for method in answer.level.split(", ") if method)
-        run.say(
-            "**{n:,} {across}**: {best} is best, {ours} {unit}{beside}{level}.",
-            n=answer.n,
-            across=across,
-            best=names[answer.best],
-            ours=said[answer.best, answer.n],
-            unit=unit,
-            beside=""
-            if answer.best == first
-            else f", beside {said[first, answer.n]} {unit} of the {names[first]}",
-            level=f"; level with it: {level}" if level else "; no other is level with it",
-        )
 
 
 def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:

@@ -48,7 +48,6 @@ class AngularBasis(FeatureMap):
     ----------
     frequencies_ : ndarray of int, shape (k,)
         As `CircleAction` wants them: zeros first, then neighbouring pairs (cos, sin).
-    concentrations_ : ndarray of shape (k,)
     functions_ : ndarray of shape (d, k), the basis functions at the pixels
 
     Examples
@@ -79,7 +78,7 @@ class AngularBasis(FeatureMap):
                 f"images of shape {self.shape_} have {np.prod(self.shape_)} pixels, but X has "
                 f"{X.shape[1]} features"
             )
-        self.functions_, self.frequencies_, self.concentrations_ = angular_functions(
+        self.functions_, self.frequencies_ = _functions(
             self.shape_, self.bandwidth, self.concentration
         )
         self._n_features_out = len(self.frequencies_)
@@ -109,10 +108,10 @@ class AngularBasis(FeatureMap):
         return fitted.rotations(density, n_nodes)
 
 
-def angular_functions(
+def _functions(
     shape: tuple[int, ...], bandwidth: float, concentration: float
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Basis functions at the pixels (d, k), their frequencies and concentrations (k,)."""
+) -> tuple[NDArray, NDArray]:
+    """Basis functions at the pixels (d, k), and their angular frequencies (k,)."""
     radius = min(shape) / 2
     # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
     rows, columns = np.indices(shape)
@@ -125,7 +124,7 @@ def angular_functions(
     r, r_width = radius * (nodes + 1) / 2, radius * widths / 2
     p, p_width = bandwidth * (nodes + 1) / 2, bandwidth * widths / 2
 
-    functions, frequencies, concentrations = [], [], []
+    functions, frequencies = [], []
     for m in range(int(2 * radius * bandwidth) + 1):
         hankel = special.jv(m, np.outer(r, p)) * np.sqrt(np.outer(r * r_width, p * p_width))
         _, singular, right_vectors = np.linalg.svd(hankel)
@@ -142,9 +141,4 @@ def angular_functions(
         waves /= np.sqrt(np.pi if m else 2 * np.pi)
         functions.append((radial[:, :, None] * waves[:, None]).reshape(len(rho), -1))
         frequencies.append(np.full(functions[-1].shape[1], m))
-        concentrations.append(np.repeat(singular[kept] ** 2, waves.shape[1]))
-    return (
-        np.concatenate(functions, axis=1),
-        np.concatenate(frequencies),
-        np.concatenate(concentrations),
-    )
+    return np.concatenate(functions, axis=1), np.concatenate(frequencies)

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ..core.arrays import as_floats, check_finite
-from ..core.parameters import Array, Flag, Number, ParameterError, Whole, arguments, short
+from ..core.parameters import Array, Flag, Number, ParameterError, arguments, short
 from .classes import check_two_classes, misclassification
 from .ridge import solve_ridges
 
-#: Factor from one alpha to the next that a search tries.
-_STEP = 10**0.5
+#: Factor from one alpha to the next that a search tries, and how many it tries at most.
+_STEP, _MOST = 10**0.5, 20
 _ALPHAS = Number(0) | Array(1, least=0)
 
 
@@ -256,10 +256,8 @@ class CholeskyRLS:
         return gram @ self.dual_coef + self.intercept
 
 
-@arguments(start=Number(above=0, most=1e15), max_steps=Whole(1))
-def rls_by_cholesky(
-    gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5, max_steps: int = 20
-) -> CholeskyRLS:
+@arguments(start=Number(above=0, most=1e15))
+def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) -> CholeskyRLS:
     r"""One-vs-all regularised least squares, alpha by a search of the leave-one-out error.
 
     `RLSClassifier` diagonalises the Gram matrix, which gives the whole path. A Cholesky factor
@@ -277,8 +275,6 @@ def rls_by_cholesky(
         Classes; the columns of the result follow ``np.unique(labels)``.
     start : float
         First alpha, as a multiple of ``scale``, the largest that is worth trying.
-    max_steps : int
-        Bound on the number of alphas that are tried.
 
     Examples
     --------
@@ -304,7 +300,7 @@ def rls_by_cholesky(
         return fits[relative][0]
 
     here, before = 0, None
-    while here != before and len(fits) < max_steps:
+    while here != before and len(fits) < _MOST:
         before = here
         # Stronger regularisation first: it wins ties.
         if error(here + 1) <= error(here):

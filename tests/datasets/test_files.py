@@ -20,14 +20,11 @@ from scipy.io import wavfile
 from invariance.datasets import (
     DataError,
     available,
-    balanced_sample,
     catalogue,
     download,
     files,
     load_fsdd,
     load_mnist,
-    make_translated_mnist,
-    split_rows,
 )
 from invariance.datasets import images as image_loaders
 from invariance.datasets import speech as speech_loaders
@@ -393,22 +390,6 @@ def test_the_cache_lies_where_pooch_would_put_it_and_somewhere_where_there_is_no
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cache_folder().is_absolute()
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: make_translated_mnist([["a"]], np.arange(4)), "images"),
-        (lambda: make_translated_mnist(np.zeros((4, 8, 8)), 3), "labels"),
-        (lambda: balanced_sample([], 2), "labels"),
-        (lambda: split_rows([0, 1], train=None, test=[True, False]), "train"),
-        (lambda: load_mnist("no"), "download_if_missing"),
-    ],
-)
-def test_wrong_parameters_are_named(call, named):
-    """Beside those that tests/test_fuzz_parameters.py tries."""
-    with pytest.raises(ValueError, match=named):
-        call()
 
 
 @pytest.mark.data

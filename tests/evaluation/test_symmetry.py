@@ -160,13 +160,3 @@ def test_augmentation_is_fitting_to_moved_copies():
     assert not hasattr(model, "predict_proba")
     forest = Augmented(RandomForestClassifier(5, random_state=0), group).fit(X, y > 0)
     assert forest.predict_proba(X).shape == (20, 2) and list(forest.classes_) == [False, True]
-
-
-def test_bad_input():
-    X, y = np.eye(6), np.arange(6.0)
-    with pytest.raises(ValueError, match="at least one group"):
-        symmetry_test(Ridge(), {}, X, y)
-    with pytest.raises(ValueError, match="needs group turns to be"):
-        symmetry_test(Ridge(), {"turns": 90}, X, y)
-    with pytest.raises(ValueError, match="n_copies"):
-        Augmented(Ridge(), Negation(), n_copies=0).fit(X, y)

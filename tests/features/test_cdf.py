@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from invariance.features import GroupCDF, draw_templates
-from invariance.groups import CyclicShifts, Negation, Permutations, SignedPermutations, SignFlips
+from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips
 from invariance.kernels import CDF, Average
 
 
@@ -47,18 +47,6 @@ def test_agrees_with_the_definition(group, m, how, seed):
     X = np.random.default_rng(seed).standard_normal((7, 6))
     model = GroupCDF(group, m, **how, epsilon=0.9, random_state=seed)
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "group", [CyclicShifts(6), SignFlips(6), Permutations(3, block=2), SignedPermutations(4)]
-)
-def test_features_are_invariant(group):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((5, group.n_features))
-    model = GroupCDF(group, n_components=8, n_bins=10, random_state=0).fit(X)
-    for moved in group.act(group.sample(5, 1), X):
-        # A projection within rounding of a threshold may change sides: none does here.
-        assert_allclose(model.transform(moved), model.transform(X), atol=1e-12)
 
 
 def test_float32_stays_and_agrees():

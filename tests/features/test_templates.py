@@ -1,11 +1,9 @@
 """`StructuredTemplates` against the matrices that define them."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import hadamard
 
-from invariance.core.parameters import ParameterError
 from invariance.features import StructuredTemplates
 from invariance.kernels import Gaussian
 
@@ -35,8 +33,3 @@ def test_features_approximate_the_kernel():
         Z = np.hstack([np.cos(values), np.sin(values)]) / 4
         grams.append(Z @ Z.T)
     assert_allclose(np.mean(grams, axis=0), Gaussian(0.5)(X), atol=0.03)
-
-
-def test_bad_parameters_are_named():
-    with pytest.raises(ParameterError, match="gamma"):
-        StructuredTemplates(4, 4, gamma=0.0)

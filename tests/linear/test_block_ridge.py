@@ -80,21 +80,6 @@ def test_sums_in_place_and_one_copy_for_the_factor():
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"alpha": 0}, "alpha to be a finite number > 0, got 0"),
-        ({"alpha": np.nan}, "alpha to be a finite number > 0, got nan"),
-        ({"dtype": "float16"}, "dtype to be"),
-        ({"block_rows": 0}, "block_rows to be a whole number >= 1, got 0"),
-        ({"block_rows": 2.5}, "block_rows to be a whole number >= 1, got 2.5"),
-    ],
-)
-def test_bad_parameters_are_named(how, message):
-    with pytest.raises(ValueError, match=message):
-        BlockRidgeClassifier(**how).fit(*load_iris(return_X_y=True))
-
-
 def test_bad_input_is_named():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="needs classes"):

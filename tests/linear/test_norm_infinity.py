@@ -131,19 +131,6 @@ def test_the_order_and_repetition_of_samples_do_not_matter():
     assert_allclose(twice.coef_, NormInfinityClassifier(0.2).fit(X, y).coef_, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"bound": 0.0}, "bound to be a finite number > 0 and <= 1e\\+10, got 0.0"),
-        ({"bound": -1}, "bound to be a finite number > 0"),
-        ({"loss": "zero-one"}, "'hinge', 'logistic' or 'square', got 'zero-one'"),
-    ],
-)
-def test_clear_errors(params, message):
-    with pytest.raises(ValueError, match=message):
-        NormInfinityClassifier(**params).fit(np.eye(4), [0, 1, 0, 1])
-
-
 def test_one_class_is_an_error():
     with pytest.raises(ValueError, match="two classes, got the one class 'a'"):
         NormInfinityClassifier().fit(np.eye(3), ["a", "a", "a"])

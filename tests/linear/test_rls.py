@@ -84,14 +84,6 @@ def test_duplicated_samples_and_constant_features():
         assert RLSClassifier().fit(X, y).predict(X[:1]) == 1
 
 
-def test_classifier_labels():
-    X, y = make_classification(200, 10, n_informative=6, n_classes=3, random_state=0)
-    names = np.array(["a", "b", "c"])[y]
-    model = RLSClassifier().fit(X, names)
-    assert set(model.predict(X)) <= set(names)
-    assert model.decision_function(X).shape == (200, 3)
-
-
 def test_loo_error_of_the_classifier_is_the_brute_force_one():
     X, y = make_classification(40, 5, random_state=1)
     lam = 0.05
@@ -106,8 +98,6 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
 
 def test_clear_errors():
     X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
-    with pytest.raises(ValueError, match="alphas to be .* > 0"):
-        RLSClassifier(alphas=[0.0]).fit(X, y)
     with pytest.raises(ValueError, match="square at fit"):
         RLSClassifier(kernel="precomputed").fit(X, y)
     with pytest.raises(ValueError, match="not symmetric"):
@@ -119,12 +109,6 @@ def test_clear_errors():
 @pytest.mark.parametrize("model", [RLSClassifier(), RLSRegressor()], ids=str)
 def test_what_is_no_number_is_refused(model):
     X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
-    for alphas in ([np.inf], np.nan, [1.0, -1.0], "many", [], float):
-        with pytest.raises(ValueError, match=f"{type(model).__name__} needs alphas to be"):
-            clone(model).set_params(alphas=alphas).fit(X, y)
-    for kernel in (3, Gaussian):
-        with pytest.raises(ValueError, match="kernel to be"):
-            clone(model).set_params(kernel=kernel).fit(X, y)
 
     def broken(x, z):
         return np.nan if x[0] > 0 else 1.0

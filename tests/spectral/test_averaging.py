@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LassoCV, LinearRegression, PoissonRegressor, Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -181,19 +180,6 @@ def test_cutoff_follows_smoothness_and_sample_size():
     assert given.basis_.n_functions_ == 13
     default = paper.fit(X, y)
     assert default.basis_.n_functions_ <= theory.cutoff(1000, 2.0, d=2)
-
-
-def test_grid_search_and_clone_reach_inside():
-    X = Sphere(3).sample(120, random_state=0)
-    y = X.prod(axis=1)
-    search = GridSearchCV(
-        SpectralAveraging(Sphere(3), Permutations(3), estimator="least_squares"),
-        {"degree": [1, 3], "group": [Permutations(3), CyclicShifts(3)]},
-        cv=3,
-    ).fit(X, y)
-    assert search.best_params_["degree"] == 3
-    twin = clone(search.best_estimator_)
-    assert isinstance(twin.basis, Sphere) and not hasattr(twin, "coef_")
 
 
 def test_coefficients_of_another_length_are_refused():

@@ -235,10 +235,9 @@ run.table(
     caption=f"Quantile of the distance in L2 and of the excess risk over {n_draws} draws, at the "
     "probability that the lemma states, beside the bound.",
 )
-names = ("lhs", "rhs", "ceiling")
 run.claim(
     "mroueh2015/lemma4-5-approximation",
-    **dict(zip(names, np.transpose(bounds), strict=True)),
+    trials=bounds,
     note=f"quantiles at the stated probability over {n_draws} draws of templates and elements",
 )
 
@@ -289,7 +288,7 @@ for N in (25, 100, 400, 1600):
         measured.append((f"lemma 6, {name}", np.array([found]), np.array([bound])))
 run.claim(
     "mroueh2015/lemma6-estimation",
-    **dict(zip(names, np.transpose(bounds), strict=True)),
+    trials=bounds,
     note=f"the supremum over the class exactly, its 95 % quantile over {n_draws} samples; the "
     "Rademacher complexity as a mean over as many",
 )

@@ -84,13 +84,6 @@ def both_sides(gap, d, eps, R):
     ]
 
 
-def inequalities(parts):
-    """What a bound claim takes, from (left, right, ceiling) of equal or single size."""
-    flat = [[np.ravel(v) for v in np.broadcast_arrays(*part)] for part in parts]
-    columns = map(np.concatenate, zip(*flat, strict=True))
-    return dict(zip(("lhs", "rhs", "ceiling"), columns, strict=True))
-
-
 # %% [markdown]
 # ## Remark 1: templates on the sphere
 #
@@ -225,7 +218,7 @@ run.table(
     "sphere-concentration",
     caption=f"Theorem 2 for templates on the sphere, {n_draws} draws.",
 )
-run.claim("mroueh2015/remark1-sphere", **inequalities(parts))
+run.claim("mroueh2015/remark1-sphere", trials=parts)
 
 # %% [markdown]
 # ## Remark 4: templates of any distribution
@@ -394,11 +387,11 @@ run.figure(
 )
 run.claim(
     "mroueh2015/remark3-local",
-    **inequalities(sides["printed"]),
+    trials=sides["printed"],
     note="Transformed templates give the distance over inverses (equation 11), which is the "
     "printed one only where the subset is closed under inverses or its elements commute.",
 )
-run.claim("mroueh2015/remark3-local-inverse", **inequalities(sides["inverses"]))
+run.claim("mroueh2015/remark3-local-inverse", trials=sides["inverses"])
 
 # %% [markdown]
 # The same with the feature map itself, on two permutations of three coordinates, a swap and a
@@ -476,7 +469,7 @@ for R in norms:
             for eps in slacks:
                 gap = Average(CDF(epsilon=eps, radius=R), group)(X) - (R * (1 + eps) - D)
                 parts += both_sides(gap, d, eps, R)
-run.claim("mroueh2015/remark3-norm", **inequalities(parts))
+run.claim("mroueh2015/remark3-norm", trials=parts)
 
 # %% [markdown]
 # ## Try it

@@ -211,22 +211,13 @@ def both_sides(deviation, d, eps):
     yield -gap, theory.theorem1_delta2(d, eps), 1 + eps  # K_s >= 0
 
 
-def numbers(parts):
-    """What a bound claim takes, from (left, right, ceiling) of equal or single size."""
-    flat = [[np.ravel(v) for v in np.broadcast_arrays(*part)] for part in parts]
-    return dict(
-        zip(("lhs", "rhs", "ceiling"), map(np.concatenate, zip(*flat, strict=True)), strict=True)
-    )
-
-
 parts = [part for extreme in extremes for part in both_sides(extreme, all_d, all_eps)]
 for (_, d), (exact, _, _, distance) in simulated.items():
     for eps, K, D in zip(slacks, exact, distance, strict=True):
         parts += both_sides(K - (1 - D), d, eps)
-sandwich = numbers(parts)
 run.claim(
     "mroueh2015/theorem1-sandwich",
-    **sandwich,
+    trials=parts,
     note="both sides, for every pair of four groups with d_G by its definition, and for the two "
     "ends of the range of d_G at every d up to 100,000, where K_s is known exactly",
 )
@@ -246,8 +237,8 @@ for axis in axes:
 axes[0].set(
     ylabel="$K_s - (1 - d_G) - ε$", title=f"Never more than {max(highest):.3f} above the limit"
 )
-told = sandwich["rhs"] > 1e-9  # below that both sides are rounding
-used = (sandwich["lhs"][told] / sandwich["rhs"][told]).max()
+shares = (np.where(right > 1e-9, left / np.maximum(right, 1e-9), 0) for left, right, _ in parts)
+used = max(share.max() for share in shares)
 axes[1].set_title(rf"$\delta_1$ and, dashed, $-\delta_2$: {used:.2f} of them at most are used")
 axes[0].legend()
 run.figure(
@@ -343,7 +334,7 @@ run.figure(
     "truncation",
     caption=f"{2 * n_directions:,} directions for each group and dimension.",
 )
-run.claim("mroueh2015/eq15-truncation", **numbers(parts))
+run.claim("mroueh2015/eq15-truncation", trials=parts)
 
 # %% [markdown]
 # ## The limit of high dimension

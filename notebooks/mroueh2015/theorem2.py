@@ -520,10 +520,9 @@ lhs, rhs = [], []
 for name in groups:
     lhs += [quantile(row) for row in (*by_templates[name], *by_group[name])]
     rhs += [*np.sqrt(C1 * logs[0] / sizes), *np.sqrt(C2 * logs[1] / group_sizes)]
-names = ("lhs", "rhs", "ceiling")
 run.claim(
     "mroueh2015/theorem2-uniform",
-    **dict(zip(names, np.array(uniform).T, strict=True)),
+    trials=uniform,
     allowed=2 * delta,
     sharper={
         "says": "constants measured in the plane, tried in "
@@ -537,11 +536,11 @@ run.claim(
 )
 run.claim(
     "mroueh2015/corollary1",
-    **dict(zip(names, np.array(sandwich).T, strict=True)),
+    trials=sandwich,
     allowed=2 * delta,
     sharper={
         "says": "theorem 1's slacks exactly, so that the budget alone is left",
-        **dict(zip(names, np.array(exact_slack).T, strict=True)),
+        "trials": exact_slack,
         "allowed": 2 * delta,
     },
     note="each side over all pairs, one draw of features a trial, the same budgets",

@@ -393,7 +393,7 @@ run.claim(
     sharper={
         "says": f"hinge loss in its linear part, C = {margin:g} / s, printed constants, N and m up to "
         f"{max(row['N'] for row in rows):,} and {max(row['templates'] for row in rows):,}",
-        **dict(zip(("lhs", "rhs", "ceiling"), np.array(sharp).T, strict=True)),
+        "trials": sharp,
         "allowed": 3 * delta,
     },
     note="excess expected risk over the known minimum of F_p, each draw of features and sample a "

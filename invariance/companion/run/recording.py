@@ -173,9 +173,12 @@ def _bound(claim: Claim, sharper: Any = (), **numbers: Any) -> dict[str, Any]:
 
 
 def _inequality(
-    lhs: Any = None, rhs: Any = None, allowed: float = 0.0, ceiling: Any = None
+    lhs: Any = None, rhs: Any = None, allowed: float = 0.0, ceiling: Any = None, trials: Any = None
 ) -> dict[str, Any]:
     """lhs <= rhs: how often not, how tightly, and in how many trials it could have failed."""
+    if trials is not None:
+        flat = [[np.ravel(part) for part in np.broadcast_arrays(*trial)] for trial in trials]
+        lhs, rhs, ceiling = map(np.concatenate, zip(*flat, strict=True))
     if lhs is None or rhs is None:
         raise ValueError("a side is missing")
     if not 0 <= allowed < 1:
@@ -235,7 +238,7 @@ _RECORDERS: dict[str, tuple[Callable[..., dict[str, Any]], str]] = {
     "value": (_value, _NUMBER),
     "same": (_value, _NUMBER),
     "order": (_order, "order scores paired exact level"),
-    "bound": (_bound, "lhs rhs allowed ceiling sharper"),
+    "bound": (_bound, "lhs rhs allowed ceiling sharper trials"),
     "rate": (_rate, "rates expected upper_bound"),
     "identity": (_identity, "difference tolerance scale"),
 }

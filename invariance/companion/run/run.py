@@ -220,8 +220,9 @@ class Run(Stages):
             - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
               ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the
               gap under which two are level for ``>=``, ``exact=`` where plain numbers are compared;
-            - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), ``allowed=``
-              (fraction of trials), ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``;
+            - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), or ``trials=``, a
+              list of the three, each a number or an array; ``allowed=`` (fraction of trials);
+              ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``, or with ``trials=``;
             - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
               ``upper_bound=True`` where the source states an upper bound;
             - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of what is compared).

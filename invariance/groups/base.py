@@ -230,8 +230,7 @@ class Transformations(BaseEstimator, ABC):
             return moved
         if moved.shape != (len(batch), *flat.shape):
             raise ValueError(
-                f"{self!r} made of points of length {flat.shape[1]} an array of shape "
-                f"{moved.shape}: a transformation must keep the points' shape"
+                f"{self!r} gave shape {moved.shape}; a transformation must keep the points' shape"
             )
         return moved.reshape(len(moved), *points.shape)
 
@@ -269,8 +268,7 @@ class Transformations(BaseEstimator, ABC):
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         raise NotImplementedError(
-            f"{type(self).__name__} needs a method _sample(self, n_samples, rng) that draws from "
-            "its measure"
+            f"{type(self).__name__} needs a method _sample(self, n_samples, rng), which draws"
         )
 
     def quadrature(self) -> tuple[Array, Array]:
@@ -352,8 +350,7 @@ class Transformations(BaseEstimator, ABC):
         """X as (n, d), checked against the group's own shape."""
         if X.ndim < 2:
             raise ParameterError(
-                f"{type(self).__name__} expected points X as rows of an array of shape (n, d), got "
-                f"{short(X)} of shape {X.shape}; use X[None] for a single point"
+                f"X must be rows of shape (n, d), got {short(X)}; use X[None] for a single point"
             )
         shape = self.shape
         accepted = [] if shape is None else sorted({(prod(shape),), tuple(shape)})
@@ -465,8 +462,7 @@ def closure(
                     fresh.append(product)
         if count > limit:
             raise ValueError(
-                f"closing the generators of {owner} passed {limit} elements: they may generate no "
-                "finite group"
+                f"closing the generators of {owner} passed {limit} elements: no finite group?"
             )
         frontier = np.array(fresh).reshape(len(fresh), *identity.shape[1:])
         listed.append(frontier)

@@ -86,8 +86,7 @@ class CircleAction(_Angles):
             or np.any(places[1::2] - places[::2] != 1)
         ):
             raise ParameterError(
-                "frequencies must be one row in which positive frequencies come in neighbouring "
-                f"pairs (cos, sin), got {short(self.frequencies)}"
+                f"frequencies must be a row, positive ones in pairs, got {short(self.frequencies)}"
             )
 
     def as_circle(self) -> Floats:
@@ -183,8 +182,8 @@ class ContinuousGroup(Group):
         """X of shape (n, d) as points (n, d / size, size)."""
         if X.shape[1] % self._size or not X.shape[1]:
             raise ParameterError(
-                f"{type(self).__name__} turns points of {self._size} coordinates, but rows of "
-                f"{X.shape[1]} numbers are none: {X.shape[1]} is no multiple of {self._size}"
+                f"{self!r} turns points of {self._size} coordinates: the {X.shape[1]} numbers of a "
+                f"row of X are no multiple of {self._size}"
             )
         return X.reshape(len(X), X.shape[1] // self._size, self._size)
 
@@ -199,8 +198,7 @@ class ContinuousGroup(Group):
         """
         if self.order != inf:
             raise ParameterError(
-                f"{self!r} is a finite rule, which no Lie algebra generates; take "
-                f"{type(self).__name__}()"
+                f"{self!r} is a finite rule without a Lie algebra; take {type(self).__name__}()"
             )
         unit, found = np.eye(self._points(np.zeros((1, n_features))).shape[1]), []
         for i, j in zip(*np.tril_indices(self._size, -1), strict=True):

@@ -34,13 +34,12 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
         if atoms**2 != given.shape[1]:
             single = "; use C[None] for a single matrix" * (given.shape[0] == given.shape[1])
             raise ParameterError(
-                f"Coulomb matrices must be square: rows of {given.shape[1]} entries are not, got "
-                f"{short(matrices)}{single}"
+                f"matrices must be square: rows of {given.shape[1]} entries are not{single}"
             )
         given = given.reshape(-1, atoms, atoms)
     if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
         raise ParameterError(
-            f"Coulomb matrices must be square: expected shape (n, a, a), got {given.shape}, "
+            f"matrices must be square: expected shape (n, a, a), got {given.shape}, "
             f"{short(matrices)}"
         )
     for index in np.argwhere(~np.isfinite(given)).tolist():

@@ -213,8 +213,8 @@ def affine_maps(
         parts = np.broadcast_arrays(degrees, factor, shear, moves[..., 0], moves[..., 1])
     except ValueError as error:
         raise ParameterError(
-            "affine_maps needs degrees, factor, shear and shift of shapes that broadcast, shift "
-            f"with (down, right) last, got {short((degrees, factor, shear, shift))}"
+            "degrees, factor, shear and shift (..., 2) must broadcast, got "
+            f"{short((degrees, factor, shear, shift))}"
         ) from error
     angles, factors, shears, down, right = (np.ravel(p).astype(float) for p in parts)
     c, s = special.cosdg(angles), special.sindg(angles)

@@ -43,8 +43,7 @@ class OrthogonalMatrices(FiniteGroup):
         if worst.max() > 1e-8:
             i = int(worst.argmax())
             raise ParameterError(
-                f"matrices: matrix {i} is not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}; "
-                "orthogonalise it (scipy.linalg.polar) or use another action"
+                f"matrices: matrix {i} is not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}"
             )
 
     def generators(self) -> NDArray[Any]:
@@ -102,9 +101,8 @@ class OrthogonalMatrices(FiniteGroup):
                 orbit = np.array(points.vectors)
                 return orbit[:n_first], orbit, np.array(lines).T
         raise ParameterError(
-            f"the orbit of the basis vectors passes {ORBIT_LIMIT} points: matrices "
-            f"{short(self.matrices)} generate no finite group (an irrational angle?), or one too "
-            "large for this basis"
+            f"the orbit of the basis passes {ORBIT_LIMIT} points: matrices {short(self.matrices)} "
+            "generate no finite group (an irrational angle?), or one too large"
         )
 
     def identity(self) -> NDArray[Any]:

@@ -287,8 +287,8 @@ class GeneratedPermutations(SignedPermutationGroup):
         lines = np.atleast_2d(np.asarray(self.permutations))
         if lines.ndim != 2 or np.any(np.sort(lines, axis=1) != np.arange(lines.shape[1])):
             raise ParameterError(
-                f"{type(self).__name__} needs permutations to be rows, each a permutation of "
-                f"0 .. n-1 in one-line notation, got {short(self.permutations)}"
+                f"permutations must be rows, each a permutation of 0 .. n-1, got "
+                f"{short(self.permutations)}"
             )
 
     def _lines(self) -> NDArray[Any]:

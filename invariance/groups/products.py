@@ -97,8 +97,7 @@ class DirectProduct(_Parts, FiniteGroup):
         sizes = [factor.n_features for factor in self._parts()]
         if None in sizes:
             raise ParameterError(
-                f"factors: factor {self.factors[sizes.index(None)]!r} has no fixed number of "
-                "coordinates, so its stretch in the product is undefined"
+                f"factors: {self.factors[sizes.index(None)]!r} has no fixed number of coordinates"
             )
         return sizes
 
@@ -313,8 +312,8 @@ class OnPoints(Transformations):
         moved, n = self._moved(), self.group.n_features
         if len(set(moved)) < len(moved) or max(moved) >= self.n_coordinates:
             raise ParameterError(
-                f"OnPoints needs coordinates to be different ones below n_coordinates="
-                f"{self.n_coordinates}, got {self.coordinates!r}"
+                f"coordinates must be different ones below n_coordinates={self.n_coordinates}, got "
+                f"{self.coordinates!r}"
             )
         if n not in (None, len(moved)):
             raise ParameterError(
@@ -335,8 +334,7 @@ class OnPoints(Transformations):
         n_coordinates, moved = int(self.n_coordinates), self._moved()
         if X.shape[1] % n_coordinates:
             raise ParameterError(
-                f"{self!r} acts on rows of points of {n_coordinates} coordinates, but the rows "
-                f"have {X.shape[1]}"
+                f"{self!r} acts on rows of points of {n_coordinates} coordinates, not {X.shape[1]}"
             )
         points = X.reshape(-1, n_coordinates)
         there = ~np.isnan(points).any(axis=1)

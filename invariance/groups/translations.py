@@ -200,8 +200,8 @@ class Translations(Transformations):
             distinct = len(np.unique(pairs % sizes @ (sizes[1], 1)))
             if distinct < len(pairs):
                 raise ParameterError(
-                    f"only {distinct} of {len(pairs)} cyclic shifts of a {frame} differ: take a "
-                    f"smaller max_shift or fewer shifts, got {given}"
+                    f"only {distinct} of {len(pairs)} shifts of a {frame} differ: take fewer, by a "
+                    f"smaller max_shift or shifts, got {given}"
                 )
         elif (out := np.any(np.abs(pairs) >= sizes, axis=1)).any():
             raise ParameterError(
@@ -303,8 +303,7 @@ class TorusTranslations(CyclicProduct):
         orders = np.atleast_1d(np.asarray(self.orders))
         if orders.ndim != 1:
             raise ParameterError(
-                f"TorusTranslations needs orders to be one row, got {short(self.orders)} of shape "
-                f"{orders.shape}"
+                f"TorusTranslations needs orders to be one row, got {short(self.orders)}"
             )
         return orders.astype(np.int64)
 

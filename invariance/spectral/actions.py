@@ -73,8 +73,8 @@ class Symmetry:
                 turns = _output_matrices(outputs, elements, n_outputs)
         elif group is not None and not hasattr(group, "lie_algebra"):
             raise ParameterError(
-                f"{short(group)} has neither generators() nor lie_algebra(), which its invariants "
-                "are found by; take a FiniteGroup, such as Permutations, or Rotations3D"
+                f"{short(group)} has neither generators() nor lie_algebra(); take a FiniteGroup, "
+                "such as Permutations, or Rotations3D"
             )
         joined = np.concatenate([maps[0], own[0]]), np.concatenate([maps[1], own[1]])
         if outputs is None:
@@ -92,8 +92,7 @@ def _output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDA
     gaps = matrices @ matrices.swapaxes(1, 2) - np.eye(p), images[:, p] - matrices.sum(axis=2)
     if max(np.abs(gap).max(initial=0) for gap in (*gaps, images[:, p + 1])) > 1e-8:
         raise ParameterError(
-            f"outputs must be turned by orthogonal matrices, but {short(outputs)} acts on {p} "
-            "outputs otherwise; take such a group, Permutations or Rotations3D"
+            f"outputs must turn {p} values by orthogonal matrices, {short(outputs)} does not"
         )
     return np.asarray(matrices)
 
@@ -102,8 +101,7 @@ def _output_slopes(outputs: Any, p: int, number: int) -> NDArray:
     matrices, shifts = outputs.lie_algebra(p) if hasattr(outputs, "lie_algebra") else ([], 0)
     if len(matrices) != number or np.any(shifts):
         raise ParameterError(
-            f"outputs must turn by the {number} generators of the group's Lie algebra, which "
-            f"{short(outputs)} does not; give the same continuous group"
+            f"outputs must turn by the same Lie algebra as group, {short(outputs)} does not"
         )
     return np.asarray(matrices)
 
@@ -131,8 +129,8 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
         multiples = basis.same_place(np.arange(1, MAX_ORDER + 1)[:, None] * total)
         if np.abs(multiples).max(axis=1).min() > 1e-9:
             raise ParameterError(
-                f"element {i} of {short(group)} translates by {short(shift)}, no fraction of the "
-                f"period of {short(basis)}: give group and basis the same period"
+                f"{short(group)} translates by {short(shift)}, no fraction of the period of "
+                f"{short(basis)}: give both the same period"
             )
 
 
@@ -144,8 +142,8 @@ def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: 
     gaps = np.maximum(gaps, np.abs(basis.same_place(shifts)).max(axis=1, initial=0))
     if gaps.max(initial=0) > 1e-8:
         raise ParameterError(
-            f"generator {int(gaps.argmax())} of {short(group)} followed by its inverse is not the "
-            f"identity on {short(basis)}; for translations, give group and basis the same period"
+            f"a generator of {short(group)} and its inverse do not make the identity on "
+            f"{short(basis)}; for translations, give both the same period"
         )
 
 

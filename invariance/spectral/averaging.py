@@ -221,8 +221,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         values = np.asarray(self.density(X), dtype=float)
         if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
             raise ParameterError(
-                f"density must give one positive number per point, shape ({len(X)},), but "
-                f"{short(self.density)} gave {short(values)}"
+                f"density must give one positive number per point, {short(self.density)} gave "
+                f"{short(values)}"
             )
         return 1 / values
 
@@ -250,9 +250,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return manifold.truncate(cutoff=self.cutoff), False
         if n_samples < 1:
             raise ParameterError(
-                f"the theorem's cutoff follows from the number of samples, but sample_weight sums "
-                f"to {n_samples:.3g}: a weight counts as so many copies of its sample; multiply "
-                "the weights, or give degree or cutoff"
+                f"sample_weight sums to {n_samples:.3g}, no number of samples for the theorem's "
+                "cutoff: weights count as so many copies; multiply them, or give degree or cutoff"
             )
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False

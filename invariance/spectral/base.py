@@ -326,8 +326,7 @@ class Basis(BaseEstimator, ABC):
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         """F with ``psi(x + e (A x + t)) = psi(x) + e F psi(x) + O(e^2)``, for small e."""
         raise ParameterError(
-            f"the functions of {short(self)} have no derivatives, which continuous groups need; "
-            "take a finite subgroup"
+            f"{short(self)} has no derivatives for continuous groups; take a finite subgroup"
         )
 
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
@@ -372,8 +371,7 @@ class Basis(BaseEstimator, ABC):
         d, scale, elements = self._d, self._reach, np.asarray(elements)
         if group.n_features not in (None, d):
             raise ParameterError(
-                f"{short(group)} acts on {group.n_features} coordinates, but the points of "
-                f"{short(self)} have {d}"
+                f"{short(group)} acts on {group.n_features} coordinates, but {short(self)} have {d}"
             )
         if len(elements) == 0:
             return np.empty((0, d, d)), np.empty((0, d))

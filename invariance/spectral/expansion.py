@@ -39,8 +39,7 @@ class Expansion:
         shape = np.shape(self.coefficients)
         if len(shape) not in (1, 2) or shape[0] != self.basis.n_functions_:
             raise ParameterError(
-                f"the basis holds {self.basis.n_functions_} functions, but the coefficients have "
-                f"shape {shape}"
+                f"basis holds {self.basis.n_functions_} functions, coefficients have shape {shape}"
             )
 
     def predict(self, X: ArrayLike, *, calls: OracleCalls | None = None) -> NDArray:

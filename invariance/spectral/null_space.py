@@ -60,8 +60,7 @@ def _batches(defects: list[sparse.csr_array], k: int) -> Iterator[tuple[NDArray,
     (inside, widths), (above, heights) = _ranks(label, number), _ranks(owner, number + 1)
     if widths.max() > LARGEST_BLOCK:
         raise ParameterError(
-            f"the generators mix {widths.max()} functions of eigenspace {k}, more than the "
-            f"{LARGEST_BLOCK} whose null space is found; lower the degree"
+            f"generators mix {widths.max()} functions of eigenspace {k}, too many; lower the degree"
         )
     for width in np.unique(widths):
         blocks = np.flatnonzero(widths == width)
@@ -98,6 +97,6 @@ def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
     if np.any(doubtful):
         raise ParameterError(
             f"D - I has a singular value of {values[doubtful][0]:.2g}, which cannot be told from "
-            "zero: give generators that are orthogonal to rounding and turn by no tiny angle"
+            "zero; give generators that turn by no tiny angle"
         )
     return vectors, values < ZERO

@@ -94,8 +94,8 @@ class Product(Basis):
         spectra = [[space.eigenvalue for space in _below(f, limit)] for f in self.factors]
         if prod(map(len, spectra)) > PRODUCTS_LIMIT:
             raise ParameterError(
-                f"{short(self)}: more than {PRODUCTS_LIMIT} products of eigenspaces lie below the "
-                f"eigenvalue {limit:g}; lower degree"
+                f"{short(self)} has over {PRODUCTS_LIMIT} products of eigenspaces up to degree="
+                f"{limit:g}; lower it"
             )
         sums = (
             (sum(values[k] for values, k in zip(spectra, chosen, strict=True)), chosen)
@@ -210,10 +210,7 @@ class Product(Basis):
         if not self.exchangeable or number < 2:
             return super().exchanges()
         if not all(_equal(f, self.factors[0]) for f in self.factors):
-            raise ParameterError(
-                f"only equal factors can be exchanged, got {short(self.factors)}; drop "
-                "exchangeable=True or make the factors equal"
-            )
+            raise ParameterError(f"only equal factors are exchangeable, got {short(self.factors)}")
         cycle = np.roll(np.eye(number), -1, axis=0)
         swap = np.eye(number)[[1, 0, *range(2, number)]]
         found = [np.kron(order, np.eye(d // number)) for order in (swap, cycle)][: number - 1]
@@ -267,8 +264,7 @@ class Product(Basis):
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.any(np.abs(block_diag(*[matrix[a, a] for a in self._places]) - matrix) > 1e-8):
             raise ParameterError(
-                "the continuous group does not act on the eigenfunctions of the product: it mixes "
-                "the coordinates of different factors"
+                "the continuous group mixes the coordinates of different factors of the product"
             )
 
         def slope(i: int, j: int) -> Any:

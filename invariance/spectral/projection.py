@@ -164,8 +164,7 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     size, within = actions.size, None
     if method == "components" and actions.mixing:
         raise ParameterError(
-            f"the generators do not permute the functions of eigenspace {actions.k} up to signs, "
-            "so its invariants are no orbit sums; use method='null_space' (or 'auto')"
+            f"the generators do not permute the functions of eigenspace {actions.k}: use 'auto'"
         )
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
@@ -210,8 +209,7 @@ def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Act
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
         if z.value is None:
             raise RuntimeError(
-                f"the quadratic program of an eigenspace of {len(target)} functions was not solved "
-                f"({problem.status}); use method='auto', which needs no solver"
+                f"the quadratic program was not solved ({problem.status}); use method='auto'"
             )
         found[:] = scale * z.value
     return result

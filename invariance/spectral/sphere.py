@@ -105,8 +105,8 @@ class Sphere(Basis):
         worst = int(np.abs(norms - 1).argmax())
         if abs(norms[worst] - 1) > 1e-6:
             raise ParameterError(
-                f"points of Sphere must have norm 1, but row {worst} has norm {norms[worst]:.6g}; "
-                "divide each row by its norm (sklearn.preprocessing.normalize)"
+                f"points X of Sphere must have norm 1, row {worst} has norm {norms[worst]:.6g}; "
+                "divide each row by its norm"
             )
         return X
 
@@ -117,8 +117,7 @@ class Sphere(Basis):
         limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
         if top > limit:
             raise ParameterError(
-                f"the functions of Sphere({d}) are evaluated up to degree {limit}, where rounding "
-                f"errors are still below 1e-9, got degree {top}; lower it (Circle has no limit)"
+                f"Sphere({d}) evaluates functions up to degree {limit}, got {top}; lower it"
             )
         return HARMONICS_FROM if d == 3 else limit + 1
 
@@ -182,8 +181,7 @@ class Sphere(Basis):
         off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
         if len(off) and off.max() > 1e-8:
             raise ParameterError(
-                f"element {int(off.argmax())} of {short(group)} does not act on the sphere: it "
-                f"is no orthogonal matrix (off by {off.max():.2g})"
+                f"{short(group)} does not act on the sphere, not orthogonal by {off.max():.2g}"
             )
         return matrices, np.zeros_like(shifts)
 
@@ -199,17 +197,15 @@ class Sphere(Basis):
             return sparse.csr_array((entries, target, np.arange(len(target) + 1)))
         if len(variables) > DENSE_LIMIT:
             raise ParameterError(
-                f"a general orthogonal matrix acts densely on the {len(variables)} monomials of "
-                f"degree {k} in {d} variables, more than the {DENSE_LIMIT} that fit; lower the "
-                "degree"
+                f"a general matrix acts densely on the {len(variables)} monomials of degree {k} in "
+                f"{d} variables, more than the {DENSE_LIMIT} that fit; lower the degree"
             )
         return symmetric_power(matrix, k)
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
             raise ParameterError(
-                "only antisymmetric matrices generate rotations of the sphere, got "
-                f"{short(matrix)} with the shift {short(shift)}"
+                f"only antisymmetric matrices turn the sphere, got {short(matrix)}, {short(shift)}"
             )
         if k >= self._turning:
             turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]

@@ -153,7 +153,7 @@ class Torus(Basis):
         if own is not None and abs(own - self.period) > 1e-9 * self.period:
             raise ParameterError(
                 f"{short(group)} has period {own:.9g}, but the {type(self).__name__} has period "
-                f"{self.period:.9g}; give both the same period"
+                f"{self.period:.9g}"
             )
         rounded = np.round(maps[0])
         for i, (matrix, near) in enumerate(zip(maps[0], rounded, strict=True)):
@@ -319,12 +319,8 @@ def _frequencies(d: int, squared_norm: int) -> NDArray:
         signs = 1 - 2 * ((np.arange(2**j)[:, None] >> np.arange(j)) & 1)
         values = (orders[:, None] * signs).reshape(len(orders) * len(signs), j)
         block = np.zeros((len(places), len(values), d), dtype=int)
-        np.put_along_axis(
-            block,
-            np.broadcast_to(places[:, None], (len(places), len(values), j)),
-            np.broadcast_to(values, (len(places), len(values), j)),
-            axis=2,
-        )
+        which = np.arange(len(places))[:, None, None], np.arange(len(values))[:, None]
+        block[*which, places[:, None]] = values
         blocks.append(block.reshape(-1, d))
     rows = np.concatenate(blocks)
     rows.flags.writeable = False

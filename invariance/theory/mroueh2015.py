@@ -247,8 +247,7 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     values: Any = projections
     if np.abs(values).max() > s:
         raise ParameterError(
-            f"projections must lie within [-s, s] = [{-s:g}, {s:g}], got {short(values)} with "
-            f"values up to {np.abs(values).max():.4g}"
+            f"projections must lie within [-s, s], s={s:g}, got {np.abs(values).max():.4g}"
         )
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
@@ -274,8 +273,7 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
     """
     if np.size(weights) != len(projections):  # type: ignore[arg-type]
         raise ParameterError(
-            f"weights must be one for each of projections' templates, got {short(weights)} for "
-            f"{short(projections)}"
+            f"weights must be as many as projections, got {short(weights)}, {short(projections)}"
         )
     maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in projections]  # type: ignore[union-attr]
     return s - np.tensordot(weights, np.asarray(maxima), 1)

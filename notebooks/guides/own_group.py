@@ -104,7 +104,7 @@ print("its mirror image       :", Dihedral(4).act([[1, 0]], [[0.0, 1.0, 2.0, 3.0
 # ## Is it a group?
 #
 # `check_group` draws random points and holds each element (of a group of more than 2,000: random
-# ones) to what the class claims: closure, associativity, identity and inverses, $(gh)x = g(hx)$,
+# ones) to what the class claims: closure, identity and inverses, $(gh)x = g(hx)$,
 # linearity, unitarity $\langle gx, gz \rangle = \langle x, z \rangle$, and that the generators
 # give as many elements as `order` says. It also counts how often `sample` draws each element,
 # since every average over the group relies on that. It is silent when all is well.

@@ -233,9 +233,9 @@ def test_lemma_2_1_energy_is_kept_on_smooth_images():
     assert departure_from_unitary(zooms, X)["norm"] < 0.01
     assert departure_from_unitary(zooms.set_params(jacobian=False), X)["norm"] > 0.2
     turns = departure_from_unitary(Rotations((28, 28)), X)
-    assert turns["norm"] < 0.01 and turns["inverse"] < 0.05
+    assert turns["norm"] < 0.01
     rough = departure_from_unitary(Rotations((28, 28), interpolation=1), X)
     assert rough["norm"] > turns["norm"]
     exact = departure_from_unitary(Translations((28, 28), 5), X)
-    assert max(exact["norm"], exact["inner_product"], exact["inverse"]) < 1e-12
+    assert max(exact["norm"], exact["inner_product"]) < 1e-12
     assert departure_from_unitary(Translations((28, 28), 9, boundary="zero"), X)["norm"] > 0.01

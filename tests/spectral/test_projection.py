@@ -150,7 +150,7 @@ def permutation_groups(draw):
 
 
 @given(permutation_groups(), st.integers(0, 2**31))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_random_permutation_groups(group, seed):
     rng = np.random.default_rng(seed)
     for basis in (Sphere(group.n_features, degree=3), Torus(group.n_features, degree=3)):

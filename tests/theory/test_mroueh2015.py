@@ -26,6 +26,12 @@ def unit_points(rng, n, d):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
+def sampled(group, n_templates, *, eps, seed, **sizes):
+    """Features whose templates beyond 1 + eps are zero, as in the proofs."""
+    how = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
+    return GroupCDF(group, n_templates, **sizes, **how)
+
+
 def turns(order, planes):
     """Rotations of `planes` pairs of coordinates by multiples of 2 pi / order."""
     angle = 2 * np.pi / order
@@ -205,17 +211,7 @@ def test_sampled_elements_bias_the_inner_product():
     X = unit_points(rng, 4, 3)
     draws = []
     for seed in range(300):
-        model = GroupCDF(
-            group,
-            20,
-            n_bins=n,
-            n_transforms=r,
-            epsilon=eps,
-            rejection="zero",
-            s=1 + eps,
-            random_state=seed,
-        )
-        Z = model.fit_transform(X)
+        Z = sampled(group, 20, eps=eps, n_bins=n, n_transforms=r, seed=seed).fit_transform(X)
         draws.append(Z @ Z.T)
     mean = np.mean(draws, axis=0)
     error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
@@ -261,17 +257,8 @@ def test_theorem_2_holds_in_simulation():
     m = theory.theorem2_templates(part, N, delta=delta, s=s)
     r = theory.theorem2_elements(part, N, n_templates=m, delta=delta, s=s)
     for seed in range(5):
-        model = GroupCDF(
-            group,
-            m,
-            n_bins=theory.theorem2_bins(part, s),
-            n_transforms=r,
-            epsilon=eps,
-            rejection="zero",
-            s=s,
-            random_state=seed,
-        )
-        Z = model.fit_transform(X)
+        n = theory.theorem2_bins(part, s)
+        Z = sampled(group, m, eps=eps, n_bins=n, n_transforms=r, seed=seed).fit_transform(X)
         assert np.abs(Z @ Z.T - kernel).max() <= 3 * part
         low, high = theory.corollary1_sandwich(16, eps, eps0=3 * part)
         assert np.all(low <= Z @ Z.T - (1 - distance)) and np.all(Z @ Z.T - 1 + distance <= high)
@@ -314,17 +301,7 @@ def test_lemma_4_approximant():
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
     bound = theory.lemma4_error(m, 30, n=n, C=C, s=s, delta1=delta, delta2=delta)
     for seed in range(10):
-        model = GroupCDF(
-            group,
-            m,
-            n_bins=n,
-            n_transforms=30,
-            epsilon=eps,
-            rejection="zero",
-            s=s,
-            random_state=seed,
-        )
-        Z = model.fit_transform(X)
+        Z = sampled(group, m, eps=eps, n_bins=n, n_transforms=30, seed=seed).fit_transform(X)
         assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound
 
 

@@ -75,7 +75,9 @@ def _stacked(arrays: Sequence[Floats]) -> Floats:
 
 def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
     """Sets of sets (n, largest, ..., d) as sets (n, largest, rest) of one length of the rest."""
-    given = [np.asarray(A) for A in arrays]
+    given = [np.asanyarray(A) for A in arrays]
+    for A in given:
+        refuse_masked("X", A)
     if all(A.ndim < 4 for A in given):
         return given
     if len({(A.ndim, A.shape[-1]) for A in given}) > 1:

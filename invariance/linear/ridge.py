@@ -1,7 +1,7 @@
 r"""Ridge regression, for all learners: eigenvectors for every penalty, Cholesky factors for a few.
 
 `LeaveOneOutPath` has the leave-one-out residuals at every penalty from one set of eigenvectors,
-`RidgeFit` makes one for regression with columns that cost nothing, and `solve_ridges` has
+`fit_ridge` makes one for regression with columns that cost nothing, and `solve_ridges` has
 :math:`(K + r)^{-1} y` at several penalties r from fewer factors than penalties.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,15 +64,28 @@ class LeaveOneOutPath:
             yield left
 
 
-class RidgeFit:
+class RidgeFit(NamedTuple):
+    """What `fit_ridge` found: alpha, its leave-one-out error, coefficients (b, c), (m + r, t)."""
+
+    alpha: float
+    error: float
+    coefficients: NDArray
+
+
+def fit_ridge(
+    free: NDArray,
+    features: NDArray,
+    targets: NDArray,
+    weights: NDArray,
+    alphas: NDArray,
+    squares: NDArray | None = None,
+) -> RidgeFit:
     r"""Minimise :math:`\frac1n \sum_i w_i (y_i - \langle b, z_i\rangle - \langle c, x_i\rangle)^2
-    + \alpha |c|^2`.
+    + \alpha |c|^2` over (b, c), for z of shape (n, m) and x of (n, r).
 
     n is the sum of the weights: a weight counts as so many copies of its sample. Of several alphas
     the one is taken whose leave-one-out residuals, weighted, have the smallest mean square over
-    all targets. ``coefficients``, (b, c), are of shape (m + r, t) for z of shape (n, m) and x of
-    (n, r); ``noise``, (t,), is the variance of the noise that makes the data most likely, where
-    the estimate is read as the posterior mean of c ~ N(0, noise / (n alpha)) and of any b.
+    all targets.
 
     Where the mean squares of the columns of x over all points are known, ``squares`` of shape (r,),
     for columns that are orthogonal there, the error is that of a point drawn anew: leave-one-out's
@@ -80,65 +94,36 @@ class RidgeFit:
     hardly determines does elsewhere.
 
     >>> X = np.arange(6.0)[:, None]
-    >>> fit = RidgeFit(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
+    >>> fit = fit_ridge(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
     >>> fit.alpha, fit.coefficients.round(6).ravel()
     (1e-12, array([1., 2.]))
     """
-
-    def __init__(
-        self,
-        free: NDArray,
-        features: NDArray,
-        targets: NDArray,
-        weights: NDArray,
-        alphas: NDArray,
-        squares: NDArray | None = None,
-    ):
-        self._total = float(weights.sum())
-        used = weights > 0
-        if not used.all():
-            free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
-        root = np.sqrt(weights)[:, None]
-        Q, R = np.linalg.qr(root * free)
-        self._inverse_free = np.linalg.inv(R)
-        # What the free columns explain of the features, and of the targets.
-        explained = self._inverse_free @ Q.T
-        self._shared, own = explained @ (root * features), explained @ (root * targets)
-        residue = root * (targets - free @ own)
-        left, values, right = np.linalg.svd(
-            root * (features - free @ self._shared), full_matrices=False
-        )
-        # Directions without variance, such as the constant one, are no part of the features.
-        real = values > 1e-14 * max(features.shape) * values.max(initial=0)
-        left, values, self._right = left[:, real], values[real], right[real]
-        outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
-        path = LeaveOneOutPath(left, values**2, residue, outside)
-        # A point that alone determines a coefficient cannot be left out.
-        blocks = path.residuals(self._total * alphas, least=1e-12)
-        errors = np.concatenate([np.mean(np.square(block), axis=(0, 2)) for block in blocks])
-        if squares is not None:
-            variances = (values[:, None] / (values[:, None] ** 2 + self._total * alphas)) ** 2
-            errors *= 1 + (self._right**2 @ squares) @ variances
-        best = int(np.argmin(errors))
-        self.alpha, self.error = float(alphas[best]), float(errors[best])
-        ridge = self._total * self.alpha
-        self._inverse = 1 / (values**2 + ridge)
-        inner = left.T @ residue
-        shrunk = self._right.T @ ((values * self._inverse)[:, None] * inner)
-        self.coefficients = np.concatenate([own - self._shared @ shrunk, shrunk])
-        damped = values**2 * self._inverse
-        unexplained = np.sum(residue * (residue - left @ (damped[:, None] * inner)), axis=0)
-        self.noise = unexplained / max(self._total - free.shape[1], 1)
-
-    def variances(self, free: NDArray, features: NDArray) -> NDArray:
-        """Posterior variance of the function's values, shape (n, t); the noise is not added."""
-        centred = features - free @ self._shared
-        inside = centred @ self._right.T
-        spread = np.sum((free @ self._inverse_free) ** 2, axis=1) + inside**2 @ self._inverse
-        if len(self._right) < features.shape[1] and self.alpha > 0:
-            outside = np.sum(centred**2, axis=1) - np.sum(inside**2, axis=1)
-            spread = spread + np.maximum(outside, 0) / (self._total * self.alpha)
-        return np.asarray(spread[:, None] * self.noise)
+    total, used = float(weights.sum()), weights > 0
+    if not used.all():
+        free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
+    root = np.sqrt(weights)[:, None]
+    Q, R = np.linalg.qr(root * free)
+    # What the free columns explain of the features, and of the targets.
+    explained = np.linalg.inv(R) @ Q.T
+    shared, own = explained @ (root * features), explained @ (root * targets)
+    residue = root * (targets - free @ own)
+    left, values, right = np.linalg.svd(root * (features - free @ shared), full_matrices=False)
+    # Directions without variance, such as the constant one, are no part of the features.
+    real = values > 1e-14 * max(features.shape) * values.max(initial=0)
+    left, values, right = left[:, real], values[real], right[real]
+    outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
+    path = LeaveOneOutPath(left, values**2, residue, outside)
+    # A point that alone determines a coefficient cannot be left out.
+    blocks = path.residuals(total * alphas, least=1e-12)
+    errors = np.concatenate([np.mean(np.square(block), axis=(0, 2)) for block in blocks])
+    if squares is not None:
+        variances = (values[:, None] / (values[:, None] ** 2 + total * alphas)) ** 2
+        errors *= 1 + (right**2 @ squares) @ variances
+    best = int(np.argmin(errors))
+    gains = values / (values**2 + total * alphas[best])
+    shrunk = right.T @ (gains[:, None] * (left.T @ residue))
+    coefficients = np.concatenate([own - shared @ shrunk, shrunk])
+    return RidgeFit(float(alphas[best]), float(errors[best]), coefficients)
 
 
 def solve_ridges(

@@ -27,7 +27,7 @@ from ..core.parameters import (
     stores_parameters,
 )
 from ..groups import Transformations
-from ..linear.ridge import RidgeFit
+from ..linear.ridge import fit_ridge
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
 from .base import BASIS, GROUP, Basis, OracleCalls, block_diagonal
@@ -338,7 +338,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 tried.append(int(count))
         for count in tried if searched else [kept]:
             squares = scale[:count] ** 2 / p if searched else None
-            fits[count] = RidgeFit(free, others[:, :count], targets, weights, alphas / p, squares)
+            fits[count] = fit_ridge(free, others[:, :count], targets, weights, alphas / p, squares)
         best = min(fits, key=lambda count: fits[count].error)
         if best < kept:
             spaces = 1 + int(np.argmax(counts >= best))

@@ -149,6 +149,6 @@ def test_leave_one_out_with_fewer_and_with_more_features_than_points(r):
             c = linalg.solve(spread @ spread.T + 20 * alpha * np.eye(19), y[rest] - y[rest].mean())
             left.append(y[i] - y[rest].mean() - (X[i] - mean) @ spread.T @ c)
         errors.append(np.mean(np.square(left)))
-    fit = ridge.RidgeFit(ones, X, y, np.ones(20), alphas)
+    fit = ridge.fit_ridge(ones, X, y, np.ones(20), alphas)
     assert fit.alpha == alphas[int(np.argmin(errors))]
     assert_allclose(fit.error, min(errors), rtol=1e-8)

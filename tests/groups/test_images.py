@@ -10,7 +10,6 @@ from sklearn.base import clone
 from invariance.groups import (
     Affine,
     CyclicTranslations,
-    FiniteGroup,
     LogNormal,
     Normal,
     Rotations,
@@ -126,24 +125,6 @@ def test_many_images_are_handled_in_blocks():
     whole = turns.act(turns.elements(), X)
     for i in (0, 511, 512, 1099):
         np.testing.assert_allclose(whole[:, i], turns.act(turns.elements(), X[i : i + 1])[:, 0])
-
-
-@pytest.mark.parametrize(
-    "group",
-    [
-        CyclicTranslations((4, 5)),
-        CyclicTranslations((3, 4, 2)),
-        CyclicTranslations((3, 6), axes=(1,)),
-        CyclicTranslations((1, 3)),
-    ],
-)
-def test_cyclic_translations_are_a_group(group):
-    check_group(group)
-    assert isinstance(group, FiniteGroup)
-    pixels = np.arange(float(group.n_features))[None]
-    perm = group.act(group.elements(), pixels)[:, 0].astype(int)
-    X = images((group.n_features,))
-    np.testing.assert_array_equal(group.act(group.elements(), X), np.swapaxes(X[:, perm], 0, 1))
 
 
 @settings(max_examples=30, deadline=None)

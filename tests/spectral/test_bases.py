@@ -111,21 +111,6 @@ def test_torus_eigenvalues_are_those_of_the_laplacian(basis):
     np.testing.assert_allclose(-laplacian, eigenvalues * values, atol=1e-4 * eigenvalues.max())
 
 
-def test_sphere_functions_extend_to_harmonic_polynomials():
-    basis, step = Sphere(4, degree=4), 1e-3
-    degrees = np.repeat(basis.labels_, basis.dimensions_)
-
-    def extended(x):
-        radius = np.linalg.norm(x, axis=1, keepdims=True)
-        return basis.evaluate(x / radius) * radius**degrees
-
-    x = basis.sample(5, random_state=0)
-    laplacian = (
-        sum(extended(x + e) - 2 * extended(x) + extended(x - e) for e in step * np.eye(4)) / step**2
-    )
-    np.testing.assert_allclose(laplacian, 0, atol=2e-4)
-
-
 def test_a_torus_of_many_dimensions():
     d = 600  # (2 sqrt(N) + 1)^d, a bound on the number of frequencies, is no longer a float
     assert Torus(d, degree=1).n_functions_ == 1 + 2 * d

@@ -32,10 +32,7 @@ from invariance.linear import (
     RLSClassifier,
     RLSRegressor,
 )
-from invariance.spectral import (
-    SortedCoordinates,
-    SpectralAveraging,
-)
+from invariance.spectral import SpectralAveraging
 
 
 class Identity(Transformations):
@@ -69,7 +66,6 @@ ESTIMATORS = [
     RLSRegressor([1e-3], Gaussian(0.1)),
     Scattering(n_scales=1, orientations=2),
     SetFeatures(n_coordinates=1),
-    SortedCoordinates(),
     SpectralAveraging(),
     SpectrumRepair("flip"),
 ]

@@ -2,13 +2,7 @@
 
 from .averaging import SpectralAveraging
 from .base import Basis, Eigenspace, OracleCalls
-from .baselines import (
-    SignAveragedVonMises,
-    SobolevKernel,
-    SortedCoordinates,
-    VonMisesKernel,
-    augment,
-)
+from .baselines import SignAveragedVonMises, SobolevKernel, VonMisesKernel, augment
 from .expansion import Expansion, invariance_discrepancy, sobolev_target
 from .product import Product
 from .projection import invariant_dimensions, invariant_subspace, project
@@ -24,7 +18,6 @@ __all__ = [
     "Product",
     "SignAveragedVonMises",
     "SobolevKernel",
-    "SortedCoordinates",
     "SpectralAveraging",
     "Sphere",
     "Torus",

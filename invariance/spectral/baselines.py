@@ -1,6 +1,7 @@
-"""What spectral averaging is compared with: kernels of the manifolds, augmentation, sorting.
+"""What spectral averaging is compared with: kernels of the manifolds and augmentation.
 
 Averaging a kernel over a group, exactly or over random elements, is `invariance.kernels.Average`.
+Coordinates in a canonical order are scikit-learn's ``FunctionTransformer(np.sort)``.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import check_array, check_targets, validate_data
+from ..core.arrays import check_array, check_targets
 from ..core.parameters import (
     Array,
     Flag,
@@ -232,29 +231,3 @@ def augment(
         elements = np.concatenate([group.identity(), group.sample(n_copies, random_state)])
     moved = group.act(elements, points)
     return moved.reshape(-1, points.shape[1]), np.tile(labels, len(moved))
-
-
-class SortedCoordinates(TransformerMixin, BaseEstimator):
-    """Canonicalisation under coordinate permutations: each point's coordinates, sorted.
-
-    Continuous but not smooth: the map has a kink wherever two coordinates are equal, so a
-    function of the sorted coordinates is in general less smooth than the invariant target.
-
-    Examples
-    --------
-    >>> SortedCoordinates().fit_transform([[3.0, 1.0, 2.0]])
-    array([[1., 2., 3.]])
-    """
-
-    def fit(self, X: ArrayLike, y: Any = None) -> SortedCoordinates:
-        """Nothing is learnt."""
-        validate_data(self, X, dtype=np.float64)
-        return self
-
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Shape (n, d), rows sorted in rising order."""
-        check_is_fitted(self)
-        return np.sort(validate_data(self, X, dtype=np.float64, reset=False), axis=1)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")

@@ -41,6 +41,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from invariance import spectral
 from invariance.companion import Run, colour, label_ends, panel
@@ -182,7 +183,7 @@ def compare(d, n, repetition, draws, noise, degree):
     base, alpha = Gaussian(plain.best_params_["kernel"].gamma), plain.best_params_["alpha"]
     sampled = Average(base, group, n_transforms=draws, random_state=repetition)
     copies, labels = spectral.augment(X, y, group, n_copies=2, random_state=repetition)
-    canonical = spectral.SortedCoordinates()
+    canonical = FunctionTransformer(np.sort)
     best = tuned(canonical.fit_transform(X), y, GAUSSIANS).best_estimator_
     models = {
         "krr": plain,

@@ -98,7 +98,6 @@ TARGETS: dict[str, Answer] = {
             features.SetFeatures(n_coordinates=2),
             features.LogMel(8000, n_bands=2, frame=8, hop=4),
             kernels.GramTransformer(GAUSSIAN),
-            spectral.SortedCoordinates(),
         )
     },
     **{

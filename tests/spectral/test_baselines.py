@@ -1,4 +1,4 @@
-"""Von Mises and Sobolev kernels, the factorised sign average, augmentation, sorting."""
+"""Von Mises and Sobolev kernels, the factorised sign average, augmentation."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from invariance.spectral import (
     Circle,
     SignAveragedVonMises,
     SobolevKernel,
-    SortedCoordinates,
     Sphere,
     Torus,
     VonMisesKernel,
@@ -117,12 +116,6 @@ def test_augmentation_lists_or_samples_the_orbit():
     np.testing.assert_array_equal(np.sort(some, axis=1), np.tile(np.sort(X, axis=1), (4, 1)))
     with pytest.raises(ValueError, match="n_copies"):
         augment(X, labels, SignFlips(4), n_copies=0)
-
-
-def test_sorting_is_constant_on_orbits():
-    group, sort = Permutations(4), SortedCoordinates().fit(X)
-    for moved in group.act(group.elements(), X):
-        np.testing.assert_array_equal(sort.transform(moved), sort.transform(X))
 
 
 def test_kernels_check_their_points_on_the_diagonal_too():

@@ -109,17 +109,6 @@ def bare_product(features, X, orbit):
 
 
 # %% [markdown]
-# They agree except for projections that lie on a threshold to the last bit of single precision:
-
-# %%
-small = fitted(5, 60)
-gap = np.abs(ours(small, X[:200]) - definition(small, X[:200], transformed_templates(small)))
-unit = np.sqrt(small.s_ / (n_bins * 5)) / 60
-different = float(np.mean(gap > 0.5 * unit))
-print(f"{different:.1e} of the features differ, by one count in 60; the others not at all")
-assert different < 1e-4 and gap.max() < 1.5 * unit
-
-# %% [markdown]
 # ## Over images, bins, templates and transformations
 #
 # One quantity varies and the others are fixed (the titles say at what); transformations are drawn

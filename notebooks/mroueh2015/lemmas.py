@@ -212,7 +212,7 @@ def approximation(m, G, n, rng):
 
 
 trials = [(16, 0, 500), (64, 0, 500), (256, 0, 500), (256, 0, 8), (256, 256, 32), (1024, 1024, 64)]
-table, bounds = [], []
+bounds = []
 for m, G, n in trials:
     values = np.array([approximation(m, G, n, run.rng) for _ in range(n_draws)])
     allowed = delta if G == 0 else 2 * delta
@@ -223,18 +223,8 @@ for m, G, n in trials:
     most = (2 + 1 / n) * s * C + np.abs(f).max()
     bounds.append((distance, bound, most))
     bounds.append((risk, theory.lemma5_risk(m, G or np.inf, L=1.0, **sizes), most))
-    shown = {"distance": distance, "risk": risk, "bound": bound, "can be at most": most}
-    table.append({"templates": m, "elements": G or "all", "bins": n})
-    table[-1] |= {name: f"{value:.4f}" for name, value in shown.items()}
-    table[-1]["tightness"] = f"{bound / distance:.1f}"
     measured.append(("lemma 4, distance", np.array([distance]), np.array([bound])))
     measured.append(("lemma 5, risk", np.array([risk]), np.array([bound])))
-run.table(
-    table,
-    "approximation",
-    caption=f"Quantile of the distance in L2 and of the excess risk over {n_draws} draws, at the "
-    "probability that the lemma states, beside the bound.",
-)
 run.claim(
     "mroueh2015/lemma4-5-approximation",
     trials=bounds,

@@ -26,7 +26,6 @@ max_shift: int = 3  # largest shift, in pixels
 
 # %%
 from functools import cache
-from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -181,14 +180,13 @@ def components(width, draw):
 
 @run.cache
 def pooled(width, start, stop, seed):
-    """Components of the pooled curves of images start..stop, in half precision, and seconds."""
+    """Components of the pooled curves of images start..stop, in half precision."""
     features, pca = components(width, seed)
-    before = perf_counter()
     parts = [
         pca.transform(features.transform(images(profile)[0][i : min(i + 1000, stop)]))
         for i in range(start, stop, 1000)
     ]
-    return np.concatenate(parts).astype(np.float16), perf_counter() - before
+    return np.concatenate(parts).astype(np.float16)
 
 
 @run.cache
@@ -209,7 +207,7 @@ def lost_variance(width, seed):
 @run.cache
 def leave_one_out(width, n, seed):
     """Leave-one-out accuracy on the first n training images."""
-    A = pooled(width, 0, n, seed)[0].astype(np.float32)
+    A = pooled(width, 0, n, seed).astype(np.float32)
     A -= A.mean(axis=0)
     return 1 - min(rls_by_cholesky(A @ A.T, y[:n], start=1e-5).loo_errors.values())
 
@@ -284,7 +282,7 @@ def representation(name):
     if name == "raw":
         return images(profile)[0]
     done = [pooled(float(name), i, min(i + chunk, len(X)), seed) for i in range(0, len(X), chunk)]
-    return np.concatenate([part for part, _ in done])
+    return np.concatenate(done)
 
 
 def fit_and_score(name, train, test, start=1e-5):
@@ -532,10 +530,3 @@ run.say(
 #
 # `invariance run mroueh2015/mnist -p tilt 0`: what is lost without rotations? Or `-p max_shift 0`, or
 # digits of your own that are turned by 45 degrees.
-
-# %%
-if not run.quick:
-    run.timing(
-        "features of all images",
-        sum(pooled(width, i, min(i + chunk, len(X)), seed)[1] for i in range(0, len(X), chunk)),
-    )

@@ -118,20 +118,6 @@ def splits(name, draw):
 for name in sets:
     for file, sha256 in recordings(name)[0].sources.items():
         run.uses_data(file, sha256)
-run.table(
-    [
-        {
-            "recordings": NAMES[name],
-            "split": split,
-            "training recordings": len(train),
-            "test recordings": len(test),
-        }
-        for name in sets
-        for split, (train, test) in splits(name, 0).items()
-    ],
-    "splits",
-    caption="Sizes of the splits (first draw).",
-)
 
 # %% [markdown]
 # ## Two representations

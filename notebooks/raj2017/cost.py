@@ -264,36 +264,6 @@ at_scale = peak + 4 * s_table * (n_table - rows)
 rotating = seconds(lambda: large.transform(pixels[:1]))
 run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
 run.timing(f"seconds to rotate {s_table} templates {r} times", rotating)
-print(
-    f"s = {s_table}: peak {peak / 2**30:.2f} GiB with {rows} rows, hence "
-    f"{at_scale / 2**30:.2f} GiB with {n_table:,}; without blocks the products alone are "
-    f"{n_table * s_table * r * 4 / 2**30:.0f} GiB"
-)
-print(
-    f"rotating all templates takes {rotating:.0f} s, the bare product of {n_table:,} images "
-    f"{n_table / n * s_table / s * bare:.0f} s"
-)
-
-# %% [markdown]
-# ## Do they compute the same thing?
-#
-# Against their definition: rotate every template as a *function*, take its pixels, project, take
-# the cosine, average. Band-limited functions can be evaluated anywhere, so nothing is interpolated.
-
-# %%
-images = pixels[:64].astype(float)
-model = OrbitFourier(basis.rotations(density, n_nodes=64), 64, gamma=gamma, random_state=seed).fit(
-    basis.transform(images)
-)
-fast = model.transform(basis.transform(images))
-plain = 0
-for angle, weight in zip(model.elements_, model.weights_, strict=True):
-    rotated = basis.inverse_transform(basis.rotations().act([angle], model.templates_)[0])
-    plain = plain + weight * np.sqrt(2 / 64) * np.cos(images @ rotated.T + model.phases_)
-print(
-    f"largest difference {np.abs(fast - plain).max():.1e}, relative "
-    f"{np.linalg.norm(fast - plain) / np.linalg.norm(plain):.1e}"
-)
 
 # %% [markdown]
 # ## The exact kernel

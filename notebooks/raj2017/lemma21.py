@@ -143,11 +143,6 @@ departures["rotation, angular basis", "white noise"] = departure_from_unitary(
 )
 table = pd.Series({key: d["norm_rms"] for key, d in departures.items()}).unstack(sort=False)
 cubic = table.loc["rotation, cubic"]
-run.table(
-    table.map(lambda v: "" if np.isnan(v) else f"{v:.1%}" if v > 1e-6 else f"{v:.0e}"),
-    "departure",
-    caption="Root mean square change of the norm, |  |gx| / |x| - 1 |, over random elements.",
-)
 
 # %%
 fig, axis = plt.subplots(figsize=(7.2, 3.6))

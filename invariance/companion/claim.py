@@ -12,15 +12,7 @@ from .source import read_text
 
 
 def published(paths: Paths, claim_id: str) -> Row:
-    """The claim with what counts for it, and the notebook that records it.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger has no such claim.
-    NotebookError
-        If no notebook records it.
-    """
+    """The claim with what counts for it, and the notebook that records it."""
     ledger = Ledger({claim_id: load_ledger(paths.ledger)[claim_id]})
     (row,) = rows_of(ledger, published_results(paths), paths)
     if row.notebook:

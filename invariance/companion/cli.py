@@ -170,13 +170,13 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
     if not notebooks:
         named = [notebook for notebook in named if choosing.chooses(paths, notebook)]
 
-    def tell(notebook: str, seconds: float, fault: str) -> None:
+    failed = 0
+    for notebook, seconds, fault in choosing.choose(paths, named, profile, jobs, threads):
+        failed += bool(fault)
         click.secho("failed" if fault else "chosen", fg="red" if fault else "green", nl=False)
         click.echo(f"  {notebook:<40}  {duration(seconds)}")
         if fault:
             click.echo(fault, err=True)
-
-    failed = choosing.choose(paths, named, profile=profile, jobs=jobs, threads=threads, tell=tell)
     click.echo(f"{len(named) - failed} of {len(named)} notebooks have chosen ({profile})")
     sys.exit(int(failed > 0))
 

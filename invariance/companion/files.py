@@ -23,10 +23,8 @@ def writing(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except OSError as error:
-        raise OutputError(
-            f"cannot write {path}: {error.strerror or error}. Earlier results are untouched; "
-            "free some space or choose a folder that can be written to, then run again"
-        ) from error
+        why = f"{error.strerror or error}. Earlier results are untouched; free some space, or"
+        raise OutputError(f"cannot write {path}: {why} choose another folder") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:

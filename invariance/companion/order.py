@@ -31,18 +31,13 @@ def reads(paths: Paths, notebook: str) -> list[str]:
     known = paths.all_notebooks() if found else []
     for name in found:
         if name not in known:
-            raise NotebookError(
-                f"notebook {notebook} reads {name!r}, which is no notebook. "
-                + hint(name, known, "notebooks")
-            )
+            said = hint(name, known, "notebooks")
+            raise NotebookError(f"notebook {notebook} reads {name!r}, which is no notebook. {said}")
     chains, seen = [[notebook, name] for name in found], set(found)
     while chains:
         chain = chains.pop()
         if chain[-1] == notebook:
-            raise NotebookError(
-                f"notebooks read each other in a circle, none of them can be first: "
-                f"{' reads '.join(chain)}"
-            )
+            raise NotebookError(f"notebooks read each other in a circle: {' reads '.join(chain)}")
         with suppress(NotebookError):  # that notebook's own error
             further = _header(paths, chain[-1])["reads"]
             chains += [[*chain, name] for name in further if name not in seen]

@@ -10,6 +10,7 @@ import tokenize
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
@@ -111,10 +112,9 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
     ]
     name = f"{path.parent.name}/{path.stem}"
     if len(cells) != 1:
+        start = '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
         raise NotebookError(
-            f"notebook {name} has {len(cells)} parameters cells, needs one. Start it with\n"
-            '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full\n'
-            "seed: int = 0"
+            f"notebook {name} has {len(cells)} parameters cells, needs one. Start it with\n{start}"
         )
     statements = parse_code(cells[0], f"the parameters cell of notebook {name}").body
     comments = {
@@ -133,9 +133,8 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
             raise NotebookError(f"{where}: {error}") from None
         parameters[found.name] = found
     if next(iter(parameters), None) != "profile" or parameters["profile"].default != "quick":
-        raise NotebookError(
-            f"notebook {name}: the first parameter must be 'profile: str = \"quick\"'"
-        )
+        first = "the first parameter must be 'profile: str = \"quick\"'"
+        raise NotebookError(f"notebook {name}: {first}")
     return parameters
 
 
@@ -148,14 +147,9 @@ def _parameter(statement: ast.stmt, line: str, comment: str) -> Parameter:
         case _:
             raise NotebookError("expected 'name: type = value'")
     if statement.end_lineno != statement.lineno or line.count("=") > 1:
-        raise NotebookError(
-            "papermill loses a parameter whose line holds a second equals sign or that runs over "
-            "several lines; write it on one line, without '=' in the comment"
-        )
+        raise NotebookError("papermill needs it on one line, without a second equals sign")
     if not _known(annotation):
-        raise NotebookError(
-            f"the type is not one of {', '.join(_PLAIN)}, list[...] or '... | None'"
-        )
+        raise NotebookError("the type is not one of int, float, str, bool, list[...], ... | None")
     try:
         default = ast.literal_eval(value)
     except _UNREADABLE:
@@ -175,10 +169,9 @@ def resolve(
     for name in given:
         if name not in parameters:
             described = ", ".join(f"{p.name} ({p.type})" for p in parameters.values())
-            close = hint(name, parameters, "parameters")
-            close = f" {close}" if close.startswith("Did") else ""
+            close = hint(name, parameters) if get_close_matches(name, parameters) else ""
             raise ParameterError(
-                f"notebook {notebook} has no parameter {name!r}.{close} It has: {described}"
+                f"notebook {notebook} has no parameter {name!r}. {close} It has: {described}"
             )
     values = {name: parameter.default for name, parameter in parameters.items()}
     for name, value in given.items():

@@ -50,9 +50,8 @@ class Paths:
         if alone:
             return cls(here)
         raise NotebookError(
-            f"no notebooks/claims.yml in {here} or above it: the notebooks do not come with the "
-            "installed package. Change into a checkout of the project, or name one in the "
-            "environment variable INVARIANCE_ROOT"
+            f"no notebooks/claims.yml in {here} or above it: notebooks do not come with the "
+            "installed package. Change into a checkout, or name one in INVARIANCE_ROOT"
         )
 
     # the claims (a project of one's own far from any checkout has none), the SHA-256 of their
@@ -98,13 +97,7 @@ class Paths:
         )
 
     def select(self, names: list[str] | tuple[str, ...]) -> list[str]:
-        """Expand papers and notebooks to notebook names; nothing selects all.
-
-        Raises
-        ------
-        NotebookError
-            For a name that is neither a paper nor a notebook.
-        """
+        """Expand papers and notebooks to notebook names; nothing selects all."""
         known = self.all_notebooks()
         if not known:
             raise NotebookError(f"no notebooks in {self.notebooks}: expected <paper>/<name>.py")

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 def read_text(path: Path) -> str:
     """The text of a notebook's file.
 
-    Raises
-    ------
-    NotebookError
-        If it cannot be read, is not UTF-8, or starts with a byte-order mark (after which the
-        header would not be recognised).
+    A `NotebookError` if it cannot be read, is not UTF-8, or starts with a byte-order mark (after
+    which the header would not be recognised).
     """
     try:
         content = path.read_bytes()
@@ -94,7 +91,4 @@ def parse_code(code: str, what: str) -> ast.Module:
     except (SyntaxError, ValueError) as error:
         raise NotebookError(f"{what} is not Python: {error}") from error
     except (RecursionError, MemoryError) as error:
-        raise NotebookError(
-            f"{what} is nested too deeply for Python to read it "
-            f"({type(error).__name__}): write the longest expression in parts"
-        ) from error
+        raise NotebookError(f"{what} is nested too deeply for Python to read it") from error

@@ -145,13 +145,6 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     assert "there is no notebook p/a" in "\n".join(consistency.problems(project))
 
 
-def test_check_reports_a_malformed_ledger(project):
-    project.ledger.write_text("claims: 3")
-    assert consistency.problems(project) == [
-        "the ledger notebooks/claims.yml must hold one list named 'claims'"
-    ]
-
-
 def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets = {
         name: SimpleNamespace(name=name, description="small", files=[f"{name}.gz"],

@@ -79,27 +79,16 @@ def test_the_old_folder_stays_when_the_new_one_cannot_come(tmp_path):
 def test_imports_are_followed_through_the_package(tmp_path):
     package = tmp_path / "pack"
     (package / "sub").mkdir(parents=True)
-    files = {
-        "__init__.py": "",
-        "a.py": "from pack import b\nimport numpy",
-        "b.py": "from .sub import c",
-        "sub/__init__.py": "",
-        "sub/c.py": "from ..d import x",
-        "d.py": "x = 1",
-        "sub/e.py": "from . import c",
-        "unused.py": "import pack.a",
-    }
+    files = {"__init__.py": "", "a.py": "from pack import b\nimport numpy",
+             "b.py": "from .sub import c", "sub/__init__.py": "", "sub/c.py": "from ..d import x",
+             "d.py": "x = 1", "sub/e.py": "from . import c",
+             "unused.py": "import pack.a"}  # fmt: skip
     for name, text in files.items():
         (package / name).write_text(text)
     found = closure("def f():\n    from pack.a import thing", package)
     assert list(found) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
-    assert list(closure("import pack.sub.e", package)) == [
-        "pack",
-        "pack.d",
-        "pack.sub",
-        "pack.sub.c",
-        "pack.sub.e",
-    ]
+    inside = ["pack", "pack.d", "pack.sub", "pack.sub.c", "pack.sub.e"]
+    assert list(closure("import pack.sub.e", package)) == inside
     before = digest(found)
     (package / "unused.py").write_text("changed")
     assert digest(closure("import pack.a", package)) == before

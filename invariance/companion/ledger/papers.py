@@ -15,13 +15,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def read_papers(paths: Paths) -> dict[str, Any]:
-    """The project's own words; plain ones where it has none.
-
-    Raises
-    ------
-    LedgerError
-        For a file that is not YAML, an unknown key, or a list where a mapping belongs.
-    """
+    """The project's own words, plain ones where it has none; `LedgerError` for malformed ones."""
     content = read_yaml(paths.papers) if paths.papers.exists() else {}
     where = f"{paths.papers}"
     if not isinstance(content, dict):

@@ -36,7 +36,7 @@ _KINDS = {name: kind for name, (kind, _) in _PARTS.items()}
 _PROVENANCE = {"code": str, "packages": dict, "data": dict, "parameters": dict}
 _BESIDE = ("data", "note", "protocol")  # of a claim: text or None
 _SECONDS = ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb")
-_NAMES = {dict: "a mapping", list: "a list", str: "text"}
+_NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
 
 
 def read_results(folder: Path, notebook: str | None = None) -> Found:

@@ -33,12 +33,8 @@ class ScoreboardError(CompanionError, ValueError):
 def scoreboard(paths: Paths) -> dict[Path, str]:
     """``README.md`` with the table in its place, and the two pages, by path.
 
-    Raises
-    ------
-    LedgerError
-        If the ledger or ``README.md`` cannot be read.
-    ScoreboardError
-        If ``README.md`` has no place for the table.
+    A `LedgerError` if the ledger or ``README.md`` cannot be read, a `ScoreboardError` if the latter
+    has no place for the table.
     """
     rows = rows_of(load_ledger(paths.ledger), published_results(paths), paths)
     written = {
@@ -177,15 +173,8 @@ def clipped(text: str, most: int = 400) -> str:
 
 
 def with_scoreboard(readme: str, board: str) -> str:
-    """The text of ``README.md`` with `board` between the markers.
+    """The text of ``README.md`` with `board` between the two marker lines.
 
-    Raises
-    ------
-    ScoreboardError
-        If the two marker lines are not there, once each and in order.
-
-    Examples
-    --------
     >>> with_scoreboard(f"before\\n{BEGIN}\\nold\\n{END}\\nafter", "new").splitlines()[2]
     'new'
     """

@@ -50,10 +50,7 @@ def best_of(scores: Sequence[float], higher: bool) -> int:
 def read_settings(path: Path) -> dict[str, Choice] | None:
     """Choices by name; None where there is no file.
 
-    Raises
-    ------
-    LedgerError
-        If the file is not what `write_settings` writes, or a choice is not the best of its scores.
+    A `LedgerError` if it is not what `write_settings` writes, or no choice is its scores' best.
     """
     if not os.path.lexists(path):
         return None

@@ -58,9 +58,6 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
 
     `recorded` is what `invariance.companion.run.recording.record` made of the notebook's numbers.
 
-    Examples
-    --------
-    >>> from invariance.companion.ledger.claims import Claim
     >>> claim = Claim("p/c", "value", "t", "full", paper=("98.97",), better="higher", margin="0.5")
     >>> judge(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
     Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: [98.60, 99.00] within the margin
@@ -107,13 +104,7 @@ def combined(verdicts: Sequence[str]) -> str:
 
 
 def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
-    """What a verdict rests on, in a few words: margin, tightness, repetitions.
-
-    >>> from invariance.companion.ledger.claims import Claim
-    >>> claim = Claim("p/c", "value", "t", "full", paper=("98.97",), better="higher", margin="0.5")
-    >>> beside(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
-    'margin 0.5; 20 repetitions'
-    """
+    """What a verdict rests on, in a few words: margin, tightness, repetitions."""
     said = [f"margin {claim.margin}"] if claim.margin else []
     try:
         if claim.kind == "bound":

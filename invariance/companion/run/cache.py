@@ -137,10 +137,8 @@ def _note(label: str, name: str, value: Any, seen: dict[str, str], user: Callabl
         try:
             seen[label] = joblib.hash(value)
         except Exception as error:
-            raise CacheError(
-                f"{user.__name__} uses {name!r} ({type(value).__name__}), which has no key: "
-                "pass what it needs from there as arguments"
-            ) from error
+            what = f"{user.__name__} uses {name!r} ({type(value).__name__})"
+            raise CacheError(f"{what}, which has no key: pass what it needs of it") from error
 
 
 def _plain(value: Any) -> bool:
@@ -154,10 +152,8 @@ def _plain(value: Any) -> bool:
 def _refuse_state(name: str, value: Any, user: Callable) -> None:
     generator = isinstance(value, np.random.Generator | np.random.RandomState)
     if generator or getattr(value, "changes_with_use", False):
-        raise CacheError(
-            f"{user.__name__} takes or uses {name!r} ({type(value).__name__}), whose state a "
-            "cached result could not advance: pass a seed, or the plain values that it needs"
-        )
+        what = f"{user.__name__} takes or uses {name!r} ({type(value).__name__})"
+        raise CacheError(f"{what}, which changes with use: pass a seed, or plain values")
 
 
 def cached(

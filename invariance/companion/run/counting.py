@@ -34,22 +34,9 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
     call the work once and twice: the difference is what a second call costs, without start-up,
     preparation and whatever a first call leaves behind for the next.
 
-    Parameters
-    ----------
-    program : str
-        Python source that defines ``prepare(size)``, which returns the work: a function without
-        arguments.
-    sizes : sequence of numbers or str
-
-    Returns
-    -------
-    list of int, one a size, or None
-        None, after a printed sentence, where valgrind is not installed.
-
-    Raises
-    ------
-    RuntimeError
-        If the program fails; the message ends with what it printed last.
+    `program` is Python source that defines ``prepare(size)``, which returns the work: a function
+    without arguments. The counts, one a size, or None, after a printed sentence, where valgrind is
+    not installed. A `RuntimeError` ends with what a program that failed printed last.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any)
     mean = np.asarray(y, dtype=float)
     if mean.ndim == 2:
         mean, error = mean.mean(axis=0), mean.std(axis=0, ddof=1) / np.sqrt(len(mean))
-    bars = None if error is None else 2 * np.asarray(error, dtype=float)
+    bars: Any = None if error is None else 2 * np.asarray(error, dtype=float)
     if bars is not None and axes.get_yscale() == "log":
         bars = [np.minimum(bars, 0.9 * mean), bars]  # no bar down to zero
     axes.errorbar(x[: len(mean)], mean, bars, **(look(method)._asdict() | how))

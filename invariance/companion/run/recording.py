@@ -19,10 +19,7 @@ from ..ledger.claims import KINDS, Claim
 def record(claim: Claim, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce the arguments of ``Run.claim``, but for note and data, to numbers that JSON keeps.
 
-    Raises
-    ------
-    RecordError
-        Naming the claim and the argument: wrong for the kind, of the wrong length, not finite.
+    A `RecordError` names claim and argument: wrong for the kind, of the wrong length, not finite.
     """
     function, allowed = _RECORDERS[claim.kind]
     wrong = sorted(set(arguments) - set(allowed.split()))
@@ -47,10 +44,8 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         where = wrong[0].tolist()
-        raise RecordError(
-            f"{name}{where or ''} is {array[tuple(where)]} ({len(wrong)} of {array.size} not "
-            "finite). Find out where it comes from: a verdict needs finite numbers"
-        )
+        found = f"{array[tuple(where)]} ({len(wrong)} of {array.size} not finite)"
+        raise RecordError(f"{name}{where or ''} is {found}: a verdict needs finite numbers")
     return array
 
 
@@ -74,9 +69,8 @@ def _value(
     means = np.atleast_1d(_numbers("value", value))
     count = max(1, len(claim.paper))
     if means.shape != (count,):
-        raise RecordError(
-            f"the paper has {count} number(s), {claim.printed}; got shape {means.shape}"
-        )
+        printed = f"the paper has {count} number(s), {claim.printed}"
+        raise RecordError(f"{printed}; got shape {means.shape}")
     errors = np.broadcast_to(_numbers("se", 0.0 if se is None else se), means.shape)
     if (errors < 0).any():
         raise RecordError(f"se is negative: {errors.tolist()}")
@@ -119,10 +113,8 @@ def _summary(name: str, score: Any) -> dict[str, Any]:
     if array.ndim == 0:
         return {"mean": float(array), "se": 0.0, "repetitions": None}
     if array.ndim > 1 or len(array) < 2:
-        raise RecordError(
-            f"scores[{name!r}] has shape {array.shape}: expected at least two repetitions in one "
-            "dimension, a Score(mean, se), or a plain number for a deterministic result"
-        )
+        expected = "at least two repetitions in one dimension, a Score(mean, se), or a number"
+        raise RecordError(f"scores[{name!r}] has shape {array.shape}: expected {expected}")
     mean, se = mean_se(array)
     return {"mean": mean, "se": se, "repetitions": len(array)}
 
@@ -142,10 +134,8 @@ def _order(
     for greater, relation, smaller in _pairs(order):
         for name in (greater, smaller):
             if name not in summary:
-                raise RecordError(
-                    f"the chain names {name!r}, which has no score. "
-                    + hint(name, summary, "scores")
-                )
+                said = hint(name, summary, "scores")
+                raise RecordError(f"the chain names {name!r}, which has no score. {said}")
         one, other = summary[greater], summary[smaller]
         together = paired and one["repetitions"] == other["repetitions"] is not None
         if together:

@@ -117,20 +117,22 @@ class Run(Stages):
         self.batch = batch is not None
         self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
         given = {"profile": profile, "seed": self.seed, **parameters}
-        self._parameters = {
-            name: plain(value, name, ParameterError) for name, value in given.items()
-        }
-        self._code = code_version(self._paths.root)
-        self._started, self._clock = datetime.now(UTC), time.perf_counter()
+        own = {name: plain(value, name, ParameterError) for name, value in given.items()}
+        code = {"code": code_version(self._paths.root), "packages": package_versions()}
+        self._clock, started = time.perf_counter(), datetime.now(UTC)
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
-        self._said: list[dict[str, str]] = []
-        self._files: dict[str, str] = {}
         self._data: dict[str, str] = {}
-        self._timings: dict[str, float] = {}
         self._spared: dict[str, float] = {}
         self._code_digest: str | None = None
+        self._results: dict[str, Any] = {
+            **{"schema": RESULTS_SCHEMA, "notebook": notebook, "profile": profile},
+            **{"parameters": own, "seed": self.seed, "claims": self._claims},
+            **{"says": [], "files": {}},
+            "provenance": {**code, "seed": self.seed, "parameters": own, "data": self._data},
+            "volatile": {"started": started.isoformat(timespec="seconds"), "timings": {}},
+        }
         if _shell() is None:
             matplotlib.use("Agg")
         style.use()
@@ -289,8 +291,8 @@ class Run(Stages):
             raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
         if unused := [name for name in numbers if f"{{{name}" not in text]:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
-        if (entry := {"text": text, "said": said}) not in self._said:
-            self._said.append(entry)
+        if (entry := {"text": text, "said": said}) not in self._results["says"]:
+            self._results["says"].append(entry)
             self._write()
         _display({"text/markdown": said, "text/plain": said}, {"invariance": {"says": text}})
 
@@ -299,7 +301,7 @@ class Run(Stages):
         seconds = float(seconds)
         if not np.isfinite(seconds) or seconds < 0:
             raise RecordError(f"timing {name!r} is {seconds}: expected seconds >= 0")
-        self._timings[name] = seconds
+        self._results["volatile"]["timings"][name] = seconds
         self._write()
 
     def uses_data(self, name: str, sha256: str) -> None:
@@ -346,40 +348,21 @@ class Run(Stages):
 
     def _keep(self, file: str, content: bytes) -> None:
         write_bytes(self.folder / file, content)
-        self._files[file] = hashlib.sha256(content).hexdigest()
+        self._results["files"][file] = hashlib.sha256(content).hexdigest()
 
     def _write(self) -> None:
-        results = {
-            "schema": RESULTS_SCHEMA,
-            "notebook": self.notebook,
-            "profile": self.profile,
-            "parameters": self._parameters,
-            "seed": self.seed,
-            "claims": self._claims,
-            "figures": list(self._figures.values()),
-            "tables": list(self._tables.values()),
-            "says": self._said,
-            "files": self._files,
-            "provenance": {
-                "code": self._code,
-                "packages": package_versions(),
-                "seed": self.seed,
-                "parameters": self._parameters,
-                "data": self._data,
-            },
-            "volatile": {
-                "started": self._started.isoformat(timespec="seconds"),
-                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                "wall_s": round(time.perf_counter() - self._clock, 3),
-                "cached_s": round(sum(self._spared.values()), 3),
-                "cpu_s": round(sum(os.times()[:4]), 1),
-                "floor_s": round(floor_s(), 1),
-                **peak_memory_mb(),
-                "hardware": hardware(),
-                "timings": self._timings,
-            },
+        self._results["figures"] = list(self._figures.values())
+        self._results["tables"] = list(self._tables.values())
+        self._results["volatile"] |= {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "wall_s": round(time.perf_counter() - self._clock, 3),
+            "cached_s": round(sum(self._spared.values()), 3),
+            "cpu_s": round(sum(os.times()[:4]), 1),
+            "floor_s": round(floor_s(), 1),
+            **peak_memory_mb(),
+            "hardware": hardware(),
         }
-        write_json(self.folder / "results.json", results)
+        write_json(self.folder / "results.json", self._results)
 
 
 def _shell() -> Any | None:

@@ -88,10 +88,8 @@ def look(method: str) -> Look:
     """
     key = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
     if key not in methods():
-        raise ValueError(
-            f"no colour is set for the method {method!r}. {hint(key, methods(), 'methods')} A new "
-            "one is added to methods in notebooks/papers.yml, or takes one of shades(family, count)"
-        )
+        said = f"{hint(key, methods(), 'methods')} Add a new one in notebooks/papers.yml"
+        raise ValueError(f"no colour is set for the method {method!r}. {said}")
     return methods()[key]
 
 

@@ -129,13 +129,10 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     folders = [paths.output(notebook, profile)]
     if profile == "full":
         folders.append(paths.published(notebook))
-    seconds, memory = [], []
-    for folder in folders:
-        volatile = (read_results(folder, notebook)[0] or {"volatile": {}})["volatile"]
-        if volatile.get("wall_s"):
-            own = min(volatile["wall_s"], volatile["cpu_s"] or inf)
-            seconds.append(own + volatile["cached_s"])
-            memory.append(volatile["peak_memory_mb"] or _UNKNOWN_MB)
+    found = [(read_results(f, notebook)[0] or {"volatile": {}})["volatile"] for f in folders]
+    known = [volatile for volatile in found if volatile.get("wall_s")]
+    seconds = [min(v["wall_s"], v["cpu_s"] or inf) + v["cached_s"] for v in known]
+    memory = [v["peak_memory_mb"] or _UNKNOWN_MB for v in known]
     return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
 
 

@@ -6,7 +6,7 @@ A notebook is executed as a script, with seed 0 and without test data, until its
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +14,7 @@ from time import perf_counter
 from ..errors import NotebookError
 from ..files import write_bytes
 from ..ledger.guard import record_digests
-from ..ledger.settings import CHOOSING_SEED, read_settings
+from ..ledger.settings import CHOOSING_SEED
 from ..parameters import read_parameters
 from ..paths import Paths
 from ..run.choosing import STAGE
@@ -31,53 +31,39 @@ def chooses(paths: Paths, notebook: str) -> bool:
 
 
 def choose(
-    paths: Paths,
-    notebooks: Sequence[str],
-    *,
-    profile: str = "full",
-    jobs: int = 1,
-    threads: int = 1,
-    tell: Callable[[str, float, str], None] = lambda *_: None,
-) -> int:
-    """Choose the settings of notebooks and keep them; how many failed.
+    paths: Paths, notebooks: Sequence[str], profile: str = "full", jobs: int = 1, threads: int = 1
+) -> Iterator[tuple[str, float, str]]:
+    """Choose the settings of notebooks and keep them.
 
     In the full profile they become ``notebooks/settings/<paper>/<name>.yml``; a quick one leaves
-    them in its folder under ``build/choosing/``, beside what it printed. `tell` is called with
+    them in its folder under ``build/choosing/``, beside what it printed. Yields, as they end,
     notebook, seconds and, if it failed, the end of what it printed.
     """
     for notebook in notebooks:
         if not chooses(paths, notebook):
             raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
-
-    def one(notebook: str) -> tuple[str, float, str]:
-        start = perf_counter()
-        fault = _choose(paths, notebook, profile, threads)
-        return notebook, perf_counter() - start, fault
-
-    failed = 0
     with ThreadPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(one, notebook) for notebook in notebooks]):
-            notebook, seconds, fault = done.result()
-            failed += bool(fault)
-            if profile == "full":
+        stages = [pool.submit(_choose, paths, name, profile, threads) for name in notebooks]
+        for stage in as_completed(stages):
+            notebook, seconds, fault = stage.result()
+            if profile == "full" and not fault:
+                target = paths.choosing(notebook, profile) / "settings.yml"
+                write_bytes(paths.settings(notebook), target.read_bytes())
                 record_digests(paths, paths.settings(notebook))
-            tell(notebook, seconds, fault)
-    return failed
+            yield notebook, seconds, fault
 
 
-def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> str:
-    """Execute one stage; what went wrong, or nothing."""
-    folder = paths.choosing(notebook, profile)
+def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> tuple[str, float, str]:
+    """Execute one stage: notebook, seconds, and what went wrong, or nothing."""
+    start, folder = perf_counter(), paths.choosing(notebook, profile)
     folder.mkdir(parents=True, exist_ok=True)
     target, script, log = (folder / name for name in ("settings.yml", "notebook.py", "output.txt"))
     target.unlink(missing_ok=True)
     write_bytes(script, _script(paths.source(notebook), profile).encode())
-    environment = os.environ | {
-        STAGE: str(target),
-        MARK: str(folder),
-        "INVARIANCE_ROOT": str(paths.root),
-        "OMP_NUM_THREADS": str(threads),
-        "OPENBLAS_NUM_THREADS": str(threads),
+    environment = {
+        **os.environ,
+        **{STAGE: str(target), MARK: str(folder), "INVARIANCE_ROOT": str(paths.root)},
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)),
         "MPLBACKEND": "agg",
     }
     with log.open("wb") as output:
@@ -89,14 +75,12 @@ def _choose(paths: Paths, notebook: str, profile: str, threads: int) -> str:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
         )
+    fault = ""
     if ended.returncode or not target.is_file():
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-12:]
         why = f"exit status {ended.returncode}" if ended.returncode else "no run.measure() came"
-        return "\n".join([f"{why}; the end of {log}:", *said])
-    read_settings(target)
-    if profile == "full":
-        write_bytes(paths.settings(notebook), target.read_bytes())
-    return ""
+        fault = "\n".join([f"{why}; the end of {log}:", *said])
+    return notebook, perf_counter() - start, fault
 
 
 def _script(source: Path, profile: str) -> str:

@@ -56,7 +56,7 @@ class Here:
         marked = {**os.environ, **environment, MARK: description["folder"]}
         forks = sys.platform == "linux" and self._work is work
         if forks and environment["OMP_NUM_THREADS"] == "1":
-            server = multiprocessing.get_context("forkserver")
+            server: Any = multiprocessing.get_context("forkserver")
             server.set_forkserver_preload(["invariance.companion.runner.preload"])
         else:
             server, environment = multiprocessing.get_context("spawn"), marked

@@ -135,12 +135,12 @@ def test_claims_carry_the_digest_of_protocol_and_settings(project):
         assert (run.seed, run.seeds) == (1, (1, 2))
         run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
         run.claim("demo/near", value=90, se=0.1)
-        digests.append(run._claims["demo/order"]["protocol"])
-        assert run._claims["demo/near"]["protocol"] is None  # none is registered
+        digests.append(run._results["claims"]["demo/order"]["protocol"])
+        assert run._results["claims"]["demo/near"]["protocol"] is None  # none is registered
     assert digests[0] and digests[1] and digests[0] != digests[1]
     run = Run("demo/a", profile="quick")
     run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
-    assert run._claims["demo/order"]["protocol"] is None
+    assert run._results["claims"]["demo/order"]["protocol"] is None
 
 
 def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -132,33 +133,25 @@ def test_an_enormous_output_is_neither_read_nor_kept(light, chaos, project, endi
 def _processes(project, sleep: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
-        try:
+        with suppress(psutil.Error, OSError):
             ours = process.environ().get(MARK, "").startswith(str(project.root))
             if (ours or sleep in process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
-        except (psutil.Error, OSError):
-            continue
     return found
 
 
 def _by_role(runner: subprocess.Popen) -> dict[str, list[psutil.Process]]:
     """Workers and kernels below a runner."""
     roles: dict[str, list[psutil.Process]] = {"runner": [], "worker": [], "kernel": []}
-    try:
+    with suppress(psutil.Error):
         roles["runner"] = [psutil.Process(runner.pid)]
-        for role, above in (("worker", "runner"), ("kernel", "worker")):
-            roles[role] = [c for p in roles[above] for c in p.children()]
-    except psutil.Error:
-        pass
+        roles["worker"] = roles["runner"][0].children()
+        roles["kernel"] = [kernel for worker in roles["worker"] for kernel in worker.children()]
     return roles
 
 
-_APART: dict = {
-    "stdout": subprocess.PIPE,
-    "stderr": subprocess.STDOUT,
-    "text": True,
-    "start_new_session": True,
-}
+_APART: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True,
+                "start_new_session": True}  # fmt: skip
 
 
 def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_up(chaos, project):
@@ -236,10 +229,8 @@ def test_random_kills_lose_nothing(chaos, project):
         victims = [p for ps in roles.values() for p in ps] if role == "all" else roles[role][:1]
         chaos.random.shuffle(victims)
         for victim in victims:
-            try:
+            with suppress(psutil.Error):
                 victim.send_signal(number)
-            except psutil.Error:
-                continue
         output = runner.communicate(timeout=300)[0]
         told[role, signal.Signals(number).name] += 1
         if number == signal.SIGKILL and role in ("worker", "all"):

@@ -27,14 +27,9 @@ DRAWS = count()
 
 
 def results(description, **volatile):
-    return {
-        "schema": 1,
-        "notebook": description["notebook"],
-        "profile": description["parameters"]["profile"],
-        "parameters": description["parameters"],
-        "claims": {},
-        "volatile": volatile,
-    }
+    return {"schema": 1, "notebook": description["notebook"], "volatile": volatile,
+            "profile": description["parameters"]["profile"],
+            "parameters": description["parameters"]}  # fmt: skip
 
 
 class Script:
@@ -109,13 +104,8 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
 
 
 def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
-    spent = {
-        "p/a_short": (9, 0),
-        "p/b_long": (100, 0),
-        "p/c_mostly_kept": (1, 200),
-        "p/d_new": (),
-        "p/e_waited_for_others": (900, 0, 12.5),
-    }
+    spent = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": (),
+             "p/e_waited_for_others": (900, 0, 12.5)}  # fmt: skip
     for name, seconds in spent.items():
         write(project, name)
         if seconds:
@@ -249,8 +239,8 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     ("wrong", "message"),
     [
         (header("p/god"), "p/wrong reads 'p/god', which is no notebook. Did you mean 'p/good'"),
-        (header("p/wrong"), "in a circle, .*: p/wrong reads p/wrong"),
-        (header("p/good", "p/there"), "in a circle, .*: p/wrong reads p/there reads p/wrong"),
+        (header("p/wrong"), "in a circle: p/wrong reads p/wrong"),
+        (header("p/good", "p/there"), "in a circle: p/wrong reads p/there reads p/wrong"),
         ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
         ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
         ("#   invariance:\n#     alone: often\n", r"'alone': 'often'\}; expected .*'alone: true'"),

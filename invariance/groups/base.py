@@ -50,15 +50,10 @@ _ACTION = "act _act _listed elements generators order quadrature weights".split(
 
 @dataclass(frozen=True)
 class Grid:
-    """Shifts of a grid.
+    """Shifts of a grid of ``shape`` (height, width, channels).
 
-    Attributes
-    ----------
-    shape : tuple (height, width, channels)
-    pairs : ndarray of int, shape (r, 2)
-        (down, right) of each element.
-    cyclic : bool
-        Whether what leaves comes back on the other side, or is lost and zeros come in.
+    ``pairs`` (r, 2) are (down, right) of each element. What leaves comes back on the other side
+    where they are ``cyclic``; otherwise it is lost and zeros come in.
     """
 
     shape: tuple[int, int, int]

@@ -91,8 +91,7 @@ def permutation_powers(
 
     ``even`` averages over signs as well, which leaves parts of even size.
     """
-    n = A.shape[1]
-    tables = []
+    n, tables = A.shape[1], list[dict[tuple[int, ...], NDArray[Any]]]()
     for M in (np.asarray(A, dtype=float), np.asarray(B, dtype=float)):
         powers = accumulate([M] * degree, np.multiply)
         tables.append({(k,): power.sum(axis=1) for k, power in enumerate(powers, start=1)})

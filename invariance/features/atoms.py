@@ -56,12 +56,10 @@ def atom_environments(
     elements : sequence or None
         The labels that have columns of their own; None takes those in ``charges``. Give it where
         new molecules may lack one.
-    cutoff : float
-        In angstroms.
+    cutoff, width : float
+        In angstroms; of the bumps of pairs, eta_2 of the paper, in square angstroms.
     unit : float
         An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
-    width : float
-        Of the bumps of pairs: eta_2 of the paper, in square angstroms.
     n_pairs, n_triples : int
         Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
 

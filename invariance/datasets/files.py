@@ -38,7 +38,10 @@ MOST_UNPACKED = 256 * 2**20
 RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
 
 _OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-_DAMAGED = EOFError, KeyError, OSError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile
+_DAMAGED = (
+    *(EOFError, KeyError, OSError, ValueError),
+    *(lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
+)
 
 
 class DataError(OSError):
@@ -246,7 +249,7 @@ def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
                 yield _Bounded(stream, path, most)
     except DataError:
         raise
-    except (*_DAMAGED, tarfile.TarError) as error:
+    except _DAMAGED as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 

@@ -17,10 +17,8 @@ CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weig
 def check_two_classes(classes: NDArray) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
-        raise ValueError(
-            "classification needs labels of at least two classes, got the one class "
-            f"{str(classes[0])!r}"
-        )
+        found = f"the one class {str(classes[0])!r}" if len(classes) else "none"
+        raise ValueError(f"classification needs labels of at least two classes, got {found}")
 
 
 def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | None = None) -> float:

@@ -243,22 +243,21 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     return xp
 
 
-def _check_values(owner: str, name: str, X: Any, library: str) -> None:
-    """Make sure that an array is dense and has values that Python can look at."""
-    if type(X).__name__.endswith("Tracer"):
+def _check_values(owner: str, name: str, array: Any, library: str) -> None:
+    """Refuse arrays whose values Python cannot look at."""
+    if type(array).__name__.endswith("Tracer"):
         raise TypeError(
-            f"{owner} checks its points, so {name} cannot be traced by {library}: call it outside "
-            "of transformations such as jit and grad"
+            f"{owner} checks its points, so {name} cannot be traced by {library}: call it "
+            "outside of transformations such as jit and grad"
         )
-    if library == "torch" and "strided" not in str(X.layout):
+    if library == "torch" and "strided" not in str(array.layout):
         raise TypeError(
-            f"{owner}: {name} is of layout {X.layout}, where a dense tensor is due; pass "
-            f"{name}.to_dense()"
+            f"{owner}: {name} is of layout {array.layout}, not dense: pass {name}.to_dense()"
         )
-    if library == "torch" and X.device.type == "meta":
+    if library == "torch" and array.device.type == "meta":
         raise ValueError(
-            f"{owner}: {name} is on device meta, which keeps shapes and no values; make it where "
-            "its values are, for instance with device='cpu'"
+            f"{owner}: {name} is on device meta, which keeps no values; make it with "
+            "device='cpu', for instance"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -62,12 +62,22 @@ def by_rows(
         raise ParameterError("by_rows needs at least one row, got none")
     if out is not None and len(_rows("out", out)) != len(X):
         raise ParameterError(f"by_rows: out is of shape {out.shape}, give one of {len(X)} rows")
+    starts, parts = _parts(function, X, block_rows, n_jobs, timeout)
     start = 0
     try:
-        for start, part in _parts(function, X, block_rows, n_jobs, timeout):
+        for start, part in zip(starts, parts, strict=True):
+            part = _rows(f"what {function!r} makes of rows", part)
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
-            _write(out[start : start + block_rows], part, f"by_rows: {function!r}", len(X))
+            place = out[start : start + block_rows]
+            # NumPy would repeat a single column, and cut off fractions and imaginary parts.
+            if part.shape != place.shape or not np.can_cast(part.dtype, out.dtype, "same_kind"):
+                raise ParameterError(
+                    f"by_rows: {function!r} made {part.shape} of {part.dtype} from {len(place)} "
+                    f"rows, where {place.shape} of {out.dtype} is due; give one row for each, and "
+                    f"an out of shape {(len(X), *part.shape[1:])} and {part.dtype}"
+                )
+            place[...] = part
             start += block_rows
     except JoblibTimeout as error:
         raise TimeoutError(
@@ -83,8 +93,8 @@ def _parts(
     block_rows: int,
     n_jobs: int | None,
     timeout: float | None,
-) -> Iterator[tuple[int, NDArray]]:
-    """Where each block starts, and what becomes of it."""
+) -> tuple[range, Any]:
+    """Where each block starts, and what becomes of it, as it comes."""
     backend = get_active_backend()[0]
     alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
     if not alone and hasattr(backend, "client"):  # of Dask; others say it at once
@@ -96,19 +106,7 @@ def _parts(
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
     starts = range(0, len(X), block_rows)
     tasks = (delayed(partial(_in_threads, function, X[a : a + block_rows]))() for a in starts)
-    for start, part in zip(starts, run(tasks), strict=True):
-        yield start, _rows(f"what {function!r} makes of rows", part)
-
-
-def _write(place: NDArray, part: NDArray, what: str, n: int) -> None:
-    """NumPy would repeat a single column, and cut off fractions and imaginary parts."""
-    if part.shape != place.shape or not np.can_cast(part.dtype, place.dtype, "same_kind"):
-        raise ParameterError(
-            f"{what} made {part.shape} of {part.dtype} from {len(place)} rows, where {place.shape} "
-            f"of {place.dtype} is due; give one row for each, and an out of shape "
-            f"{(n, *part.shape[1:])} and {part.dtype}"
-        )
-    place[...] = part
+    return starts, run(tasks)
 
 
 def _rows(what: str, array: Any) -> NDArray:

@@ -55,17 +55,16 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        if other is None:
-            return Kind(
-                f"{self.words} or None",
-                lambda value: value is None or self.accepts(value),
-                lambda value: None if value is None else self.convert(value),
-            )
-        return Kind(
-            f"{self.words} or {other.words}",
-            lambda value: self.accepts(value) or other.accepts(value),
-            lambda value: (self if self.accepts(value) else other).convert(value),
-        )
+        def accepts(value: Any) -> bool:
+            known = value is None if other is None else other.accepts(value)
+            return known or self.accepts(value)
+
+        def convert(value: Any) -> Any:
+            if other is None:
+                return None if value is None else self.convert(value)
+            return (self if self.accepts(value) else other).convert(value)
+
+        return Kind(f"{self.words} or {other and other.words}", accepts, convert)
 
     __ror__ = __or__
 
@@ -76,8 +75,8 @@ _BOOLS = bool, np.bool_
 
 def _range(**ends: float | None) -> str:
     signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
-    parts = [f"{signs[name]} {end:g}" for name, end in ends.items() if end is not None]
-    return " " + " and ".join(parts) if parts else ""
+    parts = [f" {signs[name]} {end:g}" for name, end in ends.items() if end is not None]
+    return " and".join(parts)
 
 
 def Whole(least: int | None = None, most: int | None = None) -> Kind:
@@ -91,12 +90,11 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     highest = 2**31 - 1 if most is None else most
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, Integral) or isinstance(value, _BOOLS):
-            return False
-        return (least is None or int(value) >= least) and int(value) <= highest
+        whole = isinstance(value, Integral) and not isinstance(value, _BOOLS)
+        return whole and (least is None or int(value) >= least) and int(value) <= highest
 
-    shown = most if highest < 2**62 else None  # beyond, a bound tells nobody much
-    return Kind("a whole number" + _range(least=least, most=shown), accepts, int)
+    told = most if highest < 2**62 else None  # beyond, a bound tells nobody much
+    return Kind("a whole number" + _range(least=least, most=told), accepts, int)
 
 
 def Number(
@@ -123,17 +121,13 @@ def Number(
     def accepts(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, _BOOLS):
             return False
-        try:
-            number = float(value)
-        except OverflowError:  # a whole number of hundreds of digits
+        if isinstance(value, Integral) and abs(int(value)) >= (2**53 if most is None else 10**308):
             return False
-        if most is None and isinstance(value, Integral) and abs(number) >= 2**53:
-            return False
-        inside = (above is None or number > above) and (below is None or number < below)
-        return inside and lowest <= number <= highest
+        inside = (above is None or value > above) and (below is None or value < below)
+        return bool(inside and lowest <= value <= highest)
 
-    shown = None if most == 1e308 else most  # any float
-    words = "a finite number" + _range(least=least, above=above, most=shown, below=below)
+    told = None if most == 1e308 else most  # any float
+    words = "a finite number" + _range(least=least, above=above, most=told, below=below)
     return Kind(words, accepts, lambda v: int(v) if isinstance(v, Integral) else float(v))
 
 
@@ -148,15 +142,13 @@ def OneOf(*values: str | int) -> Kind:
     >>> OneOf("cos", "sin").words
     "'cos' or 'sin'"
     """
-
     *most, last = map(repr, values)
-    words = f"{', '.join(most)} or {last}" if most else last
 
     def accepts(value: Any) -> bool:
         known = isinstance(value, (str, Integral)) and not isinstance(value, _BOOLS)
         return known and value in values
 
-    return Kind(words, accepts)
+    return Kind(f"{', '.join(most)} or {last}" if most else last, accepts)
 
 
 def Flag() -> Kind:
@@ -176,11 +168,8 @@ def Seed(*, fixed: bool = False) -> Kind:
     fit and at prediction.
     """
     whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts, int)
-    if fixed:
-        return whole
-    either = whole | None | Kind("", lambda value: isinstance(value, np.random.RandomState))
-    words = f"{whole.words}, a numpy.random.RandomState or None"
-    return Kind(words, either.accepts, either.convert)
+    state = Kind("a RandomState", lambda value: isinstance(value, np.random.RandomState))
+    return whole if fixed else whole | state | None
 
 
 def Shape(*lengths: int) -> Kind:
@@ -252,11 +241,7 @@ def Has(words: str, *names: str) -> Kind:
     >>> Has("a kernel, such as Gaussian(0.1)", "diag").accepts(dict)
     False
     """
-
-    return Kind(
-        words,
-        lambda value: not isinstance(value, type) and all(map(partial(hasattr, value), names)),
-    )
+    return Kind(words, lambda v: not isinstance(v, type) and all(map(partial(hasattr, v), names)))
 
 
 def Each(kind: Kind) -> Kind:
@@ -265,12 +250,10 @@ def Each(kind: Kind) -> Kind:
     >>> Each(Positive()).accepts([0.1, 2]), Each(Positive()).accepts([])
     (True, False)
     """
-
-    def accepts(value: Any) -> bool:
-        known = isinstance(value, (list, tuple))
-        return known and bool(value) and all(map(kind.accepts, value))
-
-    return Kind(f"a sequence, at least one, each {kind.words}", accepts)
+    return Kind(
+        f"a sequence, at least one, each {kind.words}",
+        lambda v: isinstance(v, (list, tuple)) and bool(v) and all(map(kind.accepts, v)),
+    )
 
 
 #: What may be given for a parameter ``block_bytes``.
@@ -285,9 +268,8 @@ def short(value: Any, length: int = 100) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # a broken __repr__ of the user's must not hide the message
         text = f"an object of type {type(value).__name__}"
-    if len(text) <= length:
-        return text
-    return f"{text[: length // 2]}...{text[len(text) - (length - length // 2 - 3) :]}"
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]}...{text[half + 3 - length :]}"
 
 
 def check_values(

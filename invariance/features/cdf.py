@@ -1,4 +1,11 @@
-"""`GroupCDF`: cumulative distributions of group-transformed random projections."""
+r"""`GroupCDF`: cumulative distributions of random projections over the group.
+
+.. math:: \phi_{jk}(x) = \sqrt{\frac{s}{n m}} \; \frac{1}{|G|} \sum_i
+          1[\langle g_i t_j, x \rangle \le s k / n] .
+
+Templates are drawn and prepared at `fit` (`OrbitFeatures`); `transform` is one `Histogram` of
+inner products over the orbits of the templates.
+"""
 
 from __future__ import annotations
 

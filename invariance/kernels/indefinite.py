@@ -22,7 +22,6 @@ from ..core.parameters import (
     OneOf,
     ParameterError,
     Text,
-    Whole,
     check_parameters,
     stores_parameters,
 )
@@ -188,15 +187,12 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       :math:`S S^T + D D^T`.
     - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. New points differ
       from training points, hence their rows stay as they are.
-    - "nystrom" takes the first ``n_landmarks`` samples, with a positive definite matrix
-      :math:`K_{mm}`, as landmarks and extends it to all points,
-      :math:`K_{nm} K_{mm}^{-1} K_{mn}`.
+    - "nystrom" takes the first samples, as long as their matrix :math:`K_{mm}` is positive
+      definite, as landmarks and extends it to all points, :math:`K_{nm} K_{mm}^{-1} K_{mn}`.
 
     Parameters
     ----------
     method : {"clip", "flip", "shift", "nystrom"}
-    n_landmarks : int or None
-        None takes `largest_definite`.
 
     Attributes
     ----------
@@ -216,7 +212,6 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """
 
     method: Annotated[str, _METHODS] = "clip"
-    n_landmarks: Annotated[int | None, None | Whole(1)] = None
 
     def fit(self, K: ArrayLike, y: Any = None) -> SpectrumRepair:
         """Decompose the training matrix, shape (n, n)."""
@@ -233,7 +228,14 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_landmarks_: int | None = None
         self._projection: Array | None = None
         if self.method == "nystrom":
-            m = self.n_landmarks_ = self._count(K)
+            # Definite by more than rounding: the landmarks' matrix is inverted.
+            rounding = len(K) * np.finfo(float).eps * float(np.abs(values).max())
+            m = self.n_landmarks_ = largest_definite(K - rounding * np.eye(len(K)))
+            if not m:
+                raise ParameterError(
+                    f"SpectrumRepair: k(x, x) = {K[0, 0]:g} of the first sample is not positive: "
+                    "method='nystrom' has no landmark, take 'clip'"
+                )
             self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
         else:
             mended, signs = repaired_eigenvalues(values, self.method)
@@ -250,19 +252,6 @@ class SpectrumRepair(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self._projection is None:
             return rows
         return rows[:, : len(self._projection)] @ self._projection
-
-    def _count(self, K: Array) -> int:
-        """How many samples are landmarks, the first ones."""
-        # definite by more than rounding: the landmarks' matrix is inverted
-        rounding = len(K) * np.finfo(float).eps * float(np.abs(self.eigenvalues_).max())
-        largest = largest_definite(K - rounding * np.eye(len(K)))
-        m = largest if self.n_landmarks is None else self.n_landmarks
-        if not 1 <= m <= largest:
-            raise ParameterError(
-                f"n_landmarks={self.n_landmarks!r}: the first {largest} samples have a positive "
-                "definite matrix, so between 1 and that many can be landmarks"
-            )
-        return m
 
     @property
     def _n_features_out(self) -> int:

@@ -182,10 +182,7 @@ class SetKernel(_OfSets):
     n_coordinates : int or None
         Numbers that make a point (label and weight included) where sets are given as rows
         (n, largest * d) instead of padded arrays (n, largest, d).
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    verbose : int
-        1 shows progress.
+    block_bytes, verbose : as in `Average`
 
     Raises
     ------

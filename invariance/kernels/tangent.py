@@ -78,10 +78,7 @@ class TangentDistance(BaseEstimator):
     ridge : float
         Added to the (dimensionless) normal equations of two-sided distances, against planes that
         are all but parallel.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads, as everywhere in joblib.
+    block_bytes, n_jobs : as in `Average`
 
     Raises
     ------

@@ -8,7 +8,7 @@ matrix products, correlation, circle, quarter turns, closed forms.
 from .circle import CircleProducts
 from .engine import OrbitProducts
 from .form import INNER, Form, form_of
-from .reductions import Extremes, Histogram, Moments, Reduction, WeightedMean
+from .reductions import Extremes, Histogram, Reduction, WeightedMean
 from .way import Explanation, row_blocks
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Extremes",
     "Form",
     "Histogram",
-    "Moments",
     "OrbitProducts",
     "Reduction",
     "WeightedMean",

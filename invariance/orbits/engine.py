@@ -203,14 +203,13 @@ class OrbitProducts:
             most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
             for part in found:
                 np.minimum(part, most, out=part)
-        if symmetric:
-            for part in found:
-                mirror(part)
-        if not foreign:
-            return [part.swapaxes(0, 1) for part in found] if swap else found
-        if swap:
+        for part in found if symmetric else ():
+            mirror(part)
+        if swap and foreign:
             found = [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in found]
-        return [xp.astype(part, X.dtype) for part in found]
+        elif swap:
+            found = [part.swapaxes(0, 1) for part in found]
+        return [xp.astype(part, X.dtype) for part in found] if foreign else found
 
     def _sides(self, X: Any) -> tuple[Any, Array, bool]:
         """First and second points, which are NumPy's, and whether pairs are another library's."""

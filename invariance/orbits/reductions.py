@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -117,23 +116,6 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
     if a == 1:
         return xp.matmul(weights, values[0, ...])[:, 0, :]
     return xp.sum(xp.matmul(weights[:, None, None, :], values)[:, :, 0, :], axis=0)
-
-
-class Moments(WeightedMean):
-    """Means of powers of the kernel's values.
-
-    Parameters
-    ----------
-    orders : sequence of int
-    """
-
-    def __init__(self, orders: Sequence[int]):
-        self.orders = orders
-        super().__init__([partial(_power, order=int(order)) for order in orders])
-
-
-def _power(values: Any, order: int) -> Any:
-    return values**order
 
 
 class Extremes(Reduction):

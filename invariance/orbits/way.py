@@ -67,44 +67,28 @@ def together(sets: list[WeightedSet]) -> WeightedSet | None:
 
 @dataclass
 class Problem:
-    """Reductions of a kernel's values over the orbits of second points, whatever the points.
+    """Reductions of a kernel's values over the orbits of second points, whatever the points."""
 
-    Attributes
-    ----------
-    form : Form or None
-        The kernel as a function of inner products; without one it is evaluated.
-    evaluate : callable
-        ``evaluate(X, Y)``, the kernel matrix.
-    shape : tuple (height, width, channels)
-        Of a point; plain vectors are images of height one.
-    dtype : dtype
-        Of the inner products.
-    sets : list of WeightedSet
-        In the order in which they are applied to the second points.
-    reduction : Reduction
-        One of the kind that is asked for (see `Reduction.kind`).
-    block_bytes : int
-    first_terms : bool
-        Whether something is added to the inner products with each first point: half its squared
-        norm, where only extremes are wanted in the end instead.
-    closed : callable or None
-        ``closed(X, Y)`` is the whole reduction over the group, as the base kernel knows it.
-    target : array or None
-        One of the library and on the device in which pairs are computed; None is NumPy. Second
-        points are moved by NumPy on the host, and then sent.
-    xp : module
-        The array namespace of `target`.
-    """
-
+    #: The kernel as a function of inner products (see `Form`); without one it is evaluated, by
+    #: ``evaluate(X, Y)``.
     form: Any
     evaluate: Any
+    #: (height, width, channels) of a point; plain vectors are images of height one.
     shape: tuple[int, int, int]
+    #: Of the inner products.
     dtype: np.dtype[Any]
+    #: In the order in which they are applied to the second points.
     sets: list[WeightedSet]
+    #: One of the kind that is asked for (see `Reduction.kind`).
     reduction: Reduction
     block_bytes: int
+    #: Whether something is added to the inner products with each first point: half its squared
+    #: norm, unless only extremes are wanted, where that is done in the end.
     first_terms: bool = False
+    #: ``closed(X, Y)`` is the whole reduction over the group, where the base kernel knows it.
     closed: Any = None
+    #: An array of the library and on the device in which pairs are computed, None for NumPy, and
+    #: its namespace. Second points are moved by NumPy on the host, and then sent.
     target: Any = None
     xp: Any = np
 

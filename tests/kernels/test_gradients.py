@@ -177,8 +177,7 @@ def test_kernels_that_are_no_function_of_one_number_are_evaluated():
         assert_allclose(BestFit(base, GROUP)(X, Z), moved.max(axis=0), rtol=1e-10)
 
 
-@pytest.mark.parametrize("base", [Gaussian(1.0), RBF(0.7)], ids=repr)
-def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away(base):
+def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
     rng = np.random.default_rng(0)
     X, Z = rng.standard_normal((80, 6)), rng.standard_normal((300, 6))
 
@@ -188,10 +187,7 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away(base):
     y = target(X) + 0.1 * rng.standard_normal(len(X))
 
     def score(theta, bounds=(1e-5, 1e5)):
-        kernel = Average(clone(base), GROUP)
-        kernel.theta = [theta]
-        name = base.hyperparameters[0].name
-        kernel.base.set_params(**{f"{name}_bounds": bounds})
+        kernel = Average(Gaussian(np.exp(theta), gamma_bounds=bounds), GROUP)
         model = GaussianProcessRegressor(
             ConstantKernel() * kernel + WhiteKernel(), normalize_y=True
         )
@@ -199,8 +195,7 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away(base):
             warnings.simplefilter("ignore")
             return model.fit(X, y).score(Z, target(Z))
 
-    decade = np.log(10) / (1 if isinstance(base, Gaussian) else -2)
-    grid = [score(np.log(0.1 if decade > 0 else 2.2) + k * decade, "fixed") for k in (0, 1, 3)]
+    grid = [score((k - 1) * np.log(10), "fixed") for k in (0, 1, 3)]
     assert grid[2] < 0.1 < 0.8 < max(grid)
     for k in (-2, 2):
-        assert score(np.log(0.1 if decade > 0 else 2.2) + k * decade) > max(grid) - 0.01
+        assert score((k - 1) * np.log(10)) > max(grid) - 0.01

@@ -55,21 +55,6 @@ def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, 
     assert_allclose(low, np.min(every, axis=0), atol=1e-10)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("steps", [(2, 3), (4, 1), (1, 6), (4, 6)])
-def test_shifts_by_multiples_of_a_step(steps, way):
-    grid = (8, 12)
-    shifts = np.stack(np.meshgrid([0, 1, -1, 2], [0, -1, 1], indexing="ij"), -1).reshape(-1, 2)
-    shifts = shifts * steps
-    rng = np.random.default_rng(0)
-    a, b = rng.standard_normal((3, 2, *grid)), rng.standard_normal((4, 2, *grid))
-    every = by_shift(a, b, shifts)
-    pairs = way(grid, shifts, 2, float)
-    high, low = pairs.extremes(a, pairs.spectra(b), minimum=True)
-    assert_allclose(high, np.max(every, axis=0), atol=1e-10)
-    assert_allclose(low, np.min(every, axis=0), atol=1e-10)
-
-
 @pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
 @pytest.mark.parametrize("blank", [0, 2])
 @pytest.mark.parametrize("way", WAYS)

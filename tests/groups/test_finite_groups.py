@@ -90,7 +90,7 @@ def test_groups_hold_what_they_promise():
         assert len(group.generators()) <= max(1, np.log2(group.order) * 2), group
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(finite_groups())
 def test_any_group_holds_what_it_promises(group):
     holds(group)

@@ -27,27 +27,23 @@ def by_rows(
     """``function(X)``, computed a block of rows at a time and in parallel.
 
     The blocks run where joblib is told to run them: one after the other by default, in processes
-    with ``n_jobs``, on the machines of a cluster under ``joblib.parallel_config("dask")``. They
-    are the same blocks everywhere, hence the same numbers. Results are written as they come, so
-    that they may be larger than any memory, except on joblib's backends that hand out all of them
-    at once (Ray, multiprocessing).
+    with ``n_jobs``, on a cluster under ``joblib.parallel_config("dask")``; the same blocks
+    everywhere, hence the same numbers. Results are written as they come, and may be larger than
+    any memory, except on backends that hand out all of them at once (Ray, multiprocessing).
 
     Parameters
     ----------
     function : callable
-        Maps rows (b, d) to an array of b rows, each from its own row alone: a feature map's
-        ``transform``, or a kernel against fixed points, ``functools.partial(kernel, Y=Y)``.
+        Maps rows (b, d) to b rows, each from its own row alone: a feature map's ``transform``, or
+        a kernel against fixed points, ``functools.partial(kernel, Y=Y)``.
     X : ndarray of shape (n, d)
     block_rows : int
-        Rows of a block: a worker needs memory for what `function` makes of that many.
+        A worker needs memory for what `function` makes of so many rows.
     out : ndarray of n rows, optional
-        Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk;
-        float32 will do for a result in float64. Default: a new array.
+        Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk.
     n_jobs : int or None
-        As everywhere in joblib.
     timeout : float, optional
-        Seconds to wait for the next block before a `TimeoutError`; default: forever, as a cluster
-        may get new workers.
+        Seconds to wait for the next block before a `TimeoutError`; default: forever.
 
     Examples
     --------
@@ -70,13 +66,7 @@ def by_rows(
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
             place = out[start : start + block_rows]
-            # NumPy would repeat a single column, and cut off fractions and imaginary parts.
-            if part.shape != place.shape or not np.can_cast(part.dtype, out.dtype, "same_kind"):
-                raise ParameterError(
-                    f"by_rows: {function!r} made {part.shape} of {part.dtype} from {len(place)} "
-                    f"rows, where {place.shape} of {out.dtype} is due; give one row for each, and "
-                    f"an out of shape {(len(X), *part.shape[1:])} and {part.dtype}"
-                )
+            _check_fits(function, part, place, len(X))
             place[...] = part
             start += block_rows
     except JoblibTimeout as error:
@@ -107,6 +97,16 @@ def _parts(
     starts = range(0, len(X), block_rows)
     tasks = (delayed(partial(_in_threads, function, X[a : a + block_rows]))() for a in starts)
     return starts, run(tasks)
+
+
+def _check_fits(function: Any, part: NDArray, place: NDArray, n: int) -> None:
+    """NumPy would repeat a single column, and cut off fractions and imaginary parts."""
+    if part.shape != place.shape or not np.can_cast(part.dtype, place.dtype, "same_kind"):
+        raise ParameterError(
+            f"by_rows: {function!r} made {part.shape} of {part.dtype} from {len(place)} rows, "
+            f"where {place.shape} of {place.dtype} is due; give one row for each, and an out of "
+            f"shape {(n, *part.shape[1:])} and {part.dtype}"
+        )
 
 
 def _rows(what: str, array: Any) -> NDArray:

@@ -164,7 +164,6 @@ class OrbitProducts:
         X : ndarray of shape (n, d), or an array of another library
             Gradients pass through points that are not transformed, where means are taken of a
             function of inner products.
-        reduction : Reduction
         symmetric : bool
             Whether X is Z and the result is known to be symmetric: one triangle is computed.
         out : sequence of ndarrays of shape (n, m, ...), or None

@@ -107,7 +107,6 @@ def test_images_that_settings_were_chosen_on_are_never_tested_on():
 def test_mnist_and_what_is_made_of_it():
     from invariance.datasets import load_fsdd, load_mnist, load_qm7
 
-    whole = load_mnist()
     with withheld():
         assert len(load_mnist().target) == 60_000
         assert len(make_rotated_mnist(n_train=10, n_test=5, random_state=0).data) == 10
@@ -116,6 +115,5 @@ def test_mnist_and_what_is_made_of_it():
             molecules.positions  # noqa: B018
         assert len(molecules.split(test=molecules.folds[2]).target) == 4 * 1433
         assert len(load_fsdd().speaker) == 3000
-    del whole
     moved = make_translated_mnist(canvas=29, random_state=0)
     assert moved.n_train == 60_000

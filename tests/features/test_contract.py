@@ -266,7 +266,6 @@ print((peak() - before - Z.nbytes) / bound)
 #: Points take 77 MB, or the features of fewer of them 122 MB: a copy of either is seen.
 MODELS = {
     "GroupCDF(group, 200, n_bins=25, {how})": 3000,
-    "MaxFilter(group, 10, {how})": 300_000,
     "OrbitFourier(group, 10, side='first', {how})": 300_000,
     "OrbitNystroem(group, 10, {how})": 300_000,
 }

@@ -138,7 +138,7 @@ class ShiftCorrelation(ABC):
         return down % self.height, right % self.width
 
     def places(self, shifts: Array) -> tuple[Array, Array, Array]:
-        """Where `every` has shifts (down, right), its own ones: signs, columns and rows."""
+        """Where a grid (2, columns, rows) has some of the shifts: signs, columns and rows."""
         down, right = self._on_grid(shifts)
         folded = np.minimum(right, self.width - right)
         by_column = np.argsort(self.columns)
@@ -214,13 +214,6 @@ class ShiftCorrelation(ABC):
                 np.matmul(matrix, part.reshape(len(part), size), out=out.reshape(len(out), size))
             yield some, even, odd
 
-    def _signs(self, even: Array, odd: Array) -> list[Array]:
-        """E + O and E - O, the values at shifts + and -; the second in place of E."""
-        own, rest = even[: self.n_own], even[self.n_own :]
-        plus = np.concatenate([own, rest + odd])
-        rest -= odd
-        return [plus, even]
-
     def extremes(
         self,
         first: Any,
@@ -236,33 +229,26 @@ class ShiftCorrelation(ABC):
             Or what gives parts of such an array by slices.
         second : list of arrays
             From `spectra`, of m images.
-        offsets : array of shape (2, columns, rows, m) or None
-            Subtracted first, in the order of `every`.
+        offsets : array of shape (a, m, b, 1) or None
+            Subtracted first, in the order of `values`.
         minimum : bool
             Whether the smallest is wanted too.
         """
         found: list[list[Array]] = [[], []]
-        for some, even, odd in self._tiles(self._own(first), second):
-            if self.symmetric and offsets is None:
+        if self.symmetric and offsets is None:
+            for _, even, odd in self._tiles(self._own(first), second):
                 size, rest = np.abs(odd, out=odd), even[self.n_own :]
                 if minimum:
                     low = np.concatenate([even[: self.n_own], rest - size])
-                    found[1].append(self._over_shifts(np.min, low))
+                    found[1].append(low.min(axis=0).min(axis=self._row_axis))
                 rest += size
-                found[0].append(self._over_shifts(np.max, even))
-                continue
-            values = self._signs(even, odd)
-            if offsets is not None:
-                for value, part in zip(values, offsets, strict=True):
-                    value -= self._in_tile(part[..., some])
-            for which, (reduce, either, fill) in enumerate(
-                [(np.max, np.maximum, -np.inf), (np.min, np.minimum, np.inf)][: 1 + minimum]
-            ):
-                kept = [
-                    self._only(value, wanted, fill)
-                    for value, wanted in zip(values, self.wanted, strict=True)
-                ]
-                found[which].append(self._over_shifts(reduce, either(*kept)))
+                found[0].append(even.max(axis=0).max(axis=self._row_axis))
+        else:
+            for values in self.values(first, second, offsets, fill=-np.inf):
+                found[0].append(values.max(axis=0).max(axis=1))
+                if minimum:
+                    values[values == -np.inf] = np.inf
+                    found[1].append(values.min(axis=0).min(axis=1))
         none = np.empty((0, len(first)), self.dtype)
         high, low = (np.concatenate(parts or [none]).T for parts in found)
         return high, low if minimum else None
@@ -274,8 +260,9 @@ class ShiftCorrelation(ABC):
         offsets: Array | None = None,
         pairs: Array | None = None,
         together: int = 1,
+        fill: float = 0.0,
     ) -> Iterator[Array]:
-        """Correlations at all shifts, zero at others, of some second images after the others.
+        """Correlations at all shifts, of some second images after the others.
 
         Parameters
         ----------
@@ -285,10 +272,13 @@ class ShiftCorrelation(ABC):
             Added to the correlations of a pair at every shift.
         together : int
             Tiles hold multiples of so many second images.
+        fill : float
+            What stands at shifts that are not wanted.
 
         Yields
         ------
         values : array of shape (a, second images, b, n), to be overwritten
+            Shifts in the order of `in_tile_order`.
         """
         n_own, n_columns = self.n_own, len(self.columns)
         space = Workspace(self.dtype)
@@ -301,40 +291,18 @@ class ShiftCorrelation(ABC):
             values[:n_own] = even[:n_own]
             np.add(even[n_own:], odd, out=values[n_own:n_columns])
             np.subtract(even[n_own:], odd, out=values[n_columns:])
+            if not wanted.all():
+                np.moveaxis(values, 1 + self._row_axis, 1)[~wanted] = fill
+            if not self._row_axis:
+                values = values.reshape(prod(values.shape[:2]), *values.shape[2:])[:, :, None]
             if offsets is not None:
-                less = np.concatenate([offsets[0], offsets[1, n_own:]])[..., some]
-                values -= self._in_tile(less)
-            values = self._only(values, wanted, 0.0)
-            yield values if self._row_axis else values.reshape(-1, *values.shape[2:])[:, :, None]
-
-    def every(self, first: Any, second: list[Array]) -> Array:
-        """All correlations, shape (2, columns, rows, n, m): at +columns, then at -columns."""
-        shape = 2, len(self.columns), len(self.rows), len(first), second[0].shape[1]
-        out = np.empty(shape, self.dtype)
-        for some, even, odd in self._tiles(self._own(first), second):
-            for whole, part in zip(out, self._signs(even, odd), strict=True):
-                whole[..., some] = np.moveaxis(part, 1 + self._row_axis, 1).swapaxes(2, 3)
-        return out
+                values -= offsets[:, some]
+            yield values
 
     def in_tile_order(self, grid: Array) -> Array:
-        """Numbers (2, columns, rows) of the shifts, shaped as the weights of `values`."""
+        """Numbers (2, columns, rows) of the shifts, see `places`, as axes (a, b) of `values`."""
         placed = np.concatenate([grid[0], grid[1, self.n_own :]])
         return placed if self._row_axis else placed.reshape(-1, 1)
-
-    def _in_tile(self, offsets: Array) -> Array:
-        """Numbers (columns, rows, second images) where a tile has them."""
-        return (offsets.swapaxes(1, 2) if self._row_axis else offsets)[..., None]
-
-    def _only(self, values: Array, wanted: Array, fill: float) -> Array:
-        """Values at the wanted shifts (columns, rows), and something else at others."""
-        if not wanted.all():
-            np.moveaxis(values, 1 + self._row_axis, 1)[~wanted] = fill
-        return values
-
-    def _over_shifts(self, reduce: Any, values: Array) -> Array:
-        """Over columns and rows of shifts, shape (m, n)."""
-        found: Array = reduce(reduce(values, axis=0), axis=self._row_axis)
-        return found
 
 
 class RowCorrelation(ShiftCorrelation):

@@ -144,10 +144,11 @@ class Shifts(Way):
         frame = np.zeros((1, problem.n_channels, *self.correlation.grid), problem.dtype)
         frame[:, :, : problem.shape[0], : problem.shape[1]] = 1
         squares = self.correlation.spectra(self._second(points**2))
-        halves = self.correlation.every(frame, squares)[:, :, :, 0] / 2
+        halves = [values / 2 for values in self.correlation.values(frame, squares)]
+        of_shifts = np.concatenate(halves, axis=1)
         if offsets is not None:
-            halves -= np.repeat(offsets, moved.shape[1]).astype(halves.dtype)
-        return None, halves
+            of_shifts -= np.repeat(offsets, moved.shape[1]).astype(of_shifts.dtype)[:, None, None]
+        return None, of_shifts
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
         problem, correlation, moved = self.problem, self.correlation, Y[:, None]

@@ -2,8 +2,6 @@
 # jupyter:
 #   invariance:
 #     alone: true
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -197,6 +195,7 @@ def orbit_nystroem(n):
     }
 
 
+# %%
 def cdf_pooling(n):
     """phi_jk(x) = sqrt(s / (n m)) mean_g 1[<g t_j, x> <= s k / n]."""
     X = images[:n]
@@ -360,6 +359,7 @@ def scattering(n):
     return ways
 
 
+# %%
 def tangent_distance(n):
     """min over a, b of |x + T_x a - z - T_z b|, two-sided (Simard et al. 1998)."""
     X, distance = images[:n].astype(float), TangentDistance((28, 28))

@@ -3,8 +3,6 @@
 #   invariance:
 #     reads: [compare/digits, compare/rotated_digits, compare/molecules, compare/torus,
 #       compare/sphere]
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -216,7 +214,7 @@ panel(
     ends=0.5,
     xlabel="training readings",
     ylabel="test accuracy (%)",
-    title=f"{sizes[0]} readings: {whole:.0f} %, as it is {plain:.0f} %",
+    title=f"{sizes[0]} readings: {whole:.0f} % with the group, {plain:.0f} % without",
 )
 run.figure(
     fig,

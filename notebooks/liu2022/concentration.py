@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -213,7 +211,7 @@ run.claim(
     "(8) holds at every size",
 )
 run.say(
-    "Where the bounds say anything, the largest share of one that is used is {share:.3g}.",
+    "Of the bounds that say anything, the tightest is reached to {share:.0%}.",
     share=max(a / b for a, b in zip(lhs, rhs, strict=True)),
 )
 

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -255,7 +253,7 @@ panel(
     ends=0.3,
     xlabel="gamma",
     ylabel="largest positive definite n",
-    title="Printed numbers: "
+    title="Within a tenth of the printed number: "
     + "; ".join(f"{claimed} by {fitting(claimed)}" for claimed in CLAIMED),
 )
 run.figure(fig, "gamma", caption="All translations; mean and two standard errors over draws.")

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -374,6 +372,7 @@ def spread(curves):
     return np.sqrt(np.var(curves, axis=1, ddof=1).mean())
 
 
+# %%
 def more_spread(curves, others):
     """Difference of two spreads with its jackknife error over repetitions."""
     both, n = [np.array(curves), np.array(others)], len(curves[0])

@@ -2,8 +2,6 @@
 # jupyter:
 #   invariance:
 #     alone: true
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python

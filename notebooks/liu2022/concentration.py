@@ -141,16 +141,13 @@ run.figure(fig, "mgf", caption="Exact.")
 #   \qquad 2 e^{-t/2b} \text{ beyond}.$$
 
 # %%
-lhs, rhs, most = [], [], []
+trials = []
 
 
 def inequality(left, right, ceiling):
     """Kept where the bound is below what the left side can be."""
     left, right = np.atleast_1d(left), np.atleast_1d(right)
-    kept = right < ceiling
-    lhs.extend(left[kept])
-    rhs.extend(right[kept])
-    most.extend([ceiling] * kept.sum())
+    trials.append((left[right < ceiling], right[right < ceiling], ceiling))
 
 
 grid, single = np.linspace(-0.99, 0.99, 99), ([1.0], [0.3], [5.0])
@@ -204,15 +201,13 @@ for side in SIDES:
         inequality(np.mean(np.abs(best) >= t), liu2022.offdiagonal_tail(m), 1)  # (9)
 run.claim(
     "liu2022/lemma4-5-tails",
-    lhs=lhs,
-    rhs=rhs,
-    ceiling=most,
+    trials=trials,
     note="moment generating functions over their bounds, and shares of draws; the condition of "
     "(8) holds at every size",
 )
 run.say(
     "Of the bounds that say anything, the tightest is reached to {share:.0%}.",
-    share=max(a / b for a, b in zip(lhs, rhs, strict=True)),
+    share=max((left / right).max(initial=0) for left, right, _ in trials),
 )
 
 # %% [markdown]

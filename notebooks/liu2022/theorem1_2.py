@@ -33,17 +33,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import linalg
 
+from invariance import kernels
 from invariance.companion import Run, colour, panel, shades
 from invariance.groups import CyclicTranslations, Rotations, departure_from_unitary
-from invariance.kernels import (
-    BestFit,
-    Gaussian,
-    Linear,
-    Polynomial,
-    gershgorin_margin,
-    gram_report,
-    largest_definite,
-)
+from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
 from invariance.theory import liu2022
 
 run = Run("liu2022/theorem1_2", profile=profile, seed=seed, length=length)
@@ -94,7 +87,7 @@ run.claim(
     difference=violations,
     tolerance=1e-10,
     note="over the whole group of translations; the rotations of the experiments, interpolated "
-    f"and from -10 to 9 degrees, depart by {gram_report(gram).asymmetry:.1e} from symmetry and "
+    f"and from -10 to 9 degrees, depart by {kernels.gram_report(gram).asymmetry:.1e} from symmetry and "
     f"{np.abs(kernel(turned, turned) / gram - 1).max():.1e} from invariance on smooth images "
     f"(norms change by up to {departure_from_unitary(turns, blobs, random_state=seed)['norm']:.1e})",
 )
@@ -135,10 +128,10 @@ def images(n, side, length, rng):
 def definite(kind, linear, smallest, norms):
     """Largest positive definite n, from the largest and the smallest inner products."""
     if kind == "linear":
-        return largest_definite(linear)
+        return kernels.largest_definite(linear)
     if kind == "rbf":  # sigma = 1; |x|^2 / m close to one
-        return largest_definite(np.exp(linear - norms[:, None] / 2 - norms / 2))
-    return largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
+        return kernels.largest_definite(np.exp(linear - norms[:, None] / 2 - norms / 2))
+    return kernels.largest_definite(np.maximum(1 + linear, -(1 + smallest)) ** int(kind))
 
 
 @run.cache
@@ -220,7 +213,7 @@ linear = kernel(images(N_LARGEST[side], side, 0.0, np.random.default_rng(seed)))
 sizes = np.unique(np.geomspace(2, N_LARGEST[side], 24).astype(int))
 curves = {
     "smallest eigenvalue": ("linear", [linalg.eigvalsh(linear[:n, :n])[0] for n in sizes]),
-    "Gershgorin's bound": ("bound", [gershgorin_margin(linear[:n, :n]) for n in sizes]),
+    "Gershgorin's bound": ("bound", [kernels.gershgorin_margin(linear[:n, :n]) for n in sizes]),
 }
 
 

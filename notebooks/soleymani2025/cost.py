@@ -37,19 +37,11 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance import groups
+from invariance import groups, spectral
 from invariance.companion import Run, colour, curve, fit_rate, panel
 from invariance.groups import Permutations, SignFlips, TorusTranslations
 from invariance.kernels import Average
-from invariance.spectral import (
-    Circle,
-    Expansion,
-    SpectralAveraging,
-    Sphere,
-    Torus,
-    VonMisesKernel,
-    project,
-)
+from invariance.spectral import Circle, SpectralAveraging, Sphere, Torus, project
 from invariance.theory import soleymani2025 as theory
 
 run = Run("soleymani2025/cost", profile=profile, seed=seed, degree=degree)
@@ -190,7 +182,7 @@ for predicted in SIZES["predictions"]:
     basis = counted(Torus(2, degree=predicted))
     X = basis.sample(POINTS, seed)
     coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
-    model = Expansion(basis, project(coefficients, basis, Permutations(2)))
+    model = spectral.Expansion(basis, project(coefficients, basis, Permutations(2)))
     tally.reset()
     model.predict(X[:1])
     sizes.append(basis.n_functions_)
@@ -238,7 +230,7 @@ X = Circle().sample(400, seed)
 averages = [
     partial(
         Average(
-            VonMisesKernel(eta=1.0, period=2 * np.pi),
+            spectral.VonMisesKernel(eta=1.0, period=2 * np.pi),
             TorusTranslations([order], period=2 * np.pi),
             side="second",
         ),

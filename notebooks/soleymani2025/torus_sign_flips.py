@@ -46,16 +46,10 @@ import numpy as np
 import pandas as pd
 from sklearn.kernel_ridge import KernelRidge
 
+from invariance import spectral
 from invariance.companion import Run, colour, label_ends, panel
 from invariance.groups import SignFlips
-from invariance.spectral import (
-    SignAveragedVonMises,
-    SpectralAveraging,
-    Torus,
-    VonMisesKernel,
-    invariance_discrepancy,
-    invariant_dimensions,
-)
+from invariance.spectral import SpectralAveraging
 
 run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed, eta=eta, noise=noise)
 
@@ -78,8 +72,8 @@ ESTIMATORS = {
 
 
 # %%
-group, torus = SignFlips(DIMENSION), Torus(DIMENSION)
-counts = np.cumsum(invariant_dimensions(torus.truncate(degree=DEGREES[-1]), group))
+group, torus = SignFlips(DIMENSION), spectral.Torus(DIMENSION)
+counts = np.cumsum(spectral.invariant_dimensions(torus.truncate(degree=DEGREES[-1]), group))
 
 
 def target(X):
@@ -100,7 +94,7 @@ def error(predicted, Z):
 
 
 def von_mises(eta):
-    return VonMisesKernel(eta=eta, normalise=False)
+    return spectral.VonMisesKernel(eta=eta, normalise=False)
 
 
 def ridge_path(kernel, X, y, lambdas=LAMBDAS):
@@ -156,8 +150,8 @@ def errors_and_gaps(case, n, noise, eta):
     """Test errors and discrepancies over penalties and cutoffs, one seed, by method."""
     X, y, Z = draw(case, n, noise)
     path = ridge_path(von_mises(eta), X, y)
-    averaged = ridge_path(SignAveragedVonMises(eta=eta, normalise=False), X, y)
-    gap = invariance_discrepancy(averaged.predict, group, Z, n_elements=FEW_ELEMENTS)
+    averaged = ridge_path(spectral.SignAveragedVonMises(eta=eta, normalise=False), X, y)
+    gap = spectral.invariance_discrepancy(averaged.predict, group, Z, n_elements=FEW_ELEMENTS)
     found = {
         "krr": (error(path.predict(Z), Z), change_under_flips(path, eta, Z)),
         "krr-average": (error(averaged.predict(Z), Z), gap),
@@ -173,7 +167,7 @@ def errors_and_gaps(case, n, noise, eta):
 found = [errors_and_gaps(case, SAMPLES, noise, eta) for case in SEEDS]
 X, y, Z = draw(SEEDS[0])
 path = ridge_path(von_mises(eta), X, y)
-listed = invariance_discrepancy(path.predict, group, Z[:1], n_elements=group.order)
+listed = spectral.invariance_discrepancy(path.predict, group, Z[:1], n_elements=group.order)
 assert np.abs(change_under_flips(path, eta, Z[:1]) / listed - 1).max() < 1e-6
 
 

@@ -35,17 +35,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from invariance import groups
+from invariance import groups, spectral
 from invariance.companion import Run, colour, fit_rate
 from invariance.groups import Permutations, SignedPermutations, SignFlips, TorusTranslations
-from invariance.spectral import (
-    Circle,
-    Expansion,
-    Sphere,
-    Torus,
-    invariant_dimensions,
-    invariant_subspace,
-)
+from invariance.spectral import Circle, Sphere, Torus, invariant_dimensions
 from invariance.theory import soleymani2025 as theory
 
 run = Run("soleymani2025/weyl", profile=profile, seed=seed, extra=extra)
@@ -223,7 +216,7 @@ for basis, degree in (
     for draw in range(DRAWS):
         coefficients = np.random.default_rng([seed, draw]).standard_normal(basis.n_functions_)
         eigenvalues = np.repeat(basis.eigenvalues_, basis.dimensions_)
-        f = Expansion(basis, coefficients).predict
+        f = spectral.Expansion(basis, coefficients).predict
         if isinstance(basis, Sphere):
             measured = energy_on_sphere(f, degree)
         else:
@@ -276,7 +269,7 @@ for name, (basis, group) in (WITHOUT_MIRRORS | WITH_MIRRORS).items():
     rates[name] = fit_rate(values[picked], envelope[picked])
     # The traces do not use the projection: where eigenspaces can be built, both must agree.
     small = basis.truncate(degree=30 if isinstance(basis, Circle) else DEGREE)
-    built = [vectors.shape[1] for vectors in invariant_subspace(small, group)]
+    built = [vectors.shape[1] for vectors in spectral.invariant_subspace(small, group)]
     assert np.array_equal(built, invariant_dimensions(small, group)), name
 run.claim(
     "soleymani2025/dimension-counting",

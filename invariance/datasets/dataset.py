@@ -70,7 +70,7 @@ class Dataset:
     n_train : int or None
         Where the data come with a split: the first ``n_train`` rows are for training.
     sources : mapping of file name to SHA-256
-        For ``run.uses_data(name, sha256)``; empty for generated data.
+        For ``run.uses_data(data)``; empty for generated data.
     details : mapping
         Further arrays, also found as attributes: ``dataset.speaker`` is
         ``dataset.details["speaker"]``.

@@ -152,8 +152,7 @@ def arrays(data):
 
 
 folds = load().folds
-for file, sha256 in load().sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(load())
 
 # %% [markdown]
 # ## Choosing

@@ -69,8 +69,7 @@ shape, n_train = ((28, 28), data.n_train) if FULL else ((8, 8), 1200)
 images, on = (data.data / 255, "") if FULL else (data.images / 16, " (the bundled 8 x 8 digits)")
 
 # %%
-for file, sha256 in getattr(data, "sources", {}).items():
-    run.uses_data(file, sha256)
+run.uses_data(data)
 images, labels = images.reshape(len(images), -1).astype(np.float32), data.target
 turns, shifts = Rotations(shape, degrees=[0, -turn, turn]), Translations(shape, max_shift=shift)
 group = turns.then(shifts)

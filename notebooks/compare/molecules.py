@@ -63,8 +63,7 @@ molecules = load_qm7() if FULL else make_molecules(400, random_state=seed)
 on = "" if FULL else " (made-up molecules)"
 
 # %%
-for file, sha256 in molecules.sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(molecules)
 matrices, energies = molecules.data.astype(float), molecules.target.astype(float)
 numbering = np.argsort(np.random.RandomState(seed).random_sample(matrices.shape[:2]), axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, :, None], axis=1)

@@ -61,8 +61,7 @@ data = make_rotated_mnist(*some, n_train=n_train, n_test=n_test, random_state=se
 on = "" if FULL else " (bundled digits, rotated)"
 
 # %%
-for file, sha256 in data.sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(data)
 shape, labels = (28, 28), data.target
 basis = AngularBasis(shape).fit(data.data[:1].reshape(1, -1))
 points = basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32)

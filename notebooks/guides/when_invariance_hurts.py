@@ -46,8 +46,7 @@ SIZES, DRAWS, MORE_DRAWS, N_TEST, N_IMAGES = {
 }[profile]
 origin = "scikit-learn's bundled digits" if run.quick else "MNIST"
 data = load_digits_images() if run.quick else load_mnist()
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 
 # %% [markdown]
 # Pixels turned by interpolation are not turned exactly. `AngularBasis` writes an image in circular

@@ -52,8 +52,7 @@ else:
 order, shape = rng.permutation(len(images))[: n_train + 600], images.shape[1:]
 X, y = images[order].reshape(len(order), -1).astype(float), data.target[order]
 X, y, X_kept, y_kept = X[:n_train], y[:n_train], X[n_train:], y[n_train:]
-for file, sha256 in getattr(data, "sources", {}).items():
-    run.uses_data(file, sha256)
+run.uses_data(data)
 
 # %% [markdown]
 # ## Candidates

@@ -98,8 +98,7 @@ N_TRAIN, N_TEST, PIXELS, DEGREES, CHECKED, ROUNDS, SIDE, TIMED = {
     ),
 }[profile]
 data = load_digits_images() if run.quick else load_mnist()
-for file, sha256 in data.sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(data)
 X, y = data.data.reshape(len(data.data), -1) / 255, data.target
 rows = np.random.default_rng(seed).permutation(len(X))
 train, test = X[rows[:N_TRAIN]], X[rows[N_TRAIN : N_TRAIN + N_TEST]]

@@ -118,8 +118,7 @@ def split_of(name, split):
 
 if not run.quick:
     for load in (load_mnist, load_emnist_letters):
-        for file, sha256 in load().sources.items():
-            run.uses_data(file, sha256)
+        run.uses_data(load())
 
 # %% [markdown]
 # ## The rows of the table

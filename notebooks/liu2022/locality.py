@@ -216,8 +216,7 @@ run.claim(
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()
-for file, sha256 in data.sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(data)
 images, labels = data.data.reshape(len(data.data), -1) / 255, data.target
 
 

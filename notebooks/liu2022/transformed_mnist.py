@@ -159,8 +159,7 @@ run.measure()
 stage = "measuring"
 
 if not run.quick:
-    for file, sha256 in digits(stage).sources.items():
-        run.uses_data(file, sha256)
+    run.uses_data(digits(stage))
 
 
 @run.cache

@@ -304,11 +304,13 @@ class Run(Stages):
         self._results["volatile"]["timings"][name] = seconds
         self._write()
 
-    def uses_data(self, name: str, sha256: str) -> None:
-        """Record the checksum of a data file that the results rest on."""
-        if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-            raise RecordError(f"data {name!r}: {sha256!r} is not a SHA-256 in hexadecimal")
-        self._data[name] = sha256
+    def uses_data(self, data: Any, sha256: str = "") -> None:
+        """Record the checksums of a data set's files (its ``sources``), or of one file by name."""
+        files = {data: sha256} if isinstance(data, str) else getattr(data, "sources", {})
+        for name, digest in files.items():
+            if not re.fullmatch(r"[0-9a-f]{64}", digest):
+                raise RecordError(f"data {name!r}: {digest!r} is not a SHA-256 in hexadecimal")
+        self._data |= files
         self._write()
 
     def cache(self, function: Callable[..., T]) -> Callable[..., T]:

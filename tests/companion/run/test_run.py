@@ -6,6 +6,7 @@ import math
 import pickle
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -83,9 +84,11 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
 
     run.timing("product", 0.25)
     run.uses_data("x.gz", "0" * 64)
+    run.uses_data(SimpleNamespace(sources={"y.gz": "1" * 64}))
+    run.uses_data(SimpleNamespace(target=[1, 2]))  # bundled: no file
     content = results(run)
     assert content["volatile"]["timings"] == {"product": 0.25}
-    assert content["provenance"]["data"] == {"x.gz": "0" * 64}
+    assert content["provenance"]["data"] == {"x.gz": "0" * 64, "y.gz": "1" * 64}
     assert content["parameters"] == {"profile": "full", "seed": 3, "width": 2.0}
     assert content["volatile"]["peak_memory_mb"] > 10
     assert content["provenance"]["packages"]["numpy"] == np.__version__

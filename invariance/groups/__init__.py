@@ -23,7 +23,7 @@ from .permutations import (
     SignedPermutations,
     SignFlips,
 )
-from .products import Composition, DirectProduct, OnPoints
+from .products import Composition, DirectProduct, OnPoints, Wreath
 from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
 from .translations import CyclicTranslations, TorusTranslations, Translations
 
@@ -62,6 +62,7 @@ __all__ = [
     "Translations",
     "Uniform",
     "VonMises",
+    "Wreath",
     "affine_maps",
     "check_coulomb",
     "check_group",

@@ -130,8 +130,9 @@ class Transformations(BaseEstimator, ABC):
     keeps_shape: bool = True
     #: What the constructor's arguments may be.
     _parameters: ClassVar[Mapping[str, Kind]] = {}
-    #: What `then` makes: `products` puts its Composition here, a subclass that cannot stand below.
+    #: What `then`, `on_each` and `on_columns` make: `products` puts its subclasses here.
     _composition: ClassVar[Any]
+    _on_points: ClassVar[Any]
     #: What to do where there are too many elements to list.
     _remedy: ClassVar[str] = (
         "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel "
@@ -289,6 +290,50 @@ class Transformations(BaseEstimator, ABC):
         """The composition that applies ``self`` first and ``other`` second."""
         check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
         made: Transformations = self._composition(self, other)
+        return made
+
+    def times(self, other: Transformations) -> Transformations:
+        """The direct product with another group that acts on the same coordinates.
+
+        Raises
+        ------
+        ParameterError
+            Where the two do not commute, with two elements that do not.
+
+        Examples
+        --------
+        >>> from invariance.groups import CyclicShifts, Permutations
+        >>> both = CyclicShifts(128, block=6).times(Permutations(6).on_each(128))
+        >>> both.order, both.is_group, both.n_features
+        (92160, True, 768)
+        """
+        made: Transformations = self.then(other).direct()  # type: ignore[attr-defined]
+        return made
+
+    def on_each(self, n_points: int) -> Transformations:
+        """The same on each of several points in a row, all moved by one element.
+
+        >>> from invariance.groups import Negation, Permutations
+        >>> Permutations(2).on_each(2).act([[2, 1]], [[1.0, 2.0, 3.0, 4.0]])
+        array([[[2., 1., 4., 3.]]])
+        """
+        size = self.n_features
+        if size is None:
+            raise ParameterError(
+                f"{self!r} acts on points of any length: OnPoints(group, n_coordinates) says "
+                "how many numbers make one"
+            )
+        made: Transformations = self._on_points(self, size, n_points=n_points)
+        return made
+
+    def on_columns(self, columns: Any) -> Transformations:
+        """The same on some columns of rows of any length; the others stay.
+
+        >>> from invariance.groups import SignFlips
+        >>> SignFlips(2).on_columns([0, 2]).act([[-1, -2]], [[1.0, 2.0, 3.0, 4.0]])
+        array([[[-1.,  2., -3.,  4.]]])
+        """
+        made: Transformations = self._on_points(self, coordinates=columns)
         return made
 
     @property

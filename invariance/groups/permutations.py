@@ -169,6 +169,11 @@ class CyclicShifts(SignedPermutationGroup):
         shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
         return bool((shifted[first - 1] == elements).all())
 
+    @property
+    def grid_shape(self) -> tuple[int, int, int] | None:
+        self._check()
+        return 1, int(self.n), int(self.block)
+
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts to the right of a row of blocks."""
         n = self._degree()

@@ -1,7 +1,7 @@
 """Made of other transformations: side by side, one after the other, on each point of a set.
 
-`DirectProduct` acts on blocks of coordinates, `Composition` applies two sets in turn, `OnPoints`
-moves all points of a set alike.
+`DirectProduct` acts on stretches of coordinates, `Wreath` on parts that are permuted as well,
+`Composition` applies two sets in turn, `OnPoints` moves all points of a set alike.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ def _beside(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def _pairs(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
     """Every element of the one beside every element of the other, which varies fastest."""
     return _beside([np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))])
+
+
+def _spanning(part: Any) -> NDArray[Any]:
+    """Generators, or where there are none such as of rotations, elements drawn at random."""
+    found: NDArray[Any] = part.generators() if hasattr(part, "generators") else part.sample(6, 0)
+    return found
 
 
 def _of_all(name: str) -> Any:
@@ -134,6 +140,137 @@ class DirectProduct(_Parts, FiniteGroup):
 
 
 @stores_parameters
+class Wreath(FiniteGroup):
+    """The wreath product: ``inner`` acts on each of m parts, ``outer`` permutes the parts.
+
+    Two teams of five players with three numbers each are a row of 30 numbers, whose order within
+    a team and of the teams means nothing: ``Wreath(Permutations(5), Permutations(2), block=3)``.
+    An element is one of ``outer`` and one of ``inner`` for each part, flattened, side by side:
+    (a; p) sends part p(k), moved by a_p(k), to place k.
+
+    Parameters
+    ----------
+    inner : FiniteGroup
+    outer : FiniteGroup
+        Permutations of m numbers.
+    block : int
+        Numbers that ``inner`` moves together.
+
+    Examples
+    --------
+    >>> from invariance.groups import Permutations
+    >>> Wreath(Permutations(5), Permutations(2), block=3).order
+    28800
+    """
+
+    inner: Annotated[FiniteGroup, Has("a finite group, such as CyclicShifts(8)", "generators")]
+    outer: Annotated[FiniteGroup, Has("permutations, such as Permutations(2)", "generators")]
+    _: KW_ONLY
+    block: Annotated[int, Whole(1)] = 1
+
+    unitary = _of_all("unitary")
+    linear = _of_all("linear")
+    preserves_l1 = _of_all("preserves_l1")
+
+    def _parts(self) -> Sequence[Any]:
+        self._check()
+        return self.inner, self.outer
+
+    def _check_together(self) -> None:
+        if None in (self.inner.n_features, self.outer.n_features):
+            raise ParameterError(f"{self!r} needs groups of a fixed number of coordinates")
+        places = np.sort(self._places(self.outer.generators()), axis=1)
+        if np.any(places != np.arange(self.outer.n_features)):
+            raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")
+
+    def _places(self, elements: NDArray[Any]) -> NDArray[Any]:
+        """Which part each place gets, shape (r, m)."""
+        m = int(self.outer.n_features or 0)
+        return self.outer.act(elements, np.arange(float(m))[None])[:, 0].astype(int)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (prod((self.outer.n_features or 0, self.inner.n_features or 0, self.block)),)
+
+    @property
+    def order(self) -> int | float:
+        inner, outer = (part.order for part in self._parts())
+        return outer * inner ** int(self.outer.n_features or 0)
+
+    def _joined(self, outer: NDArray[Any], inner: NDArray[Any]) -> NDArray[Any]:
+        """Elements from one of ``outer`` (r, ...) and m of ``inner`` (r, m, ...) each."""
+        return _beside([outer, inner])
+
+    def _split(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+        elements = np.atleast_2d(elements)
+        one, two = (part.identity() for part in (self.outer, self.inner))
+        m = int(self.outer.n_features or 0)
+        width = one[0].size + m * two[0].size
+        elements = self._batch(elements, "one of outer and m of inner side by side", width)
+        outer = elements[:, : one[0].size].reshape(-1, *one.shape[1:])
+        inner = elements[:, one[0].size :].reshape(-1, m, *two.shape[1:])
+        return outer.astype(one.dtype), inner.astype(two.dtype)
+
+    def identity(self) -> NDArray[Any]:
+        inner, outer = (part.identity() for part in self._parts())
+        return self._joined(outer, np.stack([inner] * int(self.outer.n_features or 0), axis=1))
+
+    def generators(self) -> NDArray[Any]:
+        """Of ``outer``, and of ``inner`` in each part."""
+        unit, found = self.identity(), []
+        for element in self.outer.generators():
+            found.append(self._joined(element[None], self._split(unit)[1]))
+        for part in range(int(self.outer.n_features or 0)):
+            for element in self.inner.generators():
+                outer, inner = self._split(unit)
+                inner[:, part] = element
+                found.append(self._joined(outer, inner))
+        return np.concatenate([unit[:0], *found])
+
+    def elements(self) -> NDArray[Any]:
+        """All, the last part varying fastest."""
+        self._check_listable()
+        found = self.outer.elements()
+        for _ in range(int(self.outer.n_features or 0)):
+            found = _pairs(found, self.inner.elements())
+        return found
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        m = int(self.outer.n_features or 0)
+        return _beside([part.sample(n_samples, rng) for part in [self.outer, *[self.inner] * m]])
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
+        (p, a), (q, b) = self._split(first), self._split(second)
+        back = np.argsort(self._places(q), axis=1)  # part j of x is at this place of q x
+        there = a[np.arange(len(a))[:, None], back]
+        inner = [self.inner.compose(there[:, j], b[:, j]) for j in range(b.shape[1])]
+        return self._joined(self.outer.compose(p, q), np.stack(inner, axis=1))
+
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        p, a = self._split(elements)
+        moved = a[np.arange(len(a))[:, None], self._places(p)]
+        inner = [self.inner.inverse(moved[:, k]) for k in range(a.shape[1])]
+        return self._joined(self.outer.inverse(p), np.stack(inner, axis=1))
+
+    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+        outer, inner = self._split(elements)
+        (r, m), n = inner.shape[:2], len(X)
+        parts = X.reshape(n, m, -1, self.block)
+        # Each element of inner that occurs moves each part once.
+        used, which = np.unique(
+            _rows(inner.reshape(r * m, *inner.shape[2:])), axis=0, return_inverse=True
+        )
+        used = used.reshape(len(used), *inner.shape[2:])
+        lines = parts.transpose(0, 1, 3, 2).reshape(-1, parts.shape[2])
+        table = self.inner.act(used, lines).reshape(len(used), n, m, self.block, -1)
+        table = table.transpose(0, 2, 1, 4, 3).reshape(len(used), m, n, -1)
+        places = self._places(outer)
+        chosen = np.take_along_axis(which.reshape(r, m), places, axis=1)
+        return table[chosen, places].transpose(0, 2, 1, 3).reshape(r, n, -1)
+
+
+@stores_parameters
 class Composition(_Parts):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
@@ -155,14 +292,17 @@ class Composition(_Parts):
     def _check_together(self) -> None:
         if not self.first.keeps_shape:
             return  # what comes out of it, the second part checks
-        one, two = self.first.shape, self.second.shape
-        images = {tuple(shape) for shape in (one, two) if shape is not None and len(shape) > 1}
-        sizes = {self.first.n_features, self.second.n_features} - {None}
-        if len(images) > 1 or len(sizes) > 1:
-            raise ParameterError(
-                f"cannot compose transformations of shapes {one} and {two}: both must act on the "
-                f"same points, first {self.first!r}, second {self.second!r}"
-            )
+        one, two = self.first, self.second
+        if None in (one.n_features, two.n_features) or one.n_features == two.n_features:
+            return
+        less, more = sorted((one, two), key=lambda part: part.n_features or 0)
+        times, rest = divmod(more.n_features or 0, less.n_features or 1)
+        fits = f"{less!r}.on_each({times})" if not rest else f"{less!r}.on_columns(...)"
+        raise ParameterError(
+            f"cannot compose transformations of shapes {one.shape} and {two.shape}: both must act "
+            f"on the same points, first {one!r}, second {two!r}; {fits} acts on "
+            f"{more.n_features} numbers"
+        )
 
     def _parts(self) -> Sequence[Any]:
         self._check()
@@ -170,18 +310,50 @@ class Composition(_Parts):
 
     @property
     def is_group(self) -> bool:  # type: ignore[override]
-        """Whether both parts are finite groups of linear maps that commute."""
-        groups = [part for part in self._parts() if part.is_group and hasattr(part, "generators")]
-        if len(groups) < 2 or not all(part.linear or part.unitary for part in groups):
+        """Whether both parts are groups of linear maps that commute (see `commutators`)."""
+        parts = self._parts()
+        if not all(part.is_group and (part.linear or part.unitary) for part in parts):
             return False
-        one, two = (part.generators() for part in groups)
-        # Linear maps that agree on a random point are the same, with probability one.
+        found = self._commuting()
+        return found is not None and bool(found.all())
+
+    def _commuting(self) -> NDArray[Any] | None:
+        """Which generators of the one commute with which of the other, or elements drawn.
+
+        Linear maps that agree on a random point are the same, with probability one. None where
+        that would take long.
+        """
+        one, two = (_spanning(part) for part in self._parts())
         X = np.random.RandomState(0).standard_normal((1, self.n_features or 60))
         if len(one) * len(two) * X.size > _TRIAL:
-            return False
+            return None
         there = self.second.act(two, self.first.act(one, X)[:, 0])
-        back = self.first.act(one, self.second.act(two, X)[:, 0])
-        return bool(np.allclose(there, back.swapaxes(0, 1), atol=1e-9))
+        back = self.first.act(one, self.second.act(two, X)[:, 0]).swapaxes(0, 1)
+        alike: NDArray[Any] = np.isclose(there, back, atol=1e-9).all(axis=2).T
+        return alike
+
+    def direct(self) -> Composition:
+        """The direct product of the parts, which have to commute; what shifts comes last.
+
+        What comes before shifts is applied to points once, what comes after to each shift.
+        """
+        found = self._commuting()
+        if found is None or not found.all():
+            i, j = (0, 0) if found is None else np.argwhere(~found)[0]
+            one, two = (_spanning(part)[k] for part, k in zip(self._parts(), (i, j), strict=True))
+            raise ParameterError(
+                f"times needs groups that commute, but element {one.tolist()} of {self.first!r} "
+                f"and {two.tolist()} of {self.second!r} "
+                + ("were too many to try" if found is None else "do not: .then applies one, then ")
+                + ("" if found is None else "the other")
+            )
+        if not self.is_group:
+            raise ParameterError(
+                f"times needs two groups of linear maps, got {self.first!r} and {self.second!r}"
+            )
+        if type(self.first).as_shifts is Transformations.as_shifts:
+            return self
+        return Composition(self.second, self.first)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
@@ -205,6 +377,12 @@ class Composition(_Parts):
         if not self.first.keeps_shape or two is None or (one is not None and len(one) >= len(two)):
             return one
         return two
+
+    @property
+    def grid_shape(self) -> tuple[int, int, int] | None:
+        """The image of points; of rows of numbers, the grid that one of the parts shifts."""
+        grids = (super().grid_shape, *(part.grid_shape for part in self._parts()))
+        return next((grid for grid in grids if grid is not None), None)
 
     def elements(self) -> NDArray[Any]:
         """All pairs, the second part varying fastest."""
@@ -237,9 +415,6 @@ class Composition(_Parts):
         return np.asarray(moved)
 
 
-Transformations._composition = Composition
-
-
 def _of_group(name: str) -> Any:
     """What holds where it holds for the ``group``."""
     return property(lambda self: getattr(self.group, name))
@@ -266,10 +441,12 @@ class OnPoints(Transformations):
     ----------
     group : Transformations
         Of vectors of as many entries as there are ``coordinates``.
-    n_coordinates : int
-        Numbers that make a point, its label and weight included.
+    n_coordinates : int or None
+        Numbers that make a point, its label and weight included; None takes a row as one point.
     coordinates : sequence of int or None
         Those that are moved, such as ``(1, 2, 3)`` where the first is a label; None is all.
+    n_points : int or None
+        Points of a row; None takes any number. `on_each` and `on_columns` of a group make these.
 
     Examples
     --------
@@ -281,9 +458,10 @@ class OnPoints(Transformations):
     """
 
     group: Annotated[Transformations, GROUP]
-    n_coordinates: Annotated[int, Whole(1)]
+    n_coordinates: Annotated[int | None, Whole(1) | None] = None
     _: KW_ONLY
     coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
+    n_points: Annotated[int | None, Whole(1) | None] = None
 
     unitary = _of_group("unitary")
     linear = _of_group("linear")
@@ -291,6 +469,10 @@ class OnPoints(Transformations):
     is_group = _of_group("is_group")
     symmetric = _of_group("symmetric")
     one_sided = _of_group("one_sided")
+    generators = _of_group("generators")
+    identity = _of_group("identity")
+    compose = _of_group("compose")
+    inverse = _of_group("inverse")
     elements = _asks_group("elements")
     weights = _asks_group("weights")
     quadrature = _asks_group("quadrature")
@@ -303,14 +485,24 @@ class OnPoints(Transformations):
         self._check()
         return self.group.order
 
-    def _moved(self) -> list[int]:
-        if self.coordinates is None:
-            return list(range(self.n_coordinates))
-        return [int(c) for c in self.coordinates]
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        if self.n_points is None or self.n_coordinates is None:
+            return None
+        return (self.n_points * self.n_coordinates,)
+
+    def _moved(self, size: int) -> list[int]:
+        """The coordinates that are moved, of points of a size."""
+        return list(range(size)) if self.coordinates is None else [int(c) for c in self.coordinates]
 
     def _check_together(self) -> None:
-        moved, n = self._moved(), self.group.n_features
-        if len(set(moved)) < len(moved) or max(moved) >= self.n_coordinates:
+        size, n = self.n_coordinates, self.group.n_features
+        if size is None:
+            size = n if self.coordinates is None else 1 + max(map(int, self.coordinates))
+        if size is None:
+            return
+        moved = self._moved(size)
+        if len(set(moved)) < len(moved) or max(moved) >= size:
             raise ParameterError(
                 f"coordinates must be different ones below n_coordinates={self.n_coordinates}, got "
                 f"{self.coordinates!r}"
@@ -322,17 +514,18 @@ class OnPoints(Transformations):
             )
 
     def moves_points(self, size: int) -> list[int] | None:
-        return self._moved() if size == self.n_coordinates else None
+        return self._moved(size) if size == self.n_coordinates else None
 
     def refined(self, factor: int) -> OnPoints | None:
         finer = self.group.refined(factor)
         if finer is None:
             return None
-        return OnPoints(finer, self.n_coordinates, coordinates=self.coordinates)
+        return OnPoints(**self.get_params(deep=False) | {"group": finer})
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        n_coordinates, moved = int(self.n_coordinates), self._moved()
-        if X.shape[1] % n_coordinates:
+        n_coordinates = int(self.n_coordinates or X.shape[1])
+        moved = self._moved(n_coordinates)
+        if X.shape[1] % n_coordinates or max(moved) >= n_coordinates:
             raise ParameterError(
                 f"{self!r} acts on rows of points of {n_coordinates} coordinates, not {X.shape[1]}"
             )
@@ -342,3 +535,7 @@ class OnPoints(Transformations):
         places = np.ix_(np.arange(len(elements)), np.flatnonzero(there), np.array(moved))
         result[places] = self.group.act(elements, points[there][:, moved])
         return result.reshape(len(elements), *X.shape)
+
+
+Transformations._composition = Composition
+Transformations._on_points = OnPoints

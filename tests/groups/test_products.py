@@ -23,9 +23,10 @@ from invariance.groups import (
     SignFlips,
     Translations,
     VonMises,
+    Wreath,
     check_group,
 )
-from invariance.kernels import Average, Gaussian
+from invariance.kernels import Average, BestFit, Gaussian
 
 
 def test_composition_applies_first_then_second():
@@ -56,12 +57,12 @@ def test_parts_of_as_many_numbers_compose_whatever_their_shape():
     assert_array_equal(both.act(both.elements(), X)[9:], expected)
     turned = CyclicShifts(9).then(shifts)
     assert turned.shape == (3, 3) and turned.act(turned.sample(4, 0), X.reshape(2, 3, 3)).ndim == 4
-    for one, two in (
-        (Translations((2, 8), 0), Translations((4, 4), 0)),
-        (CyclicShifts(4), LinearMaps(np.eye(3)[None])),
-    ):
-        with pytest.raises(ValueError, match=r"shapes .* and .*: both must act on the same"):
-            one.then(two).act([[0] * 5], np.ones((1, 4)))
+    images = Translations((2, 8), 0).then(Translations((4, 4), 1))
+    assert images.act(images.sample(3, 0), np.ones((2, 16))).shape == (3, 2, 16)
+    with pytest.raises(ValueError, match=r"shapes .* and .*: both must act on the same"):
+        CyclicShifts(4).then(LinearMaps(np.eye(3)[None])).act([[0] * 5], np.ones((1, 4)))
+    with pytest.raises(ValueError, match=r"Permutations\(n=6\)\.on_each\(4\) acts on 24 numbers"):
+        CyclicShifts(4, block=6).then(Permutations(6)).act([[0] * 5], np.ones((1, 24)))
 
 
 def test_groups_that_commute_make_a_group():
@@ -196,3 +197,127 @@ def test_coordinates_that_do_not_fit_are_refused(how, message):
         OnPoints(shifts, **how).act(shifts.identity(), np.zeros((1, 6)))
     with pytest.raises(ParameterError, match="rows of points of 3 coordinates"):
         OnPoints(shifts, 3).act(shifts.identity(), np.zeros((1, 4)))
+
+
+# -- groups that combine ---------------------------------------------------------------------------
+
+PRODUCTS = [
+    (CyclicShifts(5, block=3), Permutations(3).on_each(5)),
+    (Permutations(3).on_each(4), CyclicShifts(4, block=3)),
+    (Permutations(4), Negation()),
+    (SignFlips(2).on_columns([0, 1]), Permutations(3).on_columns([2, 3, 4])),
+    (CyclicShifts(6), CyclicShifts(6)),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), PRODUCTS, ids=repr)
+def test_times_is_the_direct_product(one, two):
+    """Every pair of elements, applied in turn in either order."""
+    both = one.times(two)
+    assert both.is_group and both.symmetric and both.order == one.order * two.order
+    X = np.random.default_rng(0).standard_normal((4, both.n_features or 6))
+    pairs = np.array([one.act(one.elements(), two.act(g[None], X)[0]) for g in two.elements()])
+    distances = ((X[:, None] - pairs.reshape(-1, 1, *X.shape)) ** 2).sum(axis=3)
+    values = np.exp(-0.1 * distances)
+    for kernel, expected in (
+        (Average(Gaussian(0.1), both), values.mean(axis=0)),
+        (BestFit(Gaussian(0.1), both), values.max(axis=0)),
+    ):
+        assert_allclose(kernel(X), expected, atol=1e-12)
+
+
+def test_times_keeps_the_factors_fast_ways():
+    """A shift by correlation inside, the channels' permutations once for each point."""
+    shifts, channels = CyclicShifts(32, block=4), Permutations(4).on_each(32)
+    X = np.random.default_rng(0).standard_normal((20, 128))
+    for both in (shifts.times(channels), channels.times(shifts)):
+        explained = BestFit(Gaussian(0.1), both).explain(X)
+        assert explained.way == "correlation"
+        assert explained.operations < 0.3 * explained.alternatives["product"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "says"),
+    [
+        (CyclicShifts(6), Permutations(6), r"element \[6, 1, 2, 3, 4, 5\] of CyclicShifts"),
+        (Rotations3D(), OrthogonalMatrices([np.eye(3)[[1, 2, 0]]]), "commute"),
+        (Translations((4, 4), 1), Negation(), "two groups"),
+    ],
+)
+def test_times_refuses_what_does_not_commute(one, two, says):
+    with pytest.raises(ParameterError, match=says):
+        one.times(two)
+
+
+def test_continuous_groups_have_products():
+    both = PlaneRotations(16).times(Permutations(3, block=2))
+    assert both.is_group
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    turned = PlaneRotations(16).act([2 * np.pi / 16], X)[0][:, [2, 3, 0, 1, 4, 5]]
+    kernel = Average(Gaussian(0.3), both)
+    assert_allclose(kernel(X, turned), kernel(X), rtol=1e-10)
+
+
+def test_a_group_on_some_columns_leaves_the_others():
+    group = Permutations(3).on_columns([4, 0, 2])
+    check_group(Permutations(3).on_each(2))
+    x = np.arange(6.0)[None]
+    moved = group.act(group.elements(), x)[:, 0]
+    assert_array_equal(np.unique(moved[:, [1, 3, 5]], axis=0), [[1.0, 3.0, 5.0]])
+    assert_array_equal(
+        moved[:, [4, 0, 2]], Permutations(3).act(group.elements(), [[4.0, 0, 2]])[:, 0]
+    )
+    with pytest.raises(ParameterError, match="rows have 4"):
+        group.act(group.elements(), np.ones((1, 4)))
+    with pytest.raises(ParameterError, match="any length"):
+        Negation().on_each(3)
+
+
+WREATHS = [
+    Wreath(Permutations(3), Permutations(2), block=2),
+    Wreath(CyclicShifts(3), CyclicShifts(4)),
+    Wreath(SignFlips(1), Permutations(3)),
+    Wreath(Permutations(2, block=2), Permutations(2)),
+]
+
+
+@pytest.mark.parametrize("group", WREATHS, ids=repr)
+def test_wreath_products(group):
+    """Axioms; and every element sends part p(k), moved by a_p(k), to place k."""
+    check_group(group)
+    elements = group.elements()
+    assert len(np.unique(elements, axis=0)) == len(elements) == group.order
+    m = group.outer.n_features
+    X = np.random.default_rng(0).standard_normal((2, group.n_features))
+    some = np.random.default_rng(1).integers(len(elements), size=20)
+    for moved, element in zip(group.act(elements[some], X), elements[some], strict=True):
+        cut = group.outer.identity()[0].size
+        places = group.outer.act([element[:cut]], np.arange(m)[None])[0, 0].astype(int)
+        inner = element[cut:].reshape(m, -1)
+        for x, y in zip(
+            X.reshape(2, m, -1, group.block), moved.reshape(2, m, -1, group.block), strict=True
+        ):
+            for k, j in enumerate(places):
+                expected = [
+                    group.inner.act(inner[j][None], x[j, :, [b]])[0, 0] for b in range(group.block)
+                ]
+                assert_allclose(y[k], np.transpose(expected))
+
+
+def test_wreath_of_signs_and_permutations_are_the_signed_permutations():
+    signs = Wreath(SignFlips(1), Permutations(4))
+    X = np.random.default_rng(0).standard_normal((5, 4))
+    whole = SignFlips(4).then(Permutations(4))
+    assert signs.order == 16 * 24
+    assert_allclose(
+        Average(Gaussian(0.2), signs)(X),
+        Average(Gaussian(0.2), whole, side="second")(X),
+        atol=1e-12,
+    )
+
+
+def test_wreath_says_what_is_wrong():
+    with pytest.raises(ParameterError, match="more than permute"):
+        Wreath(Permutations(2), SignFlips(2)).elements()
+    with pytest.raises(ParameterError, match="fixed number"):
+        Wreath(Negation(), Permutations(2)).elements()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, numpy_only, on_host
 from ..core.config import block_bytes_of
-from ..core.parameters import OneOf, Positive, stores_parameters
+from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
 from ..orbits.way import mirror, warn
@@ -61,6 +61,8 @@ class Average(OrbitKernel):
         For an infinite group without ``n_transforms``: nodes are doubled until the kernel of the
         largest points changes by no more than this, relative to its largest value, or a warning
         tells the error. Nodes that the group was given are kept, and looked at once.
+    normalize : bool
+        Divide by sqrt(K(x, x) K(z, z)): points whose orbits are spread out count as others do.
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one.
     n_jobs : int or None
@@ -98,23 +100,43 @@ class Average(OrbitKernel):
     _: KW_ONLY
     side: Annotated[str, OneOf("auto", "both", "second", "first")] = "auto"
     tolerance: Annotated[float, Positive()] = 1e-4
+    normalize: Annotated[bool, Flag()] = False
 
-    def _gram(self, X: Array, Y: Array | None) -> Array:
+    def _gram(self, X: Array, Y: Array | None, plain: bool = False) -> Array:
         same, other = Y is None or Y is X, X if Y is None else Y
         orbits, one_side = self._sums(X, other)
         orbits = orbits.at(other)
-        if not one_side:
-            return _both_sides(orbits, X, same)
-        gram: Array
-        (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
-        return gram
+        if one_side:
+            (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
+        else:
+            gram = _both_sides(orbits, X, same)
+        normal: Array = self._normalized(gram, X, other, np) if self.normalize > plain else gram
+        return normal
 
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any, plain: bool = False) -> Any:
         other = X if Y is None else Y
         orbits, one_side = self._sums(X, other)
         if not one_side:
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
-        return orbits.at(other).reduce(X, _MEAN)[0]
+        gram = orbits.at(other).reduce(X, _MEAN)[0]
+        return self._normalized(gram, X, other, xp) if self.normalize > plain else gram
+
+    def _diag(self, X: Array) -> Array:
+        return np.ones(len(X), X.dtype) if self.normalize else super()._diag(X)
+
+    def _normalized(self, gram: Any, X: Any, Y: Any, xp: Any) -> Any:
+        """Divided by the roots of the means of each point with itself, by blocks of points."""
+
+        def own(A: Any) -> Any:
+            blocks = [A[some, :] for some in row_blocks(A.shape[0], 1, 16)]
+            if xp is np:
+                means = [self._gram(a, None, plain=True).diagonal() for a in blocks]
+                return np.sqrt(np.concatenate(means))
+            grams = [self._gram_arrays(xp, a, None, plain=True) for a in blocks]
+            return xp.sqrt(xp.concat([xp.linalg.diagonal(a) for a in grams]))
+
+        left = own(X)
+        return gram / left[:, None] / (left if Y is X else own(Y))
 
     # -- which sums ------------------------------------------------------------------------------
 
@@ -199,7 +221,12 @@ class Average(OrbitKernel):
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)
         functions, orbits = self._derivatives(X.shape[1]), orbits.at(X)
-        if functions is None or not one_side or orbits.ways(X, _MEAN)[0].name == "closed form":
+        if (
+            self.normalize
+            or functions is None
+            or not one_side
+            or orbits.ways(X, _MEAN)[0].name == "closed form"
+        ):
             return whole_derivatives(self, X)
         return of_products(orbits, functions, symmetric=self.side == "auto")
 

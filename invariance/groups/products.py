@@ -527,8 +527,9 @@ class OnPoints(Transformations):
         moved = self._moved(n_coordinates)
         if X.shape[1] % n_coordinates or max(moved) >= n_coordinates:
             raise ParameterError(
-                f"{self!r} acts on rows of points of at least {1 + max(moved)} coordinates, "
-                f"n_coordinates={self.n_coordinates}, but the rows have {X.shape[1]}"
+                f"{self!r} acts on rows of points of {self.n_coordinates or 1 + max(moved)} "
+                f"coordinates{'' if self.n_coordinates else ' or more'}, but the rows have "
+                f"{X.shape[1]}"
             )
         points = X.reshape(-1, n_coordinates)
         there = ~np.isnan(points).any(axis=1)

@@ -1,6 +1,7 @@
 """The companion knows no paper, no group, no kernel and no data set: these are the project's."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ COMPANION = ROOT / "invariance/companion"
 FILES = sorted(p for p in COMPANION.rglob("*") if p.is_file() and p.suffix != ".pyc")
 
 
+@cache
 def _names() -> set[str]:
     papers = read_papers(PATHS)["papers"]
     names = {claim.paper_key for claim in load_ledger(PATHS.ledger).values()} | {*papers}

@@ -71,9 +71,7 @@ X, y, Z, truth = (X, y, Z, truth) if FULL else (X[:600], y[:600], Z[:300], truth
 # %%
 turns = Rotations((side, side), degrees=range(-5, 6) if FULL else (-5, 0, 5))
 shifts = Translations((side, side), max_shift=7 if FULL else 1)
-kernel = BestFit(
-    Locality((side, side), window=7 if FULL else 3, powers=(2, 4)), turns.then(shifts)
-)
+kernel = BestFit(Locality((side, side), window=7 if FULL else 3, powers=(2, 4)), turns.then(shifts))
 NUMBERS = (500, 1000) if FULL else (landmarks // 2, landmarks)
 
 

@@ -1,0 +1,68 @@
+"""separation_report where the constants are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance.evaluation import separation_report
+from invariance.features import MaxFilter
+from invariance.groups import CyclicShifts, LinearMaps, Permutations, SignFlips
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 5))
+NOTHING = CyclicShifts(1, block=5)
+
+
+def test_constants_of_a_matrix_are_its_singular_values():
+    A = RNG.standard_normal((5, 7))
+    report = separation_report(lambda x: x @ A, NOTHING, X, random_state=0)
+    values = np.linalg.svd(A, compute_uv=False)
+    assert values[-1] * (1 - 1e-9) <= report.lower <= 1.1 * values[-1]
+    assert 0.95 * values[0] <= report.upper <= values[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("features", "group"),
+    [(lambda x: np.sort(x, axis=1), Permutations(5)), (np.abs, SignFlips(5))],
+    ids=["sorted", "absolute"],
+)
+def test_isometries_of_orbits(features, group):
+    report = separation_report(features, group, X, random_state=0)
+    assert_allclose([report.lower, report.upper], 1, rtol=1e-6)
+
+
+def test_the_pairs_attain_the_constants():
+    def spectrum(x):
+        return np.abs(np.fft.fft(x, axis=1))
+
+    shifts = CyclicShifts(5)
+    report = separation_report(spectrum, shifts, X, n_steps=50, random_state=0)
+    for constant, (x, z) in ((report.lower, report.worst), (report.upper, report.steepest)):
+        orbit = shifts.act(shifts.elements(), z[None])[:, 0]
+        distance = np.linalg.norm(x - orbit, axis=1).min()
+        moved = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
+        assert_allclose(constant, moved / distance, rtol=1e-6)
+
+
+def test_a_power_spectrum_takes_a_reflection_for_the_same():
+    both = np.concatenate([X[:3], X[:3, ::-1]])
+    report = separation_report(
+        lambda x: np.abs(np.fft.fft(x, axis=1)), CyclicShifts(5), both, n_steps=0, random_state=0
+    )
+    assert report.lower < 1e-10
+
+
+def test_max_filters_keep_to_their_bound():
+    """Each is Lipschitz with the norm of its template; enough of them separate orbits."""
+    features = MaxFilter(CyclicShifts(5), 40, random_state=0).fit(X)
+    report = separation_report(features, CyclicShifts(5), X, random_state=0)
+    assert report.upper <= np.linalg.norm(features.templates_) * (1 + 1e-9)
+    few = MaxFilter(CyclicShifts(5), 2, random_state=0).fit(X)
+    assert separation_report(few, CyclicShifts(5), X, random_state=0).lower < 0.1 * report.lower
+
+
+def test_says_what_is_wrong():
+    with pytest.raises(ValueError, match="two points"):
+        separation_report(np.abs, SignFlips(5), X[:1])
+    with pytest.raises(ValueError, match="unitary"):
+        separation_report(np.abs, LinearMaps([2 * np.eye(5)]), X)

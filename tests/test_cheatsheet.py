@@ -51,6 +51,8 @@ def test_the_sheet_is_read_whole():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("words, code, points", SYMMETRIES)
 def test_a_symmetry(words, code, points):
+    if "PitchSpeed" in code:
+        pytest.importorskip("pedalboard")
     names = _names()
     found, X = eval(code, names), eval(points, names)
     if isinstance(X, tuple):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from invariance.groups import (
@@ -18,6 +18,7 @@ from invariance.theory import soleymani2025 as theory
 smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)
 
 
+@settings(deadline=None)
 @given(smoothness, dimension)
 def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
     n = 10_000
@@ -29,6 +30,7 @@ def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
     assert total == pytest.approx(2 * n ** theory.risk_exponent(s, d))
 
 
+@settings(deadline=None)
 @given(smoothness, dimension)
 def test_oracle_calls_in_terms_of_the_cutoff(s, d):
     n, rho = 5000, 3

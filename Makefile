@@ -15,11 +15,12 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report site choose full test chaos lab check clean help
+.PHONY: report site pdf choose full test chaos lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
 	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
+	@echo "make pdf      the same, printed as a paper: build/report.pdf (needs Chromium)"
 	@echo "make test     run the tests"
 	@echo "make chaos    kill the runner and its processes at random moments (KILLS=10)"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
@@ -33,6 +34,9 @@ report: $(VENV)/.core
 
 site: $(VENV)/.core
 	$(BIN)/invariance site
+
+pdf: $(VENV)/.core
+	$(BIN)/invariance pdf
 
 choose: $(VENV)/.full
 	$(BIN)/invariance choose

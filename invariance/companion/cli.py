@@ -212,6 +212,17 @@ def _name(problems: list[str]) -> None:
 
 
 @main.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="[default: build/report.pdf]"
+)
+def pdf(out: Path | None) -> None:
+    """Print the published results as a paper of some pages; needs Chromium."""
+    from invariance.companion.site.pdf import write_pdf
+
+    click.echo(write_pdf(Paths.find(), out))
+
+
+@main.command()
 def pages() -> None:
     """Write figures/README.md and a page per notebook there, for a forge's browser."""
     from .site.forge import write_pages

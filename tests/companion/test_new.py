@@ -76,7 +76,7 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))
     notebook = pages["doe2031/first.html"]
     assert "roots of unity" in notebook and "of all coins" in notebook
-    assert "doe2031/lemma1" in pages["claims.html"]
+    assert "doe2031/lemma1" in pages["claims/index.html"]
     everything = "".join(pages.values())
     assert not [word for word in ("mroueh", "Orbit", "invariant") if word in everything]
 

@@ -9,8 +9,9 @@ from .reading import read_yaml
 #: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
 _DEFAULTS: dict[str, Any] = {
     "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
-    "further": "", "further_text": "", "papers": {}, "sections": {}, "pages": {},
-    "reference": [], "costs": {}, "findings": [], "methods": {}, "aliases": {},
+    "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
+    "tasks": {}, "costs": {}, "findings": [], "glossary": {}, "statements": {}, "ideas": {},
+    "pictures": {}, "methods": {}, "aliases": {},
 }  # fmt: skip
 
 

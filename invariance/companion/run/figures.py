@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from .style import RC
 
 _LIGHT = 60_000  # bytes of a file
+_WEBP = {"lossless": True, "quality": 20, "method": 3}  # twice as fast, a tenth larger
 
 
 def to_png(figure: Figure) -> bytes:
@@ -46,6 +47,6 @@ def light_picture(
         palette = np.array(few.getpalette() or [], int).reshape(-1, 3)
         palette[palette.min(axis=1) > 247] = 255  # what lies around the marks stays white
         few.putpalette(palette.ravel().tolist())
-        few.save(stream, kind, **({"optimize": True} if kind == "PNG" else {"lossless": True}))
+        few.save(stream, kind, **({"optimize": True} if kind == "PNG" else _WEBP))
     light = stream.getvalue()
     return (light if changed or len(light) < len(png) * 2 / 3 else png), filled

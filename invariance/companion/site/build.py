@@ -12,15 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
-from .book import Book
+from .book import SETTINGS, Book
+from .cells import as_notebook, cells_of
 from .material import Material, SiteError, collect
 
-__all__ = ["MARKER", "build_site"]
+__all__ = ["MARKER", "bring_mathjax", "build_site", "check_packages"]
 
 #: The file that makes a folder ours: only a folder that holds it is ever replaced.
 MARKER = ".invariance-site.json"
@@ -35,39 +34,21 @@ def build_site(
 ) -> tuple[Path, list[str]]:
     """Write the site: pages that open from disk and fetch nothing.
 
-    Parameters
-    ----------
-    paths : Paths
-        The project.
-    out : path, optional
-        Where the site goes; default: ``build/report``. What an earlier call put there is replaced,
-        as a whole and when the new site is finished; anything else is refused.
-    profile : str, optional
-        Runs of this machine to show beside the published results; default: published ones alone.
-
-    Returns
-    -------
-    index : Path
-        The first page.
-    problems : list of str
-        What could not be shown, by notebook, and every warning of Sphinx.
+    What an earlier call put into `out` (default: ``build/report``) is replaced, as a whole and when
+    the new site is finished; anything else is refused. With a `profile`, this machine's runs stand
+    beside the published results. Returns the first page; and what could not be shown, by notebook,
+    with every warning of Sphinx.
 
     Raises
     ------
     SiteError
-        If `out` holds anything else than an earlier site, if there is nothing to show, or if a
-        package is missing.
-    LedgerError
-        If the ledger cannot be read.
-    OutputError
-        If the site cannot be written.
+        If `out` holds anything else, if there is nothing to show, or if a package is missing.
+    LedgerError, OutputError
+        If the ledger cannot be read, or the site cannot be written.
     """
-    out = Path(out or paths.build / "report")
-    out = out.parent.absolute() / out.name
+    out = Path(os.path.abspath(out or paths.build / "report"))
     refuse_foreign(out)
-    missing = [name for name in (*_NEEDED, _MATHJAX) if find_spec(name) is None]
-    if missing:
-        raise SiteError(f"the site needs {', '.join(missing)}: pip install 'invariance[companion]'")
+    check_packages()
     material = collect(paths, profile)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -75,10 +56,10 @@ def build_site(
             draft, source = Path(place) / "site", Path(place) / "source"
             book = _write_source(material, paths, source)
             warnings = _sphinx(book, source, draft)
-            _bring_mathjax(draft)
             files = sorted(p.relative_to(draft).as_posix() for p in _files(draft))
             (draft / MARKER).write_text(json.dumps({"made by": "invariance", "files": files}))
-            _put(draft, out)
+            refuse_foreign(out)  # half a minute has passed
+            replace_folder(draft, out)
     except OSError as error:
         raise OutputError(
             f"cannot write the site to {out}: {error.strerror or error}. An earlier one is "
@@ -87,31 +68,34 @@ def build_site(
     return out / "index.html", material.all_problems() + warnings
 
 
+def check_packages() -> None:
+    """Raise where a package is missing that pages are made with."""
+    if missing := [name for name in (*_NEEDED, _MATHJAX) if find_spec(name) is None]:
+        raise SiteError(f"the site needs {', '.join(missing)}: pip install 'invariance[companion]'")
+
+
 def refuse_foreign(out: Path) -> None:
     """Raise unless `out` is free, empty, or an earlier site with nothing put into it since."""
-    if not os.path.lexists(out):
+    if out.is_symlink() or out.is_file():
+        what = "link" if out.is_symlink() else "file"
+        fault = f"is a {what}, not a folder of an earlier site"
+    elif not out.exists() or not any(out.iterdir()):
         return
-    remedy = "Nothing was changed. Name another folder, or move away what is there yourself"
-    if out.is_symlink() or not out.is_dir():
-        what = "a link" if out.is_symlink() else "a file"
-        raise SiteError(f"{out} is {what}, not a folder of an earlier site. {remedy}")
-    found = [p.relative_to(out).as_posix() for p in _files(out)]
-    known = _marked(out)
-    if known is None and any(out.iterdir()):
-        some = ", ".join(sorted(found)[:3]) or "folders"
-        raise SiteError(f"{out} holds {some} and was not made by this command. {remedy}")
-    if foreign := sorted({*found} - {MARKER} - (known or set())):
-        raise SiteError(f"{out} holds {', '.join(foreign[:3])} beside an earlier site. {remedy}")
+    else:
+        known = _marked(out / MARKER)
+        found = {path.relative_to(out).as_posix() for path in _files(out)} - {MARKER}
+        if known is not None and found <= known:
+            return
+        some = ", ".join(sorted(found - (known or set()))[:3]) or "folders"
+        beside = "was not made by this command" if known is None else "an earlier site beside it"
+        fault = f"holds {some} and {beside}"
+    raise SiteError(
+        f"{out} {fault}. Nothing was changed. Name another folder, or move away what is there"
+    )
 
 
-def _put(draft: Path, out: Path) -> None:
-    refuse_foreign(out)  # a minute has passed
-    replace_folder(draft, out)
-
-
-def _marked(folder: Path) -> set[str] | None:
+def _marked(marker: Path) -> set[str] | None:
     """Names of the files that an earlier call wrote; None for a folder of someone else."""
-    marker = folder / MARKER
     try:
         content = {} if marker.is_symlink() else json.loads(marker.read_text(encoding="utf-8"))
         return set(content["files"]) if content["made by"] == "invariance" else None
@@ -130,12 +114,20 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _write_source(material: Material, paths: Paths, source: Path) -> Book:
-    """The pages as Sphinx reads them; every one but the first stands in a table of contents."""
+    """The pages as Sphinx reads them, and, in ``extra``, what it copies as it stands."""
     shutil.copytree(_HERE / "static", source / "static")
-    book = Book(material, paths, source / "pictures")
-    for name, text in book.texts():
+    extra = source / "extra"
+    book = Book(material, paths, extra / "pictures")
+    files = dict(book.texts())
+    files |= {f"extra/{name}.html": text for name, text in book.whole()}
+    for notebook in material.notebooks.values():
+        files[f"extra/downloads/{notebook.name}.py"] = notebook.source
+        files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
+    files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
+    for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8", errors="replace")
+    bring_mathjax(extra / "_static/mathjax")
     return book
 
 
@@ -143,7 +135,7 @@ def _configuration(book: Book) -> dict[str, Any]:
     """What would stand in a ``conf.py``: ``sphinx.yml``, and what is known only now."""
     from invariance import __version__
 
-    return yaml.safe_load((_HERE / "sphinx.yml").read_text(encoding="utf-8")) | {
+    return SETTINGS | {
         "project": book.about["name"],
         "release": __version__,
         "html_title": f"{book.about['name']} {__version__}",
@@ -174,19 +166,22 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     finally:
         if collected:
             gc.enable()
+    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
+        for path in out.glob(pattern):
+            path.unlink()  # no page asks for it
     lines = strip_escape_sequences(warning.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
 
-def _bring_mathjax(site: Path) -> None:
-    """The one part of MathJax that is used, and the fonts it needs; what no page asks for goes."""
+def bring_mathjax(target: Path) -> None:
+    """The parts of MathJax that are used, and the fonts they need."""
     spec = find_spec(_MATHJAX)
     assert spec is not None and spec.origin is not None
-    mathjax, target = Path(spec.origin).parent / "static/mathjax", site / "_static/mathjax"
-    fonts = "output/chtml/fonts/woff-v2"
+    source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*")
-    shutil.copytree(mathjax / fonts, target / fonts, ignore=unused)
-    shutil.copy(mathjax / "tex-chtml.js", target)
-    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
-        for path in site.glob(pattern):
-            path.unlink()
+    shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
+    loaded = SETTINGS["mathjax3_config"]["loader"]["load"]
+    parts = [name.replace("[tex]", "input/tex/extensions") for name in loaded]
+    for name in ("startup", f"{fonts}/tex", *parts):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source / f"{name}.js", target / f"{name}.js")

@@ -1,6 +1,7 @@
 """A notebook as MyST-NB reads it: prose, code and what it printed, and where results stand."""
 
 import ast
+import json
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from .material import Notebook, is_picture
 from .reference import tree
 
-__all__ = ["RECORDED", "Cell", "Output", "Page", "page_of"]
+__all__ = ["RECORDED", "Cell", "Output", "Page", "as_notebook", "cells_of", "page_of"]
 
 _LONG_CELL = 24  # lines; longer code is folded
 _LONG_DISPLAY = 5  # the same where the code only draws and records
@@ -43,6 +44,13 @@ class Page:
     def outputs(self) -> list[list[Output]]:
         return [*(cell.outputs for cell in self.cells), self.rest]
 
+    def beside(self, claim: str) -> str:
+        """The figure shown last before a claim, or else the first after it."""
+        shown = [output for outputs in self.outputs for output in outputs]
+        at = next((i for i, output in enumerate(shown) if output == ("claim", claim)), 0)
+        figures = [o.value for o in [*shown[at::-1], *shown[at:]] if o.kind == "figure"]
+        return next(iter(figures), "")
+
 
 @dataclass
 class Cell:
@@ -65,59 +73,75 @@ class Cell:
         return written | {"cell_type": "markdown"}
 
 
+def as_notebook(cells: Sequence[Cell]) -> str:
+    """A notebook file of cells."""
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    content = {"cells": [cell.written() for cell in cells], "metadata": metadata}
+    return json.dumps(content | {"nbformat": 4, "nbformat_minor": 4})
+
+
 def page_of(notebook: Notebook) -> Page:
-    """The page of a notebook, from its text or, where there is one, its executed copy."""
+    """The page of a notebook, from its text or, where there is one, its executed copy.
+
+    A result stands where the executed copy shows it, else below the cell that records it by its
+    name (``run.figure(...)``), else below one that mentions it, else at the end.
+    """
     try:
         cells = list(_cells(notebook))
     except Exception as error:  # whatever stands in the file: the page says so, others go on
         notebook.problems.append(f"the notebook cannot be read: {type(error).__name__}: {error}")
         cells = []
-    left = {
-        (kind, name): None
+    shown = {output for cell in cells for output in cell.outputs}
+    recorded = [
+        Output(kind, name)
         for kind, attribute in RECORDED.items()
         for outcome in notebook.outcomes
         for name in getattr(outcome, attribute)
-    }
-    for output in (output for cell in cells for output in cell.outputs):
-        if output.kind in RECORDED:
-            left.pop((output.kind, output.value), None)
-    for reading in (_calls, _mentions):
+    ]
+    left = [output for output in dict.fromkeys(recorded) if output not in shown]
+    for mentioned in (False, True):
         for cell in cells if left else ():
-            for kind, pattern in reading(cell.source):
-                for key in [k for k in left if re.fullmatch(pattern, k[1]) and kind in (k[0], "")]:
-                    del left[key]
-                    cell.outputs.append(Output(*key))
-    rest = [Output(*key) for key in left]
+            for kind, pattern in _names(cell.source, mentioned):
+                found = [o for o in left if re.fullmatch(pattern, o.value) and kind in (o.kind, "")]
+                cell.outputs += found
+                left = [output for output in left if output not in found]
     # what a function showed that was given the run; those that print sentences are named say_...
     if takers := [c for c in cells if c.code and re.search(r"\(\s*run\s*,", c.source)]:
         saying = [c for c in takers if re.search(r"\bsay_\w+\(", c.source)]
         showing = [c for c in takers if c not in saying]
-        for output in rest:
-            fitting = saying if output.kind == "says" else showing
-            (fitting or takers)[-1].outputs.append(output)
-        rest = []
-    return Page(_without_title(cells) or notebook.name, cells, rest)
-
-
-def _without_title(cells: list[Cell]) -> str:
-    """The title, which goes; what looks like a second one becomes a section."""
+        for output in left:
+            ((saying if output.kind == "says" else showing) or takers)[-1].outputs.append(output)
+        left = []
     title = ""
-    for cell in cells:
-        if not cell.code and not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
+    for cell in (cell for cell in cells if not cell.code):
+        if not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
             title, cell.source = head[1].strip(), cell.source[head.end() :]
-        elif not cell.code:
+        else:  # what looks like a second title becomes a section
             cell.source = re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE)
-    return title
+    return Page(title or notebook.name, cells, left)
+
+
+def cells_of(text: str) -> list[Cell]:
+    """The cells of a text notebook (py:percent)."""
+    found = []
+    for chunk in re.split(r"^# %%", text, flags=re.MULTILINE)[1:]:
+        head, _, body = chunk.partition("\n")
+        tags = re.search(r"tags=\[(.*?)\]", head)
+        code = "[markdown]" not in head
+        lines = body.rstrip().splitlines()
+        if not code:
+            lines = [line.removeprefix("#").removeprefix(" ") for line in lines]
+        tagged = re.findall(r'"([^"]+)"', tags[1]) if tags else ()
+        found.append(Cell("\n".join(lines), code, tagged))
+    return found
 
 
 def _cells(notebook: Notebook) -> Iterator[Cell]:
-    if notebook.executed is not None:
-        found = notebook.executed["cells"]
-    else:
-        import jupytext
-
-        text = notebook.source
-        found = jupytext.reads(text, fmt="py:percent")["cells"] if text else []
+    if notebook.executed is None:
+        yield from cells_of(notebook.source)
+        return
+    found = notebook.executed["cells"]
     captions = {
         thing.caption
         for outcome in notebook.outcomes
@@ -128,21 +152,18 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
         tags = [str(tag) for tag in (cell.get("metadata") or {}).get("tags") or []]
         if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):
             continue
-        made = cell.get("outputs") or []
-        ours = [found for output in made if (found := _recorded(output))]
-        shown = [_printed(output, captions) for output in made if not _recorded(output)]
+        ours, shown = [], []
+        for output in cell.get("outputs") or []:
+            named = (output.get("metadata") or {}).get("invariance") or {}
+            some = [Output(k, named[k]) for k in RECORDED if isinstance(named.get(k), str)]
+            ours += some[:1]
+            shown += [] if some else [_printed(output, captions)]
         notebook.problems += [problem for problem in shown if isinstance(problem, str)]
         yield Cell(
             _joined(cell["source"]), cell["cell_type"] == "code", tags,
             [output for output in shown if isinstance(output, dict)],
             list(dict.fromkeys(ours)),  # a sentence said of several things is one, with them all
         )  # fmt: skip
-
-
-def _recorded(output: Mapping[str, Any]) -> Output | None:
-    """The recorded result that an output shows."""
-    ours = (output.get("metadata") or {}).get("invariance") or {}
-    return next((Output(k, ours[k]) for k in RECORDED if isinstance(ours.get(k), str)), None)
 
 
 def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | str | None:
@@ -177,37 +198,32 @@ def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | 
 
 
 def _stream(text: str) -> dict[str, Any]:
-    return {"output_type": "stream", "name": "stdout", "text": _short(text)}
+    short = text if len(text) <= _LONG_OUTPUT else f"{text[:_LONG_OUTPUT]}\n[...]"
+    return {"output_type": "stream", "name": "stdout", "text": short}
 
 
 def _joined(text: Any) -> str:
     return _ESCAPES.sub("", "".join(map(str, text)) if isinstance(text, list) else str(text or ""))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG_OUTPUT else f"{text[:_LONG_OUTPUT]}\n[...]"
+def _names(source: str, mentioned: bool) -> Iterator[tuple[str, str]]:
+    """Kind and name of the results that code records, in order; an f-string is a pattern.
 
-
-def _calls(source: str) -> Iterator[tuple[str, str]]:
-    """Kind and name of results in ``run.figure(...)`` and the like; an f-string is a pattern."""
-    calls = [n for n in ast.walk(tree(source)) if isinstance(n, ast.Call)]
-    for call in sorted(calls, key=lambda n: (n.lineno, n.col_offset)):
-        kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        kind = "says" if kind == "say" else kind
-        for argument in call.args[:2] if kind in RECORDED else ():
-            match argument:
-                case ast.Constant(value=str() as text):
-                    yield kind, re.escape(text)
-                case ast.JoinedStr(values=parts):
-                    fixed = (p.value if isinstance(p, ast.Constant) else None for p in parts)
-                    yield kind, "".join(".+" if f is None else re.escape(str(f)) for f in fixed)
-
-
-def _mentions(source: str) -> Iterator[tuple[str, str]]:
-    """Results whose name stands anywhere else in the code."""
-    for node in ast.walk(tree(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    With `mentioned` any string, of no kind.
+    """
+    nodes = [node for node in ast.walk(tree(source)) if isinstance(node, ast.expr)]
+    for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):
+        if mentioned and isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield "", re.escape(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            kind = "says" if node.func.attr == "say" else node.func.attr
+            for argument in node.args[:2] if kind in RECORDED and not mentioned else ():
+                match argument:
+                    case ast.Constant(value=str() as text):
+                        yield kind, re.escape(text)
+                    case ast.JoinedStr(values=parts):
+                        fixed = (p.value if isinstance(p, ast.Constant) else None for p in parts)
+                        yield kind, "".join(".+" if f is None else re.escape(str(f)) for f in fixed)
 
 
 def _is_plumbing(cell: Cell) -> bool:

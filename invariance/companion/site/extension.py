@@ -1,9 +1,7 @@
-"""The Sphinx extension: links within the site, ideas to move, things to unfold, no raw markup."""
+"""The Sphinx extension: parts that this package writes, links by name, and no raw markup."""
 
-import html
-import posixpath
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from pygments.lexers import PythonConsoleLexer, PythonLexer
@@ -14,96 +12,74 @@ from sphinx.writers.html5 import HTML5Translator
 
 from . import reference
 from .book import Book
+from .text import internal
 
 __all__ = ["setup"]
 
 _SAFE = ("https://", "http://", "mailto:")
 
 
-class framed(nodes.General, nodes.Element):
-    """Nodes between ``node["before"]`` and ``node["after"]``, HTML that this package writes."""
-
-    @staticmethod
-    def visit(writer: Any, node: nodes.Element) -> None:
-        writer.body.append(node["before"])
-
-    @staticmethod
-    def depart(writer: Any, node: nodes.Element) -> None:
-        writer.body.append(node["after"])
+class part(nodes.raw):
+    """HTML that this package has written; Sphinx's search finds its words."""
 
 
-class _Fold(SphinxDirective):
-    """Something to unfold, under the words of its first paragraph."""
-
-    has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {}
-
-    def run(self) -> list[nodes.Node]:
-        inside = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, inside)
-        title, *rest = inside.children
-        before = f"<details><summary>{html.escape(title.astext())}</summary>"
-        return [framed("", *rest, before=before, after="</details>")]
-
-
-class _Drawing(SphinxDirective):
-    """A drawing of the book, by its number."""
+class _Part(SphinxDirective):
+    """A part of the book, by its number."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        known, number = self.config.companion_book.drawings, self.arguments[0]
+        known, number = self.config.companion_book.parts, self.arguments[0]
         if not number.isdecimal() or int(number) >= len(known):
             return []
-        return [framed("", before=known[int(number)], after="")]
+        return [part("", known[int(number)], format="html")]
 
 
-def _link(page: str, address: str) -> str:
-    """Where ``site:papers/x#claim-y`` lies, seen from a page."""
-    target, _, at = address.removeprefix("site:").partition("#")
-    start = posixpath.dirname(page) or "."
-    return posixpath.relpath(f"{target}.html", start) + (f"#{at}" if at else "")
+def _write(writer: Any, node: part) -> None:
+    writer.body.append(node.astext())
+    raise nodes.SkipNode
 
 
 def _finish(app: Sphinx, doctree: nodes.document) -> None:
     """No raw markup, no address but of the web, and notebooks' names become links."""
     book, page = app.config.companion_book, app.env.current_document.docname
     for raw in list(doctree.findall(nodes.raw)):
-        raw.replace_self(nodes.literal_block(raw.astext(), raw.astext(), language="text"))
-    for place in list(doctree.findall(nodes.literal)):
-        name, parent = place.astext(), place.parent
-        if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
-            continue
-        if target := book.target(name):
-            place.replace_self(nodes.reference("", "", place.deepcopy(), refuri=target))
+        if not isinstance(raw, part):
+            raw.replace_self(nodes.literal_block(raw.astext(), raw.astext(), language="text"))
     for place in list(doctree.findall(nodes.reference)):
         address = str(place.get("refuri", ""))
-        if address.startswith("site:"):
-            place["refuri"], place["internal"] = _link(page, address), True
-        elif ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
+        if ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
             place.replace_self(nodes.inline("", "", *place.children))
-    for entry in doctree.findall(nodes.entry):  # numbers stay on a line, sentences get room
-        length = len(entry.astext())
-        entry["classes"] += ["short"] if length <= 16 else ["long"] if length > 32 else []
+    for place in list(doctree.findall(nodes.literal)):
+        parent = place.parent
+        if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
+            continue
+        if target := book.target(place.astext()):
+            address = internal(page, target)
+            place.replace_self(
+                nodes.reference("", "", place.deepcopy(), refuri=address, internal=True)
+            )
 
 
 class _Light(HTML5Translator):
-    """Half the weight: words of code need no span each, and links no class."""
+    """A tenth of the weight: words of code need no span each."""
 
     protect_literal_text = property(lambda self: 0, lambda self, depth: None)
 
-    def starttag(self, *parts: Any, **attributes: Any) -> str:
-        """A tag without the classes that no style sheet names."""
-        shorter = {"reference internal": "", "docutils literal notranslate": "literal"}
-        for key in {"class", "CLASS"} & {*attributes}:
-            attributes[key] = shorter.get(attributes[key], attributes[key])
-        return super().starttag(*parts, **attributes)
 
-
-def _untitled(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """A link to a function needs no tool-tip that repeats its name."""
+def _resolved(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Links without tool-tips that repeat them; once, the search learns of pages without Sphinx."""
     for place in doctree.findall(nodes.reference):
         place.attributes.pop("reftitle", None)
+    found = app.config.companion_book.found
+    while found:  # here, where one process feeds the index and not yet its children
+        name, (titles, words) = found.popitem()
+        app.env.all_docs[name] = 0  # or the index would forget it
+        app.env.titles[name] = nodes.title("", titles[0])
+        tree = nodes.document("", None)  # type: ignore[arg-type]
+        tree += [nodes.section("", nodes.title("", title)) for title in titles]
+        tree += nodes.paragraph("", words)
+        app.builder.indexer.feed(name, f"{name}.html", titles[0], tree)  # type: ignore[attr-defined]
 
 
 class _FewColours:
@@ -115,30 +91,34 @@ class _FewColours:
             yield at, kind if kept else String if kind in String else Text, text
 
 
-class _Python(_FewColours, PythonLexer):
-    pass
+def _template(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
+) -> str | None:
+    """A class has a light page, without the theme's menus; a part may hold formulas."""
+    book = app.config.companion_book
+    context["has_maths_elements"] = "\\(" in context.get("body", "")
+    more = {"about": book.about, "reference": book.reference, "root": "../"}
+    context |= more | {"mathjax": app.config.mathjax3_config}
+    return "leaf.html" if page in book.leaves else None
 
 
-class _Console(_FewColours, PythonConsoleLexer):
-    pass
-
-
-def _pictures(app: Sphinx) -> None:
-    """Sphinx knows WebP, but not yet that pages may hold it."""
-    builder = type(app.builder)
-    builder.supported_image_types = sorted({*builder.supported_image_types, "image/webp"})
+def _trim(app: Sphinx) -> None:
+    """The theme's templates without the blanks around their statements: a tenth of a page."""
+    app.builder.templates.environment.trim_blocks = True  # type: ignore[attr-defined]
+    app.builder.templates.environment.lstrip_blocks = True  # type: ignore[attr-defined]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("companion_book", None, "", types=[Book])
-    app.add_node(framed, html=(framed.visit, framed.depart))
-    app.add_directive("fold", _Fold)
-    for language, lexer in {"python": _Python, "ipython3": _Python, "pycon": _Console}.items():
-        app.add_lexer(language, lexer)
-    app.add_directive("drawing", _Drawing)
-    app.connect("builder-inited", _pictures)
+    app.add_node(part, html=(_write, None))
+    app.add_directive("part", _Part)
+    lexers = {"python": PythonLexer, "ipython3": PythonLexer, "pycon": PythonConsoleLexer}
+    for language, lexer in lexers.items():
+        app.add_lexer(language, type(lexer.__name__, (_FewColours, lexer), {}))
     app.connect("doctree-read", _finish)
-    app.connect("doctree-resolved", _untitled)
+    app.connect("doctree-resolved", _resolved)
+    app.connect("builder-inited", _trim)
+    app.connect("html-page-context", _template, priority=400)  # before MathJax
     app.set_translator("html", _Light)
     reference.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,7 +5,6 @@ SVG templates beside that file draw them. What differs between the pictures is a
 script knows. Without the script the picture at the start stands still.
 """
 
-import html
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,41 +13,25 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring, tostring
 
-__all__ = ["Idea", "drawing", "drawn"]
+__all__ = ["Idea"]
 
 
 @dataclass(frozen=True)
 class Idea:
-    """A picture for each position of a slider.
-
-    Parameters
-    ----------
-    alt : str
-        What it shows, in words.
-    positions : list of str
-        What the slider says at each position.
-    template : Path
-        Draws the picture of a position; all have the same structure.
-    numbers : callable
-        What the template draws at a position.
-    at : int
-        Where it starts.
-    plays : bool
-        Whether it moves by itself, where the reader has not asked for less motion.
-    """
+    """A picture for each position of a slider; what it shows in words, and what the slider says."""
 
     alt: str
     positions: list[str]
-    template: Path
-    numbers: Callable[[int], dict[str, Any]]
+    template: Path  # draws the picture of a position; all have the same structure
+    numbers: Callable[[int], dict[str, Any]]  # what it draws there
     at: int = 0
-    plays: bool = False
+    plays: bool = False  # by itself, where the reader has not asked for less motion
 
     def picture(self, position: int) -> Element:
-        return drawn(self.template, **self.numbers(position))
+        return _drawn(self.template, **self.numbers(position))
 
-    def html(self) -> str:
-        """The figure: the picture at the start, the slider, and what moves at each position."""
+    def moving(self) -> tuple[str, str]:
+        """The picture at the start, as SVG, and in JSON what moves at each position."""
         frames = [[*self.picture(i).iter()] for i in range(len(self.positions))]
         root = self.picture(self.at)
         moves: list[dict[str, list[str]]] = []
@@ -59,20 +42,7 @@ class Idea:
                 element.set("data-move", str(len(moves)))
                 moves.append(moving)
         told = json.dumps({"moves": moves, "says": self.positions}).replace("<", "\\u003c")
-        said = html.escape(self.positions[self.at])
-        return (
-            f'<figure class="widget"{" data-plays" * self.plays}>{drawing(root, self.alt)}'
-            '<div class="controls" hidden><button type="button">Play</button>'
-            f'<input type="range" min="0" max="{len(self.positions) - 1}" value="{self.at}" '
-            f'aria-label="{said}"><output>{said}</output></div>'
-            f'<script type="application/json">{told}</script></figure>'
-        )
-
-
-def drawing(svg: Element, alt: str) -> str:
-    """An SVG element and what it shows in words, as HTML."""
-    shown = tostring(svg, encoding="unicode")
-    return f'<div class="drawing" role="img" aria-label="{html.escape(alt)}">{shown}</div>'
+        return tostring(root, encoding="unicode"), told
 
 
 @cache
@@ -86,7 +56,7 @@ def _templates(folder: Path) -> Any:
     )  # fmt: skip
 
 
-def drawn(template: Path, **numbers: Any) -> Element:
+def _drawn(template: Path, **numbers: Any) -> Element:
     """A picture; fractions have one digit. Templates beside it and `panel.svg` may be imported."""
     text = _templates(template.parent).get_template(template.name).render(numbers)
     svg = fromstring(text)

@@ -6,10 +6,10 @@ Whatever is not as a run leaves it is that notebook's problem, by name; the rest
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import CompanionError
 from ..ledger.claims import load_ledger, paper_label
@@ -22,69 +22,52 @@ __all__ = ["Figure", "Material", "Notebook", "Outcome", "Paper", "SiteError", "T
 __all__ += ["is_picture"]
 
 _LARGEST_PICTURE = 40_000_000  # pixels
-_LONGEST_TABLE = 200  # rows
 
 
 class SiteError(CompanionError, ValueError):
     """The site cannot be built; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     name: str
     alt: str
     caption: str
     png: Path
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table of a run: its first row names the columns."""
 
     name: str
     caption: str
-    rows: tuple[tuple[str, ...], ...]
-    left_out: int = 0
+    rows: list[tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One ``results.json`` and the files beside it."""
+class Outcome(NamedTuple):
+    """One ``results.json`` and the files beside it; sentences by the text they were made of."""
 
     profile: str
-    content: Mapping[str, Any]  # what `read_results` returns
+    content: Mapping[str, Any]
     figures: Mapping[str, Figure]
     tables: Mapping[str, Table]
-    says: Mapping[str, list[str]]  # sentences by the text that they were made of
-
-    @property
-    def claims(self) -> Mapping[str, Any]:
-        return self.content["claims"]
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        return self.content["provenance"]
-
-    @property
-    def volatile(self) -> Mapping[str, Any]:
-        return self.content["volatile"]
+    says: Mapping[str, list[str]]
+    claims: Mapping[str, Any]
 
     @property
     def seconds(self) -> float:
         """Of this run and of the earlier ones that had computed a part of it."""
-        return self.volatile["wall_s"] + self.volatile["cached_s"]
+        return self.content["volatile"]["wall_s"] + self.content["volatile"]["cached_s"]
 
     @property
     def day(self) -> str:
-        """When it ended, not to be broken over lines."""
-        day = str(self.volatile.get("finished") or "")[:10]
-        return day.replace("-", "\N{NON-BREAKING HYPHEN}")
+        """When it ended."""
+        return str(self.content["volatile"].get("finished") or "")[:10]
 
     @property
-    def machine(self) -> str:
-        hardware = self.volatile.get("hardware")
-        parts = hardware.items() if isinstance(hardware, dict) else ()
-        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parts)
+    def hardware(self) -> list[str]:
+        parts = self.content["volatile"].get("hardware")
+        parts = parts.items() if isinstance(parts, dict) else ()
+        return [f"{name.replace('_', ' ')} {value}" for name, value in parts]
 
 
 @dataclass
@@ -140,7 +123,7 @@ class Material:
     """Everything that the site shows."""
 
     about: Mapping[str, Any]
-    papers: tuple[Paper, ...]
+    papers: list[Paper]
     notebooks: Mapping[str, Notebook]
 
     @property
@@ -156,64 +139,43 @@ class Material:
 
     def all_problems(self) -> list[str]:
         """One line per thing that could not be read or shown, led by the notebook's name."""
-        return [
-            f"{notebook.name}: {problem}"
-            for notebook in self.notebooks.values()
-            for problem in notebook.problems
-        ]
+        return [f"{n.name}: {p}" for n in self.notebooks.values() for p in n.problems]
 
 
 def collect(paths: Paths, profile: str | None = None) -> Material:
     """Read notebooks, ledger, published results and, with a `profile`, this machine's runs.
 
-    Raises
-    ------
-    LedgerError
-        If the ledger cannot be read.
-    SiteError
-        If there is no notebook and no result.
+    A `LedgerError` if the ledger cannot be read, a `SiteError` if there is nothing to show.
     """
     ledger, about = load_ledger(paths.ledger), read_papers(paths)
-    folders = [paths.figures, *([paths.build / profile] if profile else [])]
-    names = {*paths.all_notebooks()}.union(*map(_names, folders))
+    names = {*paths.all_notebooks()}
+    for folder in [paths.figures, *([paths.build / profile] if profile else [])]:
+        for file in [*folder.glob("*/*/results.json"), *folder.glob("*/*/status.json")]:
+            name = file.parent.relative_to(folder).as_posix()
+            names |= {name} if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name) else set()
     if not names:
         raise SiteError(
             f"nothing to show: no notebooks in {paths.notebooks}, no results in {paths.figures}"
         )
     keys = dict.fromkeys([*about["papers"], *(claim.paper_key for claim in ledger.values())])
-    notebooks = {n: _notebook(n, paths, profile) for n in _ordered(names, keys, about)}
-    ran = [n.run.content for n in notebooks.values() if n.run]
-    published = [n.published.content for n in notebooks.values() if n.published]
-    rows = rows_of(ledger, [*ran, *published], paths)
-    papers = []
-    for key in keys:
-        mine = tuple(row for row in rows if row.claim.paper_key == key)
-        said = about["papers"].get(key, {})
-        known = {k: v for k, v in said.items() if k in Paper.__dataclass_fields__}
-        papers.append(Paper(key, mine, **known))
-    return Material(about, tuple(papers), notebooks)
-
-
-def _ordered(names: set[str], keys: Iterable[str], about: Mapping[str, Any]) -> list[str]:
-    """Papers, sections, other folders; within each first what ``papers.yml`` puts first."""
-    folders = dict.fromkeys([*keys, *about["sections"]])
-    rank = {folder: index for index, folder in enumerate(folders)}
+    homes = {key: {} for key in keys} | about["papers"] | about["sections"]
 
     def place(name: str) -> tuple[int, int, str]:
+        """Papers, sections, other folders; in each first what ``papers.yml`` puts first."""
         folder, short = name.split("/")
-        entry = about["papers"].get(folder) or about["sections"].get(folder) or {}
-        first = entry.get("first") or []
-        return rank.get(folder, len(rank)), [*first, short].index(short), name
+        first = homes.get(folder, {}).get("first") or []
+        return [*homes, folder].index(folder), [*first, short].index(short), name
 
-    return sorted(names, key=place)
-
-
-def _names(folder: Path) -> Iterator[str]:
-    for pattern in ("results.json", "status.json"):
-        for path in sorted(folder.glob(f"*/*/{pattern}")):
-            name = path.parent.relative_to(folder).as_posix()
-            if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name):
-                yield name
+    notebooks = {name: _notebook(name, paths, profile) for name in sorted(names, key=place)}
+    ran = [n.run.content for n in notebooks.values() if n.run]
+    rows = rows_of(
+        ledger, [*ran, *(n.published.content for n in notebooks.values() if n.published)], paths
+    )
+    papers = []
+    for key in keys:
+        known = {k: v for k, v in homes[key].items() if k in Paper.__dataclass_fields__}
+        papers.append(Paper(key, tuple(r for r in rows if r.claim.paper_key == key), **known))
+    return Material(about, papers, notebooks)
 
 
 def _notebook(name: str, paths: Paths, profile: str | None) -> Notebook:
@@ -252,13 +214,14 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
             figures[entry["name"]] = Figure(entry["name"], alt, entry["caption"], png)
     for entry in content["tables"]:
         try:
-            rows = _csv(folder / entry["file"])
+            text = (folder / entry["file"]).read_text(encoding="utf-8-sig")
+            rows = [tuple(row) for row in csv.reader(io.StringIO(text), strict=True)]
+            if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+                raise csv.Error("rows of different lengths, or none")
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             problems.append(f"table {entry['name']}: {entry['file']} cannot be read: {error}")
             continue
-        shown = rows[: 1 + _LONGEST_TABLE]
-        left_out = len(rows) - len(shown)
-        tables[entry["name"]] = Table(entry["name"], entry["caption"], tuple(shown), left_out)
+        tables[entry["name"]] = Table(entry["name"], entry["caption"], rows)
     for entry in content["claims"].values():
         if content["profile"] == "quick" and entry.get("data"):
             # what a quick run measures on a stand-in says nothing of the paper's own data
@@ -266,30 +229,21 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
     says: dict[str, list[str]] = {}
     for entry in content["says"]:
         says.setdefault(entry["text"], []).append(entry["said"])
-    return Outcome(content["profile"], content, figures, tables, says)
+    return Outcome(content["profile"], content, figures, tables, says, content["claims"])
 
 
 def is_picture(png: Path | bytes) -> str:
     """What is wrong with a PNG file, or nothing."""
     from PIL import Image
 
+    if isinstance(png, Path) and not png.is_file():
+        return f"no file {png.name}"
+    content = io.BytesIO(png) if isinstance(png, bytes) else png
     try:
-        content = png.read_bytes() if isinstance(png, Path) else png
-    except OSError:
-        return f"no file {png.name}" if isinstance(png, Path) else ""
-    try:
-        with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
+        with Image.open(content, formats=["PNG"]) as picture:
             width, height = picture.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         return f"not a PNG picture, or too large a one ({type(error).__name__})"
     if width * height > _LARGEST_PICTURE:
         return f"{width} x {height} pixels are too many to show"
     return ""
-
-
-def _csv(path: Path) -> list[tuple[str, ...]]:
-    text = path.read_text(encoding="utf-8-sig")
-    rows = [tuple(row) for row in csv.reader(io.StringIO(text), strict=True)]
-    if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
-        raise csv.Error("rows of different lengths, or none")
-    return rows

@@ -1,150 +1,154 @@
-"""One dot plot per paper: the printed values on a line and ours beside it."""
+"""Small plots drawn in HTML, places in percent: dots of a paper's claims, a chart of a finding."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from xml.etree.ElementTree import Element
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+from ..ledger.claims import Claim
 from ..ledger.rows import Row
-from ..ledger.verdicts import FAILED, VERDICTS
-from .ideas import drawn
-from .material import Paper
-from .text import anchor
+from ..ledger.verdicts import FAILED
 
-__all__ = ["dot_plot"]
+__all__ = ["chart", "dot_plot"]
 
-_DOTS = Path(__file__).parent / "templates/svg/dots.svg"
+#: Low end, middle and high end of one measured thing, where the paper stands at zero.
+Dot = tuple[float, float, float]
 _MOST_DEVIATIONS = 1000.0
 
 
-@dataclass(frozen=True)
-class _Dot:
-    """One measured thing on an axis where the paper stands at zero."""
-
-    at: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class _Panel:
-    """Claims of one kind on one axis: what it measures, its scale and its ticks."""
-
-    title: str
-    kind: str
-    dots: Callable[[Row], Iterable[_Dot]]
-    scale: Callable[[float], float]
-    ticks: Sequence[tuple[float, str]]
-    band: Callable[[Row], float] = lambda row: 0.0
-
-
-def _values(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
-    sign = -1 if row.claim.better == "lower" else 1
-    for printed, ours, se in zip(
-        row.claim.values, recorded["value"], recorded.get("se") or (), strict=True
-    ):
+def _values(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
+    sign = -1 if claim.better == "lower" else 1
+    for printed, ours, se in zip(claim.values, recorded["value"], recorded["se"], strict=True):
         unit = abs(printed) or 1.0
         off, error = sign * (ours - printed) / unit, 2 * abs(se or 0.0) / unit
-        yield _Dot(off, off - error, off + error)
+        yield off - error, off, off + error
 
 
-def _rates(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
+def _rates(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
     for rate in recorded["rates"].values():
         sign = -1 if rate["expected"] < 0 else 1
-        low, high = sorted(sign * (rate[end] - rate["expected"]) for end in ("low", "high"))
-        yield _Dot(sign * (rate["slope"] - rate["expected"]), low, high)
+        ends = sorted(sign * (rate[end] - rate["expected"]) for end in ("low", "high"))
+        yield ends[0], sign * (rate["slope"] - rate["expected"]), ends[1]
 
 
-def _orders(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
+def _orders(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
     for pair in recorded["pairs"]:
         gap, se = pair["gap"], pair["se"]
-        at = math.copysign(_MOST_DEVIATIONS, gap) if not se and gap else gap / se if se else 0.0
-        at = max(-_MOST_DEVIATIONS, min(_MOST_DEVIATIONS, at))
-        yield _Dot(at, at, at)
+        at = gap / se if se else math.copysign(_MOST_DEVIATIONS, gap) if gap else 0.0
+        yield (at,) * 3
 
 
-def _identities(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
-    digits = math.log10(recorded["tolerance"] / max(recorded["largest"], 1e-17))
-    yield _Dot(digits, digits, digits)
+def _identities(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
+    yield (math.log10(recorded["tolerance"] / max(recorded["largest"], 1e-17)),) * 3
 
 
-def _alike(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
-    at, reach = (recorded[key][0] / row.claim.margins[0] for key in ("value", "se"))
-    yield _Dot(at, at - 2 * reach, at + 2 * reach)
+def _alike(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
+    at, reach = (recorded[key][0] / claim.margins[0] for key in ("value", "se"))
+    yield at - 2 * reach, at, at + 2 * reach
 
 
-def _bounds(row: Row) -> Iterator[_Dot]:
-    recorded = row.result["recorded"] if row.result else {}
+def _bounds(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
     tight, median = (math.log10(recorded[key]) for key in ("tightness", "median_tightness"))
-    yield _Dot(tight, tight, median)
+    yield tight, tight, median
 
 
 def _log(unit: float, most: float) -> Callable[[float], float]:
     """Even near zero, logarithmic beyond `unit`; -1 to 1 for -`most` to `most`."""
-    end = math.asinh(most / unit)
-    return lambda value: max(-1.0, min(1.0, math.asinh(value / unit) / end))
+    return lambda value: math.asinh(value / unit) / math.asinh(most / unit)
 
 
-_PANELS = (
-    _Panel("values: ours relative to the printed one (right: better); bar: two standard errors",
-           "value", _values, _log(0.01, 1.2),
-           [(-1, "−100 %"), (-0.1, "−10 %"), (-0.01, "−1 %"), (0, "paper"), (0.01, "+1 %"),
-            (0.1, "+10 %")],
-           lambda row: row.claim.margins[0] / (abs(row.claim.values[0]) or 1.0)),
-    _Panel("orders: each gap in its standard errors (right: as stated)", "order", _orders,
-           _log(2, _MOST_DEVIATIONS),
-           [(-100, "−100"), (-10, "−10"), (0, "tie"), (10, "10"), (100, "100"), (1000, "≥ 1000")]),
-    _Panel("rates: fitted exponent against the stated one (right: steeper); bar: 95 %", "rate",
-           _rates, lambda v: max(-1.0, min(1.0, v / 1.5)),
-           [(-1, "−1"), (-0.5, "−0.5"), (0, "stated"), (0.5, "+0.5"), (1, "+1")]),
-    _Panel("identities: digits to spare below the tolerance", "identity", _identities,
-           lambda v: max(-1.0, min(1.0, v / 10)), [(-5, "−5"), (0, "tolerance"), (5, "5")]),
-    _Panel("alike: difference in margins; bar: two standard errors", "same", _alike,
-           lambda v: max(-1.0, min(1.0, v / 2)), [(-1, "−1"), (0, "none"), (1, "1")],
-           lambda row: 1.0),
-    _Panel("bounds: bound over observed, tightest trial; bar: to the median", "bound", _bounds,
-           lambda v: max(-1.0, min(1.0, v / 3)), [(0, "reached"), (1, "10"), (2, "100")]),
-)  # fmt: skip
+def _linear(most: float) -> Callable[[float], float]:
+    return lambda value: value / most
 
 
-def _measured(panel: _Panel, row: Row) -> list[_Dot]:
-    try:
-        return [dot for dot in panel.dots(row) if math.isfinite(dot.at + dot.low + dot.high)]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return []  # not recorded in numbers: the table beside the plot says what is known
+class _Panel(NamedTuple):
+    """Claims of one kind on one axis: what it measures, its scale and its ticks."""
+
+    title: str
+    dots: Callable[[Claim, Mapping[str, Any]], Iterable[Dot]]
+    scale: Callable[[float], float]
+    ticks: Mapping[float, str]
+    band: Callable[[Claim], float] = lambda claim: 0.0
 
 
-def dot_plot(paper: Paper, home: str = "") -> Element | None:
-    """The paper's numbers on one line each and ours beside them; None if nothing was measured.
+_PANELS = {
+    "value": _Panel(
+        "values: ours relative to the printed one (right: better); bar: two standard errors",
+        _values, _log(0.01, 1.2), {-0.1: "−10 %", -0.01: "−1 %", 0: "paper", 0.01: "1 %",
+                                   0.1: "10 %"},
+        lambda claim: claim.margins[0] / (abs(claim.values[0]) or 1.0),
+    ),
+    "order": _Panel(
+        "orders: each gap in its standard errors (right: as stated)", _orders,
+        _log(2, _MOST_DEVIATIONS), {-100: "−100", -10: "−10", 0: "tie", 10: "10", 100: "100"},
+    ),
+    "rate": _Panel(
+        "rates: fitted exponent against the stated one (right: steeper); bar: 95 %", _rates,
+        _linear(1.5), {-1: "−1", -0.5: "−0.5", 0: "stated", 0.5: "0.5", 1: "1"},
+    ),
+    "identity": _Panel("identities: digits to spare below the tolerance", _identities,
+                       _linear(10), {-5: "−5", 0: "tolerance", 5: "5"}),
+    "same": _Panel("alike: difference in margins; bar: two standard errors", _alike, _linear(2),
+                   {-1: "−1", 0: "none", 1: "1"}, lambda claim: 1.0),
+    "bound": _Panel("bounds: bound over observed, tightest trial; bar: to the median", _bounds,
+                    _linear(3), {0: "reached", 1: "10", 2: "100"}),
+}  # fmt: skip
 
-    Names lead to the claims on the page `home`; by default on the same one.
+
+def dot_plot(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """A panel for each kind of claim: what it measures, its ticks, and its claims with their dots.
+
+    What did not come out stands first.
     """
-    panels, lines = [], 0
-    for panel in _PANELS:
-        measured = [(r, _measured(panel, r)) for r in paper.rows if r.claim.kind == panel.kind]
-        # failures first
-        rows = sorted(
-            (pair for pair in measured if pair[1]), key=lambda pair: pair[0].verdict not in FAILED
-        )
-        if rows:
-            ticks = [(panel.scale(value), words, value == 0) for value, words in panel.ticks]
-            panels.append((panel.title, [_line(panel, *pair) for pair in rows], ticks))
-            lines += len(rows) + 3
-    return drawn(_DOTS, panels=panels, lines=lines, home=home) if panels else None
+    rows = sorted(rows, key=lambda row: row.verdict not in FAILED)
+    panels = []
+    for kind, panel in _PANELS.items():
+        lines = [(row, *_places(panel, row)) for row in rows if row.claim.kind == kind]
+        if lines := [line for line in lines if line[1]]:
+            ticks = [(_at(panel, value), words) for value, words in panel.ticks.items()]
+            panels.append({"title": panel.title, "lines": lines, "ticks": ticks})
+    return panels
 
 
-def _line(panel: _Panel, row: Row, dots: list[_Dot]) -> tuple[Any, ...]:
-    """Place on the page, name, verdict, margin and dots of a claim; these from -1 to 1."""
-    band = panel.band(row)
-    margin = (panel.scale(-band), panel.scale(band)) if band else None
-    places = [tuple(map(panel.scale, (dot.low, dot.at, dot.high))) for dot in dots]
-    known = row.verdict if row.verdict in VERDICTS else "open"
-    name = row.claim.id.split("/")[1]
-    return anchor(row.claim.id, "claim"), name, known, margin, places
+def _at(panel: _Panel, value: float) -> float:
+    """Where a value stands, in percent of the width."""
+    return round(50 + 48 * max(-1.0, min(1.0, panel.scale(value))), 2)
+
+
+def _places(panel: _Panel, row: Row) -> tuple[list[Dot], Dot | None]:
+    """The dots and the margin of a claim; none where it is not recorded in numbers."""
+    try:
+        dots = [*panel.dots(row.claim, (row.result or {})["recorded"])]
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return [], None
+    band = panel.band(row.claim)
+    margin = (_at(panel, -band), _at(panel, 0), _at(panel, band)) if band else None
+    finite = [dot for dot in dots if all(map(math.isfinite, dot))]
+    return [(_at(panel, a), _at(panel, b), _at(panel, c)) for a, b, c in finite], margin
+
+
+def _power(exponent: float) -> str:
+    """``"0.1"``, ``"1,000"``, or as a power what is longer."""
+    raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(d)] if d.isdigit() else "⁻" for d in f"{exponent:.0f}")
+    return f"{10.0**exponent:,.10g}" if -3 <= exponent <= 4 else f"10{raised}"
+
+
+def chart(rows: Mapping[str, Mapping[str, Any]], *, log: bool = False) -> dict[str, Any]:
+    """Numbers by row and by name, on one axis: where each stands, and ticks; see `chart.html`."""
+    scale = math.log10 if log else float
+    found = {
+        label: {name: float(value) for name, value in values.items() if value or not log}
+        for label, values in rows.items()
+    }
+    every = [scale(value) for values in found.values() for value in values.values()]
+    low, high = (math.floor(min(every)), math.ceil(max(every))) if log else (0.0, max(every))
+    unit = 100 / ((high - low) or 1)
+    names = dict.fromkeys(name for values in found.values() for name in values)
+    placed = [
+        (label, [(n, [*names].index(n), round(unit * (scale(v) - low), 2), v)
+                 for n, v in values.items()])
+        for label, values in found.items()
+    ]  # fmt: skip
+    step = max(1, round((high - low) / 4)) if log else 10 ** math.floor(math.log10(high or 1))
+    at = [low + step * i for i in range(int((high - low) / step + 1e-9) + 1)]
+    ticks = [(round(unit * (t - low), 2), _power(t) if log else f"{t:g}") for t in at]
+    return {"names": [*names], "rows": placed, "ticks": ticks if len(ticks) < 8 else ticks[::2]}

@@ -1,11 +1,14 @@
-"""The reference: what is public, which notebooks use it, and docstrings as Sphinx reads them."""
+"""The reference: what is public, where its source stands, which notebooks use it, docstrings."""
 
 import ast
+import functools
+import inspect
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -13,12 +16,12 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-__all__ = ["BESIDE", "LABORATORY", "Reference", "setup", "tree"]
+from .text import internal
 
-#: What records and draws; no claim rests on it.
-LABORATORY = "invariance.companion"
+__all__ = ["BESIDE", "Reference", "setup", "tree"]
+
 #: No mathematics that a claim rests on: what records, loads and averages.
-BESIDE = (LABORATORY, "invariance.datasets", "invariance.evaluation")
+BESIDE = ("invariance.companion", "invariance.datasets", "invariance.evaluation")
 
 _BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
 # roles, code, references and emphasis stay; bars, stars and underscores outside are themselves
@@ -29,31 +32,20 @@ _MARKUP = re.compile(
 
 
 class Reference:
-    """The documented names of some modules: classes and functions with words of their own.
-
-    What several modules offer is documented with the first.
-    """
+    """The documented names of some modules; what several offer is documented with the first."""
 
     def __init__(self, modules: Sequence[str]):
         self.roots = {name.split(".")[0] for name in modules}
         self._full: dict[int, str] = {}
-        self.modules: dict[str, list[str]] = {}
+        self.modules: dict[str, dict[str, Any]] = {}
         for name in modules:
             module = import_module(name)
-            for short in getattr(module, "__all__", vars(module)):
+            own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]
+            for short in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
                 value = getattr(module, short)
-                foreign = not hasattr(module, "__all__") and (
-                    short.startswith("_") or getattr(value, "__module__", "") != name
-                )
-                if (
-                    callable(value)
-                    and value.__doc__
-                    and not foreign
-                    and id(value) not in self._full
-                ):
+                if callable(value) and value.__doc__ and id(value) not in self._full:
                     self._full[id(value)] = f"{name}.{short}"
-                    self.modules.setdefault(name, []).append(short)
-        self._used: dict[str, tuple[str, ...]] = {}
+                    self.modules.setdefault(name, {})[short] = value
 
     @cached_property
     def homes(self) -> dict[str, str]:
@@ -61,45 +53,65 @@ class Reference:
         return {name.rpartition(".")[2]: name for name in reversed(self._full.values())}
 
     def classes(self, module: str) -> list[str]:
-        owner = import_module(module)
-        return [name for name in self.modules[module] if isinstance(getattr(owner, name), type)]
+        return [name for name, value in self.modules[module].items() if isinstance(value, type)]
 
-    def address(self, full: str) -> tuple[str, str]:
-        """Page and anchor of a documented name."""
+    def address(self, full: str) -> str:
+        """The page of a documented class, and of a function its place on its module's page."""
         module, _, name = full.rpartition(".")
-        return f"api/{full if name in self.classes(module) else module}", full
+        return f"api/{full}.html" if name in self.classes(module) else f"api/{module}.html#{full}"
 
+    def summary(self, full: str) -> str:
+        """The first sentence of what is said of a name."""
+        module, _, name = full.rpartition(".")
+        said = inspect.cleandoc(self.modules[module][name].__doc__).partition("\n\n")[0]
+        plain = re.sub(r":math:`([^`]*)`", r"$\1$", said.replace("``", "`"))
+        return re.sub(r":\w+:`~?\.?([^`]*)`", r"`\1`", plain)
+
+    @cache  # noqa: B019
     def uses(self, source: str) -> tuple[str, ...]:
-        """Full names of what a source imports from the documented modules, in order."""
-        if source not in self._used:
-            self._used[source] = tuple(dict.fromkeys(self._imports(source)))
-        return self._used[source]
+        """Full names of what a source imports from the documented modules."""
+        known, found, bound = {*self._full.values()}, [], {}
+        for node in ast.walk(tree(source)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in self.roots:
+                for alias in node.names:
+                    full = f"{node.module}.{alias.name}"
+                    bound[alias.asname or alias.name] = full
+                    found.append(full if full in known else self.homes.get(alias.name))
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                full = f"{bound.get(node.value.id)}.{node.attr}"
+                found.append(full if full in known else None)
+        return tuple(dict.fromkeys(filter(None, found)))
 
-    def _imports(self, source: str) -> Iterator[str]:
-        parsed = list(ast.walk(tree(source)))
-        bound = {
-            alias.asname or alias.name: self._named(node.module, alias.name)
-            for node in parsed
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level
-            for alias in node.names
-        }
-        attributes = [
-            getattr(bound[node.value.id], node.attr, None)
-            for node in parsed
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-            if isinstance(bound.get(node.value.id), ModuleType)
-        ]
-        found = (self._full.get(id(value)) for value in [*bound.values(), *attributes])
-        yield from filter(None, found)
+    def source(self, module: str, name: str) -> str | None:
+        """Page and anchor of the source of ``module.name``, which may be a class's member."""
+        found: Any = functools.reduce(
+            lambda owner, part: getattr(owner, part, None), name.split("."), import_module(module)
+        )
+        found = getattr(found, "fget", None) or found
+        home, at = (getattr(found, key, None) for key in ("__module__", "__qualname__"))
+        known = home in self.sources and at in self.sources[home][1].values()
+        return f"code/{home}.html#{at}" if known else None
 
-    def _named(self, module: str, name: str) -> object:
-        """The object that ``from module import name`` brings; None for what is of no root."""
-        if module.split(".")[0] not in self.roots:
-            return None
-        try:
-            return getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
-        except ImportError:
-            return None
+    @cached_property
+    def sources(self) -> dict[str, tuple[list[str], dict[int, str]]]:
+        """Lines of each module that defines something documented, and names by their line."""
+        homes = {getattr(value, "__module__", "") for each in self.modules.values()
+                 for thing in each.values()
+                 for value in (getattr(thing, "__mro__", None) or [thing])}  # fmt: skip
+        found = {}
+        for home in sorted(home for home in homes if home.split(".")[0] in self.roots):
+            text = Path(str(sys.modules[home].__file__)).read_text(encoding="utf-8")
+            found[home] = (text.splitlines(), dict(_places(tree(text), "")))
+        return found
+
+
+def _places(owner: ast.AST, prefix: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each class, function and method."""
+    for node in ast.iter_child_nodes(owner):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield min([node.lineno, *(d.lineno for d in node.decorator_list)]), prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from _places(node, f"{prefix}{node.name}.")
 
 
 @cache
@@ -136,15 +148,23 @@ def _escaped(lines: list[str]) -> Iterator[str]:
 
 
 def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = list(_escaped(lines))
+    """Below the words, and above the list of methods, the notebooks that use it."""
+    number = app.config.companion_book.examples.get(name)
+    if isinstance(obj, property) and not obj.__doc__:
+        lines.clear()  # Sphinx would take the words of its value's type
+    lines[:] = [*_escaped(lines), *([] if number is None else ["", f".. part:: {number}", ""])]
 
 
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Methods that scikit-learn and others bring are described there."""
+    """What scikit-learn brings, or a base class with a page of its own, is described there."""
     obj = getattr(obj, "fget", None) or getattr(obj, "__func__", None) or obj
-    home = getattr(obj, "__module__", None) or ""
-    ours = not home or home.split(".")[0] in app.config.companion_book.reference.roots
-    return None if ours and not re.fullmatch(r"set_\w+_request", name) else True
+    homes, roots = (getattr(app.config.companion_book.reference, k) for k in ("homes", "roots"))
+    module = getattr(obj, "__module__", None) or ""
+    owner, dot, _ = getattr(obj, "__qualname__", "").partition(".")
+    page = app.env.current_document.docname.rpartition(".")[2]
+    foreign = module and module.split(".")[0] not in roots
+    elsewhere = dot and owner != page and owner in homes
+    return True if foreign or elsewhere or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
@@ -155,23 +175,27 @@ def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> t
     literal = nodes.literal(text, text)
     if full is None or text.startswith("."):
         return [literal], []
-    page, at = reference.address(full)
-    return [nodes.reference("", "", literal, refuri=f"site:{page}#{at}")], []
+    address = internal(env.current_document.docname, reference.address(full))
+    return [nodes.reference("", "", literal, refuri=address, internal=True)], []
 
 
-def _types(app: Sphinx, doctree: nodes.document) -> None:
-    """Types of parameters: a link to what is ours by its full name, words otherwise.
+def _links(app: Sphinx, doctree: nodes.document) -> None:
+    """Types of parameters: a link to what is ours, words otherwise; and each name's source.
 
-    Sphinx would compare each with the end of every name that it knows.
+    Sphinx would compare each type with the end of every name that it knows.
     """
-    homes = app.config.companion_book.reference.homes
+    reference, page = app.config.companion_book.reference, app.env.current_document.docname
     for place in list(doctree.findall(addnodes.pending_xref)):
         if place.get("reftype") == "class" and place.get("refspecific"):
-            full = homes.get(place["reftarget"].rpartition(".")[2])
+            full = reference.homes.get(place["reftarget"].rpartition(".")[2])
             if full is None:
                 place.replace_self(place.children)
             else:
                 place["reftarget"], place["refspecific"] = full, False
+    for sign in doctree.findall(addnodes.desc_signature):
+        if sign.get("module") and (at := reference.source(sign["module"], sign["fullname"])):
+            words = nodes.inline("", "source", classes=["viewcode-link"])
+            sign += nodes.reference("", "", words, refuri=internal(page, at), internal=True)
 
 
 class _English(SearchEnglish):
@@ -186,12 +210,8 @@ class _English(SearchEnglish):
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("doctree-read", _types, priority=400)
+    app.connect("doctree-read", _links, priority=400)
     app.add_search_language(_English)
-    app.connect(
-        "html-page-context",
-        lambda app, page, *_: "source.html" if page.startswith("_modules/") else None,
-    )
     app.add_role("name", _name)
     app.connect("autodoc-process-docstring", _docstring, priority=400)
     app.connect("autodoc-skip-member", _skip)

@@ -8,7 +8,8 @@ var Scorer = {
     const whole =
       at >= 0 && !/\w$/.test(name.slice(0, at)) && !/^(\w|\.\d)/.test(name.slice(at + words.length));
     if (whole) return score + (at === 0 ? 40 : 20);
-    if (page === "claims") return score - 30; // it holds every word of every claim
+    const lists = ["claims/index", "claims/ledger", "claims/failures"];
+    if (lists.includes(page)) return score - 30; // they hold every word of every claim
     return page.startsWith("api/") ? score - 4 : score;
   },
   objNameMatch: 11,

@@ -5,6 +5,7 @@ import os
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import matplotlib.pyplot as plt
@@ -18,26 +19,17 @@ from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.figures import to_png
 from invariance.companion.run.recording import record
+from invariance.companion.site.build import build_site
 from invariance.evaluation.rates import RateFit
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "notebooks" / "claims.yml"
 
 BROWSER = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
-CUNNING = (
-    "<![CDATA[<script>alert(2)</script>]]><![if !IE]><script>alert(3)</script><![endif]>"
-    '<svg/onload=alert(4)>"><script>alert(5)</script>'
-)
+    f"--{name}"
+    for name in ("no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run",
+                 "disable-background-networking", "disable-component-update", "disable-sync")
+]  # fmt: skip
 
 NOTEBOOK = """\
 # %% [markdown]
@@ -97,9 +89,8 @@ def target(page: Path, address: str) -> tuple[Path, str]:
     return file, unquote(parts.fragment)
 
 
-def dead_links(site: Path) -> list[str]:
+def dead_links(pages: dict[Path, Page], site: Path) -> list[str]:
     """Links of the site's pages to files and places that are not there."""
-    pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     dead = []
     for path, page in pages.items():
         for address in dict.fromkeys(page.links):
@@ -167,6 +158,7 @@ def make_project(root: Path) -> Paths:
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text())
     about["reference"] = ["invariance.features", "invariance.linear"]  # the rest is alike
+    about["repository"] = "https://github.com/some/one"
     paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
         paths.source(name).parent.mkdir(parents=True, exist_ok=True)
@@ -212,6 +204,31 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def small(made_once) -> SimpleNamespace:
+    """The small project beside damaged and hostile notebooks: its site, problems, what they say."""
+
+    def make(folder: Path) -> None:
+        from .hostile import attack, spoil
+
+        paths = make_project(folder / "project")
+        says = spoil(paths)
+        attack(paths)
+        _, problems = build_site(paths, folder / "site", profile="quick")
+        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}))
+
+    folder = made_once("small", make)
+    said = json.loads((folder / "said.json").read_text())
+    return SimpleNamespace(site=folder / "site", **said)
+
+
+@pytest.fixture(scope="session")
+def pages(small) -> dict[str, Page]:
+    return {
+        path.relative_to(small.site).as_posix(): Page(path) for path in small.site.rglob("*.html")
+    }
 
 
 @pytest.fixture

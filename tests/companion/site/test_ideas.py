@@ -19,10 +19,9 @@ NAMES = [ABOUT["idea"], *(paper["idea"] for paper in ABOUT["papers"].values())]
 @pytest.mark.parametrize("name", NAMES)
 def test_they_stand_still_without_script_and_are_small(name):
     idea = IDEAS[name]()
-    written = idea.html()
-    svg, told = re.search(r"<svg.*</svg>", written)[0], written.partition('json">')[2]
-    read = json.loads(told.removesuffix("</script></figure>"))
-    assert ElementTree.fromstring(svg) is not None and len(written) < 60_000
+    svg, told = idea.moving()
+    read = json.loads(told)
+    assert ElementTree.fromstring(svg) is not None and len(svg) + len(told) < 60_000
     assert read["says"] == idea.positions and re.findall(r'data-move="(\d+)"', svg) == [
         str(i) for i in range(len(read["moves"]))
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.site.build import MARKER, _put, build_site, refuse_foreign
+from invariance.companion.site.build import MARKER, build_site, refuse_foreign
 from invariance.companion.site.material import SiteError
 
 
@@ -40,7 +40,7 @@ def test_what_was_put_into_an_earlier_site_stays(tmp_path):
     out = _site(tmp_path / "site")
     refuse_foreign(out)
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(SiteError, match=r"holds notes\.txt beside an earlier site"):
+    with pytest.raises(SiteError, match=r"holds notes\.txt and an earlier site"):
         refuse_foreign(out)
     (out / "notes.txt").unlink()
     (out / "kept").symlink_to(tmp_path)
@@ -48,18 +48,11 @@ def test_what_was_put_into_an_earlier_site_stays(tmp_path):
         refuse_foreign(out)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "{}",
-        "\0",
-        '{"made by": "me", "files": []}',
-        '{"made by": "invariance", "files": 3}',
-        "[" * 100_000,
-    ],
-)
+FOREIGN = ("", "[]", "{}", "\0", '{"made by": "me", "files": []}',
+           '{"made by": "invariance", "files": 3}', "[" * 100_000)  # fmt: skip
+
+
+@pytest.mark.parametrize("content", FOREIGN)
 def test_a_marker_of_someone_else_is_none(tmp_path, content):
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / MARKER).write_text(content)
@@ -67,48 +60,52 @@ def test_a_marker_of_someone_else_is_none(tmp_path, content):
         refuse_foreign(tmp_path / "site")
 
 
-def test_a_link_as_marker_is_none(tmp_path):
+def test_a_file_or_a_link_is_refused(project, tmp_path):
     real = _site(tmp_path / "site")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / MARKER).symlink_to(real / MARKER)
-    with pytest.raises(SiteError, match="not made by this command"):
-        refuse_foreign(tmp_path / "other")
-
-
-def test_a_file_or_a_link_is_refused(project, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("mine")
-    with pytest.raises(SiteError, match="is a file"):
-        build_site(project, file)
-    assert file.read_text() == "mine"
-    link = tmp_path / "link"
-    link.symlink_to(_site(tmp_path / "site"), target_is_directory=True)
-    with pytest.raises(SiteError, match="is a link"):
-        build_site(project, link)
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(real, target_is_directory=True)
     (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
-    with pytest.raises(SiteError, match="is a link"):
-        build_site(project, tmp_path / "nowhere")
+    for name, fault in {"file": "is a file", "link": "is a link", "nowhere": "is a link",
+                        "other": "not made by this command"}.items():  # fmt: skip
+        with pytest.raises(SiteError, match=fault):
+            build_site(project, tmp_path / name)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_free_an_empty_and_our_own_folder_are_taken(tmp_path):
     (tmp_path / "empty").mkdir()
-    for number, out in enumerate(
-        [tmp_path / "free", tmp_path / "empty", _site(tmp_path / "ours" / "site")]
-    ):
-        place = out.parent / f"place{number}"
-        (place / "site").mkdir(parents=True)
-        (place / "site" / "index.html").write_text("new")
-        _put(place / "site", out)
-        assert _tree(out) == {"index.html": b"new"}
+    for out in (tmp_path / "free", tmp_path / "empty", _site(tmp_path / "ours" / "site")):
+        refuse_foreign(out)
 
 
-def test_what_came_while_the_site_was_built_stays(tmp_path):
+def _sphinx(out: Path, more: str = ""):
+    """In place of Sphinx: one page, and what a user puts into `out` in the meantime."""
+
+    def write(book, source, draft):
+        draft.mkdir()
+        (draft / "index.html").write_text("new")
+        if more:
+            (out / more).write_text("mine")
+        return []
+
+    return write
+
+
+def test_an_earlier_site_is_replaced_as_a_whole(project, tmp_path, monkeypatch):
     out = _site(tmp_path / "site")
-    (tmp_path / "place" / "site").mkdir(parents=True)
-    (out / "notes.txt").write_text("mine")
+    monkeypatch.setattr("invariance.companion.site.build._sphinx", _sphinx(out))
+    build_site(project, out)
+    assert _tree(out).keys() == {"index.html", MARKER} and _tree(out)["index.html"] == b"new"
+
+
+def test_what_came_while_the_site_was_built_stays(project, tmp_path, monkeypatch):
+    out = _site(tmp_path / "site")
+    monkeypatch.setattr("invariance.companion.site.build._sphinx", _sphinx(out, "notes.txt"))
     with pytest.raises(SiteError, match=r"notes\.txt"):
-        _put(tmp_path / "place" / "site", out)
-    assert (out / "notes.txt").read_text() == "mine"
+        build_site(project, out)
+    assert _tree(out)["notes.txt"] == b"mine" and _tree(out)["index.html"] == b"old"
 
 
 def test_an_earlier_site_stays_when_the_new_one_fails(project, tmp_path, monkeypatch):

@@ -35,20 +35,58 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// A field above a long table: rows without its words are hidden.
+// Above a table of claims: a choice for each thing that its rows say of themselves, and words.
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".filtered")) {
-    const field = document.createElement("input");
-    Object.assign(field, { className: "filter", type: "search", placeholder: "Filter" });
-    field.setAttribute("aria-label", "Show the rows that hold these words");
-    box.before(field);
-    const rows = [...box.querySelectorAll("tbody tr")];
-    field.addEventListener("input", () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      for (const row of rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
-      }
+    const rows = [...box.nextElementSibling.querySelectorAll("tbody tr")];
+    const chosen = box.dataset.by.split(" ").map((name) => {
+      const select = document.createElement("select");
+      const values = [...new Set(rows.map((row) => row.dataset[name]))].filter(Boolean).sort();
+      select.append(new Option(`any ${name === "weak" ? "test" : name}`, ""));
+      for (const value of values) select.append(new Option(value, value));
+      select.setAttribute("aria-label", name);
+      return [name, select];
     });
+    const field = Object.assign(document.createElement("input"), { type: "search", placeholder: "words" });
+    field.setAttribute("aria-label", "Show the claims that hold these words");
+    const count = document.createElement("output");
+    box.append(...chosen.map(([, select]) => select), field, count);
+    const texts = rows.map((row) => row.textContent.toLowerCase());
+    const show = () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      rows.forEach((row, i) => {
+        const fits = chosen.every(([name, { value }]) => !value || row.dataset[name] === value);
+        row.hidden = !fits || !words.every((word) => texts[i].includes(word));
+      });
+      count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
+    };
+    box.addEventListener("input", show);
+    show();
+  }
+});
+
+// What a word means stands above it while it is pointed at or touched: the first time on a page.
+document.addEventListener("DOMContentLoaded", () => {
+  const article = document.querySelector(".bd-article");
+  const skipped = "a, code, pre, h1, h2, h3, dt, abbr, svg, script, summary, .math, .chart, .dots";
+  if (!article || typeof glossary === "undefined") return;
+  const left = new Map(Object.entries(glossary));
+  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  while (walker.nextNode()) texts.push(walker.currentNode);
+  for (let text of texts) {
+    if (text.parentElement.closest(skipped)) continue;
+    for (const [term, words] of left) {
+      const found = new RegExp(`(?<![\\w-])${term}(?![\\w-])`, "i").exec(text.data);
+      if (!found) continue;
+      const rest = text.splitText(found.index);
+      const after = rest.splitText(found[0].length);
+      const mark = Object.assign(document.createElement("abbr"), { textContent: rest.data, tabIndex: 0 });
+      mark.dataset.says = words;
+      mark.setAttribute("aria-description", words);
+      rest.replaceWith(mark);
+      left.delete(term);
+      text = after;
+    }
   }
 });

@@ -1,0 +1,113 @@
+"""Notebooks and results that are damaged or hostile: each is a problem of its own."""
+
+import base64
+import json
+import struct
+import zlib
+
+from invariance.companion.paths import Paths
+
+from .conftest import NOTEBOOK, claim, code_cell, shown, write_executed, write_results
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
+CUNNING = (
+    "<![CDATA[<script>alert(2)</script>]]><![if !IE]><script>alert(3)</script><![endif]>"
+    '<svg/onload=alert(4)>"><script>alert(5)</script>'
+)
+EVIL = HOSTILE + CUNNING
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+#: A picture of 100,000 by 100,000 pixels in a hundred bytes.
+HUGE = b"\x89PNG\r\n\x1a\n" + b"".join([
+    _chunk(b"IHDR", struct.pack(">IIBBBBB", 100_000, 100_000, 8, 0, 0, 0, 0)),
+    _chunk(b"IDAT", zlib.compress(b"\0" * 100)), _chunk(b"IEND", b""),
+])  # fmt: skip
+
+
+def _executed(*cells: dict) -> str:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+#: What the page of a damaged notebook must say, and the files that are damaged.
+DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
+    "truncated": ("damaged", {"executed.ipynb": _executed(code_cell("x = 1"))[:60]}),
+    "cells": ("is no notebook of format 4", {"executed.ipynb": _executed("no cell", 3)}),
+    "latin": ("latin.py cannot be read", {}),
+    "status": ("[1] is no mapping", {"status.json": "[1]"}),
+    "claims": ("'claims' is [1], not a mapping", {}),
+    "noverdict": ("malformed entries: raj2017/fig1", {}),
+    "results": ("results.json: not readable as results", {"results.json": '{"claims": '}),
+    "deep": ("results.json: not readable as results", {"results.json": "[" * 200_000}),
+    "huge": ("figure accuracy: not a PNG picture, or too large a one", {"accuracy.png": HUGE}),
+    "output": ("a picture in an output", {"executed.ipynb": _executed(
+        code_cell("p", shown({"image/png": base64.b64encode(HUGE).decode()})))}),
+    "table": ("scores.csv cannot be read", {"scores.csv": b"\xff\xfe\x00"}),
+    "folder": ("no file accuracy.png", {}),
+    "failed": ("RuntimeError", {"status.json": json.dumps({"status": "failed", "failure": {
+        "message": f"RuntimeError: {EVIL}", "cell_source": EVIL}})}),
+}  # fmt: skip
+
+
+def spoil(paths: Paths) -> dict[str, str]:
+    """A notebook for each sort of damage; what its page must say."""
+    claims = {"claims": [1], "noverdict": {"raj2017/fig1": [1]}}
+    for name, (_, files) in DAMAGE.items():
+        source, folder = paths.source(f"raj2017/{name}"), paths.output(f"raj2017/{name}", "quick")
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(NOTEBOOK.format(title=f"The one called {name}"))
+        write_results(folder, f"raj2017/{name}", "quick", claims.get(name, {}))
+        for file, content in files.items():
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+    paths.source("raj2017/latin").write_bytes("# %% [markdown]\n# # Schölkopf".encode("latin-1"))
+    (folder.with_name("folder") / "accuracy.png").unlink()
+    (folder.with_name("folder") / "accuracy.png").mkdir()
+    folder.with_name("folder.html").mkdir()  # a folder named like a page
+    return {f"raj2017/{name}": complaint for name, (complaint, _) in DAMAGE.items()}
+
+
+def attack(paths: Paths) -> None:
+    """Markup in every place that takes text."""
+    name = "soleymani2025/attack"
+    paths.source(name).parent.mkdir(parents=True, exist_ok=True)
+    body = NOTEBOOK.format(title=EVIL)
+    body += f"\n# %% [markdown]\n# ## {EVIL}\n# {EVIL}\n#\n# [here](javascript:alert(6))\n"
+    body += "# ```{raw} html\n# <script>alert(7)</script>\n# ```\n"
+    body += "#\n# ```{eval-rst}\n# .. raw:: html\n#\n#    <script>alert(8)</script>\n# ```\n"
+    body += "#\n# $\\href{javascript:alert(9)}{x}$\n"
+    paths.source(name).write_text(body)
+    claims = {
+        "soleymani2025/weyl-law": claim("violated", EVIL, note=EVIL, reason=EVIL, data=EVIL),
+        EVIL: claim("matched", EVIL),
+        "soleymani2025/example5.2": claim(EVIL, "1"),
+    }
+    folder = paths.published(name)
+    write_results(folder, name, "full", claims)
+    content = json.loads((folder / "results.json").read_text())
+    content["figures"][0] |= {"alt": EVIL, "caption": EVIL + " $\\href{javascript:alert(1)}{a}$"}
+    content["tables"][0]["caption"] = EVIL
+    content["tables"].append({"name": EVIL, "file": "x.csv", "caption": EVIL})
+    content["says"] = [{"text": EVIL, "said": EVIL}, {"text": "x", "said": "[a](javascript:b)"}]
+    content["provenance"] |= {"code": EVIL, "packages": {EVIL: EVIL}}
+    content["volatile"]["hardware"] = {EVIL: EVIL}
+    (folder / "results.json").write_text(json.dumps(content))
+    (folder / "scores.csv").write_text(f'"{EVIL.replace(chr(34), chr(34) * 2)}",b\n1,2\n')
+    html = {"text/html": f"<table><tr><td>{EVIL}</td></tr></table>{EVIL}", "text/plain": EVIL}
+    error = {"output_type": "error", "ename": "E", "evalue": EVIL, "traceback": [EVIL]}
+    stream = {"output_type": "stream", "name": "stdout", "text": EVIL}
+    write_executed(paths.output("soleymani2025/evil", "quick"), [
+        {"cell_type": "markdown", "metadata": {}, "source": f"# {EVIL}\n\n{EVIL}"},
+        code_cell(EVIL, stream, error, shown(html), shown({"text/html": EVIL, "text/plain": EVIL}),
+                  shown({"image/svg+xml": EVIL, "text/plain": EVIL}),
+                  shown({"text/markdown": f"{EVIL} [x](javascript:alert(1))"}),
+                  shown({"application/javascript": "alert(1)"}), shown({"text/latex": EVIL})),
+    ])  # fmt: skip
+    write_results(paths.output("soleymani2025/evil", "quick"), "soleymani2025/evil", "quick", {})
+    # a cell that the compiler cannot take: it ended the whole report once
+    minus = "guides/minus"
+    paths.source(minus).write_text(
+        "# %% [markdown]\n# # Minus\n\n# %%\nx = " + "-" * 20_000 + "1\n"
+    )

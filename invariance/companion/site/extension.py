@@ -76,7 +76,7 @@ def _resolved(app: Sphinx, doctree: nodes.document, page: str) -> None:
         name, (titles, words) = found.popitem()
         app.env.all_docs[name] = 0  # or the index would forget it
         app.env.titles[name] = nodes.title("", titles[0])
-        tree = nodes.document("", None)  # type: ignore[arg-type]
+        tree = nodes.document("", None)
         tree += [nodes.section("", nodes.title("", title)) for title in titles]
         tree += nodes.paragraph("", words)
         app.builder.indexer.feed(name, f"{name}.html", titles[0], tree)  # type: ignore[attr-defined]
@@ -104,8 +104,8 @@ def _template(
 
 def _trim(app: Sphinx) -> None:
     """The theme's templates without the blanks around their statements: a tenth of a page."""
-    app.builder.templates.environment.trim_blocks = True  # type: ignore[attr-defined]
-    app.builder.templates.environment.lstrip_blocks = True  # type: ignore[attr-defined]
+    app.builder.templates.environment.trim_blocks = True
+    app.builder.templates.environment.lstrip_blocks = True
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

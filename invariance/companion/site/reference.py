@@ -1,7 +1,6 @@
 """The reference: what is public, where its source stands, which notebooks use it, docstrings."""
 
 import ast
-import functools
 import inspect
 import re
 import sys
@@ -84,9 +83,9 @@ class Reference:
 
     def source(self, module: str, name: str) -> str | None:
         """Page and anchor of the source of ``module.name``, which may be a class's member."""
-        found: Any = functools.reduce(
-            lambda owner, part: getattr(owner, part, None), name.split("."), import_module(module)
-        )
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
         found = getattr(found, "fget", None) or found
         home, at = (getattr(found, key, None) for key in ("__module__", "__qualname__"))
         known = home in self.sources and at in self.sources[home][1].values()

@@ -16,7 +16,7 @@ _PROSE.use(
     dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False,
     renderer=lambda formula, _: str(escape(f"\\({formula}\\)")),
 )  # fmt: skip
-_PROSE.validateLink = lambda address: address.startswith("https://")  # type: ignore[method-assign]
+_PROSE.validateLink = lambda address: address.startswith("https://")  # type: ignore[assignment]
 
 
 def prose(text: Any) -> Markup:

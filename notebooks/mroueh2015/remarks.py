@@ -148,16 +148,13 @@ for d, listed in ((2, planar), (3, spatial)):
 run.table(pd.DataFrame(table).round(4), "sphere", caption="Theorem 1 for templates on the sphere.")
 
 # %%
-delta, concentration = 0.05, []
+delta = 0.05
 
 
-def tried(what, group, X, size, errors, bound):
+def tried(errors, bound):
     """One quantile of theorem 2 against its bound."""
     found = np.quantile(errors, 1 - delta)
     parts.append((found, bound, 2.0))
-    case = {"d": X.shape[1], "elements of the group": group.order, "points": len(X), what: size}
-    shown = {"95 % quantile": round(found, 4), "bound": round(bound, 4)}
-    concentration.append(case | shown | {"tightness": round(bound / found, 2)})
 
 
 def sampled_error(group, X, size, m):
@@ -201,21 +198,16 @@ for group, d, N in (
     K = 1 - D + theory.sphere_gap(D, d)
     for m in (16, 64):
         bound = theory.theorem2_errors(np.inf, m, n_elements=np.inf, n_points=N, delta=delta, s=1.0)
-        tried("templates", group, X, m, [spread(group, X, m) for _ in draws], bound[1])
+        tried([spread(group, X, m) for _ in draws], bound[1])
     if group.order == 1:
         continue
     for size in (64, 256):
         errors = [sampled_error(group, X, size, 8) for _ in draws]
         bound = theory.theorem2_errors(np.inf, 8, n_elements=size, n_points=N, delta=delta, s=1.0)
-        tried("sampled elements", group, X, size, errors, bound[2])
+        tried(errors, bound[2])
     for n in (5, 20):
         excess = np.array([binned_excess(group, X, n, 8) for _ in draws])
         parts += [(excess.ravel(), 1 / n, 2.0), (-excess.ravel(), 1e-9, 2.0)]
-run.table(
-    pd.DataFrame(concentration).astype(object).fillna(""),
-    "sphere-concentration",
-    caption=f"Theorem 2 for templates on the sphere, {n_draws} draws.",
-)
 run.claim("mroueh2015/remark1-sphere", trials=parts)
 
 # %% [markdown]

@@ -27,7 +27,6 @@ kappas: list[float] | None = None
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from scipy.special import ive
 from sklearn.decomposition import PCA
 
@@ -162,31 +161,6 @@ def spread(kappa):
     return np.degrees(np.sqrt(-2 * np.log(ive(1, kappa) / ive(0, kappa))))
 
 
-HEADS = {
-    "scale": "scaling, sigma",
-    "translation": "translation, sigma (pixels)",
-    "kappa": "rotation, kappa",
-}
-entries = {("none: plain features", ""): plain}
-entries |= {(HEADS[name], f"{value:g}"): found for (name, value), found in tried.items()}
-run.table(
-    pd.DataFrame(
-        {
-            "density": density,
-            "width": width,
-            "accuracy (%)": f"{percent(found):.2f}",
-            "difference": f"{percent(found, paper):+.2f}"
-            if (found != paper).any()
-            else "the paper's",
-        }
-        for (density, width), found in entries.items()
-    ),
-    "widths",
-    caption=f"Held-out accuracy with standard errors, {n - held:,} images to learn from, {s:,} "
-    f"templates, {r} elements; difference from the paper's densities in points, paired by image."
-    + (" Handwritten digits, not photographs." if quick else ""),
-)
-
 # %%
 fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), sharey=True)
 LABELS = {
@@ -218,7 +192,9 @@ fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", n
 run.figure(
     fig,
     "widths",
-    caption="Two standard errors. One density varied, the other two as in the paper.",
+    caption=f"Two standard errors; {n - held:,} images to learn from, {s:,} templates, {r} elements. One "
+    "density varied, the other two as in the paper."
+    + (" Handwritten digits, not photographs." if quick else ""),
 )
 
 # %%

@@ -75,18 +75,9 @@ class OrbitKernel(Kernel):
         )
 
     def _orbits(self, **how: Any) -> OrbitProducts:
-        return OrbitProducts(
-            **{
-                "Z": None,
-                "group": self.group,
-                "base": self.base,
-                "owner": type(self).__name__,
-                "block_bytes": self.block_bytes,
-                "n_jobs": self.n_jobs,
-                "verbose": self.verbose,
-            }
-            | how
-        )
+        names = ("base", "group", "block_bytes", "n_jobs", "verbose")
+        own = {name: getattr(self, name) for name in names}
+        return OrbitProducts(**{"Z": None, "owner": type(self).__name__} | own | how)
 
     def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int]:
         """How the kernel is computed, and how often for each first point."""

@@ -93,12 +93,7 @@ class OrbitProducts:
     precision : {"input", "single"}
     keep : bool
         Whether moved points are kept between calls where they fit into half of ``block_bytes``.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads; the result does not depend on their number.
-    verbose : int
-        1 shows progress.
+    block_bytes, n_jobs, verbose : as in `Average`
 
     Examples
     --------

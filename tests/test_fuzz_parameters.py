@@ -92,6 +92,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.Rotations": {"degrees": [0, 90, 30]},
     "groups.Affine": {"rotation": groups.VonMises(9.0)},
     "groups.DirectProduct": {"factors": [SHIFTS, groups.SignFlips(2)]},
+    "groups.Wreath": {"inner": groups.Permutations(2), "outer": groups.CyclicShifts(2)},
     "groups.GeneratedPermutations": {"permutations": [[1, 2, 0, 3]]},
     "groups.LinearMaps": {"matrices": RNG.standard_normal((3, 2, 4))},
     "groups.OrthogonalMatrices": {"matrices": [[[0.0, -1.0], [1.0, 0.0]]]},

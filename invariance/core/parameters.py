@@ -123,6 +123,8 @@ def Number(
             return False
         if isinstance(value, Integral) and abs(int(value)) >= (2**53 if most is None else 10**308):
             return False
+        # Python's own: NumPy would cast the bounds to a short type.
+        value = int(value) if isinstance(value, Integral) else float(value)
         inside = (above is None or value > above) and (below is None or value < below)
         return bool(inside and lowest <= value <= highest)
 

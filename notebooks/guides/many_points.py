@@ -11,7 +11,7 @@
 # %% [markdown]
 # # More points than a Gram matrix holds
 #
-# *A kernel matrix of 60,000 images has 3.6 billion entries. Three ways around it, and when which.*
+# *A kernel matrix of 60,000 images has more than three billion entries. Three ways around it, and when which.*
 #
 # | you have | take | cost grows with |
 # |---|---|---|
@@ -116,7 +116,7 @@ run.say(
 #
 # Where nothing but the matrix will do, `by_rows` computes it a block of rows at a time into a file,
 # in several processes with `n_jobs`, or on a cluster under `joblib.parallel_config("dask")`. In single
-# precision 60,000 points take 13.4 GiB of disk; memory stays bounded.
+# precision 60,000 points take some thirteen GiB of disk; memory stays bounded.
 
 # %%
 some = X[:4000] if FULL else X[:300]

@@ -96,7 +96,8 @@ def _template(
 ) -> str | None:
     """A class has a light page, without the theme's menus; a part may hold formulas."""
     book = app.config.companion_book
-    context["has_maths_elements"] = "\\(" in context.get("body", "")
+    body = context.get("body", "")
+    context["has_maths_elements"] = "\\(" in body or "\\[" in body  # in a line, or on its own
     more = {"about": book.about, "reference": book.reference, "root": "../"}
     context |= more | {"mathjax": app.config.mathjax3_config}
     return "leaf.html" if page in book.leaves else None

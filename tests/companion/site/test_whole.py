@@ -47,6 +47,8 @@ def test_it_is_small_and_no_link_is_dead(site, pages):
     for path in pages:
         text = path.read_text()
         assert "example.org" not in text and "bool(x) -&gt; bool" not in text, path
+        if 'class="math' in text:  # also where all formulas stand on lines of their own
+            assert "mathjax/startup.js" in text, path
 
 
 def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, pages):

@@ -307,7 +307,7 @@ class Transformations(BaseEstimator, ABC):
         >>> both.order, both.is_group, both.n_features
         (92160, True, 768)
         """
-        made: Transformations = self.then(other).direct()  # type: ignore[attr-defined]
+        made: Transformations = self.then(other).as_direct_product()
         return made
 
     def on_each(self, n_points: int) -> Transformations:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
+from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import Annotated, Any
@@ -78,8 +79,25 @@ class _Parts(Transformations):
         return found
 
 
+class _Factors(_Parts, FiniteGroup):
+    """Parts that are finite groups: one element generates, the others are the identity."""
+
+    def identity(self) -> NDArray[Any]:
+        return _beside([factor.identity() for factor in self._parts()])
+
+    def generators(self) -> NDArray[Any]:
+        """Each factor's generators, with the identity in the other factors."""
+        factors, found = self._parts(), []
+        for i, factor in enumerate(factors):
+            moved = factor.generators()
+            row = [np.repeat(f.identity(), len(moved), axis=0) for f in factors]
+            row[i] = moved
+            found.append(_beside(row))
+        return np.concatenate(found)
+
+
 @stores_parameters
-class DirectProduct(_Parts, FiniteGroup):
+class DirectProduct(_Factors):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
     An element is the concatenation of one element a factor, flattened.
@@ -111,19 +129,6 @@ class DirectProduct(_Parts, FiniteGroup):
     def shape(self) -> tuple[int, ...]:
         return (sum(self._sizes()),)
 
-    def identity(self) -> NDArray[Any]:
-        return _beside([factor.identity() for factor in self._parts()])
-
-    def generators(self) -> NDArray[Any]:
-        """Each factor's generators, with the identity in the other factors."""
-        found = []
-        for i, factor in enumerate(self._parts()):
-            moved = factor.generators()
-            row = [np.repeat(f.identity(), len(moved), axis=0) for f in self.factors]
-            row[i] = moved
-            found.append(_beside(row))
-        return np.concatenate(found)
-
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
         pairs = zip(self.factors, self.split(first), self.split(second), strict=True)
@@ -140,7 +145,7 @@ class DirectProduct(_Parts, FiniteGroup):
 
 
 @stores_parameters
-class Wreath(FiniteGroup):
+class Wreath(_Factors):
     """The wreath product: ``inner`` acts on each of m parts, ``outer`` permutes the parts.
 
     Two teams of five players with three numbers each are a row of 30 numbers, whose order within
@@ -168,19 +173,15 @@ class Wreath(FiniteGroup):
     _: KW_ONLY
     block: Annotated[int, Whole(1)] = 1
 
-    unitary = _of_all("unitary")
-    linear = _of_all("linear")
-    preserves_l1 = _of_all("preserves_l1")
-
     def _parts(self) -> Sequence[Any]:
         self._check()
-        return self.inner, self.outer
+        return [self.outer, *[self.inner] * int(self.outer.n_features or 0)]
 
     def _check_together(self) -> None:
         if None in (self.inner.n_features, self.outer.n_features):
             raise ParameterError(f"{self!r} needs groups of a fixed number of coordinates")
         places = np.sort(self._places(self.outer.generators()), axis=1)
-        if np.any(places != np.arange(self.outer.n_features)):
+        if np.any(places != np.arange(places.shape[1])):
             raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")
 
     def _places(self, elements: NDArray[Any]) -> NDArray[Any]:
@@ -192,82 +193,37 @@ class Wreath(FiniteGroup):
     def shape(self) -> tuple[int, ...]:
         return (prod((self.outer.n_features or 0, self.inner.n_features or 0, self.block)),)
 
-    @property
-    def order(self) -> int | float:
-        inner, outer = (part.order for part in self._parts())
-        return outer * inner ** int(self.outer.n_features or 0)
-
-    def _joined(self, outer: NDArray[Any], inner: NDArray[Any]) -> NDArray[Any]:
-        """Elements from one of ``outer`` (r, ...) and m of ``inner`` (r, m, ...) each."""
-        return _beside([outer, inner])
-
-    def _split(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        elements = np.atleast_2d(elements)
-        one, two = (part.identity() for part in (self.outer, self.inner))
-        m = int(self.outer.n_features or 0)
-        width = one[0].size + m * two[0].size
-        elements = self._batch(elements, "one of outer and m of inner side by side", width)
-        outer = elements[:, : one[0].size].reshape(-1, *one.shape[1:])
-        inner = elements[:, one[0].size :].reshape(-1, m, *two.shape[1:])
-        return outer.astype(one.dtype), inner.astype(two.dtype)
-
-    def identity(self) -> NDArray[Any]:
-        inner, outer = (part.identity() for part in self._parts())
-        return self._joined(outer, np.stack([inner] * int(self.outer.n_features or 0), axis=1))
-
-    def generators(self) -> NDArray[Any]:
-        """Of ``outer``, and of ``inner`` in each part."""
-        unit, found = self.identity(), []
-        for element in self.outer.generators():
-            found.append(self._joined(element[None], self._split(unit)[1]))
-        for part in range(int(self.outer.n_features or 0)):
-            for element in self.inner.generators():
-                outer, inner = self._split(unit)
-                inner[:, part] = element
-                found.append(self._joined(outer, inner))
-        return np.concatenate([unit[:0], *found])
-
     def elements(self) -> NDArray[Any]:
         """All, the last part varying fastest."""
         self._check_listable()
-        found = self.outer.elements()
-        for _ in range(int(self.outer.n_features or 0)):
-            found = _pairs(found, self.inner.elements())
-        return found
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        m = int(self.outer.n_features or 0)
-        return _beside([part.sample(n_samples, rng) for part in [self.outer, *[self.inner] * m]])
+        inner = [self.inner.elements()] * int(self.outer.n_features or 0)
+        return reduce(_pairs, inner, self.outer.elements())
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
-        (p, a), (q, b) = self._split(first), self._split(second)
+        (p, *a), (q, *b) = self.split(first), self.split(second)
         back = np.argsort(self._places(q), axis=1)  # part j of x is at this place of q x
-        there = a[np.arange(len(a))[:, None], back]
-        inner = [self.inner.compose(there[:, j], b[:, j]) for j in range(b.shape[1])]
-        return self._joined(self.outer.compose(p, q), np.stack(inner, axis=1))
+        there = np.stack(a)[back.T, np.arange(len(p))]
+        inner = [self.inner.compose(*pair) for pair in zip(there, b, strict=True)]
+        return _beside([self.outer.compose(p, q), *inner])
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        p, a = self._split(elements)
-        moved = a[np.arange(len(a))[:, None], self._places(p)]
-        inner = [self.inner.inverse(moved[:, k]) for k in range(a.shape[1])]
-        return self._joined(self.outer.inverse(p), np.stack(inner, axis=1))
+        p, *a = self.split(elements)
+        moved = np.stack(a)[self._places(p).T, np.arange(len(p))]
+        return _beside([self.outer.inverse(p), *map(self.inner.inverse, moved)])
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        outer, inner = self._split(elements)
-        (r, m), n = inner.shape[:2], len(X)
-        parts = X.reshape(n, m, -1, self.block)
+        outer, *inner = self.split(elements)
+        m, r, n = len(inner), len(outer), len(X)
         # Each element of inner that occurs moves each part once.
-        used, which = np.unique(
-            _rows(inner.reshape(r * m, *inner.shape[2:])), axis=0, return_inverse=True
-        )
-        used = used.reshape(len(used), *inner.shape[2:])
-        lines = parts.transpose(0, 1, 3, 2).reshape(-1, parts.shape[2])
-        table = self.inner.act(used, lines).reshape(len(used), n, m, self.block, -1)
-        table = table.transpose(0, 2, 1, 4, 3).reshape(len(used), m, n, -1)
+        used, which = np.unique(np.concatenate(inner), axis=0, return_inverse=True)
+        lines = X.reshape(n, m, -1, self.block).swapaxes(2, 3)
+        moved = self.inner.act(used, lines.reshape(-1, lines.shape[3]))
+        table = moved.reshape(len(used), *lines.shape).transpose(0, 2, 1, 4, 3)
         places = self._places(outer)
-        chosen = np.take_along_axis(which.reshape(r, m), places, axis=1)
-        return table[chosen, places].transpose(0, 2, 1, 3).reshape(r, n, -1)
+        chosen = np.take_along_axis(which.reshape(m, r).T, places, axis=1)
+        result: NDArray[Any] = table[chosen, places].swapaxes(1, 2).reshape(r, n, -1)
+        return result
 
 
 @stores_parameters
@@ -310,7 +266,7 @@ class Composition(_Parts):
 
     @property
     def is_group(self) -> bool:  # type: ignore[override]
-        """Whether both parts are groups of linear maps that commute (see `commutators`)."""
+        """Whether both parts are groups of linear maps that commute."""
         parts = self._parts()
         if not all(part.is_group and (part.linear or part.unitary) for part in parts):
             return False
@@ -329,28 +285,27 @@ class Composition(_Parts):
             return None
         there = self.second.act(two, self.first.act(one, X)[:, 0])
         back = self.first.act(one, self.second.act(two, X)[:, 0]).swapaxes(0, 1)
-        alike: NDArray[Any] = np.isclose(there, back, atol=1e-9).all(axis=2).T
+        alike: NDArray[Any] = np.all(np.isclose(there, back, atol=1e-9), axis=2).T
         return alike
 
-    def direct(self) -> Composition:
+    def as_direct_product(self) -> Composition:
         """The direct product of the parts, which have to commute; what shifts comes last.
 
         What comes before shifts is applied to points once, what comes after to each shift.
         """
-        found = self._commuting()
-        if found is None or not found.all():
-            i, j = (0, 0) if found is None else np.argwhere(~found)[0]
-            one, two = (_spanning(part)[k] for part, k in zip(self._parts(), (i, j), strict=True))
+        found, (one, two) = self._commuting(), self._parts()
+        if found is None:
+            raise ParameterError(f"times: {one!r} and {two!r} have too many generators to try")
+        if not found.all():
+            g, h = (
+                _spanning(p)[k] for p, k in zip((one, two), np.argwhere(~found)[0], strict=True)
+            )
             raise ParameterError(
-                f"times needs groups that commute, but element {one.tolist()} of {self.first!r} "
-                f"and {two.tolist()} of {self.second!r} "
-                + ("were too many to try" if found is None else "do not: .then applies one, then ")
-                + ("" if found is None else "the other")
+                f"times needs groups that commute, but element {g.tolist()} of {one!r} and "
+                f"{h.tolist()} of {two!r} do not: .then applies one, then the other"
             )
         if not self.is_group:
-            raise ParameterError(
-                f"times needs two groups of linear maps, got {self.first!r} and {self.second!r}"
-            )
+            raise ParameterError(f"times needs two groups of linear maps, got {one!r} and {two!r}")
         if type(self.first).as_shifts is Transformations.as_shifts:
             return self
         return Composition(self.second, self.first)

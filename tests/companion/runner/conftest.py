@@ -21,7 +21,7 @@ def light() -> ModuleType:
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A runner that looks at its processes all the time: those that are none end at once."""
+    """The runner looks at its processes every half millisecond, so that no test waits for it."""
     monkeypatch.setattr(batch, "_GLANCE", 0.0005)
 
 

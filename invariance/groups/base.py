@@ -175,7 +175,8 @@ class Transformations(BaseEstimator, ABC):
     def n_features(self) -> int | None:
         """Length of the vectors acted on, or ``None`` when any length is accepted."""
         self._check()
-        return None if self.shape is None else prod(map(int, self.shape))
+        shape = self.shape
+        return None if shape is None else prod(map(int, shape))
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:

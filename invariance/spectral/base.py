@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice, pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -182,7 +182,7 @@ class Basis(BaseEstimator, ABC):
     def _spaces(self, degree: float) -> list[Eigenspace]:
         """The eigenspaces up to a degree."""
         limit = degree + 1e-9 * max(1, abs(degree))
-        return listed(takewhile(lambda space: space.label <= limit, self.spectrum()), self, degree)
+        return listed(self, degree, limit, "label")
 
     @cached_property
     def labels_(self) -> NDArray:
@@ -291,13 +291,13 @@ class Basis(BaseEstimator, ABC):
         self, points: NDArray, mix: sparse.csr_array | None, calls: OracleCalls | None = None
     ) -> NDArray:
         """Sums of eigenfunctions, ``mix`` of shape (D, r), or all; the points are checked."""
-        frame = self._frame
-        used = self.n_functions_ if mix is None else int(np.count_nonzero(np.diff(mix.indptr)))
+        frame, D = self._frame, self.n_functions_
+        used = D if mix is None else int(np.count_nonzero(np.diff(mix.indptr)))
         if calls is not None:
             calls.eigenfunctions += len(points) * used
         if mix is None:
             weights = frame
-            chosen = np.arange(self.n_functions_ if frame is None else frame.shape[1])
+            chosen = np.arange(D if frame is None else frame.shape[1])
         else:
             if frame is not None:
                 # A product with a few columns is much faster dense.
@@ -389,13 +389,18 @@ class Basis(BaseEstimator, ABC):
         return matrices, shifts
 
 
-def listed(spaces: Iterable[Eigenspace], basis: Any, limit: float) -> list[Eigenspace]:
-    """Eigenspaces up to a limit, refused where they are too many."""
-    found = list(islice(spaces, SPACES_LIMIT + 1))
-    if len(found) > SPACES_LIMIT:
-        raise ParameterError(
-            f"{short(basis)} has over {SPACES_LIMIT} eigenspaces up to degree={limit:g}; lower it"
-        )
+def listed(basis: Basis, limit: float, end: float, by: str) -> list[Eigenspace]:
+    """Eigenspaces whose label or eigenvalue is at most ``end``, refused where they are too many."""
+    found: list[Eigenspace] = []
+    for space in basis.spectrum():
+        if getattr(space, by) > end:
+            break
+        if len(found) == SPACES_LIMIT:
+            raise ParameterError(
+                f"{short(basis)} has over {SPACES_LIMIT} eigenspaces up to degree={limit:g}; lower "
+                "it"
+            )
+        found.append(space)
     return found
 
 

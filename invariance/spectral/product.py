@@ -307,8 +307,7 @@ def _up_to(limit: Any) -> Any:
 
 
 def _below(factor: Basis, limit: float) -> list[Eigenspace]:
-    spaces = takewhile(lambda s: s.eigenvalue <= _up_to(limit), factor.spectrum())
-    return listed(spaces, factor, limit)
+    return listed(factor, limit, _up_to(limit), "eigenvalue")
 
 
 def _equal(one: Basis, two: Basis) -> bool:

@@ -262,7 +262,7 @@ fig, axis = plt.subplots(figsize=(7, 3))
 rows(axis, {row: mean_se(accuracy[row]) for row in ROWS}, ["haar"] * len(ROWS))
 axis.set(
     xlabel="test accuracy (%)",
-    title=f"The exact average over rotations changes accuracy by {gain.mean:+.1f} points",
+    title=f"Averaging over rotations: {gain.mean:+.1f} points",
 )
 if not QUICK:
     lines = KNOWN | {f"aim, {AIM:g} %": AIM}

@@ -522,7 +522,7 @@ panel(
     curves,
     xlabel="layers",
     ylabel="test accuracy (%)",
-    title=f"Local averages change accuracy by {gains[0]:+.1f} and {gains[1]:+.1f} points"
+    title=f"Local averages: {gains[0]:+.1f} and {gains[1]:+.1f} points"
     + (", made-up textures" if run.quick else ""),
 )
 run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of templates.")

@@ -49,9 +49,9 @@ run = Run("beyond/records", profile=profile, seed=seed)
 # %% tags=["settings"]
 # all that differs between the two profiles
 QUICK = run.quick
-FEW, CIFAR_DRAWS, CIFAR_TEST = ([10, 20], 2, 20) if QUICK else ([10, 80, 640], 10, 1000)
+FEW, CIFAR_DRAWS, CIFAR_TEST = ([10, 20], 2, 20) if QUICK else ([10, 80, 640], 6, 800)
 TEMPLATES, PATCHES = (20, 2000) if QUICK else (400, 20_000)
-UPRIGHT, TURNED, TURNED_DRAWS = ([20, 60], 60, 2) if QUICK else ([100, 1000, 3000], 1000, 5)
+UPRIGHT, TURNED, TURNED_DRAWS = ([20, 60], 60, 2) if QUICK else ([100, 1000], 1000, 3)
 
 # %% [markdown]
 # ## CIFAR-10 with 10 to 640 images
@@ -186,8 +186,8 @@ run.table(
 # ## All of them
 #
 # The sources of published numbers: Raj et al. 2017, tables 1 and 2; Shankar et al. 2020 (neural
-# kernels without tangents), 90 % on CIFAR-10; Arora et al. 2020 (arXiv 1910.01663), table of
-# CIFAR-10 with few images, copied from a program that repeats it, not from the paper; Liu et al.
+# kernels without tangents), 90 % on CIFAR-10; [Arora et al. 2020](https://arxiv.org/abs/1910.01663),
+# CIFAR-10 with few images, copied from a program that repeats them, not from the paper; Liu et al.
 # 2022, table 2; MiniRocket, run beside ours on the same resamples; Togninalli et al. 2019 (WWL).
 # All are kernels or random features with a linear learner.
 

@@ -129,6 +129,13 @@ for name, one in {"plain": model, best.name if best else "no group": chosen}.ite
     print(f"{name:20s} error on {len(y_kept)} kept images: {error:.1f} %")
 
 # %% [markdown]
+# ## Groups inside groups
+#
+# Half turns are among quarter turns. A larger group can lower the error only because of a smaller one
+# inside it: beside the plain model alone it passes, though half of it is wrong.
+# `find_symmetry(model, groups, X, y)` compares each group with those inside it, which it finds itself,
+# and names the largest that the data support: `beyond/which_symmetry` says how often it is right.
+#
 # ## Other models
 #
 # `symmetry_test` takes any estimator. What "building in" means depends on it: a kernel object

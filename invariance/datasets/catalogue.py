@@ -63,11 +63,9 @@ def _entries() -> dict[str, Entry]:
     text = (package_files(__package__) / "catalogue.json").read_text(encoding="utf-8")
     entries = {}
     for name, entry in json.loads(text).items():
-        files = tuple(
-            DataFile(file, tuple(Source(*source) for source in sources))
-            for file, sources in entry["files"].items()
-        )
-        entries[name] = Entry(name, entry["description"], entry["origin"], files)
+        listed = entry.pop("files").items()
+        files = (DataFile(file, tuple(Source(*s) for s in sources)) for file, sources in listed)
+        entries[name] = Entry(name, **entry, files=tuple(files))
     return entries
 
 
@@ -85,11 +83,8 @@ def available() -> list[DatasetInfo]:
         found = {file.name: locate(file) for file in entry.files}
         here = [f for f in found.values() if f is not None]
         paths = [str(f.path) if f else name for name, f in found.items()]
-        holds = all(f.holds for f in here) if here else None
-        present = len(here) == len(found)
-        infos.append(
-            DatasetInfo(entry.name, entry.description, paths, entry.origin, present, holds)
-        )
+        state = len(here) == len(found), all(f.holds for f in here) if here else None
+        infos.append(DatasetInfo(entry.name, entry.description, paths, entry.origin, *state))
     return infos
 
 

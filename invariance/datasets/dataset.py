@@ -75,8 +75,6 @@ class Dataset:
         Further arrays, also found as attributes: ``dataset.speaker`` is
         ``dataset.details["speaker"]``.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> dots = Dataset(np.eye(3), np.arange(3), description="three points", n_train=2)
     >>> dots.train[1], dots.test[1]
@@ -136,14 +134,11 @@ class Dataset:
         tests = _row_numbers("test", test, n)
         others = np.setdiff1d(np.arange(n), tests)
         trains = others if train is None else _row_numbers("train", train, n)
-        if len(both := np.intersect1d(trains, tests)):
-            raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
+        _check_apart(trains, tests)
         rows = np.concatenate([trains, tests])
-        parts = self._rows(rows)
+        parts = self._rows(rows) | {"description": self.description, "sources": self.sources}
         parts["details"] = {"rows": rows, **parts["details"]}
-        return Dataset(
-            **parts, description=self.description, n_train=len(trains), sources=self.sources
-        )
+        return Dataset(**parts, n_train=len(trains))
 
     def __getattr__(self, name: str) -> Any:
         # `details` itself is missing while an instance is being copied or unpickled.
@@ -153,9 +148,8 @@ class Dataset:
         hidden = self.__dict__.get("_all", {"details": {}})
         if name in hidden or name in hidden["details"]:
             raise WithheldError(
-                f"{name} of {self.description}: test data are withheld while settings are chosen, "
-                "and these come without a split. Say which rows are for testing: "
-                ".split(test=rows)"
+                f"{name} of {self.description}: test data are withheld while settings are chosen; "
+                "say which rows are for testing: .split(test=rows)"
             )
         raise AttributeError(f"{type(self).__name__} has no {name!r}; details: {list(details)}")
 
@@ -171,8 +165,8 @@ class Dataset:
         n = self._split()
         if n == len(self.data) and withholding():
             raise WithheldError(
-                f"the test part of {self.description} is withheld while settings are chosen; in a "
-                "notebook it is handed out after run.measure(), to a loader that is called then"
+                f"the test part of {self.description} is withheld while settings are chosen; load "
+                "it after run.measure()"
             )
         return self.data[n:], self.target[n:]
 
@@ -180,6 +174,11 @@ class Dataset:
         if self.n_train is None:
             raise ValueError(f"{self.description}: comes without a split into training and test")
         return self.n_train
+
+
+def _check_apart(train: NDArray[Any], test: NDArray[Any]) -> None:
+    if len(both := np.intersect1d(train, test)):
+        raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
 
 
 def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
@@ -203,31 +202,24 @@ def split_rows(
         When a part is empty, a row is in both, or the test rows hold a class that no training
         row has; names the classes.
 
-    Examples
-    --------
     >>> speaker = np.array([0, 0, 1, 1])
     >>> split_rows([5, 6, 5, 6], train=speaker == 0, test=speaker == 1)
     (array([0, 1]), array([2, 3]))
     """
-    labels, rows = _labels("split_rows", target), dict[str, NDArray[np.int64]]()
+    labels, rows = _labels("split_rows", target), list[NDArray[np.int64]]()
     for name, given in (("train", train), ("test", test)):
         mask = np.asarray(given)
         if mask.dtype != bool or mask.shape != labels.shape:
-            raise ParameterError(
-                f"{name} must be a mask of {labels.size} booleans, as many as target has labels, "
-                f"got {mask.dtype} of shape {mask.shape}"
-            )
-        rows[name] = np.flatnonzero(mask)
+            got = f"{mask.dtype} of shape {mask.shape}"
+            raise ParameterError(f"{name} must be a mask of {labels.size} booleans, got {got}")
         if not mask.any():
             raise ParameterError(f"the split leaves no row to {name}: check the groups it names")
-    if len(both := np.intersect1d(rows["train"], rows["test"])):
-        raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
-    if len(lost := np.setdiff1d(labels[rows["test"]], labels[rows["train"]])):
-        raise ParameterError(
-            f"the split leaves no training row of class {', '.join(map(str, lost))}, which the "
-            "test rows hold: move some of its rows to the training part, or drop it from the test"
-        )
-    return rows["train"], rows["test"]
+        rows.append(np.flatnonzero(mask))
+    _check_apart(*rows)
+    if len(lost := np.setdiff1d(labels[rows[1]], labels[rows[0]])):
+        names = ", ".join(map(str, lost))
+        raise ParameterError(f"the split leaves no training row of class {names}: move some there")
+    return rows[0], rows[1]
 
 
 @arguments(per_class=Whole(), random_state=Seed())
@@ -242,14 +234,11 @@ def balanced_sample(
     labels = _labels("balanced_sample", target)
     classes, counts = np.unique(labels, return_counts=True)
     if per_class < 1 or counts.min() < per_class:
-        raise ParameterError(
-            f"cannot draw {per_class} rows (per_class) of every class: class "
-            f"{classes[counts.argmin()]} has {counts.min()} in the target {short(target)}"
-        )
+        least = f"class {classes[counts.argmin()]} has {counts.min()} in {short(target)}"
+        raise ParameterError(f"per_class={per_class} rows of every class are not there: {least}")
     rng = check_random_state(random_state)
-    return np.concatenate(
-        [rng.permutation(np.flatnonzero(labels == c))[:per_class] for c in classes]
-    )
+    drawn = [rng.permutation(np.flatnonzero(labels == c))[:per_class] for c in classes]
+    return np.concatenate(drawn)
 
 
 def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
@@ -260,7 +249,5 @@ def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
     except (ValueError, TypeError):  # ragged, or labels that cannot be compared
         labels = np.array(None)
     if labels.ndim != 1 or not labels.size or bool((labels != labels).any()):
-        raise ParameterError(
-            f"{owner} needs target to be labels of one type, without NaN, got {short(target)}"
-        )
+        raise ParameterError(f"{owner} needs target to be labels without NaN, got {short(target)}")
     return labels

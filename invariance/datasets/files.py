@@ -163,20 +163,17 @@ def fetch(file: DataFile, download_if_missing: bool = True) -> Found:
     if here is not None and here.holds:
         return here
     official = next((source for source in file.sources if source.url), None)
-    places = " or ".join(dict.fromkeys(source.path for source in file.sources))
-    remedy = (
-        f"put {places} into the folder that INVARIANCE_DATA names; there is no public download."
-        if official is None
-        else f"run 'invariance data --download {official.path.split('/')[0]}', or save "
-        f"{official.url} ({official.checksum}) as {official.path} in the folder that "
-        "INVARIANCE_DATA names."
-    )
+    folder = "the folder that INVARIANCE_DATA names"
+    if official is None:
+        places = " or ".join(dict.fromkeys(source.path for source in file.sources))
+        remedy = f"put {places} into {folder}; there is no public download."
+    else:
+        remedy = f"run 'invariance data --download {official.path.split('/')[0]}', or save "
+        remedy += f"{official.url} ({official.checksum}) as {official.path} in {folder}."
     if here is not None:
         expected = " or ".join(s.checksum for s in file.sources if s.path == here.source.path)
-        raise DataError(
-            f"{here.path} is damaged or another file: expected checksum {expected}, found "
-            f"{here.found}. Remove it, then {remedy}"
-        )
+        wrong = f"expected checksum {expected}, found {here.found}. Remove it, then {remedy}"
+        raise DataError(f"{here.path} is damaged or another file: {wrong}")
     expected = " or ".join(f"{s.path} ({s.checksum})" for s in file.sources)
     missing = f"data file {expected} is not in {', '.join(map(str, _folders()))}: {remedy}"
     if official is None or not download_if_missing:
@@ -231,10 +228,8 @@ class _Bounded(io.BufferedIOBase):
     def _count(self, chunk: bytes) -> None:
         self._left -= len(chunk)
         if self._left < 0:
-            raise DataError(
-                f"{self._name} holds or unpacks to more than {self._most:,} bytes, larger than any "
-                "data file here: another file, or a damaged one"
-            )
+            most = f"more than {self._most:,} bytes, larger than any data file here"
+            raise DataError(f"{self._name} holds or unpacks to {most}: another or damaged file")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .catalogue import CATALOGUE
 from .dataset import Dataset
-from .files import DataError, Found, tar_members, unpack
+from .files import DataError, tar_members, unpack
 
 #: Images in each of the six files of CIFAR-10.
 _CIFAR_BATCH = 10_000
@@ -29,9 +29,16 @@ def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
-def _idx(found: dict[str, Found]) -> list[NDArray[np.uint8]]:
+def _idx(name: str, download_if_missing: bool, transposed: bool = False) -> Dataset:
     """Training images and labels, test images and labels."""
-    return [_read_idx(unpack(f.path, f"gzip/{name}.gz"), f.path) for name, f in found.items()]
+    entry = CATALOGUE[name]
+    found = entry.fetched(download_if_missing)
+    X, y, test_X, test_y = (
+        _read_idx(unpack(f.path, f"gzip/{file}.gz"), f.path) for file, f in found.items()
+    )
+    data, target = np.concatenate([X, test_X]), np.concatenate([y, test_y]).astype(np.int64)
+    data = np.ascontiguousarray(data.swapaxes(1, 2)) if transposed else data
+    return entry.dataset(found, data, target, n_train=len(X))
 
 
 def load_mnist(download_if_missing: bool = True) -> Dataset:
@@ -47,11 +54,7 @@ def load_mnist(download_if_missing: bool = True) -> Dataset:
     DataError
         Names the file, the expected and found checksum, and how to get it.
     """
-    entry = CATALOGUE["mnist"]
-    found = entry.fetched(download_if_missing)
-    X, y, test_X, test_y = _idx(found)
-    target = np.concatenate([y, test_y]).astype(np.int64)
-    return entry.dataset(found, np.concatenate([X, test_X]), target, n_train=len(X))
+    return _idx("mnist", download_if_missing)
 
 
 def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
@@ -64,12 +67,7 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     Dataset
         ``data`` uint8 of shape (145600, 28, 28), ``target`` int64.
     """
-    entry = CATALOGUE["emnist"]
-    found = entry.fetched(download_if_missing)
-    X, y, test_X, test_y = _idx(found)
-    data = np.concatenate([X.transpose(0, 2, 1), test_X.transpose(0, 2, 1)])
-    target = np.concatenate([y, test_y]).astype(np.int64)
-    return entry.dataset(found, data, target, n_train=len(X))
+    return _idx("emnist", download_if_missing, transposed=True)
 
 
 def load_cifar10(download_if_missing: bool = True) -> Dataset:
@@ -111,8 +109,6 @@ def load_digits_images() -> Dataset:
     Dataset
         ``data`` uint8 of shape (1797, 28, 28), ``target`` int64.
 
-    Examples
-    --------
     >>> digits = load_digits_images()
     >>> digits.data.shape, digits.n_train
     ((1797, 28, 28), 1200)

@@ -75,17 +75,12 @@ def make_molecules(
         ``data`` float32 (n, 7, 7), ``target`` float32 (n,), ``folds`` (5, n / 5), ``positions``
         (n, 7, 3) and ``charges`` (n, 7), as of `load_qm7`.
 
-    Examples
-    --------
     >>> molecules = make_molecules(20, random_state=0)
     >>> molecules.data.shape, molecules.folds.shape
     ((20, 7, 7), (5, 4))
     """
-    if n_samples % 5:
-        raise ParameterError(
-            f"n_samples={n_samples} does not make five equal folds; take "
-            f"{n_samples - n_samples % 5}"
-        )
+    if rest := n_samples % 5:
+        raise ParameterError(f"{n_samples=} makes no five equal folds; take {n_samples - rest}")
     rng = check_random_state(random_state)
     positions = np.zeros((n_samples, 7, 3), np.float32)
     charges = np.zeros((n_samples, 7), np.float32)

@@ -30,26 +30,18 @@ def _given(
     if getattr(images, "dtype", None) == np.bool_:
         images = np.asarray(images, dtype=np.float32)
     if not Array(3).accepts(images):
-        raise ParameterError(
-            f"images must be finite numbers of shape (n, height, width), got {short(images)}"
-        )
+        due = "finite numbers of shape (n, height, width)"
+        raise ParameterError(f"images must be {due}, got {short(images)}")
     pixels, classes = np.asarray(images), np.asarray(labels)
     if labels is None or classes.shape[:1] != pixels.shape[:1]:
-        raise ParameterError(
-            f"images of shape {pixels.shape} need as many labels, {len(pixels)}, got "
-            f"{short(labels)}"
-        )
+        due = f"{len(pixels)}, as many as images"
+        raise ParameterError(f"labels must be {due}, got {short(labels)}")
     scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
 
     def moved(data: NDArray[Any], how: str, n_train: int | None = own_split, **details: Any):
-        return Dataset(
-            data,
-            classes[details.get("rows", slice(None))],
-            description=f"{name} {how}",
-            n_train=n_train,
-            sources=sources,
-            details=details,
-        )
+        target = classes[details.get("rows", slice(None))]
+        more: Any = {"description": f"{name} {how}", "n_train": n_train, "sources": sources}
+        return Dataset(data, target, **more, details=details)
 
     return pixels.astype(np.float32) / scale, moved
 
@@ -84,8 +76,6 @@ def make_translated_mnist(
     Dataset
         ``data`` float32 of shape (n, canvas, canvas); ``offsets`` (n, 2), down and right.
 
-    Examples
-    --------
     >>> moved = make_translated_mnist(np.ones((5, 8, 8)), np.arange(5), canvas=10, random_state=0)
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
@@ -94,9 +84,7 @@ def make_translated_mnist(
     rng = check_random_state(random_state)
     room = canvas - np.array(pixels.shape[1:])
     if np.any(room < 0):
-        raise ParameterError(
-            f"images of shape {pixels.shape[1:]} do not fit on a canvas of side {canvas}"
-        )
+        raise ParameterError(f"images of shape {pixels.shape[1:]} do not fit on {canvas=}")
     offsets = rng.randint(0, room + 1, size=(len(pixels), 2))
     moved = np.zeros((len(pixels), canvas, canvas), dtype=np.float32)
     for place, image, (down, right) in zip(moved, pixels, offsets, strict=True):
@@ -125,8 +113,6 @@ def make_rotated_on_canvas(
     Dataset
         ``data`` float32 of shape (n, canvas, canvas); ``degrees`` (n,).
 
-    Examples
-    --------
     >>> turned = make_rotated_on_canvas(np.ones((5, 8, 8)), np.arange(5), canvas=12, random_state=0)
     >>> turned.data.shape
     (5, 12, 12)
@@ -151,10 +137,8 @@ def _on_canvas(
         moved = ndimage.rotate(image, angle, order=order)
         top, left = (canvas - np.array(moved.shape)) // 2
         if min(top, left) < 0:
-            raise ParameterError(
-                f"an image turned by {angle} degrees has shape {moved.shape} and does not fit on a "
-                f"canvas of side {canvas}"
-            )
+            turned_by = f"an image of shape {moved.shape} once turned by {angle} degrees"
+            raise ParameterError(f"{turned_by} does not fit on {canvas=}")
         place[top : top + moved.shape[0], left : left + moved.shape[1]] = moved
     return turned
 
@@ -186,8 +170,6 @@ def make_rotated_mnist(
     Dataset
         ``data`` float32; ``degrees`` (n,); ``rows``: which of the images were taken.
 
-    Examples
-    --------
     >>> from invariance.datasets import load_digits_images
     >>> digits = load_digits_images()
     >>> turned = make_rotated_mnist(digits.data, digits.target, n_train=100, n_test=200,
@@ -198,18 +180,11 @@ def make_rotated_mnist(
     pixels, made = _given(images, labels)
     rng = check_random_state(random_state)
     n = len(pixels)
-    if n_train + n_test > n:
-        raise ParameterError(
-            f"{n_train} training and {n_test} test images were asked for, {n} are there: give "
-            "smaller n_train and n_test"
-        )
     rows = rng.permutation(n)
     free = rows if never_test is None else rows[~np.isin(rows, never_test)]
-    if len(free) < n_test:
-        raise ParameterError(
-            f"{n_test} test images were asked for, {len(free)} are there without those of "
-            "never_test"
-        )
+    if n_train + n_test > n or len(free) < n_test:
+        there = f"{n} images are there, {len(free)} of them to test on"
+        raise ParameterError(f"{n_train=} and {n_test=} are too many: {there}")
     tests = rows[n_train : n_train + n_test] if never_test is None else free[len(free) - n_test :]
     rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
     degrees = rng.uniform(-180, 180, size=len(rows))
@@ -255,8 +230,6 @@ def deform_images(
     -------
     ndarray of shape (n, height, width), of the images' floating type; zeros come in from outside
 
-    Examples
-    --------
     >>> squares = np.zeros((2, 28, 28))
     >>> squares[:, 9:19, 9:19] = 1
     >>> copies = deform_images(squares, random_state=0)

@@ -37,25 +37,18 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
     ValueError
         For a waveform of length zero.
 
-    Examples
-    --------
     >>> fixed_length([np.ones(2), np.arange(1, 6)], 4)
     array([[0., 1., 1., 0.],
            [1., 2., 3., 4.]], dtype=float32)
     """
+    due = "fixed_length needs waves to be rows of finite numbers, at least one each"
     if not isinstance(waves, Iterable) or isinstance(waves, (str, bytes)):
-        raise ParameterError(
-            f"fixed_length needs waves to be a sequence of waveforms, got {short(waves)}"
-        )
+        raise ParameterError(f"{due}, got {short(waves)}")
     waves = list(waves)
     rows = np.zeros((len(waves), n_samples), dtype=np.float32)
     for i, (row, wave) in enumerate(zip(rows, waves, strict=True)):
         if not Array(1).accepts(wave):
-            empty = hasattr(wave, "__len__") and len(wave) == 0
-            raise ParameterError(
-                f"fixed_length needs waves to be rows of finite numbers, but recording {i} "
-                f"{'holds no samples (length zero)' if empty else f'is {short(wave)}'}"
-            )
+            raise ParameterError(f"{due}, but recording {i} is {short(wave)}")
         surplus = len(wave) - n_samples
         if surplus >= 0:
             row[...] = wave[surplus // 2 : surplus // 2 + n_samples]

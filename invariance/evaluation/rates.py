@@ -67,8 +67,6 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     y : array-like, shape (points,) or (points, repetitions)
         Positive (for repetitions: positive means).
 
-    Examples
-    --------
     >>> m = np.array([10, 100, 1000])
     >>> print(fit_rate(m, 3 / np.sqrt(m)))
     -0.500 [-0.500, -0.500]

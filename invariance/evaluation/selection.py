@@ -35,8 +35,6 @@ def best_by_leave_one_out(
     callable
         From points of shape (m, d) to predictions.
 
-    Examples
-    --------
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
     >>> X = np.linspace(0, 1, 20)[:, None]
@@ -69,8 +67,6 @@ def best_with_copies(
     Kernel and alpha are those that leave-one-out prefers without the copies, because the copies
     of a point that is left out would give it away. Otherwise as `best_by_leave_one_out`.
 
-    Examples
-    --------
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
     >>> X = np.linspace(0, 1, 20)[:, None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import floor, inf, prod
+from math import floor, inf, log10, prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,10 +181,11 @@ class Transformations(BaseEstimator, ABC):
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:
         """(height, width, channels) of a point, None where it is no image."""
-        shape = self.shape
-        if shape is None or len(shape) not in (2, 3):
+        shape = self.shape or ()
+        if len(shape) not in (2, 3):
             return None
-        return int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1
+        height, width, channels, *_ = map(int, (*shape, 1))
+        return height, width, channels
 
     def _listed(self) -> Array | None:
         """The elements of a finite set, None of an infinite one."""
@@ -226,9 +227,7 @@ class Transformations(BaseEstimator, ABC):
         if not self.keeps_shape:
             return moved
         if moved.shape != (len(batch), *flat.shape):
-            raise ValueError(
-                f"{self!r} gave shape {moved.shape}; a transformation must keep the points' shape"
-            )
+            raise ValueError(f"{self!r} must keep the points' shape, but gave {moved.shape}")
         return moved.reshape(len(moved), *points.shape)
 
     def elements(self) -> Array:
@@ -236,9 +235,7 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         listed = self._listed()
         if listed is None:
-            raise TypeError(
-                f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
-            )
+            raise TypeError(f"{self!r} has infinitely many elements, not to list; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:
@@ -264,9 +261,7 @@ class Transformations(BaseEstimator, ABC):
         return drawn
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
-        raise NotImplementedError(
-            f"{type(self).__name__} needs a method _sample(self, n_samples, rng), which draws"
-        )
+        raise NotImplementedError(f"{type(self).__name__} needs a method _sample(n_samples, rng)")
 
     def quadrature(self) -> tuple[Array, Array]:
         """Elements (r, ...), and weights (r,) that sum to one, whose mean replaces the measure's.
@@ -301,8 +296,6 @@ class Transformations(BaseEstimator, ABC):
         ParameterError
             Where the two do not commute, with two elements that do not.
 
-        Examples
-        --------
         >>> from invariance.groups import CyclicShifts, Permutations
         >>> both = CyclicShifts(128, block=6).times(Permutations(6).on_each(128))
         >>> both.order, both.is_group, both.n_features
@@ -321,8 +314,7 @@ class Transformations(BaseEstimator, ABC):
         size = self.n_features
         if size is None:
             raise ParameterError(
-                f"{self!r} acts on points of any length: OnPoints(group, n_coordinates) says "
-                "how many numbers make one"
+                f"{self!r} acts on points of any length: take OnPoints(group, n_coordinates)"
             )
         made: Transformations = self._on_points(self, size, n_points=n_points)
         return made
@@ -375,12 +367,12 @@ class Transformations(BaseEstimator, ABC):
             self._refuse(elements, f"{due}, of shape {('r', *shape)}".replace("'", ""))
         if given == "f" and not np.isfinite(elements).all():
             self._refuse(elements, f"{due}, finite")
-        if whole and given not in "iu":
-            fits = given == "f" and np.abs(elements).max(initial=0) <= 2**53
-            if not fits or np.any(elements != np.rint(elements)):
-                self._refuse(elements, f"{due}, whole numbers")
-            return elements.astype(np.int64)
-        return elements
+        if not whole or given in "iu":
+            return elements
+        fits = given == "f" and np.abs(elements).max(initial=0) <= 2**53
+        if not fits or np.any(elements != np.rint(elements)):
+            self._refuse(elements, f"{due}, whole numbers")
+        return elements.astype(np.int64)
 
     def _refuse(self, elements: Any, due: str) -> None:
         raise ParameterError(
@@ -390,18 +382,13 @@ class Transformations(BaseEstimator, ABC):
     def _flatten(self, X: Array) -> Array:
         """X as (n, d), checked against the group's own shape."""
         if X.ndim < 2:
-            raise ParameterError(
-                f"X must be rows of shape (n, d), got {short(X)}; use X[None] for a single point"
-            )
+            raise ParameterError(f"X must be (n, d), got {short(X)}; a single point is X[None]")
         shape = self.shape
         accepted = [] if shape is None else sorted({(prod(shape),), tuple(shape)})
         if shape is not None and X.shape[1:] not in accepted:
-            expected = " or ".join(str(("n", *s)).replace("'", "") for s in accepted)
-            raise ParameterError(
-                f"{self!r} acts on arrays of shape {expected}, got X of shape {X.shape}"
-            )
-        if X.dtype.kind != "f":
-            X = X.astype(np.float64)
+            due = " or ".join(str(("n", *s)).replace("'", "") for s in accepted)
+            raise ParameterError(f"{self!r} acts on arrays of shape {due}, got X of {X.shape}")
+        X = X if X.dtype.kind == "f" else X.astype(np.float64)
         return X.reshape(len(X), prod(X.shape[1:]))
 
     def _check_listable(self) -> None:
@@ -410,12 +397,9 @@ class Transformations(BaseEstimator, ABC):
         except ImportError:  # SymPy counts; without it the listing itself finds out
             return
         if order > ENUMERATION_LIMIT:
-            big = isinstance(order, int) and order.bit_length() > 100  # Python prints no longest
-            count = f"about 10^{order.bit_length() * 0.30103:.0f}" if big else f"{order:,}"  # type: ignore[union-attr]
-            raise ValueError(
-                f"{self!r} has {count} elements, more than the {ENUMERATION_LIMIT} that elements() "
-                f"lists; {self._remedy}"
-            )
+            count = f"about 10^{log10(order):.0f}" if 1e15 < order < inf else f"{order:,}"
+            most = f"more than the {ENUMERATION_LIMIT} that elements() lists"
+            raise ValueError(f"{self!r} has {count} elements, {most}; {self._remedy}")
 
 
 class Group(Transformations):
@@ -481,14 +465,10 @@ class FiniteGroup(Group):
 
 
 def closure(
-    identity: Array,
-    generators: Array,
-    compose: Callable[[Array, Array], Array],
-    owner: str,
-    limit: int | None = None,
+    identity: Array, generators: Array, compose: Callable[..., Array], owner: str, limit: int = 0
 ) -> Array:
     """All products of generators, breadth first from the identity; at most ``limit``."""
-    limit = ENUMERATION_LIMIT if limit is None else limit
+    limit = limit or ENUMERATION_LIMIT
     # Whole numbers are the same or not; others are the same up to rounding.
     size = max(1.0, float(np.abs(identity).max(initial=0)))
     known = Distinct(1e-9 * size if identity.dtype.kind == "f" else 0)
@@ -551,12 +531,10 @@ class Distinct:
 def numbers(owner: str, name: str, value: ArrayLike) -> Array:
     """An array of real numbers of any kind."""
     try:
-        array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise ParameterError(
-            f"{owner} needs {name} of one shape, in one array; got {short(value)}: {error}"
-        ) from error
+        array: Array = plain(np.asarray(value))
+    except (ValueError, TypeError):
+        array = np.array(None)
     if array.dtype.kind not in "biuf" or np.ma.is_masked(value):
-        raise ParameterError(f"{owner} needs {name} to be an array of numbers, got {short(value)}")
-    wide: Array = plain(array)
-    return wide
+        due = "an array of numbers, all points or elements of one shape"
+        raise ParameterError(f"{owner} needs {name} to be {due}, got {short(value)}")
+    return array

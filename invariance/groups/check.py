@@ -261,8 +261,6 @@ def departure_from_unitary(
         over all pairs. Each as the largest value over elements and points and, with "_rms", as a
         root mean square.
 
-    Examples
-    --------
     >>> from invariance.groups import Rotations, Translations
     >>> X = np.random.default_rng(0).standard_normal((4, 8, 8))
     >>> departure_from_unitary(Translations((8, 8), max_shift=2), X)["inner_product"] < 1e-12

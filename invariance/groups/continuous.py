@@ -62,8 +62,6 @@ class CircleAction(_Angles):
     n_nodes : int or None
         Order of the cyclic group; None keeps the whole circle, which can be sampled only.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> action = CircleAction([0, 1, 1, 2, 2], n_nodes=8)
     >>> action.act([np.pi / 2], [[5.0, 1.0, 0.0, 1.0, 0.0]])[0].round(12) + 0.0
@@ -182,8 +180,7 @@ class ContinuousGroup(Group):
         """X of shape (n, d) as points (n, d / size, size)."""
         if X.shape[1] % self._size or not X.shape[1]:
             raise ParameterError(
-                f"{self!r} turns points of {self._size} coordinates: the {X.shape[1]} numbers of a "
-                f"row of X are no multiple of {self._size}"
+                f"{self!r}: the {X.shape[1]} numbers of a row of X are no multiple of {self._size}"
             )
         return X.reshape(len(X), X.shape[1] // self._size, self._size)
 
@@ -197,9 +194,8 @@ class ContinuousGroup(Group):
             ``x -> x + e (A x + t)`` are the motions of first order in e.
         """
         if self.order != inf:
-            raise ParameterError(
-                f"{self!r} is a finite rule without a Lie algebra; take {type(self).__name__}()"
-            )
+            whole = f"take {type(self).__name__}()"
+            raise ParameterError(f"{self!r} is a finite rule without a Lie algebra; {whole}")
         unit, found = np.eye(self._points(np.zeros((1, n_features))).shape[1]), []
         for i, j in zip(*np.tril_indices(self._size, -1), strict=True):
             turn = np.zeros((self._size, self._size))
@@ -226,8 +222,6 @@ class Rotations3D(ContinuousGroup):
         weights: its means are exact for polynomials of that degree in the matrix's entries. None
         keeps the whole group; averages choose a degree.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> group = Rotations3D()
     >>> g = group.sample(2, random_state=0)
@@ -275,15 +269,13 @@ class Rotations3D(ContinuousGroup):
         moments = np.tensordot(self._points(A), self._points(B), axes=(1, 1)).swapaxes(1, 2)
         values = np.linalg.svd(moments, compute_uv=False)
         values[..., 2] *= np.sign(np.linalg.det(moments))  # a mirror image cannot be turned back
-        found: Floats = values.sum(axis=-1)
-        return found
+        return np.asarray(values.sum(axis=-1))
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        # Four independent normal numbers point in a uniform direction: a random unit quaternion.
-        quaternions = rng.standard_normal((n_samples, 4))
         if not n_samples:
             return np.empty((0, 3, 3))
-        return np.asarray(Rotation.from_quat(quaternions).as_matrix())
+        # Four independent normal numbers point in a uniform direction: a random unit quaternion.
+        return np.asarray(Rotation.from_quat(rng.standard_normal((n_samples, 4))).as_matrix())
 
     def identity(self) -> Floats:
         return np.eye(3)[None]
@@ -312,8 +304,6 @@ class PlaneRotations(_Angles, ContinuousGroup):
     n_nodes : int or None
         Replace the group by that many equal turns; None keeps it whole, and averages choose.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> PlaneRotations().act([np.pi / 2], [[1.0, 0.0, 0.0, 2.0]])[0].round(12) + 0.0
     array([[ 0.,  1., -2.,  0.]])
@@ -335,8 +325,7 @@ class PlaneRotations(_Angles, ContinuousGroup):
         if self.n_nodes is not None:
             return None
         one, two = (self._points(M) @ np.array([1, 1j]) for M in (A, B))
-        found: Floats = np.abs(one.conj() @ two.T)
-        return found
+        return np.asarray(np.abs(one.conj() @ two.T))
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))

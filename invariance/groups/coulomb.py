@@ -8,6 +8,7 @@ Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from math import isqrt
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,32 +30,23 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     """
     given = numbers("check_coulomb", "matrices", matrices)
     given = given if given.dtype.kind == "f" else given.astype(np.float64)
-    if given.ndim == 2 and given.shape[1]:
-        atoms = round(np.sqrt(given.shape[1]))
-        if atoms**2 != given.shape[1]:
-            single = "; use C[None] for a single matrix" * (given.shape[0] == given.shape[1])
-            raise ParameterError(
-                f"matrices must be square: rows of {given.shape[1]} entries are not{single}"
-            )
+    atoms = isqrt(given.shape[1]) if given.ndim == 2 else 0
+    if atoms and atoms**2 == given.shape[1]:
         given = given.reshape(-1, atoms, atoms)
     if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
         raise ParameterError(
-            f"matrices must be square: expected shape (n, a, a), got {given.shape}, "
-            f"{short(matrices)}"
+            f"matrices must be square, of shape (n, a, a) or (n, a^2), got {given.shape}: "
+            f"{short(matrices)}; a single one is C[None]"
         )
-    for index in np.argwhere(~np.isfinite(given)).tolist():
-        raise ParameterError(
-            f"matrices: Coulomb matrix {index[0]} of {len(given)} must be finite, but entry "
-            f"{tuple(index[1:])} is {given[tuple(index)]}; got {short(matrices)}"
-        )
+    got = f"of {len(given)} {{}}; got {short(matrices)}"
+    for i, *entry in np.argwhere(~np.isfinite(given)).tolist():
+        broken = f"must be finite, but entry {tuple(entry)} is {given[i, *entry]}"
+        raise ParameterError(f"matrices: Coulomb matrix {i} {got.format(broken)}")
     gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
     asymmetric = gaps > 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)
-    if asymmetric.any():
-        worst = int(asymmetric.argmax())
-        raise ParameterError(
-            f"matrices: Coulomb matrix {worst} of {len(given)} is not symmetric, by "
-            f"{gaps[worst]:.3g}; use (C + C.T) / 2 if that is rounding; got {short(matrices)}"
-        )
+    for i in np.flatnonzero(asymmetric).tolist():
+        broken = f"is not symmetric, by {gaps[i]:.3g}; use (C + C.T) / 2 if that is rounding"
+        raise ParameterError(f"matrices: Coulomb matrix {i} {got.format(broken)}")
     return given
 
 
@@ -150,8 +142,6 @@ class SortedNoise(Transformations):
         Return `coulomb_triangle` coordinates (a (a + 1) / 2 numbers, the same inner products)
         instead of a^2. `act` then takes full matrices and returns triangles.
 
-    Examples
-    --------
     >>> C = [[1.0, 2.0, 2.0, 5.0]]
     >>> density = SortedNoise(2, noise=0.0)
     >>> density.act(density.sample(1), C)[0]
@@ -188,11 +178,8 @@ class SortedNoise(Transformations):
         # Sorting first makes the noise meet the same atom in every numbering of the molecule.
         try:
             matrices = sort_coulomb(X)
-        except ValueError as error:
-            raise ParameterError(
-                f"X: {error}. Kernels and features hand over some points at a time: "
-                "check_coulomb(X) counts through all of X"
-            ) from None
+        except ValueError as error:  # kernels and features hand over some points at a time
+            raise ParameterError(f"X: {error}; check_coulomb(X) counts through all of X") from None
         norms = np.linalg.norm(matrices, axis=2)
         # Of a triangle only that is gathered: half the memory traffic.
         row, column = np.triu_indices(n) if self.triangle else np.indices((n, n)).reshape(2, -1)

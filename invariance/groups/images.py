@@ -58,8 +58,7 @@ class _Interpolated(Transformations):
         factors = np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
         moved = resample(inverses, offsets, factors, planes, self.interpolation)
         moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
-        moved = np.moveaxis(moved, 2, 4)
-        return moved.reshape(len(elements), *X.shape)
+        return np.moveaxis(moved, 2, 4).reshape(len(elements), *X.shape)
 
 
 @stores_parameters
@@ -85,8 +84,6 @@ class Rotations(_Interpolated):
     interpolation : {1, 3}
         Order of the spline: bilinear or cubic.
 
-    Examples
-    --------
     >>> turns = Rotations((28, 28), degrees=range(-10, 10))
     >>> turns.order, turns.symmetric
     (20, False)
@@ -206,17 +203,14 @@ def affine_maps(
     >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
     (2, 2, 3)
     """
-    moves = np.asarray(shift, dtype=float)
     try:
-        if moves.shape[-1:] != (2,):
-            raise ValueError
-        parts = np.broadcast_arrays(degrees, factor, shear, moves[..., 0], moves[..., 1])
-    except ValueError as error:
-        raise ParameterError(
-            "degrees, factor, shear and shift (..., 2) must broadcast, got "
-            f"{short((degrees, factor, shear, shift))}"
-        ) from error
-    angles, factors, shears, down, right = (np.ravel(p).astype(float) for p in parts)
+        pairs = np.moveaxis(np.asarray(shift, dtype=float), -1, 0)
+        parts = np.broadcast_arrays(degrees, factor, shear, *pairs)
+        angles, factors, shears, down, right = (np.ravel(p).astype(float) for p in parts)
+    except ValueError as error:  # also of an axis that is not there, or not of length two
+        given = short((degrees, factor, shear, shift))
+        due = "degrees, factor, shear and shift (..., 2) must broadcast"
+        raise ParameterError(f"{due}, got {given}") from error
     c, s = special.cosdg(angles), special.sindg(angles)
     turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
     lean = np.broadcast_to(np.eye(2), turn.shape).copy()
@@ -249,8 +243,6 @@ class Affine(_Interpolated):
     jacobian : bool
         Whether the factor |J_g|^(-1/2) is applied.
 
-    Examples
-    --------
     >>> from invariance.groups import LogNormal, Normal, VonMises
     >>> moves = Affine((32, 32, 3), rotation=VonMises(9), scaling=LogNormal(0.3),
     ...                translation=Normal(0.3))
@@ -296,11 +288,8 @@ class Affine(_Interpolated):
             size = (n_samples, *more)
             return used[name].sample(size, rng) if name in used else np.full(size, default)
 
-        return affine_maps(
-            np.rad2deg(draw("rotation", 0.0)),
-            draw("scaling", 1.0),
-            shift=draw("translation", 0.0, 2),
-        )
+        degrees, factors = np.rad2deg(draw("rotation", 0.0)), draw("scaling", 1.0)
+        return affine_maps(degrees, factors, shift=draw("translation", 0.0, 2))
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Inverse maps; undone up to interpolation and what left the frame."""
@@ -309,15 +298,12 @@ class Affine(_Interpolated):
         return np.concatenate([linear, -linear @ maps[:, :, 2:]], axis=2)
 
     def _check_elements(self, elements: NDArray[Any], name: str = "elements") -> NDArray[Any]:
-        due = ""
-        if elements.shape[1:] != (2, 3):
-            due = "must have shape (r, 2, 3), as affine_maps writes them; maps=None draws them"
-        elif not np.isfinite(elements).all():
-            due = "must be finite numbers"
-        elif not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
-            due = "must be invertible: one squeezes the plane into a line; it has no inverse"
-        if due:
-            raise ParameterError(f"affine {name} {due}; got {short(elements)}")
+        right = elements.shape[1:] == (2, 3) and np.isfinite(elements).all()
+        if not right or not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
+            raise ParameterError(
+                f"affine {name} must be finite, of shape (r, 2, 3) as affine_maps writes, none "
+                f"that has no inverse; got {short(elements)}"
+            )
         return elements.astype(float, copy=False)
 
     def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -21,11 +21,10 @@ class OrthogonalMatrices(FiniteGroup):
 
     The group permutes the finite orbit of the basis vectors, and a matrix that fixes all of them
     is the identity: order and uniform samples come from that permutation group by Schreier-Sims
-    (SymPy, ``pip install invariance[permutations]``), without listing the matrices. So does the
-    orbit of axes that generators single out, such as mirrors' normals: W(E8) has only 240.
+    (SymPy, ``pip install invariance[permutations]``), without listing the matrices.
 
-    ``matrices``, of shape (k, d, d), are refused where one is not orthogonal, or where these orbits
-    pass `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
+    ``matrices``, of shape (k, d, d), are refused where one is not orthogonal, or where the orbit
+    passes `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).
 
     >>> quarter_turn = [[0.0, -1.0], [1.0, 0.0]]
     >>> OrthogonalMatrices([quarter_turn]).order
@@ -42,9 +41,8 @@ class OrthogonalMatrices(FiniteGroup):
         worst = _defects(matrices)
         if worst.max() > 1e-8:
             i = int(worst.argmax())
-            raise ParameterError(
-                f"matrices: matrix {i} is not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}"
-            )
+            defect = f"not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}"
+            raise ParameterError(f"matrices: matrix {i} is {defect}")
 
     def generators(self) -> NDArray[Any]:
         self._check()
@@ -56,54 +54,38 @@ class OrthogonalMatrices(FiniteGroup):
 
     @property
     def order(self) -> int:
-        return order_of(permutation_group(self._permuted(self._axes(), self.identity()[0])[2]))
+        return order_of(permutation_group(self._permuted()[1]))
 
     def elements(self) -> NDArray[Any]:
         """All matrices, shape (order, d, d), listed by how they permute the orbit of the basis."""
         self._check_listable()
-        start, points, lines = self._permuted(self.identity()[0], self._axes())
-        first = np.arange(len(start))[None]
+        points, lines = self._permuted()
+        first = np.arange(points.shape[1])[None]
         images = closure(first, lines, lambda line, rows: line[0][rows], type(self).__name__)
-        return _carrying(start, points[images])
+        return points[images].swapaxes(1, 2)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        start, points, lines = self._permuted(self.identity()[0], self._axes())
+        points, lines = self._permuted()
         images = sample_permutations(permutation_group(lines), n_samples, rng)
-        return _carrying(start, points[images[:, : len(start)]])
+        return np.asarray(points[images[:, : points.shape[1]]].swapaxes(1, 2))
 
-    def _axes(self) -> NDArray[Any]:
-        """Unit vectors that alone are turned round, or alone stay, under one of the generators."""
-        found = []
-        for matrix in self.generators():
-            for eigenvalue in (-1, 1):
-                _, values, axes = np.linalg.svd(matrix - eigenvalue * np.eye(len(matrix)))
-                if (values < 1e-6).sum() == 1:
-                    found.append(axes[-1])
-        return np.array(found).reshape(-1, len(matrix))
-
-    def _permuted(self, *starts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """A basis, its orbit (the basis first), and how each generator permutes that."""
+    def _permuted(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The orbit of the basis (the basis first), and how each generator permutes it."""
         generators = self.generators()
         # Rounding adds up along words, and so does what a matrix lacks of being orthogonal.
-        tolerance = 1e-11 + 100 * float(_defects(generators).max())
-        for start in starts:
-            if not len(start) or np.linalg.matrix_rank(start) < generators.shape[1]:
-                continue
-            points = Distinct(tolerance)
-            for vector in start:
-                points.index(vector)
-            n_first = len(points)
-            lines: list[list[int]] = []
-            while len(lines) < len(points) <= ORBIT_LIMIT:
-                images = generators @ points.vectors[len(lines)]
-                lines.append([points.index(image) for image in images])
-            if len(points) <= ORBIT_LIMIT:
-                orbit = np.array(points.vectors)
-                return orbit[:n_first], orbit, np.array(lines).T
-        raise ParameterError(
-            f"the orbit of the basis passes {ORBIT_LIMIT} points: matrices {short(self.matrices)} "
-            "generate no finite group (an irrational angle?), or one too large"
-        )
+        points = Distinct(1e-11 + 100 * float(_defects(generators).max()))
+        for vector in self.identity()[0]:
+            points.index(vector)
+        lines: list[list[int]] = []
+        while len(lines) < len(points) <= ORBIT_LIMIT:
+            images = generators @ points.vectors[len(lines)]
+            lines.append([points.index(image) for image in images])
+        if len(points) > ORBIT_LIMIT:
+            raise ParameterError(
+                f"the orbit of the basis passes {ORBIT_LIMIT} points: no finite group (an "
+                f"irrational angle?), or one too large: matrices {short(self.matrices)}"
+            )
+        return np.array(points.vectors), np.array(lines).T
 
     def identity(self) -> NDArray[Any]:
         return np.eye(self.generators().shape[1])[None]
@@ -133,14 +115,6 @@ def _defects(matrices: NDArray[Any]) -> NDArray[Any]:
     """The largest entry of |A A^T - I| for each matrix."""
     gaps = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(matrices.shape[1]))
     return np.asarray(gaps.max(axis=(1, 2)))
-
-
-def _carrying(start: NDArray[Any], images: NDArray[Any]) -> NDArray[Any]:
-    """The matrices that carry spanning vectors (k, d) to their images (r, k, d)."""
-    carried = images.swapaxes(1, 2)
-    if len(start) == start.shape[1] and np.array_equal(start, np.eye(len(start))):
-        return np.asarray(carried)
-    return np.asarray(carried @ np.linalg.pinv(start.T))
 
 
 @stores_parameters

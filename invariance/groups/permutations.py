@@ -291,9 +291,9 @@ class GeneratedPermutations(SignedPermutationGroup):
     def _check_together(self) -> None:
         lines = np.atleast_2d(np.asarray(self.permutations))
         if lines.ndim != 2 or np.any(np.sort(lines, axis=1) != np.arange(lines.shape[1])):
+            given = short(self.permutations)
             raise ParameterError(
-                f"permutations must be rows, each a permutation of 0 .. n-1, got "
-                f"{short(self.permutations)}"
+                f"permutations must be rows, permutations of 0 .. n-1, got {given}"
             )
 
     def _lines(self) -> NDArray[Any]:
@@ -326,11 +326,7 @@ def permutation_group(lines: NDArray[Any]) -> Any:
 
 
 def order_of(group: Any) -> int:
-    """The order of one of SymPy's groups.
-
-    >>> order_of(permutation_group([[1, 2, 3, 0], [1, 0, 2, 3]]))
-    24
-    """
+    """The order of one of SymPy's groups."""
     # A few random elements tell all (even) permutations of many points from other groups; SymPy
     # then needs no stabiliser chain, which takes seconds for sixty points.
     if group.degree >= 8:

@@ -27,6 +27,10 @@ def _rows(elements: NDArray[Any]) -> NDArray[Any]:
     return elements.reshape(len(elements), prod(elements.shape[1:]))
 
 
+def _matched(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], ...]:
+    return np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
+
+
 def _beside(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([_rows(batch) for batch in batches], axis=1)
 
@@ -120,9 +124,8 @@ class DirectProduct(_Factors):
     def _sizes(self) -> list[int]:
         sizes = [factor.n_features for factor in self._parts()]
         if None in sizes:
-            raise ParameterError(
-                f"factors: {self.factors[sizes.index(None)]!r} has no fixed number of coordinates"
-            )
+            free = self.factors[sizes.index(None)]
+            raise ParameterError(f"factors: {free!r} has no fixed number of coordinates")
         return sizes
 
     @property
@@ -130,9 +133,8 @@ class DirectProduct(_Factors):
         return (sum(self._sizes()),)
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
-        pairs = zip(self.factors, self.split(first), self.split(second), strict=True)
-        return _beside([f.compose(a, b) for f, a, b in pairs])
+        parts = zip(self.factors, *map(self.split, _matched(first, second)), strict=True)
+        return _beside([f.compose(a, b) for f, a, b in parts])
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         parts = zip(self.factors, self.split(elements), strict=True)
@@ -161,8 +163,6 @@ class Wreath(_Factors):
     block : int
         Numbers that ``inner`` moves together.
 
-    Examples
-    --------
     >>> from invariance.groups import Permutations
     >>> Wreath(Permutations(5), Permutations(2), block=3).order
     28800
@@ -200,8 +200,7 @@ class Wreath(_Factors):
         return reduce(_pairs, inner, self.outer.elements())
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
-        (p, *a), (q, *b) = self.split(first), self.split(second)
+        (p, *a), (q, *b) = map(self.split, _matched(first, second))
         back = np.argsort(self._places(q), axis=1)  # part j of x is at this place of q x
         there = np.stack(a)[back.T, np.arange(len(p))]
         inner = [self.inner.compose(*pair) for pair in zip(there, b, strict=True)]
@@ -253,11 +252,10 @@ class Composition(_Parts):
             return
         less, more = sorted((one, two), key=lambda part: part.n_features or 0)
         times, rest = divmod(more.n_features or 0, less.n_features or 1)
-        fits = f"{less!r}.on_each({times})" if not rest else f"{less!r}.on_columns(...)"
+        fits = f"{less!r}.on_columns(...)" if rest else f"{less!r}.on_each({times})"
         raise ParameterError(
-            f"cannot compose transformations of shapes {one.shape} and {two.shape}: both must act "
-            f"on the same points, first {one!r}, second {two!r}; {fits} acts on "
-            f"{more.n_features} numbers"
+            f"first={one!r} and second={two!r} have shapes {one.shape} and {two.shape}: both must "
+            f"act on the same points; {fits} acts on {more.n_features} numbers"
         )
 
     def _parts(self) -> Sequence[Any]:
@@ -267,8 +265,7 @@ class Composition(_Parts):
     @property
     def is_group(self) -> bool:  # type: ignore[override]
         """Whether both parts are groups of linear maps that commute."""
-        parts = self._parts()
-        if not all(part.is_group and (part.linear or part.unitary) for part in parts):
+        if not all(p.is_group and (p.linear or p.unitary) for p in self._parts()):
             return False
         found = self._commuting()
         return found is not None and bool(found.all())
@@ -297,12 +294,11 @@ class Composition(_Parts):
         if found is None:
             raise ParameterError(f"times: {one!r} and {two!r} have too many generators to try")
         if not found.all():
-            g, h = (
-                _spanning(p)[k] for p, k in zip((one, two), np.argwhere(~found)[0], strict=True)
-            )
+            i, j = np.argwhere(~found)[0]
+            g, h = _spanning(one)[i].tolist(), _spanning(two)[j].tolist()
             raise ParameterError(
-                f"times needs groups that commute, but element {g.tolist()} of {one!r} and "
-                f"{h.tolist()} of {two!r} do not: .then applies one, then the other"
+                f"times needs groups that commute, but element {g} of {one!r} and {h} of {two!r} "
+                "do not: .then applies one, then the other"
             )
         if not self.is_group:
             raise ParameterError(f"times needs two groups of linear maps, got {one!r} and {two!r}")
@@ -371,18 +367,8 @@ class Composition(_Parts):
 
 
 def _of_group(name: str) -> Any:
-    """What holds where it holds for the ``group``."""
-    return property(lambda self: getattr(self.group, name))
-
-
-def _asks_group(name: str) -> Any:
-    """A method that is the ``group``'s, once the parameters are known to be right."""
-
-    def method(self: Any, *args: Any) -> Any:
-        self._check()
-        return getattr(self.group, name)(*args)
-
-    return method
+    """What the ``group`` says or does, once the parameters are known to be right."""
+    return property(lambda self: self._check() or getattr(self.group, name))
 
 
 @stores_parameters
@@ -403,8 +389,6 @@ class OnPoints(Transformations):
     n_points : int or None
         Points of a row; None takes any number. `on_each` and `on_columns` of a group make these.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from invariance.groups import PlaneRotations
     >>> atoms = [[6.0, 1.0, 0.0, 8.0, 0.0, 1.0]]               # a carbon and an oxygen
@@ -428,17 +412,13 @@ class OnPoints(Transformations):
     identity = _of_group("identity")
     compose = _of_group("compose")
     inverse = _of_group("inverse")
-    elements = _asks_group("elements")
-    weights = _asks_group("weights")
-    quadrature = _asks_group("quadrature")
-    relative_rule = _asks_group("relative_rule")
-    _sample = _asks_group("sample")
-    _check_elements = _asks_group("_check_elements")
-
-    @property
-    def order(self) -> int | float:
-        self._check()
-        return self.group.order
+    order = _of_group("order")
+    elements = _of_group("elements")
+    weights = _of_group("weights")
+    quadrature = _of_group("quadrature")
+    relative_rule = _of_group("relative_rule")
+    _sample = _of_group("sample")
+    _check_elements = _of_group("_check_elements")
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -457,34 +437,27 @@ class OnPoints(Transformations):
         if size is None:
             return
         moved = self._moved(size)
+        given = f"n_coordinates={self.n_coordinates}, got coordinates={self.coordinates!r}"
         if len(set(moved)) < len(moved) or max(moved) >= size:
-            raise ParameterError(
-                f"coordinates must be different ones below n_coordinates={self.n_coordinates}, got "
-                f"{self.coordinates!r}"
-            )
+            raise ParameterError(f"OnPoints: coordinates must be different ones below {given}")
         if n not in (None, len(moved)):
-            raise ParameterError(
-                f"OnPoints: {self.group!r} moves {n} coordinates, but points have {len(moved)}: "
-                f"n_coordinates={self.n_coordinates}, coordinates={self.coordinates!r}"
-            )
+            moves = f"{self.group!r} moves {n} coordinates, but points have {len(moved)}"
+            raise ParameterError(f"OnPoints: {moves}: {given}")
 
     def moves_points(self, size: int) -> list[int] | None:
         return self._moved(size) if size == self.n_coordinates else None
 
     def refined(self, factor: int) -> OnPoints | None:
         finer = self.group.refined(factor)
-        if finer is None:
-            return None
-        return OnPoints(**self.get_params(deep=False) | {"group": finer})
+        return finer and OnPoints(**self.get_params(deep=False) | {"group": finer})
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         n_coordinates = int(self.n_coordinates or X.shape[1])
         moved = self._moved(n_coordinates)
         if X.shape[1] % n_coordinates or max(moved) >= n_coordinates:
+            due = self.n_coordinates or f"at least {1 + max(moved)}"
             raise ParameterError(
-                f"{self!r} acts on rows of points of {self.n_coordinates or 1 + max(moved)} "
-                f"coordinates{'' if self.n_coordinates else ' or more'}, but the rows have "
-                f"{X.shape[1]}"
+                f"{self!r} acts on rows of points of {due} coordinates; the rows have {X.shape[1]}"
             )
         points = X.reshape(-1, n_coordinates)
         there = ~np.isnan(points).any(axis=1)

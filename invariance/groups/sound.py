@@ -38,9 +38,7 @@ def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.floa
 
 def _check_range(owner: str, low: float, high: float) -> None:
     if not low < high:
-        raise ParameterError(
-            f"{owner}: frequencies need 0 <= low < high, got low={low}, high={high}"
-        )
+        raise ParameterError(f"{owner} needs 0 <= low < high, got low={low}, high={high}")
 
 
 def _mel(hertz: ArrayLike) -> NDArray[Any]:
@@ -105,8 +103,6 @@ class PitchSpeed(_PitchSpeed):
     high_quality : bool
         Rubber Band's finer engine, some five times slower.
 
-    Examples
-    --------
     >>> sounds = PitchSpeed((8000,), cents=(-400, 0, 400), speeds=(0.5, 1, 2))
     >>> sounds.order, sounds.symmetric
     (9, True)
@@ -159,8 +155,6 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     low, high : float
         Range of the mel bands in Hz, as in `LogMel`.
 
-    Examples
-    --------
     >>> sounds = SpectrogramPitchSpeed((60, 24), cents=range(-400, 401, 100))
     >>> sounds.order, sounds.n_features
     (27, 1440)

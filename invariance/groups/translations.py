@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY
 from math import prod
 from typing import Annotated, Any
 
@@ -109,6 +110,7 @@ class CyclicTranslations(CyclicProduct):
         return _rolled(self.as_shifts(elements).pairs, X, self.shape)
 
 
+@stores_parameters
 class Translations(Transformations):
     r"""A finite set of translations of an image, or of a signal, by whole pixels.
 
@@ -132,8 +134,6 @@ class Translations(Transformations):
     ParameterError
         When two cyclic shifts are the same, or a zero-filled one would empty the frame.
 
-    Examples
-    --------
     >>> shifts = Translations((28, 28), max_shift=3)
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
     (49, True, True, False)
@@ -143,42 +143,20 @@ class Translations(Transformations):
     """
 
     linear = True
-    _parameters = {
-        "shape": IMAGE_SHAPE,
-        "max_shift": Whole(0, 1_000_000),
-        "shifts": Array(whole=True) | None,
-        "boundary": OneOf("cyclic", "zero"),
-    }
+    shape: Annotated[Any, IMAGE_SHAPE]
+    max_shift: Annotated[int, Whole(0, 1_000_000)] = 7
+    _: KW_ONLY
+    shifts: Annotated[ArrayLike | None, Array(whole=True) | None] = None
+    boundary: Annotated[str, OneOf("cyclic", "zero")] = "cyclic"
 
-    def __init__(
-        self,
-        shape: tuple[int, ...] | int,
-        max_shift: int = 7,
-        *,
-        shifts: ArrayLike | None = None,
-        boundary: str = "cyclic",
-    ):
-        self.shape = shape
-        self.max_shift = max_shift
-        self.shifts = shifts
-        self.boundary = boundary
+    def __setattr__(self, name: str, value: Any) -> None:
+        signal = name == "shape" and Whole(1).accepts(value)
+        super().__setattr__(name, (1, int(value)) if signal else value)
 
     def _check_together(self) -> None:
         shape = np.shape(() if self.shifts is None else self.shifts)
         if len(shape) != 1 and shape[1:] != (2,):
-            raise ParameterError(
-                f"shifts must be one sequence or pairs of shape (r, 2), got {short(self.shifts)}"
-            )
-
-    # A constructor argument here, where the base class computes it.
-    @property
-    def shape(self) -> Any:
-        """(height, width) or (height, width, channels)."""
-        return self._shape
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        self._shape = (1, int(shape)) if Whole(1).accepts(shape) else shape
+            raise ParameterError(f"shifts must be a sequence or (r, 2), got {short(self.shifts)}")
 
     def _pairs(self) -> NDArray[Any]:
         """The shifts asked for."""
@@ -193,20 +171,18 @@ class Translations(Transformations):
 
     def _listed(self) -> NDArray[Any]:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
-        pairs, sizes = self._pairs(), np.array(self.shape[:2])
-        given = short(self.max_shift if self.shifts is None else self.shifts)
-        frame = f"{sizes[0]} x {sizes[1]} image"
+        pairs, sizes, wrong = self._pairs(), np.array(self.shape[:2]), ""
         if self.boundary == "cyclic":
             distinct = len(np.unique(pairs % sizes @ (sizes[1], 1)))
             if distinct < len(pairs):
-                raise ParameterError(
-                    f"only {distinct} of {len(pairs)} shifts of a {frame} differ: take fewer, by a "
-                    f"smaller max_shift or shifts, got {given}"
-                )
+                wrong = f"only {distinct} of {len(pairs)} shifts differ on"
         elif (out := np.any(np.abs(pairs) >= sizes, axis=1)).any():
+            wrong = f"the shift {tuple(pairs[out][0].tolist())} moves out of its frame"
+        if wrong:
+            given = short(self.max_shift if self.shifts is None else self.shifts)
+            image = f"{sizes[0]} x {sizes[1]} image"
             raise ParameterError(
-                f"the shift {tuple(pairs[out][0].tolist())} moves a {frame} out of its frame: with "
-                f"boundary='zero' take a smaller max_shift or smaller shifts, got {given}"
+                f"{wrong} a {image}: take a smaller max_shift or shifts, got {given}"
             )
         return pairs
 
@@ -302,9 +278,8 @@ class TorusTranslations(CyclicProduct):
         self._check()
         orders = np.atleast_1d(np.asarray(self.orders))
         if orders.ndim != 1:
-            raise ParameterError(
-                f"TorusTranslations needs orders to be one row, got {short(self.orders)}"
-            )
+            given = short(self.orders)
+            raise ParameterError(f"TorusTranslations needs orders to be one row, got {given}")
         return orders.astype(np.int64)
 
     @property

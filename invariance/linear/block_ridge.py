@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,7 @@ from ..core.parameters import (
     check_values,
     stores_parameters,
 )
-from .classes import OneVsRest, check_two_classes
+from .classes import OneVsRest, check_two_classes, signs
 from .ridge import check_scale, solve_ridges
 
 _FLOATS = (np.float64, np.float32)
@@ -61,8 +61,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         Solved for when it is first asked for after `partial_fit`.
     intercept_ : ndarray
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BlockRidgeClassifier(alpha=1e-3)
@@ -81,9 +79,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> BlockRidgeClassifier:
         """Fit features of shape (N, p) to labels of shape (N,), with weights of shape (N,)."""
-        check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS)
-        weights = self._weights_of(points, labels, sample_weight)
+        points, labels, weights = self._checked(X, y, sample_weight)
         if not weights.any():
             raise ValueError("sample_weight is zero for all points: nothing to fit")
         self._start(points.shape[1], np.unique(labels[weights > 0]))
@@ -100,10 +96,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         sample_weight: ArrayLike | None = None,
     ) -> BlockRidgeClassifier:
         """Add a block of points; ``classes`` lists all labels at the first call."""
-        check_parameters(self)
         first = not hasattr(self, "classes_")
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, reset=first)
-        weights = self._weights_of(points, labels, sample_weight)
+        points, labels, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
@@ -113,16 +107,18 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self.alpha_ = float(self.alpha)
         return self
 
-    def _weights_of(self, X: NDArray, y: NDArray, sample_weight: ArrayLike | None) -> NDArray:
-        check_classification_targets(y)
-        check_scale(X)
-        return _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+    def _checked(self, X: ArrayLike, y: ArrayLike, weights: Any, **how: Any) -> tuple[NDArray, ...]:
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, dtype=_FLOATS, **how)
+        check_classification_targets(labels)
+        check_scale(points)
+        how = {"dtype": float, "ensure_non_negative": True}
+        return points, labels, _check_sample_weight(weights, points, **how)
 
     def _start(self, p: int, classes: NDArray) -> None:
         check_two_classes(classes)
-        self.classes_ = classes
-        self.n_seen_ = 0
-        targets = 1 if len(classes) == 2 else len(classes)
+        self.classes_, self.n_seen_ = classes, 0
+        targets = signs(classes, classes).shape[1]
         # Only the lower triangle counts. LAPACK's order of storage, so that sums of squares and
         # Cholesky factors are made in place.
         self._squares = np.zeros((p, p), dtype=self.dtype, order="F")
@@ -134,8 +130,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         unknown = ~np.isin(y, self.classes_) & (weights > 0)
         if unknown.any():
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
-        shown = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        Y = np.where(y[:, None] == shown, 1.0, -1.0)
+        Y = signs(y, self.classes_)
         if self._origin is None:
             # in the precision of the points: differences of like numbers are then exact
             self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
@@ -185,10 +180,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
         (solution,) = self._solutions(np.array([float(alpha)]))
         if np.isnan(solution[0]).any():
-            raise ValueError(
-                f"the normal equations are not positive definite at alpha = {alpha:.1e} in "
-                f"{self._squares.dtype}: raise alpha or use float64"
-            )
+            where = f"at alpha={alpha:.1e} in {self._squares.dtype}"
+            raise ValueError(f"not positive definite {where}: raise alpha or use float64")
         self._solved, self.alpha_ = solution, float(alpha)
         return self
 
@@ -218,10 +211,9 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         kinds = {"alphas": Number(above=0, most=1e308) | Array(1, above=0, most=1e308)}
         check_values("BlockRidgeClassifier.scores", kinds, {"alphas": alphas})
         points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
-        if labels.shape != (len(points),):
+        if labels.shape != (n := len(points),):
             raise ValueError(
-                f"expected one label per row: {len(points)} rows, but labels of shape "
-                f"{labels.shape}"
+                f"expected one label per row: {n} rows, labels of shape {labels.shape}"
             )
         solutions = self._solutions(np.atleast_1d(np.asarray(alphas, dtype=float)))
         decided = [self._labels(self._decisions(points, *solution)) for solution in solutions]

@@ -33,6 +33,15 @@ def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | Non
     return float(share + 0.5 * smallest * squared / (1 + squared))
 
 
+def signs(labels: NDArray, classes: NDArray) -> NDArray:
+    """Targets 1 and -1, a column for each class, or one that says whether it is the second of two.
+
+    >>> signs(np.array([5, 7]), np.array([5, 7])).tolist()
+    [[-1.0], [1.0]]
+    """
+    return np.where(labels[:, None] == (classes[1:] if len(classes) == 2 else classes), 1.0, -1.0)
+
+
 class OneVsRest(ClassifierMixin):
     """Labels from scores in columns: one a class, or a single one whose sign tells two apart.
 

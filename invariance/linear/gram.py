@@ -46,9 +46,9 @@ def check_symmetric(gram: NDArray) -> None:
         gap = max(gap, float(np.abs(gram[a, b] - gram[b, a].T).max()))
     tolerance = 1e-4 if gram.dtype == np.float32 else 1e-6
     if gap > tolerance * max(gram.max(), -gram.min()):
+        remedy = "use (K + K.T) / 2, or invariance.kernels.GramTransformer"
         raise ValueError(
-            f"the Gram matrix is not symmetric (largest difference {gap:.2g}); use "
-            "(K + K.T) / 2, or invariance.kernels.GramTransformer, which repairs a kernel"
+            f"the Gram matrix is not symmetric (largest difference {gap:.2g}); {remedy}"
         )
 
 
@@ -78,10 +78,9 @@ def _checked(given: ArrayLike, rows: int, beside: str = "labels", value: Any = N
     """A symmetric finite matrix with so many rows, in single precision where it is given in it."""
     gram = as_floats("gram", given, single=True)
     if not rows or gram.shape != (rows, rows):
-        raise ParameterError(
-            f"expected a square Gram matrix and one {beside.rstrip('s')} per row, got gram of "
-            f"shape {gram.shape} and {rows} {beside}: {short(value)}"
-        )
+        due = f"a square Gram matrix and one {beside.rstrip('s')} per row"
+        given = f"gram of shape {gram.shape} and {rows} {beside}: {short(value)}"
+        raise ParameterError(f"expected {due}, got {given}")
     check_finite("the Gram matrix", gram)
     check_symmetric(gram)
     return gram
@@ -127,8 +126,6 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     -------
     ndarray of shape (q, n) or (q, n, t)
 
-    Examples
-    --------
     >>> x = np.linspace(0, 1, 30)
     >>> gram = np.exp(-np.subtract.outer(x, x) ** 2)
     >>> (dual,) = kernel_ridge(gram, x**2, alphas=1e-8)
@@ -192,8 +189,6 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     ndarray of shape (q,)
         On the n points themselves; NaN where the matrix was not positive definite.
 
-    Examples
-    --------
     >>> x = np.linspace(-1, 1, 40)[:, None]
     >>> points = np.concatenate([x, x + 0.01])
     >>> gram = np.exp(-((points - points.T) ** 2))
@@ -202,10 +197,8 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     """
     total, n = len(np.atleast_1d(gram)), np.size(labels)
     if not n or total % n:
-        raise ParameterError(
-            "expected a square Gram matrix and as many rows for one label as for another, got "
-            f"shapes {np.shape(gram)} and {np.shape(labels)} of gram and labels"
-        )
+        given = f"gram of shape {np.shape(gram)} and labels of shape {np.shape(labels)}"
+        raise ParameterError(f"expected as many rows for one label as for another, got {given}")
     index, Y = _classes(labels)
     gram, copies = _checked(gram, total, "labels", labels), total // n
     mean = Y.mean(axis=0)
@@ -217,10 +210,10 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
         except linalg.LinAlgError as error:
             largest = gram.diagonal().max()
             if alpha and largest + gram.dtype.type(alpha * total) == largest:
-                raise ParameterError(
-                    f"alpha={alpha:.2g} is lost in the rounding of a Gram matrix with a diagonal "
-                    f"up to {largest:.2g}: give larger alphas, or scale the kernel"
-                ) from error
+                lost = (
+                    f"alpha={alpha:.2g} is lost in the rounding of a diagonal up to {largest:.2g}"
+                )
+                raise ParameterError(f"{lost}: give larger alphas") from error
             found.append(np.nan)
             continue
         products = dual.reshape(copies, n, -1).swapaxes(0, 1)
@@ -276,8 +269,6 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     start : float
         First alpha, as a multiple of ``scale``, the largest that is worth trying.
 
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((60, 3))
     >>> model = rls_by_cholesky(X @ X.T, X[:, 0] > 0)
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9
@@ -340,10 +331,9 @@ def _left_out(
     try:
         dual, own = _inverse(centred, targets - targets.mean(axis=0), ridge)
     except linalg.LinAlgError as failed:
-        raise ValueError(
-            f"the Gram matrix is not positive semi-definite: with a ridge of {ridge:.2g} "
-            "it has no Cholesky factor; raise start, or use float64"
-        ) from failed
+        lacks = f"no Cholesky factor with a ridge of {ridge:.2g}"
+        remedy = "not positive semi-definite: raise start, or use float64"
+        raise ValueError(f"the Gram matrix has {lacks}, {remedy}") from failed
     residuals = dual / (own[:, 0] - 1 / (len(centred) * (largest + ridge)))
     wrong = (targets - residuals).argmax(axis=1) != index
     return misclassification(wrong, residuals), dual

@@ -52,11 +52,9 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     array([2. , 0.5, 0. ])
     """
     u = np.asarray(margins, dtype=float)
-    if loss == "hinge":
-        return np.maximum(1 - u, 0)
-    if loss == "logistic":
-        return np.logaddexp(0, -u)
-    return np.square(1 - u)
+    if loss == "square":
+        return np.square(1 - u)
+    return np.maximum(1 - u, 0) if loss == "hinge" else np.logaddexp(0, -u)
 
 
 @stores_parameters
@@ -94,8 +92,6 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
 
         with a feasible a, so that it holds whatever the solver claims.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.5], [1.0, -0.5], [-1.0, 0.5], [-1.0, -0.5]])
     >>> model = NormInfinityClassifier(bound=0.25, loss="hinge").fit(X, [1, 1, 0, 0])
@@ -133,12 +129,9 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             np.array(part) for part in zip(*solved, strict=True)
         )
         if self.duality_gap_.max() > _TOLERANCE * (at_zero := float(margin_loss(self.loss, 0.0))):
-            warnings.warn(
-                f"the duality gap is {self.duality_gap_.max():.1e}, beside a risk of {at_zero:.3g} "
-                "at zero; try another solver (HIGHS, CLARABEL, SCS)",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            gap = f"{self.duality_gap_.max():.1e}, beside a risk of {at_zero:.3g} at zero"
+            says = f"the duality gap is {gap}; try another solver (HIGHS, CLARABEL, SCS)"
+            warnings.warn(says, ConvergenceWarning, stacklevel=2)
         return self
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
@@ -157,20 +150,16 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             risk = cp.sum_squares(cp.multiply(np.sqrt(c), 1 - u))
         solver = self.solver or _SOLVERS[self.loss]
         if solver.upper() not in cp.installed_solvers():
-            raise ParameterError(
-                f"NormInfinityClassifier needs solver to be one of {cp.installed_solvers()}, got "
-                f"{short(solver)}"
-            )
+            due = f"one of {cp.installed_solvers()}, got {short(solver)}"
+            raise ParameterError(f"NormInfinityClassifier needs solver to be {due}")
         with warnings.catch_warnings():
             # The duality gap measures what the solver only suspects.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             with suppress(cp.error.SolverError):  # then there are no weights
                 cp.Problem(cp.Minimize(risk), [margins]).solve(solver=solver)
         if w.value is None:
-            raise RuntimeError(
-                f"the solver {solver} returned no weights at bound={short(self.bound)}; "
-                "try another one (HIGHS, CLARABEL, SCS) or scale the features"
-            )
+            failed = f"the solver {solver} returned no weights at bound={short(self.bound)}"
+            raise RuntimeError(f"{failed}; try HIGHS, CLARABEL or SCS, or scale the features")
         v = np.clip(w.value, -1, 1)
         at = signed @ v
         value = float(c @ margin_loss(self.loss, at))

@@ -155,8 +155,6 @@ def solve_ridges(
     -------
     ndarray of shape (q, n) or (q, n, t)
 
-    Examples
-    --------
     >>> K, y = np.diag([1.0, 2.0]), np.ones(2)
     >>> solve_ridges(K, y, np.array([0.0, 1.0]))
     array([[1.        , 0.5       ],
@@ -236,7 +234,5 @@ def check_scale(X: NDArray) -> None:
     """Refuse features whose squares overflow, or vanish beside the smallest number."""
     largest = float(max(X.max(initial=0), -X.min(initial=0)))
     if largest and not 1e-140 < largest < 1e140:
-        raise ValueError(
-            f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold to "
-            "full precision: scale the features (StandardScaler), and alpha with their squares"
-        )
+        wrong = f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold"
+        raise ValueError(f"{wrong}: scale the features, and alpha with their squares")

@@ -32,6 +32,7 @@ from .classes import (
     fit_calibration,
     misclassification,
     probabilities,
+    signs,
 )
 from .gram import check_symmetric, rounding, warn_indefinite
 from .ridge import LeaveOneOutPath, check_scale
@@ -61,10 +62,8 @@ class _RegularisedLeastSquares(BaseEstimator):
             self.__dict__.pop(name, None)
         kept, n = np.flatnonzero(weights), len(X)
         if len(kept) < 2:
-            raise ValueError(
-                f"leave-one-out needs at least 2 samples, got {len(kept)} sample; sample_weight is "
-                "zero for all others"
-            )
+            given = f"{len(kept)} sample of a sample_weight above zero"
+            raise ValueError(f"leave-one-out needs at least 2 samples, got {given}")
         some = X if len(kept) == n else X[np.ix_(kept, kept)] if self._given else X[kept]
         self._fit_kept(some, Y[kept], weights[kept])
         if len(kept) < n:  # what has one row per point has one for those without weight too
@@ -143,11 +142,9 @@ class _RegularisedLeastSquares(BaseEstimator):
             raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
-        tolerance = rounding(gram)
-        gram = gram.astype(np.float64)
-        mean = np.zeros(len(gram))
+        tolerance, gram = rounding(gram), gram.astype(np.float64)
+        mean = shares @ gram if self.fit_intercept else np.zeros(len(gram))
         if self.fit_intercept:
-            mean = shares @ gram
             gram += shares @ mean
             gram -= mean
             gram -= mean[:, None]
@@ -243,8 +240,6 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     coef_, intercept_ : when ``kernel`` is None
     dual_coef_ : ndarray of shape (n, t), with a kernel
 
-    Examples
-    --------
     >>> import numpy as np
     >>> X = np.arange(10.0)[:, None]
     >>> RLSRegressor().fit(X, 2 * X[:, 0] + 1).predict([[20.0]]).round(3)
@@ -295,8 +290,6 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         Leave-one-out misclassification rates (plus a tie-breaking share of squared error below
         half a sample).
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RLSClassifier().fit(X, y)
@@ -319,19 +312,16 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
             weights = weights * compute_sample_weight(self.class_weight, labels)
         self.classes_ = np.unique(labels[weights > 0] if weights.any() else labels)
         check_two_classes(self.classes_)
-        two = len(self.classes_) == 2
-        Y = np.where(labels[:, None] == (self.classes_[1:] if two else self.classes_), 1.0, -1.0)
+        Y = signs(labels, self.classes_)
         self._fit(points, Y, weights)
-        self._columns = (Y[:, 0] > 0).astype(int) if two else Y.argmax(axis=1)
+        self._columns = (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else Y.argmax(axis=1)
         self._column_weights = weights
         return self
 
     def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
-        if Y.shape[1] == 1:
-            wrong = (decided > 0) != (Y > 0)
-        else:
-            wrong = decided.argmax(axis=1) != Y.argmax(axis=1)
-        return misclassification(wrong, Y - decided, weights)
+        single = Y.shape[1] == 1
+        found, due = ((M > 0).ravel() if single else M.argmax(axis=1) for M in (decided, Y))
+        return misclassification(found != due, Y - decided, weights)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.

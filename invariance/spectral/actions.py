@@ -72,10 +72,8 @@ class Symmetry:
             if outputs is not None:
                 turns = _output_matrices(outputs, elements, n_outputs)
         elif group is not None and not hasattr(group, "lie_algebra"):
-            raise ParameterError(
-                f"{short(group)} has neither generators() nor lie_algebra(); take a FiniteGroup, "
-                "such as Permutations, or Rotations3D"
-            )
+            lacks = f"{short(group)} has neither generators() nor lie_algebra()"
+            raise ParameterError(f"{lacks}; take Permutations, Rotations3D or their like")
         joined = np.concatenate([maps[0], own[0]]), np.concatenate([maps[1], own[1]])
         if outputs is None:
             return cls(joined, slopes)
@@ -100,9 +98,7 @@ def _output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDA
 def _output_slopes(outputs: Any, p: int, number: int) -> NDArray:
     matrices, shifts = outputs.lie_algebra(p) if hasattr(outputs, "lie_algebra") else ([], 0)
     if len(matrices) != number or np.any(shifts):
-        raise ParameterError(
-            f"outputs must turn by the same Lie algebra as group, {short(outputs)} does not"
-        )
+        raise ParameterError(f"outputs must have the Lie algebra of group, got {short(outputs)}")
     return np.asarray(matrices)
 
 
@@ -118,7 +114,7 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
         for turn in np.unique(np.abs(np.angle(eigenvalues))) / (2 * np.pi):
             if abs(turn - float(Fraction(turn).limit_denominator(MAX_ORDER))) > 1e-11:
                 raise ParameterError(
-                    f"element {i} of {short(group)} turns by {turn:.9g} of a full turn, no "
+                    f"element {i} of {short(group)} turns by {turn:.9g} of a full turn, not a "
                     f"fraction with a denominator up to {MAX_ORDER}: it generates no finite group"
                 )
         if not np.any(basis.same_place(shift)):
@@ -128,10 +124,8 @@ def _check_finite_order(basis: Basis, group: Transformations, maps: Maps) -> Non
             power, total = matrix @ power, matrix @ total + shift
         multiples = basis.same_place(np.arange(1, MAX_ORDER + 1)[:, None] * total)
         if np.abs(multiples).max(axis=1).min() > 1e-9:
-            raise ParameterError(
-                f"{short(group)} translates by {short(shift)}, no fraction of the period of "
-                f"{short(basis)}: give both the same period"
-            )
+            step = f"{short(shift)}, no fraction of the period of {short(basis)}"
+            raise ParameterError(f"{short(group)} translates by {step}: give both the same period")
 
 
 def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: Maps) -> None:
@@ -198,12 +192,9 @@ class Actions:
 
     def matrices(self, actions: list[Any], vectors: Any = None) -> list[sparse.csr_array]:
         """Actions on the frame, in the basis, or what they make of vectors there."""
-        frame, found = self.frame, []
-        for action in actions:
-            if vectors is None:
-                found.append(sparse.csr_array(frame @ action @ frame.T))
-            else:
-                found.append(sparse.csr_array(frame @ (action @ (frame.T @ vectors))))
+        B, given = self.frame, None if vectors is None else self.frame.T @ vectors
+        made = [B @ a @ B.T if given is None else B @ (a @ given) for a in actions]
+        found = list(map(sparse.csr_array, made))
         if self.calls is not None:
             self.calls.inner_products += sum(matrix.nnz for matrix in found)
         return found
@@ -216,8 +207,8 @@ class Actions:
         Each of the latter is scaled to the largest entry 1; all may be applied to vectors.
         """
         unit = sparse.eye_array(self.size, format="csr") if vectors is None else vectors
-        actions = self.on_frame if actions is None else actions
-        found = [sparse.csr_array(matrix - unit) for matrix in self.matrices(actions, vectors)]
+        moved = self.matrices(self.on_frame if actions is None else actions, vectors)
+        found = [sparse.csr_array(matrix - unit) for matrix in moved]
         spins, slopes = self.symmetry.spins, []
         for i, (matrix, shift) in enumerate(zip(*self.symmetry.slopes, strict=True)):
             slope = self.basis.frame_derivative(self.k, matrix, shift)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lstsq
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import validate_data
 from ..core.parameters import (
@@ -40,8 +40,6 @@ SEARCHED, SEARCHED_MIXING = 10_000, 2_000
 
 #: Invariant functions among which a cutoff is sought; no more than samples either.
 SEARCHED_INVARIANT = 500
-
-ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
 
 
 @stores_parameters
@@ -81,15 +79,14 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         take "theorem".
     smoothness : float, optional
         The Sobolev exponent s; default s = d/2 + 1. If given it also shapes the penalty of "ridge".
-    estimator : {"ridge", "mean", "centered", "least_squares"} or linear regressor
+    estimator : {"ridge", "mean", "centered", "least_squares"}
         "ridge": least squares within the invariant subspace, with a penalty chosen by
         leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` when ``smoothness``
         is given and on :math:`|f|^2` otherwise. "mean": as published, :math:`\tilde f = \frac1n
         \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y, which
-        otherwise leaks into every coefficient. "least_squares": without a penalty. Or any
-        scikit-learn regressor that predicts ``X @ coef_ + intercept_``, such as ``LassoCV()``,
-        fitted to the values of the invariant functions. Any other learner, such as a classifier,
-        can be fitted to ``model.basis_.combine(X, model.vectors_)``.
+        otherwise leaks into every coefficient. "least_squares": without a penalty. Any other
+        learner, such as ``LassoCV()`` or a classifier, can be fitted to the values of the
+        invariant functions, ``model.basis_.combine(X, model.vectors_)``.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
@@ -114,8 +111,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Orthonormal basis of the invariant subspace; (D t, r) with ``outputs``.
     alpha_ : float
         The chosen alpha ("ridge" only).
-    estimator_ : estimator
-        The fitted linear regressor, where one was given.
     oracle_calls_ : OracleCalls
         Calls made by `fit`.
 
@@ -123,12 +118,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ------
     ParameterError
         For points off the manifold, a group that does not act on it, both ``degree`` and
-        ``cutoff``, "least_squares" with more invariant functions than samples, or a regressor that
-        is not linear. A UserWarning tells of a model that can only be constant, s <= d/2, more
-        invariant functions than samples, and points spread over more than one period of a torus.
+        ``cutoff``, or "least_squares" with more invariant functions than samples. A UserWarning
+        tells of a model that can only be constant, s <= d/2, more invariant functions than
+        samples, and points spread over more than one period of a torus.
 
-    Examples
-    --------
     >>> from invariance.groups import Permutations
     >>> from invariance.spectral import Sphere, SpectralAveraging
     >>> X = Sphere(30).sample(500, random_state=0)
@@ -146,10 +139,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     degree: Annotated[float | None, Number(0) | None] = None
     cutoff: Annotated[float | str | None, Number(1) | OneOf("theorem") | None] = None
     smoothness: Annotated[float | None, Positive() | None] = None
-    estimator: Annotated[
-        str | RegressorMixin,
-        OneOf(*ESTIMATORS) | Has("a linear regressor, such as LassoCV()", "fit"),
-    ] = "ridge"
+    estimator: Annotated[str, OneOf("mean", "centered", "least_squares", "ridge")] = "ridge"
     alphas: Annotated[ArrayLike | None, Array(ndim=1, above=0) | None] = None
     density: Annotated[
         Callable[[NDArray], NDArray] | None,
@@ -192,7 +182,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         p = 1 if self.outputs is None else targets.shape[1]
         if self.outputs is not None:
             targets = targets.reshape(-1, 1)
-        self._single = targets.shape[1] == 1 and (p > 1 or labels.ndim == 1)
         manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         manifold.check_points(points)
         if (doubt := manifold.outside(points)) is not None:
@@ -208,11 +197,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         features = self._features(points, self.oracle_calls_)
         if self.estimator == "ridge":
             solution = self._solve_ridge(features, targets, used, searched)
-        elif isinstance(self.estimator, str):
-            solution = self._solve(features, targets, used, total)
         else:
-            given = None if np.all(weights == 1) and self.density is None else used
-            solution = self._solve_with_regressor(features, targets, given)
+            solution = self._solve(features, targets, used, total)
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
 
@@ -220,19 +206,16 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         assert self.density is not None
         values = np.asarray(self.density(X), dtype=float)
         if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
-            raise ParameterError(
-                f"density must give one positive number per point, {short(self.density)} gave "
-                f"{short(values)}"
-            )
+            given = f"{short(self.density)} gave {short(values)}"
+            raise ParameterError(f"density must give one positive number per point, {given}")
         return 1 / values
 
     # ------------------------------------------------------------------ the invariant functions
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
         """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
         if self.degree is not None and self.cutoff is not None:
-            raise ParameterError(
-                f"give degree or cutoff, not both (degree={self.degree!r}, cutoff={self.cutoff!r})"
-            )
+            given = f"degree={self.degree!r}, cutoff={self.cutoff!r}"
+            raise ParameterError(f"give degree or cutoff, not both ({given})")
         d = manifold.manifold_dimension
         smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
@@ -250,8 +233,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return manifold.truncate(cutoff=self.cutoff), False
         if n_samples < 1:
             raise ParameterError(
-                f"sample_weight sums to {n_samples:.3g}, no number of samples for the theorem's "
-                "cutoff: weights count as so many copies; multiply them, or give degree or cutoff"
+                f"sample_weight sums to {n_samples:.3g}, no number of samples: weights count as so "
+                "many copies; multiply them, or give degree or cutoff"
             )
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False
@@ -331,12 +314,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         p = self.vectors_.shape[0] // self.basis_.n_functions_  # alpha is beside sums over outputs
         kept, counts = others.shape[1], np.cumsum(self.invariant_dimensions_) - m
         fits = {}
+        tried = [0] if searched else [kept]
         # A cutoff that brings hardly any function more than the one before is not tried.
-        tried = [0]
-        for count in counts[1:] if searched else ():
+        for count in counts[1:]:
             if count > tried[-1] and (count == kept or count >= 1.15 * tried[-1]):
                 tried.append(int(count))
-        for count in tried if searched else [kept]:
+        for count in tried:
             squares = scale[:count] ** 2 / p if searched else None
             fits[count] = fit_ridge(free, others[:, :count], targets, weights, alphas / p, squares)
         best = min(fits, key=lambda count: fits[count].error)
@@ -363,42 +346,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         offset = np.asarray(lstsq(root * free, root * targets)[0])
         gaps = weights[:, None] * (targets - free @ offset)
         return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
-
-    def _solve_with_regressor(
-        self, features: NDArray, targets: NDArray, weights: NDArray | None
-    ) -> NDArray:
-        """The same by a linear regressor on the values of the functions."""
-        name, options = type(self.estimator).__name__, {}
-        if weights is not None:
-            if not has_fit_parameter(self.estimator, "sample_weight"):
-                raise ParameterError(f"{name} takes no sample_weight; leave it and density out")
-            options["sample_weight"] = weights
-        model: Any = clone(self.estimator)
-        turned, asked = self.outputs is not None, model.get_params(deep=False)
-        if turned and "fit_intercept" in asked:
-            model.set_params(fit_intercept=False)
-        # The first function is constant: an intercept, where the regressor fits one.
-        first = int(not turned and bool(asked.get("fit_intercept")))
-        used = features[:, first:]
-        self.estimator_ = model.fit(used, targets[:, 0] if self._single else targets, **options)
-        predicted = np.reshape(model.predict(used), targets.shape)
-        found = np.reshape(getattr(model, "coef_", []), (-1, used.shape[1]))
-        intercept = np.reshape(getattr(model, "intercept_", 0.0), -1)
-        linear = used @ found.T + intercept
-        size = 1e-6 * max(1.0, float(np.abs(predicted).max()))
-        if linear.shape != predicted.shape or np.abs(linear - predicted).max() > size:
-            lacks = "does not predict X @ coef_ + intercept_" if len(found) else "has no coef_ then"
-            raise ParameterError(
-                f"{name} {lacks}; take one that does, or fit {name} to the values "
-                "model.basis_.combine(X, model.vectors_) of the invariant functions"
-            )
-        if turned and np.any(intercept):
-            raise ParameterError(f"{name} fits an intercept, which does not turn with outputs")
-        inner = np.zeros((features.shape[1], targets.shape[1]))
-        inner[first:] = found.T
-        if not turned:
-            inner[0] += intercept * np.sign(features[0, 0])
-        return inner
 
     # ------------------------------------------------------------------ the fitted function
     @property

@@ -158,13 +158,9 @@ class Basis(BaseEstimator, ABC):
                 break
             total, label = total + space.dimension, space.label
         if warn and total != cutoff:
-            warnings.warn(
-                f"cutoff={cutoff:g} falls inside the eigenspace of functions {total + 1} to "
-                f"{total + space.dimension} and was rounded down to D={total}, as part of an "
-                "eigenspace is not invariant",
-                UserWarning,
-                stacklevel=2,
-            )
+            says = f"cutoff={cutoff:g} falls inside the eigenspace of functions {total + 1} to "
+            says += f"{total + space.dimension}, which stays whole: rounded down to D={total}"
+            warnings.warn(says, UserWarning, stacklevel=2)
         return self._with_degree(label)
 
     def _with_degree(self, degree: float | None) -> Self:
@@ -174,31 +170,17 @@ class Basis(BaseEstimator, ABC):
     def eigenspaces_(self) -> list[Eigenspace]:
         check_parameters(self)
         if self.degree is None:
-            raise ParameterError(
-                f"{short(self)} has degree None, hence infinitely many functions; truncate it first"
-            )
+            raise ParameterError(f"{short(self)} has infinitely many functions; truncate it first")
         return self._spaces(float(self.degree))
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
         """The eigenspaces up to a degree."""
-        limit = degree + 1e-9 * max(1, abs(degree))
-        return listed(self, degree, limit, "label")
+        return listed(self, degree, degree + 1e-9 * max(1, abs(degree)), "label")
 
-    @cached_property
-    def labels_(self) -> NDArray:
-        return np.array([space.label for space in self.eigenspaces_])
-
-    @cached_property
-    def eigenvalues_(self) -> NDArray:
-        return np.array([space.eigenvalue for space in self.eigenspaces_], dtype=float)
-
-    @cached_property
-    def dimensions_(self) -> NDArray:
-        return np.array([space.dimension for space in self.eigenspaces_], dtype=int)
-
-    @cached_property
-    def counts_(self) -> NDArray:
-        return np.cumsum(self.dimensions_)
+    labels_ = cached_property(lambda self: np.array([s.label for s in self.eigenspaces_]))
+    eigenvalues_ = cached_property(lambda self: np.array([s.eigenvalue for s in self.eigenspaces_]))
+    dimensions_ = cached_property(lambda b: np.array([s.dimension for s in b.eigenspaces_], int))
+    counts_ = cached_property(lambda self: np.cumsum(self.dimensions_))
 
     @property
     def n_functions_(self) -> int:
@@ -247,9 +229,9 @@ class Basis(BaseEstimator, ABC):
         """X as floats of shape (n, n_features), on the manifold."""
         d = self._d
         points = check_array(X, dtype=np.float64)
-        if points.shape[1] != d:
+        if (given := points.shape[1]) != d:
             raise ParameterError(
-                f"points of {short(self)} have {d} coordinates, got X with {points.shape[1]}"
+                f"points of {short(self)} have {d} coordinates, got X with {given}"
             )
         return points
 
@@ -282,9 +264,7 @@ class Basis(BaseEstimator, ABC):
         """
         mix = sparse.csr_array(weights)
         if mix.shape[0] != self.n_functions_:
-            raise ParameterError(
-                f"weights must have shape ({self.n_functions_}, r) for this basis, got {mix.shape}"
-            )
+            raise ParameterError(f"weights must be ({self.n_functions_}, r) here, got {mix.shape}")
         return self._combined(self.check_points(X), mix, calls)
 
     def _combined(
@@ -325,9 +305,7 @@ class Basis(BaseEstimator, ABC):
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         """F with ``psi(x + e (A x + t)) = psi(x) + e F psi(x) + O(e^2)``, for small e."""
-        raise ParameterError(
-            f"{short(self)} has no derivatives for continuous groups; take a finite subgroup"
-        )
+        raise ParameterError(f"{short(self)} has no derivatives; take a finite subgroup")
 
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
         """The maps ``x -> A x + t`` by which elements act: shapes (r, d, d) and (r, d).
@@ -370,9 +348,8 @@ class Basis(BaseEstimator, ABC):
         """A and t of ``x -> A x + t``, read off the images of a few points and then checked."""
         d, scale, elements = self._d, self._reach, np.asarray(elements)
         if group.n_features not in (None, d):
-            raise ParameterError(
-                f"{short(group)} acts on {group.n_features} coordinates, but {short(self)} have {d}"
-            )
+            acts = f"{short(group)} acts on {group.n_features} coordinates"
+            raise ParameterError(f"{acts}, but {short(self)} have {d}")
         if len(elements) == 0:
             return np.empty((0, d, d)), np.empty((0, d))
         others = np.random.default_rng(0).uniform(-scale, scale, size=(3, d))
@@ -383,8 +360,8 @@ class Basis(BaseEstimator, ABC):
         gap = np.abs(self.same_place(images[:, d + 1 :] - predicted)).max(axis=(1, 2)) / scale
         if gap.max() > 1e-8:
             raise ParameterError(
-                f"element {int(gap.argmax())} of {short(group)} does not act on the eigenfunctions "
-                f"of {short(self)}: it is no map x -> A x + t (off by {gap.max():.2g})"
+                f"{short(group)} does not act on the eigenfunctions of {short(self)}: element "
+                f"{int(gap.argmax())} is no map x -> A x + t (off by {gap.max():.2g})"
             )
         return matrices, shifts
 
@@ -396,10 +373,8 @@ def listed(basis: Basis, limit: float, end: float, by: str) -> list[Eigenspace]:
         if getattr(space, by) > end:
             break
         if len(found) == SPACES_LIMIT:
-            raise ParameterError(
-                f"{short(basis)} has over {SPACES_LIMIT} eigenspaces up to degree={limit:g}; lower "
-                "it"
-            )
+            many = f"over {SPACES_LIMIT} eigenspaces up to degree={limit:g}"
+            raise ParameterError(f"{short(basis)} has {many}; lower it")
         found.append(space)
     return found
 

@@ -50,8 +50,6 @@ class VonMisesKernel(Kernel):
         Divide by k(x, x) = exp(eta d). The paper does not; its regularisation parameter is then
         larger by that factor.
 
-    Examples
-    --------
     >>> VonMisesKernel(eta=1.0)([[0.0]], [[0.0], [0.5], [2.0]]).round(4)
     array([[1.    , 0.3679, 1.    ]])
     """
@@ -104,8 +102,6 @@ class SignAveragedVonMises(VonMisesKernel):
 
     with u = omega x and v = omega y. No such shortcut exists for permutations.
 
-    Examples
-    --------
     >>> k = SignAveragedVonMises(eta=1.0)
     >>> bool(k([[0.2, 0.3]], [[0.1, 0.4]])[0, 0] == k([[-0.2, 0.3]], [[0.1, 0.4]])[0, 0])
     True
@@ -153,8 +149,6 @@ class SobolevKernel(Kernel):
         Sobolev exponent s; a Gaussian process tunes it within ``smoothness_bounds``, unless
         "fixed".
 
-    Examples
-    --------
     >>> from invariance.spectral import Circle
     >>> k = SobolevKernel(Circle(degree=50), smoothness=1.0)
     >>> bool(abs(k([[0.1]], [[0.4]]) - k([[1.1]], [[1.4]]))[0, 0] < 1e-12)

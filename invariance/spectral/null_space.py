@@ -59,9 +59,8 @@ def _batches(defects: list[sparse.csr_array], k: int) -> Iterator[tuple[NDArray,
     owner[row] = label[column]
     (inside, widths), (above, heights) = _ranks(label, number), _ranks(owner, number + 1)
     if widths.max() > LARGEST_BLOCK:
-        raise ParameterError(
-            f"generators mix {widths.max()} functions of eigenspace {k}, too many; lower the degree"
-        )
+        many = f"{widths.max()} functions of eigenspace {k}"
+        raise ParameterError(f"generators mix {many}, too many; lower the degree")
     for width in np.unique(widths):
         blocks = np.flatnonzero(widths == width)
         which = np.full(number + 1, -1)
@@ -95,8 +94,6 @@ def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
     _, values, vectors = np.linalg.svd(stacked, full_matrices=False)
     doubtful = (values > ZERO / 100) & (values < ZERO * 100)
     if np.any(doubtful):
-        raise ParameterError(
-            f"D - I has a singular value of {values[doubtful][0]:.2g}, which cannot be told from "
-            "zero; give generators that turn by no tiny angle"
-        )
+        value = f"{values[doubtful][0]:.2g}, which cannot be told from zero"
+        raise ParameterError(f"D - I has a singular value of {value}; turn by no tiny angle")
     return vectors, values < ZERO

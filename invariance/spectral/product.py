@@ -50,8 +50,6 @@ class Product(Basis):
         as for particles that cannot be told apart: every projection onto invariants then includes
         the exchange of factors.
 
-    Examples
-    --------
     >>> from invariance.spectral import Circle, Sphere
     >>> basis = Product([Sphere(3), Circle()], degree=4)
     >>> basis.eigenvalues_
@@ -93,14 +91,10 @@ class Product(Basis):
         """Eigenvalues up to ``limit``, each with the tuples of factor eigenspaces it comes from."""
         spectra = [[space.eigenvalue for space in _below(f, limit)] for f in self.factors]
         if prod(map(len, spectra)) > PRODUCTS_LIMIT:
-            raise ParameterError(
-                f"{short(self)} has over {PRODUCTS_LIMIT} products of eigenspaces up to degree="
-                f"{limit:g}; lower it"
-            )
-        sums = (
-            (sum(values[k] for values, k in zip(spectra, chosen, strict=True)), chosen)
-            for chosen in product(*(range(len(values)) for values in spectra))
-        )
+            many = f"over {PRODUCTS_LIMIT} products of eigenspaces up to degree={limit:g}"
+            raise ParameterError(f"{short(self)} has {many}; lower it")
+        pairs = product(*map(enumerate, spectra))
+        sums = ((sum(v for _, v in pair), tuple(k for k, _ in pair)) for pair in pairs)
         merged: list[tuple[float, list[tuple[int, ...]]]] = []
         for total, chosen in takewhile(lambda pair: pair[0] <= _up_to(limit), sorted(sums)):
             if merged and total - merged[-1][0] <= 1e-9 * max(1, total):
@@ -165,9 +159,9 @@ class Product(Basis):
 
     def frame(self, k: int) -> sparse.csr_array:
         made = self._of_factors(k, lambda i, j: self._parts[i].frame(j))
-        blocks = [_kron([made[pair] for pair in enumerate(chosen)]) for chosen in self._tuples[k]]
         pieces, tall, wide = [], 0, 0
-        for block in blocks:
+        for chosen in self._tuples[k]:
+            block = _kron([made[pair] for pair in enumerate(chosen)])
             pieces.append((tall + block.row, wide + block.col, block.data))
             tall, wide = tall + block.shape[0], wide + block.shape[1]
         return _assembled(pieces, tall, wide)
@@ -263,9 +257,7 @@ class Product(Basis):
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.any(np.abs(block_diag(*[matrix[a, a] for a in self._places]) - matrix) > 1e-8):
-            raise ParameterError(
-                "the continuous group mixes the coordinates of different factors of the product"
-            )
+            raise ParameterError("the group mixes the coordinates of different factors")
 
         def slope(i: int, j: int) -> Any:
             a = self._places[i]

@@ -83,11 +83,9 @@ def project(
     array([3., 2., 0.])
     """
     given = np.asarray(coefficients, dtype=float)
-    if given.ndim not in (1, 2) or len(given) != basis.n_functions_:
-        raise ParameterError(
-            f"coefficients must have shape ({basis.n_functions_},) or ({basis.n_functions_}, m) "
-            f"for {short(basis)}, got shape {given.shape}: {short(coefficients)}"
-        )
+    if given.ndim not in (1, 2) or len(given) != (D := basis.n_functions_):
+        due = f"must have shape ({D},) or ({D}, m) for {short(basis)}"
+        raise ParameterError(f"coefficients {due}, got {given.shape}: {short(coefficients)}")
     columns, listed = given.reshape(len(given), -1), method == "reynolds"
     if listed and (len(basis.exchanges()[0]) or not hasattr(group, "generators")):
         raise ParameterError(f"'reynolds' needs a listed group, got {short(group)}; take 'auto'")
@@ -141,8 +139,6 @@ def invariant_subspace(
     list of sparse arrays of shape (dimension, invariant dimension); with ``outputs`` (dimension p,
     equivariant dimension), the outputs of one eigenfunction side by side
 
-    Examples
-    --------
     >>> from invariance.groups import Permutations, Rotations3D
     >>> from invariance.spectral import Sphere
     >>> [u.shape[1] for u in invariant_subspace(Sphere(30, degree=3), Permutations(30))]
@@ -164,7 +160,7 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     size, within = actions.size, None
     if method == "components" and actions.mixing:
         raise ParameterError(
-            f"the generators do not permute the functions of eigenspace {actions.k}: use 'auto'"
+            f"generators do not permute functions of space {actions.k}: use 'auto'"
         )
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
@@ -208,9 +204,7 @@ def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Act
         )
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
         if z.value is None:
-            raise RuntimeError(
-                f"the quadratic program was not solved ({problem.status}); use method='auto'"
-            )
+            raise RuntimeError(f"the program was not solved ({problem.status}); use method='auto'")
         found[:] = scale * z.value
     return result
 

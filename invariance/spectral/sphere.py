@@ -66,8 +66,6 @@ class Sphere(Basis):
     degree : int, optional
         Highest polynomial degree kept.
 
-    Examples
-    --------
     >>> basis = Sphere(30, degree=3)
     >>> basis.dimensions_
     array([   1,   30,  464, 4930])
@@ -104,10 +102,8 @@ class Sphere(Basis):
         norms = np.linalg.norm(X, axis=1)
         worst = int(np.abs(norms - 1).argmax())
         if abs(norms[worst] - 1) > 1e-6:
-            raise ParameterError(
-                f"points X of Sphere must have norm 1, row {worst} has norm {norms[worst]:.6g}; "
-                "divide each row by its norm"
-            )
+            gap = f"row {worst} has norm {norms[worst]:.6g}; divide each row by its norm"
+            raise ParameterError(f"points X of Sphere must have norm 1, {gap}")
         return X
 
     @cached_property
@@ -117,7 +113,7 @@ class Sphere(Basis):
         limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
         if top > limit:
             raise ParameterError(
-                f"Sphere({d}) evaluates functions up to degree {limit}, got {top}; lower it"
+                f"Sphere({d}) has functions up to degree {limit}, got {top}; lower it"
             )
         return HARMONICS_FROM if d == 3 else limit + 1
 
@@ -179,10 +175,9 @@ class Sphere(Basis):
         matrices, shifts = maps
         defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._d))
         off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
-        if len(off) and off.max() > 1e-8:
-            raise ParameterError(
-                f"{short(group)} does not act on the sphere, not orthogonal by {off.max():.2g}"
-            )
+        if off.max(initial=0) > 1e-8:
+            gap = f"not orthogonal by {off.max():.2g}"
+            raise ParameterError(f"{short(group)} does not act on the sphere, {gap}")
         return matrices, np.zeros_like(shifts)
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
@@ -195,18 +190,14 @@ class Sphere(Basis):
             target = monomials(d, k).index.find(np.sort(perm[variables], axis=1))
             entries = np.prod(signs[variables], axis=1)
             return sparse.csr_array((entries, target, np.arange(len(target) + 1)))
-        if len(variables) > DENSE_LIMIT:
-            raise ParameterError(
-                f"a general matrix acts densely on the {len(variables)} monomials of degree {k} in "
-                f"{d} variables, more than the {DENSE_LIMIT} that fit; lower the degree"
-            )
+        if (size := len(variables)) > DENSE_LIMIT:
+            dense = f"a general matrix acts densely on the {size} monomials of degree {k}"
+            raise ParameterError(f"{dense}, more than the {DENSE_LIMIT} that fit; lower the degree")
         return symmetric_power(matrix, k)
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
-            raise ParameterError(
-                f"only antisymmetric matrices turn the sphere, got {short(matrix)}, {short(shift)}"
-            )
+            raise ParameterError(f"antisymmetric matrices turn the sphere, got {matrix}, {shift}")
         if k >= self._turning:
             turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]
             return sum(w * m for w, m in zip(turn, angular_momentum(k), strict=True))
@@ -339,10 +330,7 @@ def _even_harmonics(d: int, odd: int, half: int) -> NDArray:
 def _raised(d: int, k: int) -> NDArray:
     """Place of x_j times each monomial of degree k - 1 among those of degree k: (d, m)."""
     lower = monomials(d, k - 1).variables
-    longer = [
-        np.sort(np.concatenate([lower, np.full((len(lower), 1), j)], axis=1), axis=1)
-        for j in range(d)
-    ]
+    longer = (np.sort(np.insert(lower, 0, j, axis=1), axis=1) for j in range(d))
     return np.stack([monomials(d, k).index.find(rows) for rows in longer])
 
 
@@ -363,8 +351,7 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
         for j, target in enumerate(_raised(d, degree)):
             if np.any(factor[:, j]):
                 grown[target] += factor[:, j] * lifted
-        grown = grown.T
-        power = grown
+        power = grown.T
     root = np.sqrt(monomials(d, k).factorials)
     power *= root
     power /= root[:, None]

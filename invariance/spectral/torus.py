@@ -38,8 +38,6 @@ class Torus(Basis):
     degree : int, optional
         Keep the eigenspaces with :math:`\sum_i m_i^2` up to this.
 
-    Examples
-    --------
     >>> basis = Torus(10, degree=3)
     >>> basis.dimensions_, basis.n_functions_
     (array([  1,  20, 180, 960]), 1161)
@@ -136,9 +134,8 @@ class Torus(Basis):
         half = self.period / 2
         number = int(np.any(np.abs(X) > half * (1 + 1e-9), axis=1).sum())
         return (
-            f"{number} of {len(X)} points lie outside of the torus' box, coordinates from "
-            f"{-half:.6g} to {half:.6g}, and were read modulo the period {self.period:.6g}: scale "
-            "the coordinates into the box, or give the period that they have"
+            f"{number} of {len(X)} points lie outside of the torus, {-half:.6g} to {half:.6g}, and "
+            f"were read modulo {self.period:.6g}: scale them into it, or give their own period"
         )
 
     def same_place(self, differences: NDArray) -> NDArray:
@@ -151,16 +148,14 @@ class Torus(Basis):
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
         own = getattr(group, "period", None)
         if own is not None and abs(own - self.period) > 1e-9 * self.period:
-            raise ParameterError(
-                f"{short(group)} has period {own:.9g}, but the {type(self).__name__} has period "
-                f"{self.period:.9g}"
-            )
+            mine = f"the {type(self).__name__} has period {self.period:.9g}"
+            raise ParameterError(f"{short(group)} has period {own:.9g}, but {mine}")
         rounded = np.round(maps[0])
         for i, (matrix, near) in enumerate(zip(maps[0], rounded, strict=True)):
             if np.abs(matrix - near).max() > 1e-8 or signed_permutation(near) is None:
                 raise ParameterError(
-                    f"element {i} of {short(group)} does not act on the eigenfunctions of the "
-                    "torus: only signed permutations of the coordinates, and translations, do"
+                    f"element {i} of {short(group)} does not act on the torus: only signed "
+                    "permutations of the coordinates, and translations, do"
                 )
         return rounded, maps[1]
 
@@ -223,8 +218,6 @@ class Circle(Torus):
     degree : int, optional
         Highest frequency kept; the eigenvalue of frequency k is k^2.
 
-    Examples
-    --------
     >>> Circle(degree=2).evaluate([[0.0]])
     array([[1.        , 1.41421356, 0.        , 1.41421356, 0.        ]])
     """
@@ -284,10 +277,7 @@ def _square_partitions(total: int, parts: int, largest: int) -> Iterator[tuple[i
     """Ways to write ``total`` as at most ``parts`` positive squares; yields the roots, falling."""
     if total == 0:
         yield ()
-        return
-    if parts == 0:
-        return
-    for root in range(min(largest, int(total**0.5 + 1e-9)), 0, -1):
+    for root in range(min(largest, int(total**0.5 + 1e-9)), 0, -1) if parts else ():
         for rest in _square_partitions(total - root * root, parts - 1, root):
             yield (root, *rest)
 
@@ -300,12 +290,8 @@ def distinct_orders(items: tuple[int, ...]) -> list[tuple[int, ...]]:
     """
     if not items:
         return [()]
-    found = []
-    for first in sorted(set(items)):
-        rest = list(items)
-        rest.remove(first)
-        found += [(first, *tail) for tail in distinct_orders(tuple(rest))]
-    return found
+    rests = [(i, items.index(i)) for i in sorted(set(items))]
+    return [(i, *tail) for i, k in rests for tail in distinct_orders(items[:k] + items[k + 1 :])]
 
 
 @lru_cache(maxsize=4096)

@@ -114,9 +114,9 @@ def test_rotated_digits_on_a_canvas():
     ("call", "message"),
     [
         (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
-        (lambda X, y: make_translated_mnist(X, y[:-1]), "as many labels"),
+        (lambda X, y: make_translated_mnist(X, y[:-1]), "labels must be 6"),
         (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
-        (lambda X, y: make_rotated_mnist(X, y), "smaller n_train"),
+        (lambda X, y: make_rotated_mnist(X, y), "n_train=12000 .* 6 images are there"),
         (lambda X, y: make_rotated_on_canvas(X, y, canvas=28), "does not fit"),
     ],
 )

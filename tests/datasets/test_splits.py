@@ -36,12 +36,12 @@ def test_balanced_samples():
     assert np.array_equal(target[rows], np.repeat([3, 5, 9], 4)) and len(set(rows)) == 12
     assert np.array_equal(rows, balanced_sample(target, 4, random_state=0))
     for per_class in (0, 5):
-        with pytest.raises(ValueError, match="class 3 has 4"):
+        with pytest.raises(ValueError, match="per_class=. .* class 3 has 4"):
             balanced_sample(target, per_class)
 
 
 def test_recordings_are_centred_and_never_empty():
     rows = fixed_length([np.arange(1, 4), np.arange(10)], 6)
     assert rows.tolist() == [[0, 1, 2, 3, 0, 0], [2, 3, 4, 5, 6, 7]]
-    with pytest.raises(ValueError, match="recording 1 holds no samples"):
+    with pytest.raises(ValueError, match=r"recording 1 is array\(\[\]"):
         fixed_length([np.ones(3), np.ones(0)], 6)

@@ -98,7 +98,9 @@ def test_images_that_settings_were_chosen_on_are_never_tested_on():
         assert np.isin(free.rows[30:], chosen_on).any(), "a draw would hold some by chance"
         assert not np.isin(moved.rows[30:], chosen_on).any()
         assert len(np.unique(moved.rows)) == 90 and moved.n_train == 30
-    with pytest.raises(ParameterError, match="80 test images were asked for, 70 are there"):
+    with pytest.raises(
+        ParameterError, match="n_test=80 are too many: 100 images are there, 70 of them to test on"
+    ):
         make_rotated_mnist(X, y, n_train=20, n_test=80, never_test=chosen_on, random_state=0)
 
 

@@ -143,28 +143,6 @@ def test_order_of_matrix_groups_needs_no_enumeration():
     assert tetrahedral.order == 12
 
 
-def coxeter(n_mirrors, *edges):
-    """Reflections in the mirrors of a Coxeter group, two joined by an edge at 60 degrees."""
-    gram = np.eye(n_mirrors)
-    for i, j in edges:
-        gram[i, j] = gram[j, i] = -1 / 2
-    normals = np.linalg.cholesky(gram)
-    return OrthogonalMatrices([np.eye(n_mirrors) - 2 * np.outer(a, a) for a in normals])
-
-
-def test_reflections_in_any_coordinates():
-    """The basis vectors' orbit under W(E8) passes 20,000 points in these coordinates."""
-    chain = [(i, i + 1) for i in range(6)]
-    e8 = coxeter(8, *chain, (2, 7))
-    assert e8.order == 696_729_600
-    turned = e8.sample(2, random_state=0)
-    assert np.abs(turned @ turned.swapaxes(1, 2) - np.eye(8)).max() < 1e-12
-    assert coxeter(7, *chain[:5], (2, 6)).order == 2_903_040  # W(E7)
-    small = coxeter(3, (0, 1), (1, 2))  # the symmetries of a tetrahedron
-    assert small.order == len(small.elements()) == 24
-    check_group(small)
-
-
 def test_orbit_counts_by_burnside():
     """Words over two letters up to reordering: one orbit a multiset."""
     group = Permutations(3, block=2)

@@ -124,7 +124,7 @@ class Cropping(Transformations):
 
 IMAGE_INPUT = [
     (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
-    (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "one shape"),
+    (lambda: Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "X .* one shape"),
     (lambda: Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
     (lambda: Rotations((8, 8), degrees=[]).elements(), "at least one"),
     (lambda: Rotations((8, 8)).elements(), "infinitely many"),
@@ -157,13 +157,13 @@ def test_bad_densities():
 
 
 MATRICES = [
-    (np.ones((2, 3, 4)), r"must be square: expected shape \(n, a, a\), got \(2, 3, 4\)"),
-    (np.ones((2, 5)), "must be square: rows of 5 entries"),
+    (np.ones((2, 3, 4)), r"must be square, of shape \(n, a, a\) .* got \(2, 3, 4\)"),
+    (np.ones((2, 5)), r"must be square, .* got \(2, 5\)"),
     (np.arange(18.0).reshape(2, 3, 3), r"matrix 0 of 2 is not symmetric, .* use \(C \+ C.T\)"),
     ([np.eye(2), [[1.0, np.nan], [0.0, 1.0]]], r"matrix 1 of 2 must .* \(0, 1\) is nan"),
     (np.full((1, 4), np.inf), r"matrix 0 of 1 must be finite, but entry \(0, 0\) is inf"),
-    (np.eye(23), r"rows of 23 entries .* use C\[None\] for a single matrix"),
-    (np.ones((3, 0)), r"expected shape \(n, a, a\), got \(3, 0\)"),
+    (np.eye(23), r"got \(23, 23\).* a single one is C\[None\]"),
+    (np.ones((3, 0)), r"of shape \(n, a, a\) .* got \(3, 0\)"),
 ]
 
 
@@ -186,7 +186,7 @@ def test_bad_generators_degrees_and_points():
             ),
             (lambda: Permutations(3).act(identity, np.ones((2, 4))), "acts on arrays of shape"),
             (lambda: Permutations(3).act(identity, np.ones(3)), "single point"),
-            (lambda: GeneratedPermutations([[0, 0, 1]]).order, "permutation of 0"),
+            (lambda: GeneratedPermutations([[0, 0, 1]]).order, "permutations of 0"),
         ]
     )
 

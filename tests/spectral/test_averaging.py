@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from sklearn.base import clone
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LassoCV, LinearRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import PoissonRegressor, Ridge
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from invariance.core.parameters import ParameterError
 from invariance.groups import (
     CyclicShifts,
     DirectProduct,
@@ -145,16 +141,6 @@ def test_ridge_chooses_its_penalty_by_leave_one_out(smoothness):
     assert model.alpha_ == penalties[int(np.argmin(errors))]
 
 
-def test_any_linear_regressor_is_fitted_within_the_invariant_subspace():
-    X = Torus(3).sample(200, random_state=0)
-    y = (X**2).sum(axis=1)
-    model = SpectralAveraging(Torus(3), SignFlips(3), degree=6, estimator=LassoCV()).fit(X, y)
-    values = (model.basis_.evaluate(X) @ model.vectors_.toarray())[:, 1:]
-    expected = LassoCV().fit(values, y)
-    np.testing.assert_allclose(model.predict(X), expected.predict(values), atol=1e-10)
-    assert np.any(expected.coef_ == 0) and model.discrepancy(X) < 1e-12
-
-
 def test_centering_removes_the_leak_of_the_mean():
     basis, group = Torus(3), SignFlips(3)
     rng = np.random.RandomState(0)
@@ -263,62 +249,8 @@ def test_targets_are_invariant_and_have_the_stated_tail():
     assert beyond == pytest.approx(tails[0] - tails[1])
 
 
-@pytest.mark.parametrize("regressor", [Ridge(1e-8, fit_intercept=False), LinearRegression()])
-def test_no_regressor_loses_the_constant(regressor):
-    X = Sphere(3).sample(200, random_state=0)
-    y = 100 + X.prod(axis=1)
-    model = SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=regressor).fit(X, y)
-    assert model.score(X, y) > 0.999
-    assert model.discrepancy(X) < 1e-12
-
-
-class NoIntercept(Ridge):
-    """A regressor that has no such attribute at all."""
-
-    def __init__(self):
-        super().__init__(alpha=1e-8, fit_intercept=False)
-
-    def get_params(self, deep=True):
-        return {}
-
-    def fit(self, X, y):
-        super().fit(X, y)
-        del self.intercept_
-        return self
-
-    def predict(self, X):
-        return X @ self.coef_
-
-
-def test_a_regressor_without_an_intercept_gets_the_constant_as_a_feature():
-    X = Sphere(3).sample(200, random_state=0)
-    y = 100 + X.prod(axis=1)
-    model = SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=NoIntercept())
-    assert model.fit(X, y).score(X, y) > 0.999
-
-
-@pytest.mark.parametrize(
-    ("regressor", "message"),
-    [
-        (PoissonRegressor(), "does not predict X @ coef_ .* model.vectors_"),
-        (KNeighborsRegressor(), "has no coef_ then.* model.vectors_"),
-        (make_pipeline(StandardScaler(), Ridge()), "has no coef_"),
-        (
-            TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
-            "has no coef_",
-        ),
-    ],
-    ids=lambda v: type(v).__name__,
-)
-def test_regressors_that_are_not_linear_are_refused_with_the_remedy(regressor, message):
-    X = Sphere(3).sample(200, random_state=0)
-    y = np.exp(X.sum(axis=1))
-    with pytest.raises(ParameterError, match=message):
-        SpectralAveraging(Sphere(3), Permutations(3), degree=2, estimator=regressor).fit(X, y)
-
-
 @pytest.mark.parametrize("learner", [PoissonRegressor(alpha=1e-6), KNeighborsRegressor(3)])
-def test_the_remedy_is_exactly_invariant(learner):
+def test_any_learner_on_the_invariant_functions_is_exactly_invariant(learner):
     group, X = Permutations(3), Sphere(3).sample(300, random_state=0)
     y = np.exp(X.sum(axis=1))
     model = SpectralAveraging(Sphere(3), group, degree=3).fit(X, y)
@@ -449,20 +381,3 @@ def test_missing_labels_are_refused():
         SpectralAveraging(Torus(2), degree=1).fit(X, [None, *[1.0] * 19])
     with pytest.raises(ValueError, match="[Cc]omplex"):
         SpectralAveraging(Torus(2), degree=1).fit(X, X[:, 0] + 1j)
-
-
-class CountsFits(Ridge):
-    fits = 0
-
-    def fit(self, X, y):
-        CountsFits.fits += 1
-        return super().fit(X, y)
-
-
-def test_a_regressor_is_fitted_once():
-    X = Torus(2).sample(50, random_state=0)
-    for intercept in (True, False):
-        CountsFits.fits = 0
-        model = CountsFits(fit_intercept=intercept)
-        SpectralAveraging(Torus(2), degree=2, estimator=model).fit(X, X[:, 0])
-        assert CountsFits.fits == 1

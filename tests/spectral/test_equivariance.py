@@ -5,7 +5,6 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from sklearn.linear_model import Lasso, LinearRegression
 
 from invariance.core.parameters import ParameterError
 from invariance.groups import (
@@ -98,7 +97,7 @@ def test_rotations_of_one_and_two_points():
     assert model.discrepancy(x) < 1e-12
 
 
-@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge", Lasso(1e-4)])
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
 def test_every_estimator_is_exactly_equivariant(estimator):
     basis = Product([Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(200, random_state=0)
@@ -108,7 +107,7 @@ def test_every_estimator_is_exactly_equivariant(estimator):
     turned = Rotations3D()
     model = SpectralAveraging(basis, turned, outputs=turned, degree=4, estimator=estimator)
     model.fit(X, force)
-    assert model.score(X, force) > (0.5 if isinstance(estimator, str) else 0.9)
+    assert model.score(X, force) > 0.5
     assert model.discrepancy(X, n_elements=20) < 1e-12
     g = turned.sample(1, 3)
     swapped = turned.act(g, X)[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(len(X), 9)
@@ -164,15 +163,6 @@ def test_odd_functions_turn_with_the_sign():
     assert model.predict(X).shape == (80,) and model.discrepancy(X) < 1e-12
 
 
-class InterceptOnly(LinearRegression):
-    """Fits an intercept whatever it is told."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y)
-        self.intercept_ = 1.0
-        return self
-
-
 @pytest.mark.parametrize(
     ("outputs", "t", "message"),
     [
@@ -188,14 +178,9 @@ def test_bad_outputs_are_named(outputs, t, message):
         model.fit(X, X[:, :t])
 
 
-def test_outputs_of_another_continuous_group_and_intercepts_are_refused():
+def test_outputs_of_another_continuous_group_are_refused():
     X = Sphere(3).sample(20, random_state=0)
     for outputs in (PlaneRotations(), Permutations(3)):
         model = SpectralAveraging(Sphere(3), Rotations3D(), outputs=outputs, degree=2)
         with pytest.raises(ParameterError, match="Lie algebra|multiple of 2"):
             model.fit(X, X)
-    model = SpectralAveraging(
-        Sphere(3), CyclicShifts(3), outputs=CyclicShifts(3), degree=2, estimator=InterceptOnly()
-    )
-    with pytest.raises(ParameterError, match="intercept"):
-        model.fit(X, X)

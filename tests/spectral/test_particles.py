@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 from scipy.special import eval_legendre
-from sklearn.linear_model import Lasso, MultiTaskLasso, Ridge
+from sklearn.linear_model import Ridge
 
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts, Permutations, PlaneRotations, Rotations3D
@@ -183,7 +183,7 @@ SMALL = Sphere(3).sample(40, random_state=0)
 TARGETS = np.stack([SMALL.prod(axis=1), np.cos(SMALL).sum(axis=1), SMALL.sum(axis=1) ** 2], axis=1)
 
 
-@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", Ridge(1.0)])
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares"])
 def test_several_outputs_are_fitted_side_by_side(estimator):
     def made():
         return SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=estimator)
@@ -205,11 +205,9 @@ def test_ridge_chooses_one_alpha_for_all_outputs():
         for j in range(3)
     ]
     np.testing.assert_allclose(model.coef_, np.stack(fixed, axis=1), atol=1e-12)
-    multi = SpectralAveraging(Sphere(3), degree=3, estimator=MultiTaskLasso(0.01))
-    assert multi.fit(SMALL, TARGETS).coef_.shape == (16, 3)
 
 
-@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge", Lasso(0.01)])
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
 def test_a_weight_is_so_many_copies(estimator):
     weights = np.random.default_rng(0).integers(0, 4, size=40).astype(float)
     model = SpectralAveraging(

@@ -235,7 +235,9 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         listed = self._listed()
         if listed is None:
-            raise TypeError(f"{self!r} has infinitely many elements, not to list; {self._remedy}")
+            raise TypeError(
+                f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
+            )
         return listed
 
     def weights(self) -> Array | None:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from .errors import NotebookError
+from .files import read_text
 from .ledger.claims import Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.rows import Row, published_results, rows_of
 from .ledger.verdicts import beside
 from .paths import Paths
-from .source import read_text
 
 
 def published(paths: Paths, claim_id: str) -> Row:
@@ -18,7 +18,7 @@ def published(paths: Paths, claim_id: str) -> Row:
     if row.notebook:
         return row
     for notebook in paths.all_notebooks():
-        if f'"{claim_id}"' in read_text(paths.source(notebook)):
+        if f'"{claim_id}"' in read_text(paths.source(notebook), NotebookError):
             return Row(row.claim, notebook=notebook)
     raise NotebookError(f"no notebook records the claim {claim_id} yet")
 

@@ -17,6 +17,7 @@ from .parameters import read_parameters
 from .paths import PROFILES, Paths
 from .runner import batch
 from .runner.places import Here
+from .source import chooses
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _NAMES = click.argument("notebooks", nargs=-1)
@@ -97,7 +98,7 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 
 @main.command()
 @_NAMES
-@click.option("--profile", default="quick", show_default=True, help="quick or full.")
+@_profile("quick")
 @click.option("-p", "given", nargs=2, multiple=True, metavar="NAME VALUE",
               help="A parameter of the notebooks, written as in Python; repeatable.")  # fmt: skip
 @_number("--jobs", "Notebooks at a time. [default: cores / threads]")
@@ -114,40 +115,11 @@ def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **option
     not exist, 130 if interrupted.
     """
     paths = Paths.find()
-    chosen = paths.select(notebooks)
     parameters = dict(given)
     options["profile"] = parameters.pop("profile", options["profile"])
-    jobs = options.pop("jobs")
-    if jobs is None:  # no more threads than cores
-        jobs = max(1, cpu_count() // max(1, options["threads"]))
-
-    def tell(outcome: batch.Outcome) -> None:
-        state = "kept" if outcome.resumed else outcome.status
-        click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
-        click.echo(f"  {outcome.notebook:<40}  {duration(outcome.duration_s)}")
-
-    summary = batch.run_notebooks(
-        paths, chosen, parameters=parameters, place=Here(jobs), tell=tell, **options
-    )
-    for outcome in summary.outcomes:
-        if outcome.failure and outcome.status != "interrupted":
-            _explain(outcome.notebook, outcome.failure)
-    finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
-    profile = options["profile"]
-    where = f"({profile}); results in {paths.build / profile}"
-    click.echo(f"{finished} of {len(chosen)} notebooks succeeded {where}")
-    if summary.interrupted:
-        click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
-    sys.exit(summary.exit_code)
-
-
-def _explain(notebook: str, failure: dict[str, Any]) -> None:
-    click.secho(f"\n{notebook}: {failure['message']}", fg="red", err=True)
-    if failure["cell_source"]:
-        source = str(failure["cell_source"]).splitlines()
-        shown = source[:12] + ([f"... {len(source) - 12} more lines"] if source[12:] else [])
-        said = [f"  in cell {failure['cell_index']}:", *(f"    {line}" for line in shown)]
-        click.echo("\n".join(said), err=True)
+    if options["jobs"] is None:  # no more threads than cores
+        options["jobs"] = max(1, cpu_count() // max(1, options["threads"]))
+    _run(paths, paths.select(notebooks), "succeeded", parameters=parameters, **options)
 
 
 @main.command()
@@ -155,30 +127,44 @@ def _explain(notebook: str, failure: dict[str, Any]) -> None:
 @_profile("full")
 @_number("--jobs", "Notebooks at a time.", default=1)
 @_number("--threads", "BLAS threads of each.", default=1)
-def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) -> None:
+def choose(notebooks: tuple[str, ...], **options: Any) -> None:
     """Choose the settings of notebooks, with seed 0 and without test data.
 
     At full scale they become notebooks/settings/<paper>/<name>.yml, which is committed: a part of
     the protocol that 'invariance run' measures. Without a name, every notebook that chooses.
 
-    Exit status: 0 if every stage ended, 1 if one failed, 2 if something asked for does not exist.
+    Exit status: as of 'invariance run'.
     """
-    from .runner import choosing
-
     paths = Paths.find()
     named = paths.select(notebooks)
     if not notebooks:
-        named = [notebook for notebook in named if choosing.chooses(paths, notebook)]
+        named = [notebook for notebook in named if chooses(paths.source(notebook))]
+    _run(paths, named, "have chosen", choosing=True, **options)
 
-    failed = 0
-    for notebook, seconds, fault in choosing.choose(paths, named, profile, jobs, threads):
-        failed += bool(fault)
-        click.secho("failed" if fault else "chosen", fg="red" if fault else "green", nl=False)
-        click.echo(f"  {notebook:<40}  {duration(seconds)}")
-        if fault:
-            click.echo(fault, err=True)
-    click.echo(f"{len(named) - failed} of {len(named)} notebooks have chosen ({profile})")
-    sys.exit(int(failed > 0))
+
+def _run(paths: Paths, notebooks: list[str], done: str, *, jobs: int, **options: Any) -> None:
+    """Run notebooks and tell how each ends."""
+
+    def tell(outcome: batch.Outcome) -> None:
+        state = "kept" if outcome.resumed else outcome.status
+        click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
+        click.echo(f"  {outcome.notebook:<40}  {duration(outcome.duration_s)}")
+
+    summary = batch.run_notebooks(paths, notebooks, place=Here(jobs), tell=tell, **options)
+    for outcome in summary.outcomes:
+        failure = outcome.failure
+        if failure and outcome.status != "interrupted":
+            click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
+            if source := str(failure["cell_source"] or "").splitlines():
+                cut = [f"... {len(source) - 12} more lines"] if source[12:] else []
+                said = [f"  in cell {failure['cell_index']}:", *source[:12], *cut]
+                click.echo("\n    ".join(said), err=True)
+    finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
+    where = f"({options['profile']}); results in {paths.build / options['profile']}"
+    click.echo(f"{finished} of {len(notebooks)} notebooks {done} {where}")
+    if summary.interrupted:
+        click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
+    sys.exit(summary.exit_code)
 
 
 @main.command()
@@ -237,8 +223,8 @@ def data(wanted: tuple[str, ...]) -> None:
     """Which data sets are here, from where, and whether their checksums hold."""
     from ..datasets import DataError, available, download
 
+    known = sorted(entry.name for entry in available())
     for name in wanted:
-        known = sorted(entry.name for entry in available())
         if name not in known:
             raise _Usage(f"unknown data set {name!r}: {', '.join(known)}")
         click.echo(f"Downloading {name} ...")
@@ -246,15 +232,15 @@ def data(wanted: tuple[str, ...]) -> None:
             download(name)
         except DataError as error:
             raise click.ClickException(str(error)) from error
-    sets = sorted(available(), key=lambda entry: entry.name)
-    for entry in sets:
+    damaged = False
+    for entry in sorted(available(), key=lambda entry: entry.name):
         state, colour = ("here, checksums hold", "green") if entry.present else ("absent", "yellow")
         if entry.checksum_ok is False:
-            state, colour = "damaged, WRONG CHECKSUM", "red"
+            state, colour, damaged = "damaged, WRONG CHECKSUM", "red", True
         click.echo(f"{click.style(entry.name, bold=True)}: {click.style(state, fg=colour)}")
         click.echo(f"    {entry.description}\n    files: {', '.join(map(str, entry.files))}")
         click.echo(f"    from {entry.source}")
-    if any(entry.checksum_ok is False for entry in sets):
+    if damaged:
         raise click.ClickException("a data set is damaged: remove its files and download it again")
 
 

@@ -1,4 +1,4 @@
-"""Files and folders written whole or not at all, and their digests."""
+"""Files and folders written whole or not at all, and digested; text and YAML read without trust."""
 
 import ctypes
 import hashlib
@@ -12,7 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import OutputError
+import yaml
+
+from .errors import CompanionError, LedgerError, OutputError
+
+#: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
+AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# libyaml builds a document by recursion, and ends the process where the stack is not enough
+_DEEPEST = 50
 
 
 @contextmanager
@@ -57,6 +65,17 @@ def read_json(path: Path) -> Any | None:
         return None
 
 
+def read_text(path: Path, fault: type[CompanionError] = LedgerError) -> str:
+    """The text of a file; `fault` if it cannot be read or is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise fault(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        byte = f"byte {error.start} is 0x{error.object[error.start]:02x}"
+        raise fault(f"{path} is not UTF-8 text ({byte})") from error
+
+
 def file_digest(path: Path) -> str | None:
     """SHA-256 of a file in hexadecimal, or None if it cannot be read."""
     try:
@@ -64,6 +83,25 @@ def file_digest(path: Path) -> str | None:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return None
+
+
+def read_yaml(path: Path, loader: Any = _SAFE) -> Any:
+    """The content of a YAML file; see `read_text` for errors."""
+    return parse_yaml(read_text(path), str(path), loader)
+
+
+def parse_yaml(text: str, what: str, loader: Any = _SAFE) -> Any:
+    """The content of a YAML text; `what` names it in a message."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise ValueError(f"nested more than {_DEEPEST} deep: it is damaged")
+        return yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise LedgerError(f"{what} is not YAML: {error}") from error
 
 
 def ensure_writable(folder: Path) -> None:

@@ -2,14 +2,13 @@
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from .source import parse_code
 
-def package_folder() -> Path:
-    """Folder of the ``invariance`` package."""
-    return Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def _file(module: str, package: Path) -> Path | None:
@@ -18,21 +17,10 @@ def _file(module: str, package: Path) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Statements of a tree and what holds them: a tenth of its nodes, and every import."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inside = getattr(node, part, None)
-            waiting += inside if isinstance(inside, list) else []
-
-
 def _imported(source: str, package: Path, module: str = "") -> set[str]:
     """Modules of `package` named by the import statements of `source`, with their parents."""
     named: set[str] = set()
-    for node in _statements(ast.parse(source)):
+    for node in ast.walk(parse_code(source, module or "the code")):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -48,32 +36,23 @@ def _imported(source: str, package: Path, module: str = "") -> set[str]:
 
 
 @cache
-def _module_imports(module: str, path: Path, stamp: tuple[int, int], package: Path) -> set[str]:
+def _imports_of(module: str, path: Path, package: Path) -> set[str]:
     # relative imports of a package's __init__ start at the package itself
     here = f"{module}.__init__" if path.name == "__init__.py" else module
     return _imported(path.read_text(encoding="utf-8"), package, here)
 
 
-def _imports_of(module: str, path: Path, package: Path) -> set[str]:
-    """What a module imports, read again when its file has changed."""
-    stat = path.stat()
-    return _module_imports(module, path, (stat.st_mtime_ns, stat.st_size), package)
-
-
 def closure(
-    source: str, package: Path | None = None, through: Callable[[str], bool] = lambda module: True
+    source: str, package: Path = _PACKAGE, through: Callable[[str], bool] = lambda module: True
 ) -> dict[str, Path]:
     """Modules of the package that running `source` imports, with their files.
 
     `package` is the package's folder (default: ``invariance``); `through` says of a module's name
-    whether what that module imports counts as well.
+    whether what that module imports counts as well. A `NotebookError` for what is not Python.
 
-    Examples
-    --------
     >>> sorted(closure("from invariance.companion.errors import hint"))
     ['invariance', 'invariance.companion', 'invariance.companion.errors', ...]
     """
-    package = package or package_folder()
     files: dict[str, Path] = {}
     waiting = _imported(source, package)
     while waiting:
@@ -84,14 +63,6 @@ def closure(
             if through(module):
                 waiting |= _imports_of(module, path, package)
     return dict(sorted(files.items()))
-
-
-def read_all() -> None:
-    """Read every module of the package once: later calls of `closure` here need not."""
-    package = package_folder()
-    for path in package.rglob("*.py"):
-        parts = path.relative_to(package.parent).with_suffix("").parts
-        _imports_of(".".join(parts).removesuffix(".__init__"), path, package)
 
 
 def digest(files: dict[str, Path]) -> str:

@@ -5,23 +5,23 @@ raises instead.
 """
 
 import ast
-import io
-import tokenize
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from ..core.parameters import ParameterError, short
 from .errors import NotebookError, hint
-from .paths import PROFILES
-from .source import parse_code, read_notebook
+from .source import read_notebook
 
 _PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
+_TYPE = re.compile(rf"({'|'.join(_PLAIN)}|list\[({'|'.join(_PLAIN)})\])( \| None)?")
+# a name, a type, a value, a comment; papermill drops a parameter with a second equals sign
+_LINE = re.compile(r"""(\w+): *([^=#]+?) *= *((?:"[^"=]*"|'[^'=]*'|[^='"#])+?) *(?:# *([^=]*))?""")
 _UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
@@ -43,17 +43,13 @@ class Parameter:
 
         An int is taken for a float; nothing else is converted.
         """
-        kind = eval(self.type, {"__builtins__": {}}, _PLAIN | {"list": list})
         try:
-            value = _as(kind, value)
+            return _as(self.type, value)
         except (TypeError, OverflowError):
             raise ParameterError(
                 f"parameter {self.name}: {short(value)} is not of type {self.type} and finite "
                 f"(default: {self.default!r})"
             ) from None
-        if self.name == "profile" and value not in PROFILES:
-            raise ParameterError(f"unknown profile {value!r}: {' or '.join(PROFILES)}")
-        return value
 
     def parse(self, text: str) -> Any:
         """The value written on a command line as in Python; text needs no quotes.
@@ -70,92 +66,63 @@ class Parameter:
         return self.check(value)
 
 
-def _as(kind: Any, value: Any) -> Any:
+def _as(kind: str, value: Any) -> Any:
     """The value as of a type; TypeError if it is of another, or not finite."""
-    if isinstance(kind, UnionType):
-        for option in get_args(kind):
-            with suppress(TypeError):
-                return _as(option, value)
-    elif get_origin(kind) is list and isinstance(value, list):
-        return [_as(get_args(kind)[0], item) for item in value]
-    elif kind is float and type(value) in (int, float) and isfinite(value):
+    kind, _, optional = kind.partition(" | ")
+    if value is None and optional:
+        return None
+    if kind.startswith("list[") and type(value) is list:
+        return [_as(kind[5:-1], item) for item in value]
+    if kind == "float" and type(value) in (int, float) and isfinite(value):
         return float(value)
-    elif kind is not float and type(value) is (kind or NoneType):
+    if kind != "float" and type(value) is _PLAIN.get(kind):
         return value
     raise TypeError
-
-
-def _known(annotation: ast.expr) -> bool:
-    match annotation:
-        case ast.Constant(value=None):
-            return True
-        case ast.Name(id=name):
-            return name in _PLAIN
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _known(left) and _known(right)
-        case ast.Subscript(value=ast.Name(id="list"), slice=item):
-            return _known(item)
-    return False
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
     """Parameters of a text notebook, in their order.
 
-    A `NotebookError` names the line: no cell or several cells tagged ``parameters``, a name without
-    annotation, a default that is not a literal of that type, a second equals sign on a line
-    (papermill then drops the parameter), or a first parameter that is not ``profile``.
+    A `NotebookError` names the line: no cell or several cells tagged ``parameters``, anything but
+    ``name: type = value`` on a line, a default that is not a literal of that type, or a first
+    parameter that is not ``profile``.
     """
+    name = f"notebook {path.parent.name}/{path.stem}"
     cells = [
         cell.source
         for cell in read_notebook(path).cells
         if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
     ]
-    name = f"{path.parent.name}/{path.stem}"
     if len(cells) != 1:
         start = '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
         raise NotebookError(
-            f"notebook {name} has {len(cells)} parameters cells, needs one. Start it with\n{start}"
+            f"{name} has {len(cells)} parameters cells, needs one. Start it with\n{start}"
         )
-    statements = parse_code(cells[0], f"the parameters cell of notebook {name}").body
-    comments = {
-        token.start[0]: token.string.lstrip("# ")
-        for token in tokenize.generate_tokens(io.StringIO(cells[0]).readline)
-        if token.type == tokenize.COMMENT
-    }
-    lines = cells[0].splitlines()
+    lines = [line.strip() for line in cells[0].splitlines()]
     parameters = {}
-    for statement in statements:
-        line = lines[statement.lineno - 1]
+    for line in (line for line in lines if line and not line.startswith("#")):
         try:
-            found = _parameter(statement, line, comments.get(statement.lineno, ""))
+            found = _parameter(line)
         except (NotebookError, ParameterError) as error:
-            where = f"notebook {name}, parameters cell, line {line.strip()!r}"
+            where = f"{name}, parameters cell, line {line[:200]!r}"
             raise NotebookError(f"{where}: {error}") from None
         parameters[found.name] = found
     if next(iter(parameters), None) != "profile" or parameters["profile"].default != "quick":
-        first = "the first parameter must be 'profile: str = \"quick\"'"
-        raise NotebookError(f"notebook {name}: {first}")
+        raise NotebookError(f"{name}: the first parameter must be 'profile: str = \"quick\"'")
     return parameters
 
 
-def _parameter(statement: ast.stmt, line: str, comment: str) -> Parameter:
-    match statement:
-        case ast.AnnAssign(
-            target=ast.Name(id=key), annotation=annotation, value=ast.expr() as value
-        ):
-            pass
-        case _:
-            raise NotebookError("expected 'name: type = value'")
-    if statement.end_lineno != statement.lineno or line.count("=") > 1:
-        raise NotebookError("papermill needs it on one line, without a second equals sign")
-    if not _known(annotation):
+def _parameter(line: str) -> Parameter:
+    if (found := _LINE.fullmatch(line)) is None:
+        raise NotebookError("expected 'name: type = value' without a second equals sign")
+    name, kind, value, comment = found.groups(default="")
+    if not _TYPE.fullmatch(kind):
         raise NotebookError("the type is not one of int, float, str, bool, list[...], ... | None")
     try:
         default = ast.literal_eval(value)
     except _UNREADABLE:
         raise NotebookError("the default is not a literal") from None
-    parameter = Parameter(key, ast.unparse(annotation), default, comment)
-    return Parameter(key, parameter.type, parameter.check(default), comment)
+    return Parameter(name, kind, Parameter(name, kind, default).check(default), comment)
 
 
 def resolve(

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -47,21 +48,10 @@ def code_version(root: Path) -> str:
     return f"{release}+g{commit}{'-dirty' if changed else ''}"
 
 
-def _cpu_model() -> str:
-    with suppress(OSError):  # no such file outside Linux
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
 @cache
 def architecture() -> str:
-    """The processor for which NumPy's BLAS works, such as ``"SkylakeX"``.
-
-    OpenBLAS finds it out by itself, unless ``OPENBLAS_CORETYPE`` says otherwise. Last digits of a
-    matrix product depend on it, and its speed.
-    """
+    """The processor for which NumPy's BLAS works, such as ``"SkylakeX"``: last digits of a matrix
+    product depend on it. OpenBLAS finds it out, or ``OPENBLAS_CORETYPE`` says it."""
     import numpy  # noqa: F401  (loads the library)
     from threadpoolctl import threadpool_info
 
@@ -72,8 +62,12 @@ def architecture() -> str:
 @cache
 def hardware() -> dict[str, Any]:
     """Processor, cores and memory of this machine, and the BLAS in use with its threads."""
+    processor = platform.processor() or platform.machine()
+    with suppress(OSError, IndexError):  # no such file outside Linux
+        told = Path("/proc/cpuinfo").read_text()
+        processor = re.findall(r"(?m)^model name\s*: (.+)$", told)[0].strip()
     return {
-        "processor": _cpu_model(),
+        "processor": processor,
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",

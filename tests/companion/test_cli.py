@@ -46,7 +46,7 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
         (["run", "p/aa"], "unknown notebook or paper 'p/aa'"),
         (["run", "-p", "wdth", "3"], "Did you mean 'width'"),
         (["run", "-p", "seed", "0.5"], "seed: 0.5 is not of type int"),
-        (["run", "--profile", "fast"], "unknown profile 'fast'"),
+        (["run", "--profile", "fast"], "'fast' is not one of"),
         (["run", "--jobs", "0"], "jobs=0"),
         (["list", "q"], "unknown notebook"),
         (["run", "-p", "width", "1e400"], "parameter width: inf is not of type float and finite"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerError, hint
-from .reading import AS_PRINTED, read_yaml
+from ..files import AS_PRINTED, read_yaml
 
 KINDS = {
     "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
@@ -131,17 +131,15 @@ def _fault(entry: dict[str, Any]) -> str | None:
     if entry["id"].count("/") != 1:
         return "an id has the form <paper>/<claim>"
     margin, share = entry.get("margin", "0"), entry.get("share", "1")
-    for name, text in [
-        *(("paper", text) for text in _listed(entry.get("paper", []))),
-        ("margin", _SHARE.sub(r"\1", margin)),
-        ("share", share),
-    ]:
+    plain = _SHARE.sub(r"\1", margin)
+    numbers = [*(("paper", text) for text in _listed(entry.get("paper", [])))]
+    for name, text in [*numbers, ("margin", plain), ("share", share)]:
         try:
             if not isfinite(float(text)):
                 raise ValueError
         except (TypeError, ValueError):
             return f"{name}: {text!r} is not a finite number"
-    if float(_SHARE.sub(r"\1", margin)) < 0:
+    if float(plain) < 0:
         return f"margin: {margin} is negative"
     if not 0 < float(share) <= 1 or ("share" in entry and entry["kind"] != "order"):
         return f"share: {share} is for orders, above 0 and at most 1"

@@ -2,23 +2,21 @@
 
 import ast
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from ..errors import CompanionError, LedgerError, NotebookError, hint
-from ..files import file_digest
-from ..order import reads
+from ..errors import CompanionError, NotebookError, hint
+from ..files import read_text
 from ..parameters import read_parameters
 from ..paths import PROFILES, Paths
-from ..source import calls_of, read_notebook
+from ..source import calls_of, chooses, read_notebook, reads
 from .claims import Claim, load_ledger
 from .guard import alterations
 from .owner import departures
 from .prose import typed_results
-from .protocols import registered, standing
-from .reading import read_text
 from .results import read_results
 from .scoreboard import scoreboard
-from .settings import read_settings
+from .settings import read_settings, registered, standing
 from .verdicts import KEPT, judge_again
 
 
@@ -67,9 +65,7 @@ def _form(paths: Paths, notebook: str) -> Iterator[str]:
     reads(paths, notebook)
     calls = [call for name, call in calls_of(source) if name == "Run"]
     header = read_notebook(source).metadata.get("kernelspec", {})
-    if header.get("name") != "python3" or not (
-        header.get("display_name") and header.get("language")
-    ):
+    if header.get("name") != "python3" or not {"display_name", "language"} <= {*header}:
         yield (
             f"{notebook}: the header needs a kernelspec with name python3, display_name and "
             "language: 'jupytext --set-kernel python3' writes it"
@@ -91,15 +87,6 @@ def _form(paths: Paths, notebook: str) -> Iterator[str]:
             )
 
 
-def _calls(paths: Paths) -> Iterator[tuple[str, str, ast.Call]]:
-    """Notebook, name and call; what is wrong with a notebook is said by `_form`."""
-    for notebook in paths.all_notebooks():
-        try:
-            yield from ((notebook, *call) for call in calls_of(paths.source(notebook)))
-        except NotebookError:
-            pass
-
-
 def _first_text(call: ast.Call) -> str | None:
     match call.args:
         case [ast.Constant(value=str(text)), *_]:
@@ -111,9 +98,11 @@ def _records(paths: Paths) -> Iterator[str]:
     """What notebooks record, or have recorded, for claims."""
     ledger = load_ledger(paths.ledger)
     recorders: dict[str, set[str]] = {}
-    for notebook, name, call in _calls(paths):
-        if name == "run.claim" and (text := _first_text(call)):
-            recorders.setdefault(text, set()).add(notebook)
+    for notebook in paths.all_notebooks():
+        with suppress(NotebookError):  # said by `_form`
+            for name, call in calls_of(paths.source(notebook)):
+                if name == "run.claim" and (text := _first_text(call)):
+                    recorders.setdefault(text, set()).add(notebook)
     stored = [*paths.figures.glob("*/*/results.json")]
     stored += [p for profile in PROFILES for p in (paths.build / profile).glob("*/*/results.json")]
     for path in sorted(stored):
@@ -129,15 +118,16 @@ def _records(paths: Paths) -> Iterator[str]:
         for file in [*files, *(table["file"] for table in results["tables"])]:
             if not (folder / file).is_file():
                 yield f"{path}: names the file {file}, which is not there"
-            elif results["files"].get(file) not in (None, file_digest(folder / file)):
-                yield f"{path}: the file {file} is not the one that the run wrote"
         for claim_id, entry in results["claims"].items():
             # a claim may have moved since to another notebook, or its protocol may have changed:
             # the old result counts no more, and was judged by the rules of its time
-            if claim_id not in ledger or _counts(entry, ledger[claim_id], results, paths):
-                recorders.setdefault(claim_id, set()).add(notebook)
-                if claim_id in ledger and (said := _fault(entry, ledger[claim_id], results)):
-                    yield f"{path}: {said}"
+            if claim_id in ledger and results["profile"] == "full":
+                digest = registered(ledger[claim_id], paths, notebook)
+                if standing(entry, digest) != entry["verdict"]:
+                    continue
+            recorders.setdefault(claim_id, set()).add(notebook)
+            if claim_id in ledger and (said := _fault(entry, ledger[claim_id], results)):
+                yield f"{path}: {said}"
     for claim_id, names in sorted(recorders.items()):
         if claim_id not in ledger:
             close = [i for i in ledger if i.startswith(claim_id.split("/")[0] + "/")]
@@ -145,14 +135,6 @@ def _records(paths: Paths) -> Iterator[str]:
             yield f"{listed}: claim {claim_id!r} is not in the ledger. {hint(claim_id, close)}"
         if len(names) > 1:
             yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(names))}"
-
-
-def _counts(
-    entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any], paths: Paths
-) -> bool:
-    """Whether a result is a quick one, or was measured by the registered protocol."""
-    digest = registered(claim, paths, results["notebook"])
-    return results["profile"] == "quick" or standing(entry, digest) == entry["verdict"]
 
 
 def _fault(entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]) -> str | None:
@@ -182,16 +164,12 @@ def _scoreboard(paths: Paths) -> Iterator[str]:
 
 def _settings(paths: Paths) -> Iterator[str]:
     """Settings are of a notebook that chooses, and are what it chose."""
-    choosing = {
-        paths.settings(notebook)
-        for notebook, name, call in _calls(paths)
-        if name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords)
-    }
     for path in sorted((paths.notebooks / "settings").glob("*/*")):
-        if path not in choosing:
-            yield f"{path}: no notebook chooses this; remove it"
-            continue
+        source = paths.source(f"{path.parent.name}/{path.stem}")
         try:
-            read_settings(path)
-        except LedgerError as error:
+            if path.suffix == ".yml" and source.is_file() and chooses(source):
+                read_settings(path)
+            else:
+                yield f"{path}: no notebook chooses this; remove it"
+        except CompanionError as error:
             yield str(error)

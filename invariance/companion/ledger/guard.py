@@ -11,9 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LedgerError
-from ..files import file_digest, write_bytes
+from ..files import file_digest, read_text, write_bytes
 from ..paths import Paths
-from .reading import read_text
 
 
 def _guard(paths: Paths) -> Path:

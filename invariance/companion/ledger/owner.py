@@ -9,10 +9,9 @@ import os
 import re
 from pathlib import Path
 
-from ..files import file_digest
+from ..files import AS_PRINTED, file_digest, parse_yaml, read_text
 from ..paths import Paths
 from .claims import OURS
-from .reading import AS_PRINTED, parse_yaml, read_text
 
 _OURS = re.compile(r"^(  - \{.*),\n(?:     .*\n)+", re.MULTILINE)
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..errors import LedgerError, hint
+from ..files import read_yaml
 from ..paths import Paths
-from .reading import read_yaml
 
 #: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
 _DEFAULTS: dict[str, Any] = {

@@ -28,7 +28,6 @@ _PARTS: dict[str, tuple[type, dict[str, type]]] = {
     "figures": (list, dict.fromkeys(("name", "alt", "caption"), str) | {"files": list}),
     "tables": (list, dict.fromkeys(("name", "caption", "file"), str)),
     "says": (list, dict.fromkeys(("text", "said"), str)),
-    "files": (dict, {}),
     "provenance": (dict, {}),
     "volatile": (dict, {}),
 }

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..paths import Paths
 from .claims import Claim, Ledger, paper_label
-from .protocols import registered, standing
 from .results import read_results
+from .settings import registered, standing
 from .verdicts import VERDICTS, beside, judge_again
 
 OPEN = "open"  # no full run has recorded the claim

@@ -2,28 +2,26 @@
 
 The table stands between two marker lines, so that a command can write it and a check can compare
 it. ``figures/FAILURES.md`` says what is not reproduced, and why; ``figures/PROTOCOLS.md`` what
-protocols that were changed after a first result gave before.
+protocols that were changed after a first result gave before. All are templates of `templates`.
 """
 
 import html
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import CompanionError
-from ..files import write_bytes
+from ..files import read_text, write_bytes
 from ..paths import Paths
-from .claims import load_ledger, paper_label
+from .claims import Claim, load_ledger, paper_label
 from .guard import record_digests
-from .protocols import ANOTHER, UNREGISTERED
-from .reading import read_text
 from .rows import OPEN, Row, published_results, rows_of
+from .settings import ANOTHER, UNREGISTERED
 from .verdicts import FAILED, KEPT, at_fault
 
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
-_PAGE = "<!-- written by `invariance scoreboard` from results.json and the ledger -->"
+_UNCOUNTED = (ANOTHER, UNREGISTERED)
 
 
 class ScoreboardError(CompanionError, ValueError):
@@ -36,14 +34,31 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
     A `LedgerError` if the ledger or ``README.md`` cannot be read, a `ScoreboardError` if the latter
     has no place for the table.
     """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     rows = rows_of(load_ledger(paths.ledger), published_results(paths), paths)
-    written = {
-        paths.figures / "FAILURES.md": "\n".join([_PAGE, *_failures(rows)]) + "\n",
-        paths.figures / "PROTOCOLS.md": "\n".join([_PAGE, *_protocols(rows)]) + "\n",
-    }
+    columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
+    columns |= {"not counted": _UNCOUNTED} if _of(rows, _UNCOUNTED) else {}
+    papers: dict[str, list[Row]] = {}
+    for row in rows:
+        key = row.claim.paper_key
+        papers.setdefault(f"[{paper_label(key)}](notebooks/{key})", []).append(row)
+    jinja = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
+    )  # fmt: skip
+    jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
+                      "said": _said, "sentence": sentence}  # fmt: skip
+    jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
+                      "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED}  # fmt: skip
+
+    def text(name: str) -> str:
+        return jinja.get_template(name).render().rstrip() + "\n"
+
+    written = {paths.figures / name: text(name) for name in ("FAILURES.md", "PROTOCOLS.md")}
     if paths.readme.is_file():
-        readme = with_scoreboard(read_text(paths.readme), "\n".join(_table(rows)))
-        written = {paths.readme: readme} | written
+        board = with_scoreboard(read_text(paths.readme), text("scoreboard.md").rstrip())
+        written = {paths.readme: board} | written
     return written
 
 
@@ -57,32 +72,40 @@ def write_scoreboard(paths: Paths) -> str:
     return readme.partition(BEGIN)[2].partition(END)[0].strip()
 
 
+def _of(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
+    return [row for row in rows if row.verdict in verdicts]
+
+
+def _plain(text: str) -> str:
+    return html.escape(" ".join(text.split()), quote=False)
+
+
+def _said(text: str) -> str:
+    return f" ({_plain(text)})" if text else ""
+
+
+def _sort(claim: Claim) -> str:
+    if claim.program:
+        return "numbers that repeat the authors' own program"
+    if claim.kind == "value":
+        return "other printed numbers"
+    theory = claim.data == "generated"
+    return "statements of theory, on generated data" if theory else "statements about real data"
+
+
 def sentence(rows: Sequence[Row]) -> str:
     """How many claims are reproduced, and what sort of claims they are: one paragraph of Markdown.
 
     A number that a paper prints is one that the authors' own program gives as well, or another;
     a statement is one of theory, tested on generated data, or one about real data.
     """
-    parts: dict[str, list[Row]] = {
-        "statements of theory, on generated data": [],
-        "statements about real data": [],
-        "numbers that repeat the authors' own program": [],
-        "other printed numbers": [],
-    }
-    theory, real, program, printed = parts.values()
+    kept = _of(rows, KEPT)
+    parts: dict[str, list[Row]] = {}
     for row in rows:
-        if row.claim.program:
-            program.append(row)
-        elif row.claim.kind == "value":
-            printed.append(row)
-        else:
-            (theory if row.claim.data == "generated" else real).append(row)
-    kept = [row for row in rows if row.verdict in KEPT]
-    listed = [
-        f"{sum(row.verdict in KEPT for row in some)} of {len(some)} {what}"
-        for what, some in parts.items()
-        if some
-    ]
+        parts.setdefault(_sort(row.claim), []).append(row)
+    # statements before numbers, other numbers last
+    order = sorted(parts, key=lambda what: ("numbers" in what, "other" in what, "real" in what))
+    listed = [f"{len(_of(parts[what], KEPT))} of {len(parts[what])} {what}" for what in order]
     weak = sum(bool(row.claim.limits) for row in kept)
     changed = sum(any(e.verdict in FAILED for e in row.claim.history) for row in kept)
     return (
@@ -91,72 +114,6 @@ def sentence(rows: Sequence[Row]) -> str:
         f"reproduced, {weak} are weakly tested and {changed} rest on a protocol that was changed "
         "after an unfavourable result."
     )
-
-
-def _table(rows: list[Row]) -> Iterator[str]:
-    total = Counter(row.verdict for row in rows)
-    columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
-    uncounted = [row for row in rows if row.verdict in (ANOTHER, UNREGISTERED)]
-    if uncounted:
-        columns["not counted"] = (ANOTHER, UNREGISTERED)
-    yield sentence(rows)
-    if named := [f"{total[verdict]} {verdict}" for verdict in FAILED if total[verdict]]:
-        fallen = sum(total[verdict] for verdict in FAILED)
-        yield f"{fallen} are not ({', '.join(named)}): [which, and why](figures/FAILURES.md)."
-    if changed := sum(bool(row.claim.history) for row in rows):
-        yield (
-            f"Of {changed} the protocol was changed after a first result: "
-            "[what it gave before](figures/PROTOCOLS.md)."
-        )
-    if uncounted:
-        then = sum((row.result or {})["verdict"] in KEPT for row in uncounted)
-        yield (
-            f"{len(uncounted)} were not measured by the registered protocol and do not count; by "
-            f"the rules of their time {then} of them were reproduced."
-        )
-    yield from ["", f"| paper | claims | {' | '.join(columns)} |"]
-    yield f"|---|{'---:|' * (1 + len(columns))}"
-    papers: dict[str, list[Row]] = {}
-    for row in rows:
-        papers.setdefault(row.claim.paper_key, []).append(row)
-    labels = {f"[{paper_label(key)}](notebooks/{key})": some for key, some in papers.items()}
-    for label, some in {**labels, "all": rows}.items():
-        counts = [sum(row.verdict in verdicts for row in some) for verdicts in columns.values()]
-        yield f"| {label} | {len(some)} | {' | '.join(map(str, counts))} |"
-
-
-def _failures(rows: Iterable[Row]) -> Iterator[str]:
-    yield from ["# What is not reproduced, and why", ""]
-    yield "In our words first, as far as a reason could be measured; then the numbers."
-    for row, entry in ((row, row.result) for row in rows if row.verdict in FAILED):
-        assert entry is not None  # it is judged
-        claim, note = row.claim, entry.get("note") or "No reason has been measured."
-        yield from ["", f"## {_plain(row.where)}: {row.verdict}", ""]
-        yield f"[`{claim.id}`](../notebooks/{row.notebook}.py){_said(claim.says)}"
-        yield from ["", _plain(note), "", f"{_plain(at_fault(entry['reason']))}{_said(row.beside)}"]
-
-
-def _protocols(rows: Iterable[Row]) -> Iterator[str]:
-    yield from ["# Protocols changed after a first result, and what they gave before", ""]
-    yield "What counts is the result by the protocol that the ledger now holds."
-    for row in rows:
-        if row.claim.history:
-            yield from ["", f"## {_plain(row.where)}", "", f"`{row.claim.id}`", ""]
-            for earlier in row.claim.history:
-                verdict = f" ({earlier.verdict})" if earlier.verdict else ""
-                yield f"- before: {_plain(earlier.gave)}{verdict}, {_plain(earlier.protocol)}"
-            now = (
-                f"{clipped(row.result['ours'], 300)} ({row.verdict})" if row.result else row.verdict
-            )
-            yield f"- now: {_plain(now)}"
-
-
-def _said(text: str) -> str:
-    return f" ({_plain(text)})" if text else ""
-
-
-def _plain(text: str) -> str:
-    return html.escape(" ".join(text.split()), quote=False)
 
 
 def clipped(text: str, most: int = 400) -> str:

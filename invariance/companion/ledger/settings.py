@@ -2,6 +2,7 @@
 
 `invariance choose` writes these files; a full run reads them. What was chosen, from which grid and
 how is part of the protocol of every claim of the notebook; the held-out scores are kept beside it.
+A result counts only if it was measured by the protocol that the ledger registers.
 """
 
 import hashlib
@@ -17,11 +18,16 @@ from typing import Any
 import yaml
 
 from ..errors import LedgerError
-from ..files import write_bytes
-from .reading import parse_yaml, read_text
+from ..files import parse_yaml, read_text, write_bytes
+from ..paths import Paths
+from .claims import Claim
 
 #: `invariance choose` runs with it, and no run that counts does.
 CHOOSING_SEED = 0
+#: What a result is whose protocol is not the registered one, or that has none.
+ANOTHER, UNREGISTERED = "another protocol", "not registered"
+#: Names, in a choosing stage, the file that it is to write.
+STAGE = "INVARIANCE_CHOOSING"
 
 
 @dataclass(frozen=True)
@@ -92,3 +98,31 @@ def write_settings(path: Path, notebook: str, choices: Mapping[str, Choice]) -> 
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     head = f"# Written by `invariance choose {notebook}`, read by `invariance run`; not by hand.\n"
     write_bytes(path, (head + text).encode())
+
+
+def protocol_digest(claim: Claim, settings: str = "") -> str | None:
+    """Sixteen digits of a claim's protocol and of its notebook's settings; None without a protocol.
+
+    >>> protocol_digest(Claim("p/c", "order", "f1", "full", protocol="100 draws, seed 1"))
+    '9dcfb7dc2dbf8c5e'
+    """
+    if not claim.protocol:
+        return None
+    text = json.dumps([claim.protocol, settings])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def registered(claim: Claim, paths: Paths, notebook: str) -> str | None:
+    """The digest that a result of this notebook must carry to count."""
+    try:
+        settings = settings_digest(read_settings(paths.settings(notebook)))
+    except LedgerError:
+        return None  # `invariance check` says what is wrong with the settings
+    return protocol_digest(claim, settings)
+
+
+def standing(entry: Mapping[str, Any], digest: str | None) -> str:
+    """The verdict of a claim of ``results.json``, or why it does not count."""
+    if entry.get("protocol") is None or digest is None:
+        return UNREGISTERED
+    return str(entry["verdict"]) if entry["protocol"] == digest else ANOTHER

@@ -1,29 +1,11 @@
 """From the numbers that a notebook records to a verdict: one pure function, `judge`.
 
-The rules are those of the head of ``notebooks/claims.yml``. An interval is the mean with two
-standard errors on either side.
-
-==========  ===================================================================================
-value       matched: the interval within the margin; better, short: the whole interval outside the
-            margin, on that side (``better: neither``: differs, on either); else inconclusive
-same        matched: the interval of the difference within the margin; violated: outside it; else
-            inconclusive
-order       of each gap: holds, or is reversed (violated), beyond two standard errors; else
-            inconclusive. With a ``share``: matched once that share of all gaps holds, violated
-            once so many are reversed that it cannot, else inconclusive
-bound       violated in more trials than allowed; vacuous where no trial could have violated it,
-            unless sharper readings hold beside it; else matched
-rate        inconclusive: the 95 % interval wider than 0.1 on either side; matched: the exponent in
-            it or within 0.1; better: a stated upper bound is undercut; else short
-identity    violated: the largest difference above the tolerance; inconclusive: below it, but more
-            than rounding; else matched
-==========  ===================================================================================
-
-A number without a standard error is inconclusive, unless the notebook says why it is exact. Of
-several numbers, gaps or fits the worst decides (`combined`).
+The rules are those of the head of ``notebooks/claims.yml``, kind by kind. An interval is the mean
+with two standard errors on either side. A number without a standard error is inconclusive, unless
+the notebook says why it is exact. Of several numbers, gaps or fits the worst decides (`combined`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...evaluation.means import with_error
@@ -63,7 +45,8 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: [98.60, 99.00] within the margin
     of 0.5', ours='98.80 ± 0.10')
     """
-    return _JUDGES[claim.kind](claim, recorded)
+    verdicts, reasons, ours = zip(*_JUDGES[claim.kind](claim, recorded), strict=True)
+    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
 
 
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -154,8 +137,11 @@ def _has_error(se: float, recorded: Mapping[str, Any]) -> bool:
     return bool(se or recorded.get("exact") or (recorded.get("repetitions") or 0) > 1)
 
 
-def _value(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    verdicts, reasons, ours = [], [], []
+#: Verdict, reason and our result as text: of each number, gap or fit, or of the whole.
+Parts = Iterator[tuple[str, str, str]]
+
+
+def _value(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     rows = zip(
         recorded["value"], recorded["se"], claim.paper, claim.margins, claim.decimals, strict=True
     )
@@ -165,10 +151,7 @@ def _value(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
             verdict, relation = "inconclusive", "has no standard error"
         text = _with_se(value, se, decimals)
         where = _interval(value, se, text) if se else text
-        verdicts.append(verdict)
-        ours.append(text)
-        reasons.append(f"{text} against {printed}: {where} {relation} of {_plain(margin)}")
-    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
+        yield verdict, f"{text} against {printed}: {where} {relation} of {_plain(margin)}", text
 
 
 def _against(
@@ -188,7 +171,7 @@ def _against(
     return "short", "outside the margin, on the worse side"
 
 
-def _same(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+def _same(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     (value,), (se,), (margin,) = recorded["value"], recorded["se"], claim.margins
     if not _has_error(se, recorded):
         verdict, relation = "inconclusive", "has no standard error; the margin is"
@@ -200,21 +183,26 @@ def _same(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
         verdict, relation = "inconclusive", "straddles the margin of"
     text = _with_se(value, se)
     where = _interval(value, se, text)
-    return Verdict(verdict, f"difference {text}: {where} {relation} {_plain(margin)}", text)
+    yield verdict, f"difference {text}: {where} {relation} {_plain(margin)}", text
 
 
-def _order(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    scores = recorded["scores"]
-    gaps = [_gap(pair, scores, recorded) for pair in recorded["pairs"]]
+def _order(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+    scores, pairs = recorded["scores"], recorded["pairs"]
+    gaps = [_gap(pair, scores, recorded) for pair in pairs]
     verdicts, reasons = [verdict for verdict, _ in gaps], [reason for _, reason in gaps]
+    verdict = combined(verdicts)
+    if claim.share:  # that share of the gaps is claimed to hold
+        holding, reversed_ = verdicts.count("matched"), verdicts.count("violated")
+        asked = float(claim.share) * len(gaps) - 1e-9
+        could = "violated" if len(gaps) - reversed_ < asked else "inconclusive"
+        verdict = "matched" if holding >= asked else could
+        words = f"{holding} of {len(gaps)} gaps hold, {reversed_} are reversed"
+        reasons.insert(0, f"{words}, {float(claim.share):.0%} are claimed")
     # in the order of the chains, whatever the order of the keys in results.json
-    named = [name for pair in recorded["pairs"] for name in (pair["greater"], pair["smaller"])]
+    named = [name for pair in pairs for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
     ours = "; ".join(f"{n}: {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
-    if claim.share:
-        verdict, words = _shared(float(claim.share), verdicts)
-        return Verdict(verdict, "; ".join([words, *reasons]), ours)
-    return Verdict(combined(verdicts), "; ".join(reasons), ours)
+    yield verdict, "; ".join(reasons), ours
 
 
 def _gap(
@@ -241,26 +229,14 @@ def _gap(
     )
 
 
-def _shared(share: float, gaps: Sequence[str]) -> tuple[str, str]:
-    """Verdict on an order that is claimed of a share of its gaps, and in words."""
-    holding, reversed_ = gaps.count("matched"), gaps.count("violated")
-    asked = share * len(gaps) - 1e-9
-    words = f"{holding} of {len(gaps)} gaps hold, {reversed_} are reversed, {share:.0%} are claimed"
-    if holding >= asked:
-        return "matched", words
-    return ("violated" if len(gaps) - reversed_ < asked else "inconclusive"), words
-
-
-def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     verdict, reason = _one_bound(recorded)
     sharper = [(one["says"], *_one_bound(one)) for one in recorded.get("sharper") or ()]
     if verdict == "vacuous" and sharper and all(v == "matched" for _, v, _ in sharper):
         verdict, reason = "matched", f"{reason}, and so vacuous as stated"
     reasons = [reason, *(f"sharper reading, {says}: {v}, {why}" for says, v, why in sharper)]
-    ours = (
-        f"{recorded['violations']} of {recorded['trials']} trials violate; {_tightness(recorded)}"
-    )
-    return Verdict(verdict, "; ".join(reasons), ours)
+    violate = f"{recorded['violations']} of {recorded['trials']} trials violate"
+    yield verdict, "; ".join(reasons), f"{violate}; {_tightness(recorded)}"
 
 
 def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
@@ -285,8 +261,7 @@ def _tightness(recorded: Mapping[str, Any]) -> str:
     return f"bound / observed {_plain(low)} at the tightest, {_plain(median)} in the median"
 
 
-def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    verdicts, reasons, ours = [], [], []
+def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     most = WIDEST * (1 + 1e-9)
     for name, fit in sorted(recorded["rates"].items()):
         slope, expected = fit["slope"], fit["expected"]
@@ -302,13 +277,11 @@ def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
             verdict, relation = "short", f"outside the interval and ± {WIDEST:g}"
         label = f"{name}: " if name else ""
         interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
-        verdicts.append(verdict)
-        ours.append(f"{label}{interval}")
-        reasons.append(f"{label}slope {interval}, stated {expected:g}: {relation}")
-    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
+        reason = f"{label}slope {interval}, stated {expected:g}: {relation}"
+        yield verdict, reason, f"{label}{interval}"
 
 
-def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     largest, tolerance = recorded["largest"], recorded["tolerance"]
     verdict, relation = "matched", "within the tolerance"
     if largest > tolerance:
@@ -316,11 +289,14 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     elif largest > ROUNDING:
         verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
     found = f"largest difference {largest:.2e}"
-    reason = f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
-    return Verdict(verdict, reason, found)
+    yield (
+        verdict,
+        f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}",
+        found,
+    )
 
 
-_JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Verdict]] = {
+_JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Parts]] = {
     "value": _value,
     "order": _order,
     "bound": _bound,

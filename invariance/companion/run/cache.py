@@ -162,13 +162,12 @@ def cached(
     code: Callable[[], str],
     reused: Callable[[str, float], None],
 ) -> Callable[..., T]:
-    """`function`, with results kept under `folder`.
+    """`function`, pure and seeded by an argument, with results kept under `folder`.
 
-    It is a function of a notebook cell or a module; pure, and seeded by an argument. `code` is
-    called at each call for the key of the code and the data that it runs on, which starts with
-    `code_digest`; `reused` with the key of every result that was on disk already and the seconds it
-    had taken, and with the key and NaN for one that was computed now. Calling raises `CacheError`
-    where a generator, a ``Run`` or something without a key is used.
+    `code` is called at each call for the key of the code and the data that it runs on, which starts
+    with `code_digest`; `reused` with a result's key and the seconds that it had taken, NaN for one
+    that was computed now. Calling raises `CacheError` where a generator, a ``Run`` or something
+    without a key is used.
     """
 
     @wraps(function)

@@ -9,13 +9,17 @@ import numpy as np
 
 from ...datasets.dataset import withhold
 from ..errors import RecordError
-from ..ledger.settings import CHOOSING_SEED, Choice, best_of, read_settings, write_settings
+from ..ledger.settings import (
+    CHOOSING_SEED,
+    STAGE,
+    Choice,
+    best_of,
+    read_settings,
+    write_settings,
+)
 from ..paths import Paths
 
 T = TypeVar("T")
-
-#: Set to the file that a choosing stage writes, by ``invariance choose``.
-STAGE = "INVARIANCE_CHOOSING"
 
 
 class Stages:
@@ -57,59 +61,39 @@ class Stages:
         ``notebooks/settings/<notebook>.yml``, which is committed. A full run reads it and computes
         none. A quick run chooses at once.
 
-        Parameters
-        ----------
-        name : str
-            Of the setting; once in a notebook.
-        grid : sequence
-            Numbers, text, None, or lists and dicts of them.
-        score : callable
-            ``score(entry)``: a number, or one for each repetition.
-        by : str
-            What the score is, and on which training data.
-        higher : bool
-            Whether a higher score is better.
-        scores : callable
-            In place of `score`: ``scores()`` returns all of them, one per entry.
+        `name` is the setting's, `grid` holds numbers, text, None, or lists and dicts of them.
+        ``score(entry)`` is a number or one for each repetition; in its place, ``scores()`` returns
+        all of them, one per entry. `by` says what the score is, and on which training data.
 
-        Raises
-        ------
-        RecordError
-            After `measure`, in a notebook that does not say ``chooses=True``, for a name used
-            before, or where the settings on disk are missing or were chosen from another grid.
+        A `RecordError` after `measure`, in a notebook that does not say ``chooses=True``, for a
+        name used before, or where the settings on disk are missing or are of another grid.
         """
         if fault := self._fault(name, grid, (score is None) == (scores is None)):
             raise RecordError(f"select({name!r}): {fault}")
         entries = [plain(entry, f"select({name!r}): an entry of the grid") for entry in grid]
-        if self._reads:
-            choice = self._read(name, entries, by, higher)
-        else:
+        if not self._reads:
             found = list(scores()) if scores else [score(entry) for entry in grid]  # type: ignore[misc]
             choice = _choice(name, entries, found, by, higher)
+        else:
+            again = f"run 'invariance choose {self.notebook}' and commit what it writes"
+            if self._settings is None or name not in self._settings:
+                raise RecordError(f"the setting {name!r} has not been chosen yet: {again}")
+            choice = self._settings[name]
+            if (choice.grid, choice.by, choice.higher) != (entries, by, higher):
+                what = f"{name!r} was chosen from another grid, or by another score"
+                raise RecordError(f"{what}: {again}")
         self.choices[name] = choice
         return grid[entries.index(choice.chosen)]
 
     def _fault(self, name: str, grid: Sequence[Any], unclear: bool) -> str | None:
-        if not self._chooses:
-            return "say so with Run(..., chooses=True)"
-        if self._measuring:
-            return "after measure(), test data are at hand"
-        if name in self.choices:
-            return "is selected twice: give the second another name"
-        if unclear:
-            return "pass score or scores="
-        return None if len(grid) else "the grid is empty"
-
-    def _read(self, name: str, grid: list[Any], by: str, higher: bool) -> Choice:
-        again = f"run 'invariance choose {self.notebook}' and commit what it writes"
-        if self._settings is None or name not in self._settings:
-            raise RecordError(f"the setting {name!r} has not been chosen yet: {again}")
-        choice = self._settings[name]
-        if (choice.grid, choice.by, choice.higher) != (grid, by, higher):
-            raise RecordError(
-                f"{name!r} was chosen from another grid, or by another score: {again}"
-            )
-        return choice
+        faults = {
+            "say so with Run(..., chooses=True)": not self._chooses,
+            "after measure(), test data are at hand": self._measuring,
+            "is selected twice: give the second another name": name in self.choices,
+            "pass score or scores=": unclear,
+            "the grid is empty": not len(grid),
+        }
+        return next((fault for fault, there in faults.items() if there), None)
 
     def measure(self) -> None:
         """Choosing ends here: from now on, loaders hand out test data.

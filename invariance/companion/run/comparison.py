@@ -45,13 +45,6 @@ def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
 
     Scores are accuracies in per cent if `higher_is_better`, otherwise risks; there are at least two
     draws of each method and number of samples. ``level`` names the others level with the best.
-
-    Examples
-    --------
-    >>> from invariance.evaluation import Trial
-    >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
-    >>> answers({("slow", 10): slow, ("fast", 10): fast}, higher_is_better=True).quickest[0]
-    'fast'
     """
     rows = []
     for n in sorted({n for _, n in trials}):
@@ -87,24 +80,20 @@ def curves(
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.8), width_ratios=[1.3, 1, 1])
     labels = {"score": score, "discrepancy": discrepancy}
     labels["seconds"] = "fit and predict (CPU seconds)"
-    for axis, (column, label) in zip(axes, labels.items(), strict=True):
+    titles = _findings(last, answer.iloc[-1], names, sizes[-1], log)
+    for axis, (column, label), title in zip(axes, labels.items(), titles, strict=True):
         drawn = {}
         for method, dash in zip(shown, dashes, strict=True):
             rows = table[table["method"] == method]
             how = {"x": rows["n"].to_numpy(), "linestyle": dash}
-            if column == "score":
-                how["error"] = rows["se"].to_numpy()
-            values = rows[column].to_numpy()
-            if column == "discrepancy" and log:
-                values = np.maximum(values, 1e-17)
+            how |= {"error": rows["se"].to_numpy()} if column == "score" else {}
+            least = 1e-17 if log and column == "discrepancy" else -np.inf
+            values = rows[column].to_numpy().clip(least)
             drawn[fill(names[method], 22)] = (method, values, how)
         scale = "xy" if log or column == "seconds" else "x"
-        words = {"xlabel": across, "ylabel": fill(label, 36)}
+        words = {"xlabel": across, "ylabel": fill(label, 36), "title": fill(title, 40)}
         panel(axis, sizes, drawn, log=scale, ends=None, **words)
     label_ends(axes[0], apart=0.1)
-    found = _findings(last, answer.iloc[-1], names, sizes[-1], log)
-    for axis, title in zip(axes, found, strict=True):
-        axis.set_title(fill(title, 40))
     return figure
 
 
@@ -136,12 +125,9 @@ def _findings(
     else:
         invariant = f"{len(least)} of {len(last)} methods are invariant to rounding"
     best, quickest = names[answer.best], names[answer.quickest]
-    taken = f"As good and quicker: {quickest}"
-    return (
-        f"Best at {n:,}: {best}",
-        invariant,
-        "No other as good is quicker" if best == quickest else taken,
-    )
+    none = "No other as good is quicker"
+    taken = none if best == quickest else f"As good and quicker: {quickest}"
+    return f"Best at {n:,}: {best}", invariant, taken
 
 
 def show(
@@ -165,23 +151,17 @@ def show(
     what = f"{score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
     run.table(table, "scores", caption=f"{means}: {what}")
     left = len(names) - _MOST
-    rest = f" The other {left} methods are in the table." if left > 0 else ""
-    run.figure(
-        curves(table, answer, names, score, discrepancy, log, across),
-        "curves",
-        caption=f"{means}; two standard errors on the left.{rest}"
-        + r" Discrepancies below $10^{-17}$ are drawn there." * log,
+    said = f"{means}; two standard errors on the left."
+    said += f" The other {left} methods are in the table." if left > 0 else ""
+    said += r" Discrepancies below $10^{-17}$ are drawn there." if log else ""
+    figure = curves(table, answer, names, score, discrepancy, log, across)
+    run.figure(figure, "curves", caption=said)
+    said = (
+        f"For each number of {across} the best method, those level with it (paired by draw within "
+        "two standard errors, and at most a quarter more of the error), and the quickest of these. "
+        "Below a tenth of a CPU second all count as equally quick, and the best of them is named."
     )
-    run.table(
-        answer,
-        "answers",
-        caption=(
-            f"For each number of {across} the best method, those level with it (paired by "
-            "draw within two standard errors, and at most a quarter more of the error), and the "
-            "quickest of these. Below a tenth of a CPU second all count as equally quick, and the "
-            "best of them is named."
-        ),
-    )
+    run.table(answer, "answers", caption=said)
     return table
 
 

@@ -30,16 +30,12 @@ for _size in {sizes!r}:
 def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
     """Count the instructions of one call at each size, under valgrind on one thread.
 
-    The program's imports run once. Each size is prepared in two processes forked from there, which
-    call the work once and twice: the difference is what a second call costs, without start-up,
-    preparation and whatever a first call leaves behind for the next.
-
     `program` is Python source that defines ``prepare(size)``, which returns the work: a function
-    without arguments. The counts, one a size, or None, after a printed sentence, where valgrind is
-    not installed. A `RuntimeError` ends with what a program that failed printed last.
+    without arguments. Its imports run once. Each size is prepared in two processes forked from
+    there, which call the work once and twice: the difference is what a second call costs. None,
+    after a printed sentence, where valgrind is not installed. A `RuntimeError` ends with what a
+    program that failed printed last.
 
-    Examples
-    --------
     >>> instructions("def prepare(size): return lambda: sum(range(size))", [])
     []
     """
@@ -54,16 +50,10 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
         # a fixed kernel of the linear algebra, whatever processor this is
         fixed = {"OPENBLAS_CORETYPE": "Haswell", "PYTHONHASHSEED": "0"}
         one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        run = subprocess.run(
-            [
-                *("valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"),
-                f"--cachegrind-out-file={folder}/out.%p",
-                *(sys.executable, str(script)),
-            ],
-            env=os.environ | fixed | one,
-            capture_output=True,
-            text=True,
-        )
+        line = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"]
+        line += [f"--cachegrind-out-file={folder}/out.%p", sys.executable, str(script)]
+        environment = os.environ | fixed | one
+        run = subprocess.run(line, env=environment, capture_output=True, text=True)
         if run.returncode:
             raise RuntimeError(f"counting instructions failed: {run.stderr.strip()[-400:]}")
 

@@ -4,9 +4,8 @@ import io
 from typing import Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.figure import Figure
-
-from .style import RC
 
 _LIGHT = 60_000  # bytes of a file
 _WEBP = {"lossless": True, "quality": 20, "method": 3}  # twice as fast, a tenth larger
@@ -15,7 +14,7 @@ _WEBP = {"lossless": True, "quality": 20, "method": 3}  # twice as fast, a tenth
 def to_png(figure: Figure) -> bytes:
     """PNG at the style sheet's resolution; in fewer colours, then smaller, if above 60 kB."""
     stream = io.BytesIO()
-    options: Any = {"dpi": RC["savefig.dpi"], "metadata": {"Software": None}}
+    options: Any = {"dpi": rcParams["savefig.dpi"], "metadata": {"Software": None}}
     figure.savefig(stream, format="png", facecolor="white", **options)
     png, _ = light_picture(stream.getvalue())
     for most in (2000, 1000, 850, 700):

@@ -12,25 +12,10 @@ from .style import label_ends, look, shades
 def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any) -> Any:
     """Draw a mean against x in the method's colour and marker, with bars of two standard errors.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-    x : sequence of length k
-    y : array of shape (k,), the means, or (repetitions, k), the samples themselves
-    method : str
-        Gives colour and marker; see `look`.
-    error : sequence of length k, or None
-        Standard errors, where y holds means.
-    **how
-        Goes to matplotlib's ``errorbar``: ``label``, ``color``, ``linestyle``, ``marker``.
+    `y` holds the means, of shape (k,), with standard errors in `error`, or the samples themselves,
+    of shape (repetitions, k). `how` goes to matplotlib's ``errorbar``: ``label``, ``color``,
+    ``linestyle``, ``marker``. The means, of shape (k,).
 
-    Returns
-    -------
-    ndarray of shape (k,)
-        The means.
-
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> curve(Figure().subplots(), [10, 20], [[1.0, 2.0], [3.0, 4.0]], "haar", label="Haar")
     array([2., 3.])
@@ -56,23 +41,12 @@ def panel(
 ) -> None:
     """Draw curves over the same x, each with its words at its end.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-    x : sequence of length k
-        Labelled as it is on the axis. A curve with fewer values ends earlier.
-    curves : mapping
-        Words -> ``(method, y)`` or ``(method, y, how)``, as of `curve`; ``how["x"]`` replaces `x`.
-    log : str
-        Which axes are logarithmic: "", "x", "y" or "xy".
-    ends : float or None
-        Room for the words at the right (see `label_ends`); None leaves them to the caller, as where
-        panels share an axis.
-    **labels
-        Go to ``axes.set``: ``xlabel``, ``ylabel``, ``title``, ``ylim``.
+    `curves` maps words to ``(method, y)`` or ``(method, y, how)``, as of `curve`; ``how["x"]``
+    replaces `x`, which is labelled as it is on the axis; one with fewer values ends earlier. `log`
+    says which axes are logarithmic ("x", "y", "xy"), `ends` how much room the words take at the
+    right (see `label_ends`; None leaves them to the caller). `labels` go to ``axes.set``:
+    ``xlabel``, ``ylabel``, ``title``, ``ylim``.
 
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> panel(axes, [10, 20], {"Haar": ("haar", [1.0, 2.0]), "plain": ("raw", [1.0, 1.5])}, log="x")
@@ -97,18 +71,9 @@ def rows(
 ) -> None:
     """Draw one row for each score, the first on top, and the paper's values as stars.
 
-    Parameters
-    ----------
-    axes : matplotlib Axes
-    scores : iterable of (mean, standard error), or mapping of such
-        The keys of a mapping are written beside the rows.
-    methods : iterable of str
-        Give colours and markers.
-    paper : sequence of float or None
-        Printed values, row by row.
+    `scores` are pairs of a mean and its standard error; the keys of a mapping are written beside
+    the rows. `methods` give colours and markers, `paper` holds printed values, or None, by row.
 
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> rows(axes, [(97.0, 0.1), (96.0, 0.2)], ["haar", "raw"], paper=[97.1, None])

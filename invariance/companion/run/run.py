@@ -1,7 +1,6 @@
 """`Run`: what a notebook uses to emit figures, tables, claims and timings with provenance."""
 
 import base64
-import hashlib
 import html
 import os
 import re
@@ -25,9 +24,8 @@ from ...datasets.dataset import withholding
 from ..errors import NotebookError, RecordError
 from ..files import write_bytes, write_json
 from ..ledger.claims import load_ledger
-from ..ledger.protocols import protocol_digest
 from ..ledger.results import RESULTS_SCHEMA
-from ..ledger.settings import settings_digest
+from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
@@ -64,23 +62,9 @@ class Run(Stages):
         ``width=width``. ``invariance check`` and the runner say which are missing. ``seeds``, a
         list of whole numbers, becomes the attribute `seeds`, which is ``(seed,)`` without it.
 
-    Attributes
-    ----------
-    batch : bool
-        Whether the runner executes the notebook, with nobody there to move a slider.
-    folder : Path
-        Where results go.
-
-    Raises
-    ------
-    ParameterError
-        For an unknown profile or a seed that is not a whole number >= 0.
-    NotebookError
-        For a malformed name.
-
-    Examples
-    --------
-    A notebook starts with::
+    Results go to `folder`; `batch` says whether the runner executes the notebook, with nobody there
+    to move a slider. A `ParameterError` for an unknown profile or a seed that is not a whole
+    number >= 0, a `NotebookError` for a malformed name. A notebook starts with::
 
         run = Run("miller1999/figure1", profile=profile, seed=seed, n_sensors=n_sensors)
     """
@@ -129,7 +113,7 @@ class Run(Stages):
         self._results: dict[str, Any] = {
             **{"schema": RESULTS_SCHEMA, "notebook": notebook, "profile": profile},
             **{"parameters": own, "seed": self.seed, "claims": self._claims},
-            **{"says": [], "files": {}},
+            "says": [],
             "provenance": {**code, "seed": self.seed, "parameters": own, "data": self._data},
             "volatile": {"started": started.isoformat(timespec="seconds"), "timings": {}},
         }
@@ -159,13 +143,11 @@ class Run(Stages):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         png, file = to_png(figure), f"{name}.png"
         plt.close(figure)
-        self._keep(file, png)
+        write_bytes(self.folder / file, png)
         self._figures[name] = {"name": name, "files": [file], "alt": alt, "caption": caption}
         self._write()
-        _display(
-            {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"},
-            {"image/png": {"alt": alt}, "invariance": {"figure": name}},
-        )
+        shown = {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"}
+        _display(shown, {"figure": name}, alt)
         if caption:
             _display({"text/markdown": caption, "text/plain": caption})
 
@@ -187,96 +169,58 @@ class Run(Stages):
             raise RecordError(f"table {name!r} is empty")
         # a default index is a row number, any other one says something
         named = not isinstance(table.index, pd.RangeIndex)
-        self._keep(f"{name}.csv", table.to_csv(index=named).encode())
+        write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
         if caption:
             _display({"text/markdown": caption, "text/plain": caption})
-        _display(
-            {
-                "text/html": table.to_html(index=named, border=0, na_rep=""),
-                "text/plain": table.to_string(index=named),
-            },
-            {"invariance": {"table": name}},
-        )
+        markup = table.to_html(index=named, border=0, na_rep="")
+        plain_text = table.to_string(index=named)
+        _display({"text/html": markup, "text/plain": plain_text}, {"table": name})
 
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
     ) -> Verdict:
         """Record what was measured for a claim of the ledger; the verdict is computed from it.
 
-        Parameters
-        ----------
-        claim_id : str
-        note : str, optional
-            Text beside the verdict: why a result falls short, as measured.
-        data : str, optional
-            Label of the data when something stood in for the paper's.
-        **numbers
-            By the claim's kind:
+        `note` stands beside the verdict (why a result falls short, as measured), `data` names what
+        stood in for the paper's. The numbers depend on the claim's kind:
 
-            - value: ``samples=`` (axis 0 = repetitions), or ``value=`` with ``se=`` and
-              ``repetitions=``, or ``value=`` with ``exact="why nothing varies"``; ``spread=``
-              says what the error is the spread of;
-            - same: as value, of the difference of the two things;
-            - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
-              ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the
-              gap under which two are level for ``>=``, ``exact=`` where plain numbers are compared;
-            - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), or ``trials=``, a
-              list of the three, each a number or an array; ``allowed=`` (fraction of trials);
-              ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``, or with ``trials=``;
-            - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
-              ``upper_bound=True`` where the source states an upper bound;
-            - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of what is compared).
+        - value: ``samples=`` (axis 0 = repetitions), or ``value=`` with ``se=`` and
+          ``repetitions=``, or ``value=`` with ``exact="why nothing varies"``; ``spread=`` says what
+          the error is the spread of;
+        - same: as value, of the difference of the two things;
+        - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
+          ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the gap
+          under which two are level for ``>=``, ``exact=`` where plain numbers are compared;
+        - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), or ``trials=``, a list
+          of the three, each a number or an array; ``allowed=`` (fraction of trials);
+          ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``, or with ``trials=``;
+        - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
+          ``upper_bound=True`` where the source states an upper bound;
+        - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of what is compared).
 
-        Returns
-        -------
-        Verdict
-            Named tuple ``(verdict, reason, ours)``.
-
-        Raises
-        ------
-        LedgerError
-            If the id is not in the ledger.
-        RecordError
-            If the numbers do not suit the kind or are not finite, or, in a batch run, if the
-            claim was recorded before.
+        A `LedgerError` for an id that is not in the ledger, a `RecordError` for numbers that do not
+        suit the kind or are not finite or, in a batch run, for a claim recorded before.
         """
         if self._ledger is None:
             print(f"{claim_id}: not judged, there is no notebooks/claims.yml around here")
             return Verdict("open", "no ledger", "")
-        return self._judge(claim_id, note, data, numbers)
-
-    def _judge(
-        self, claim_id: str, note: str | None, data: str | None, numbers: Mapping[str, Any]
-    ) -> Verdict:
-        assert self._ledger is not None
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
             self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
         recorded = record(claim, numbers)
         verdict = judge(claim, recorded)
-        digest = protocol_digest(claim, settings_digest(self._settings))
-        self._claims[claim_id] = {
-            "kind": claim.kind,
-            "recorded": recorded,
-            **verdict._asdict(),
-            "protocol": None if self.quick else digest,  # a quick run is of no protocol
-            "data": data,
-            "note": note,
-        }
+        # a quick run is of no protocol
+        digest = protocol_digest(claim, settings_digest(self._settings)) if not self.quick else None
+        entry = {"kind": claim.kind, "recorded": recorded, "data": data, "note": note}
+        self._claims[claim_id] = entry | verdict._asdict() | {"protocol": digest}
         self._write()
-        remarks = [*([f"data: {data}"] if data else []), *([note] if note else [])]
-        shown = html.escape("; ".join([verdict.reason, *remarks]))
+        said = "; ".join(filter(None, [verdict.reason, data and f"data: {data}", note]))
         head = f'<p class="claim claim-{verdict.verdict}"><strong>{verdict.verdict}</strong>'
-        line = f"{claim_id}: {verdict.verdict}. {verdict.reason}"
-        _display(
-            {
-                "text/html": f"{head} <code>{html.escape(claim_id)}</code>: {shown}</p>",
-                "text/plain": line + "".join(f" ({remark})" for remark in remarks),
-            },
-            {"invariance": {"claim": claim_id}},
-        )
+        markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(said)}</p>"
+        line = f"{claim_id}: {verdict.verdict}. {said}"
+        _display({"text/html": markup, "text/plain": line}, {"claim": claim_id})
         return verdict
 
     def say(self, text: str, **numbers: Any) -> None:
@@ -294,7 +238,7 @@ class Run(Stages):
         if (entry := {"text": text, "said": said}) not in self._results["says"]:
             self._results["says"].append(entry)
             self._write()
-        _display({"text/markdown": said, "text/plain": said}, {"invariance": {"says": text}})
+        _display({"text/markdown": said, "text/plain": said}, {"says": text})
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
@@ -348,10 +292,6 @@ class Run(Stages):
         if name in taken:
             self._again(f"{what} {name!r} is saved twice: give the second another name")
 
-    def _keep(self, file: str, content: bytes) -> None:
-        write_bytes(self.folder / file, content)
-        self._results["files"][file] = hashlib.sha256(content).hexdigest()
-
     def _write(self) -> None:
         self._results["figures"] = list(self._figures.values())
         self._results["tables"] = list(self._tables.values())
@@ -373,10 +313,14 @@ def _shell() -> Any | None:
     return module.get_ipython() if module else None
 
 
-def _display(bundle: dict[str, str], metadata: dict[str, Any] | None = None) -> None:
+def _display(
+    bundle: dict[str, str], ours: dict[str, str] | None = None, alt: str | None = None
+) -> None:
+    """Show something in a notebook, with what it is in the output's metadata; or print it."""
     if _shell() is None:
         print(bundle["text/plain"])
         return
     from IPython.display import display
 
-    display(bundle, raw=True, metadata=metadata or {})
+    metadata: dict[str, Any] = {"invariance": ours} if ours else {}
+    display(bundle, raw=True, metadata=metadata | ({"image/png": {"alt": alt}} if alt else {}))

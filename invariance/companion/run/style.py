@@ -5,6 +5,7 @@ up on the spot: otherwise the same method would sooner or later have two colours
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -23,41 +24,9 @@ class Look(NamedTuple):
     marker: str
 
 
-RC = {
-    "figure.figsize": (6.4, 4.0),
-    "figure.dpi": 100,
-    "figure.constrained_layout.use": True,
-    "savefig.dpi": 110,
-    "savefig.facecolor": "white",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.labelsize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e2e2e2",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 5,
-    "errorbar.capsize": 2.5,
-    "image.cmap": "viridis",
-    "image.interpolation": "nearest",
-    # the same figure must give the same bytes
-    "svg.hashsalt": "invariance",
-    "svg.fonttype": "path",
-    "path.simplify": True,
-}
-
-
 def use() -> None:
-    """Make the style sheet matplotlib's current one."""
-    sheet: Any = RC
-    mpl.rcParams.update(sheet)
+    """Make the style sheet, ``style.mplstyle``, matplotlib's current one."""
+    mpl.rc_file(Path(__file__).with_suffix(".mplstyle"), use_default_template=False)
 
 
 def methods() -> dict[str, Look]:
@@ -73,14 +42,10 @@ def _methods(paths: Paths) -> dict[str, Look]:
 
 
 def look(method: str) -> Look:
-    """Colour and marker of a method.
-
-    Case, spaces and underscores do not matter: ``"My method"`` is ``"my-method"``.
+    """Colour and marker of a method: ``"My method"`` is ``"my-method"``.
 
     A `ValueError` names the close or all known ones for an unknown method.
 
-    Examples
-    --------
     >>> look("raw")
     Look(color='#767676', marker='o')
     >>> look("Published") == look("published")
@@ -96,11 +61,6 @@ def look(method: str) -> Look:
 def colour(method: str) -> str:
     """The one colour (hex) of a method; see `look`."""
     return look(method).color
-
-
-def marker(method: str) -> str:
-    """The one marker of a method; see `look`."""
-    return look(method).marker
 
 
 def contrast(colour: Any, background: Any = "white") -> float:
@@ -144,8 +104,6 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     the vertical axis from each other; `room` is space for them inside, as a share of the horizontal
     axis. To be called when limits and scales are set.
 
-    Examples
-    --------
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> _ = axes.plot([0, 1], [0, 1], label="rising"), axes.plot([0, 1], [0, 0.99], label="beside")
@@ -173,6 +131,6 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     for i in range(1, len(levels) + 1):  # a crowd at the top makes room downwards
         levels[-i] = min(levels[-i], 1.0 if i == 1 else levels[1 - i] - apart)
     column = max(along for _, along, *_ in ends) + 0.02
-    how = {"transform": axes.transAxes, "va": "center", "fontsize": RC["legend.fontsize"]}
+    how = {"transform": axes.transAxes, "va": "center", "fontsize": mpl.rcParams["legend.fontsize"]}
     for level, (*_, label, color) in zip(levels, ends, strict=True):
         axes.text(column, level, label, color=color, **how)

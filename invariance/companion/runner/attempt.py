@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..files import file_digest, read_json, replace_folder, write_json, writing
+from ..files import file_digest, read_json, replace_folder, write_bytes, write_json, writing
 from ..ledger.guard import record_digests
 from ..ledger.results import STATUSES, read_executed, read_results, read_status
+from ..ledger.settings import STAGE
 from ..paths import Paths
 from .resume import inputs_of, outputs_of
 from .worker import failure
@@ -52,8 +53,9 @@ class Job:
     notebook: str
     source: Path
     final: Path  # its output folder
-    folder: Path  # the attempt's own
     parameters: dict[str, Any]
+    choosing: bool = False  # it ends where it has chosen its settings
+    folder: Path = Path()  # the attempt's own
     fault: str = ""  # why its text cannot be run
     default_parameters: bool = False  # the notebook's own for its profile: these are published
     fingerprint: dict[str, Any] = field(default_factory=dict)  # see `resume.fingerprint`
@@ -73,6 +75,11 @@ class Job:
     @property
     def published(self) -> bool:
         return self.parameters["profile"] == "full" and self.default_parameters
+
+    @property
+    def chosen(self) -> Path:
+        """What the choosing stage writes at its end."""
+        return self.folder / "settings.yml"
 
 
 def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
@@ -95,6 +102,7 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "JUPYTER_PLATFORM_DIRS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        **({STAGE: str(job.chosen)} if job.choosing else {}),
     }
     shutil.rmtree(job.folder, ignore_errors=True)
     write_json(job.folder / ".work" / "job.json", description)
@@ -162,6 +170,8 @@ def _fault(job: Job) -> str | None:
     executed, problems = read_executed(job.folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "the executed notebook is missing"
+    if job.choosing and not job.chosen.is_file():
+        return "no run.measure() came: it ends the choosing, and writes what was chosen"
     results, problems = read_results(job.folder, job.notebook)
     if results is None:
         return problems[0] if problems else None
@@ -203,7 +213,10 @@ def _keep_success(job: Job, paths: Paths) -> None:
     _write_status(job, job.folder, "ok", failure=None, success=success)
     # published first: a kill in between leaves a notebook that runs again, not one that is kept
     # beside an earlier publication
-    if job.published and (job.folder / "results.json").is_file():
+    if job.choosing and job.parameters["profile"] == "full":
+        write_bytes(paths.settings(job.notebook), job.chosen.read_bytes())
+        record_digests(paths, paths.settings(job.notebook))
+    elif job.published and (job.folder / "results.json").is_file():
         _publish(job, job.folder, paths)
     replace_folder(job.folder, job.final)
 

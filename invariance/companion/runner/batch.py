@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from math import inf, isinf
-from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -17,11 +15,11 @@ from ...core.parameters import ParameterError
 from ..errors import NotebookError
 from ..files import ensure_writable, repair_folder
 from ..ledger.claims import Ledger, load_ledger
-from ..ledger.protocols import registered
 from ..ledger.results import read_results
-from ..order import reads, runs_alone
+from ..ledger.settings import CHOOSING_SEED
 from ..parameters import read_parameters, resolve
 from ..paths import PROFILES, Paths
+from ..source import chooses, reads, runs_alone
 from .attempt import Job, Outcome, ending, finish, publish_again, start
 from .lock import runner_folder
 from .places import Here
@@ -60,6 +58,7 @@ def run_notebooks(
     parameters: Mapping[str, Any] | None = None,
     place: Any = None,
     resume: bool = False,
+    choosing: bool = False,
     threads: int = 1,
     deadline: float | None = None,
     tell: Callable[[Outcome], None] | None = None,
@@ -67,16 +66,18 @@ def run_notebooks(
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
     Together they take no more memory than the place has, by what they took before. Notebooks that
-    say so (see `order`) run at the end of a full run, one by one. So does, once more, one whose
+    say so (see `source`) run at the end of a full run, one by one. So does, once more, one whose
     process was killed while others were running, as a system does that is out of memory.
 
     `parameters` are values for parameters that every one of the notebooks has (str as on a command
     line), `place` is where they run (default: `Here`, one a core). With `resume`, notebooks are
-    skipped whose results are those that a run would give. `threads` are BLAS's, fixed, so that
-    results do not depend on the place; `deadline` are seconds after which a notebook is killed;
-    `tell` is called with each outcome as it arrives. What is asked wrongly (an unknown parameter or
-    profile, a malformed ledger, an output folder that cannot be written to) is a `ParameterError`,
-    `LedgerError` or `OutputError` before anything is run.
+    skipped whose results are those that a run would give. With `choosing`, they run with seed 0 and
+    without test data until they have chosen their settings, which at full scale are kept as
+    ``notebooks/settings/<paper>/<name>.yml``. `threads` are BLAS's, fixed, so that results do not
+    depend on the place; `deadline` are seconds after which a notebook is killed; `tell` is called
+    with each outcome as it arrives. What is asked wrongly (an unknown parameter or profile, a
+    malformed ledger, an output folder that cannot be written to) is a `ParameterError`,
+    `NotebookError`, `LedgerError` or `OutputError` before anything is run.
     """
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
@@ -85,9 +86,12 @@ def run_notebooks(
     for name, number in {"jobs": place.slots, "threads": threads, "deadline": deadline}.items():
         if not 1 <= number < inf:
             raise ParameterError(f"{name}={number}: at least 1, and finite")
+    for notebook in notebooks if choosing else ():
+        if not chooses(paths.source(notebook)):
+            raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
-    jobs = [_job(paths, notebook, given) for notebook in notebooks]
+    jobs = [_job(paths, notebook, given, threads, choosing) for notebook in notebooks]
     ensure_writable(paths.build / profile)
     with (
         _signals_noted() as stop,
@@ -95,7 +99,11 @@ def run_notebooks(
         tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
     ):
         batch = _Batch(paths, place, threads, deadline, stop, bar, tell)
-        waiting = [job for job in jobs if batch.prepare(job, folder)]
+        for job in jobs:
+            job.folder = folder / job.notebook
+            if job.fault:
+                batch.end(job, "failed", failure(job.fault))
+        waiting = [job for job in jobs if not job.fault]
         if resume:
             waiting = batch.keep(waiting, profile, ledger)
         # a text's length says little of its time, and more than nothing
@@ -103,22 +111,33 @@ def run_notebooks(
     return Summary(batch.outcomes, interrupted=bool(stop))
 
 
-def _job(paths: Paths, notebook: str, given: Mapping[str, Any]) -> Job:
-    """A notebook with its parameters, or with what is wrong with its text."""
-    profile = given["profile"]
-    source, final = paths.source(notebook), paths.output(notebook, profile)
-    job = Job(notebook, source, final, final, {"profile": profile})
+def _job(
+    paths: Paths, notebook: str, given: Mapping[str, Any], threads: int, choosing: bool
+) -> Job:
+    """A notebook, what it follows from and what it will take, or what is wrong with its text."""
+    profile, source = given["profile"], paths.source(notebook)
+    final = (paths.choosing if choosing else paths.output)(notebook, profile)
+    for folder in (final, paths.published(notebook)):
+        repair_folder(folder)
+    job = Job(notebook, source, final, {"profile": profile}, choosing)
     try:
         own = read_parameters(source)
+        seeds = {"seed": CHOOSING_SEED, "seeds": [CHOOSING_SEED]} if choosing else {}
+        given = {**given, **{name: value for name, value in seeds.items() if name in own}}
         job.parameters = resolve(notebook, own, given)
         defaults = {name: p.default for name, p in own.items()} | {"profile": profile}
         job.default_parameters = job.parameters == defaults
+        job.fingerprint = fingerprint(paths, notebook, job.parameters, threads)
+        job.expected_s, job.expected_mb = _expected(paths, job)
+        job.reads = reads(paths, notebook)
+        # seconds at a toy's scale are shown, not believed
+        job.alone = runs_alone(paths, notebook) and profile == "full"
     except NotebookError as error:
         job.fault = str(error)
     return job
 
 
-def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
+def _expected(paths: Paths, job: Job) -> tuple[float, float]:
     """Seconds and MiB that a notebook takes, by its records.
 
     Seconds are those of a run and of the earlier ones that filled its cache: of the processor
@@ -126,10 +145,8 @@ def _expected(paths: Paths, notebook: str, profile: str) -> tuple[float, float]:
     that was noted says too little, hence the largest counts. A notebook never run comes first: it
     may be the longest.
     """
-    folders = [paths.output(notebook, profile)]
-    if profile == "full":
-        folders.append(paths.published(notebook))
-    found = [(read_results(f, notebook)[0] or {"volatile": {}})["volatile"] for f in folders]
+    folders = [job.final, *([paths.published(job.notebook)] if job.published else [])]
+    found = [(read_results(f, job.notebook)[0] or {"volatile": {}})["volatile"] for f in folders]
     known = [volatile for volatile in found if volatile.get("wall_s")]
     seconds = [min(v["wall_s"], v["cpu_s"] or inf) + v["cached_s"] for v in known]
     memory = [v["peak_memory_mb"] or _UNKNOWN_MB for v in known]
@@ -151,40 +168,6 @@ def _signals_noted() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _reasons(
-    jobs: Sequence[Job], paths: Paths, profile: str, ledger: Ledger
-) -> dict[str, str | None]:
-    """Why each job has to run again; None where its last success is what a run would give.
-
-    An attempt that was interrupted takes nothing away from the success before it.
-    """
-    by_name = {job.notebook: job for job in jobs}
-
-    @cache
-    def reason(notebook: str) -> str | None:
-        job = by_name[notebook]
-        inputs = inputs_of(paths, job.reads, profile)
-        try:
-            own = reason_to_run(job.final, notebook, job.fingerprint, inputs)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-            own = f"its results cannot be checked ({type(error).__name__}: {error})"
-        if own is None and profile == "full":
-            own = _other_protocol(job, paths, ledger)
-        again = (name for name in job.reads if name in by_name and reason(name))
-        return own or next((f"it reads {name}, which runs again" for name in again), None)
-
-    return {name: reason(name) for name in by_name}
-
-
-def _other_protocol(job: Job, paths: Paths, ledger: Ledger) -> str | None:
-    results, _ = read_results(job.final, job.notebook)
-    for claim_id, entry in (results["claims"] if results else {}).items():
-        if claim_id in ledger:
-            if entry["protocol"] != registered(ledger[claim_id], paths, job.notebook):
-                return f"the protocol of {claim_id} has changed"
-    return None
 
 
 def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
@@ -215,27 +198,6 @@ class _Batch:
     tell: Callable[[Outcome], None] | None
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def prepare(self, job: Job, folder: Path) -> bool:
-        """Find out what a job follows from and what it will take; whether it can run."""
-        profile = job.parameters["profile"]
-        job.folder = folder / job.notebook
-        repair_folder(job.final)
-        repair_folder(self.paths.published(job.notebook))
-        try:
-            if not job.fault:
-                job.fingerprint = fingerprint(
-                    self.paths, job.notebook, job.parameters, self.threads
-                )
-                job.expected_s, job.expected_mb = _expected(self.paths, job.notebook, profile)
-                job.reads = reads(self.paths, job.notebook)
-                # seconds at a toy's scale are shown, not believed
-                job.alone = runs_alone(self.paths, job.notebook) and profile == "full"
-        except NotebookError as error:
-            job.fault = str(error)
-        if job.fault:
-            self.end(job, "failed", failure(job.fault))
-        return not job.fault
-
     def done(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
         self.bar.update()
@@ -248,18 +210,33 @@ class _Batch:
 
     def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
-        reasons = _reasons(jobs, self.paths, profile, ledger)
+        why: dict[str, str | None] = {}
         for job in jobs:
-            if reasons[job.notebook] is None:
+            inputs = inputs_of(self.paths, job.reads, profile)
+            known = (job.notebook, job.fingerprint, inputs, ledger)
+            try:
+                why[job.notebook] = reason_to_run(self.paths, job.final, *known)
+            except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+                said = f"its results cannot be checked ({type(error).__name__}: {error})"
+                why[job.notebook] = said
+        readers = {job.notebook: job.reads for job in jobs if why[job.notebook] is None}
+        for _ in jobs:  # until nothing reads what runs again
+            why |= {
+                reader: f"it reads {name}, which runs again"
+                for reader, names in readers.items() if why[reader] is None
+                for name in names if why.get(name)
+            }  # fmt: skip
+        for job in jobs:
+            if why[job.notebook] is None:
                 try:
                     publish_again(job, self.paths)
                     spent = 0.0 if isinf(job.expected_s) else job.expected_s
                     self.done(Outcome(job.notebook, "ok", spent, resumed=True))
                 except OSError as error:
-                    reasons[job.notebook] = str(error)
-            if reasons[job.notebook] not in (None, NEW):
-                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reasons[job.notebook]}")
-        return [job for job in jobs if reasons[job.notebook] is not None]
+                    why[job.notebook] = str(error)
+            if why[job.notebook] not in (None, NEW):
+                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {why[job.notebook]}")
+        return [job for job in jobs if why[job.notebook] is not None]
 
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []

@@ -19,32 +19,19 @@ _PATIENCE = 5.0  # seconds for a process that was told to end
 
 
 class Here:
-    """This machine, `jobs` notebooks at a time.
+    """This machine, `jobs` notebooks at a time (default: one a core).
 
     On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
     which has imported everything (`preload`): two interpreters with Jupyter, scikit-learn and
     matplotlib take four seconds to start, two forks a few hundredths. With more threads there
-    would be threads to fork; every process is started anew.
-
-    Parameters
-    ----------
-    jobs : int, optional
-        Default: one a core.
-    memory_mb : float, optional
-        MiB that notebooks take together; default: 20 GiB, or 85 % of what the machine has.
-    work : callable
-        What a process does with the file that describes its job.
+    would be threads to fork; every process is started anew. ``memory_mb`` are MiB that notebooks
+    may take together: 20 GiB, or 85 % of what the machine has. `work` is what a process does with
+    the file that describes its job.
     """
 
-    def __init__(
-        self,
-        jobs: int | None = None,
-        memory_mb: float | None = None,
-        work: Callable[[Path], None] = work,
-    ) -> None:
+    def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
-        there = 0.85 * psutil.virtual_memory().total / 2**20
-        self.memory_mb = min(20 * 1024.0, there) if memory_mb is None else memory_mb
+        self.memory_mb = min(20 * 1024.0, 0.85 * psutil.virtual_memory().total / 2**20)
         self._work = work
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> BaseProcess:

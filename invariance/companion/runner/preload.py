@@ -8,24 +8,25 @@ import gc
 import importlib
 import sys
 
-from ..imports import read_all
+from ..imports import closure
 
 # see `invariance.companion.source.read_notebook`
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
+_OURS = (
+    "companion.cli", "companion.run.run", "companion.run.comparison", "companion.runner.worker",
+    "datasets", "evaluation", "features", "groups", "kernels", "linear", "spectral", "theory",
+)  # fmt: skip
 for _name in (
     "jupytext", "nbformat", "papermill.engines", "nbclient.exceptions", "psutil",
     "jupyter_client.asynchronous.client",
     "ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer",
     "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn.svm", "sklearn.kernel_ridge",
-    "invariance.companion.cli", "invariance.companion.run.run",
-    "invariance.companion.run.comparison", "invariance.companion.runner.worker",
-    "invariance.datasets", "invariance.evaluation", "invariance.features", "invariance.groups",
-    "invariance.kernels", "invariance.linear", "invariance.spectral", "invariance.theory",
+    *(f"invariance.{name}" for name in _OURS),
 ):  # fmt: skip
     importlib.import_module(_name)
 
-read_all()
+closure("\n".join(f"import invariance.{name}" for name in _OURS))
 sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 gc.collect()
 gc.freeze()

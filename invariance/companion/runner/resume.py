@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotebookError
-from ..files import file_digest
+from ..files import file_digest, read_text
 from ..imports import closure
+from ..ledger.claims import Ledger
 from ..ledger.results import read_results, read_status
+from ..ledger.settings import registered
 from ..paths import Paths
 from ..provenance import architecture, package_versions
-from ..source import notebook_code, parse_code, read_text
+from ..source import notebook_code
 
 NEW = "it has not run yet"
 
@@ -30,14 +32,9 @@ _APART = ("status.json", "failed", ".work")
 def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int) -> dict:
     """What a run's results follow from, but for data and for other notebooks' results."""
     source = paths.source(notebook)
-    code = notebook_code(source)
-    parse_code(code, f"notebook {notebook}")
-    try:
-        modules = closure(code)
-    except (RecursionError, MemoryError) as error:
-        raise NotebookError(f"notebook {notebook} is nested too deeply to be read") from error
+    modules = closure(notebook_code(source))
     return {
-        "text": hashlib.sha256(read_text(source).encode()).hexdigest(),
+        "text": hashlib.sha256(read_text(source, NotebookError).encode()).hexdigest(),
         "code": {module: str(file_digest(path))[:16] for module, path in modules.items()},
         "settings": file_digest(paths.settings(notebook)),
         "parameters": dict(parameters),
@@ -72,11 +69,17 @@ def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str
 
 
 def reason_to_run(
-    folder: Path, notebook: str, expected: Mapping[str, Any], inputs: Mapping[str, str]
+    paths: Paths,
+    folder: Path,
+    notebook: str,
+    expected: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    ledger: Ledger,
 ) -> str | None:
     """Why the results in a folder are not those that a run would give; None if they are.
 
-    `expected` comes from `fingerprint`, `inputs` from `inputs_of`.
+    `expected` comes from `fingerprint`, `inputs` from `inputs_of`. An attempt that was interrupted
+    takes nothing away from the success before it.
     """
     status, problems = read_status(folder, notebook)
     if status is None:
@@ -99,11 +102,17 @@ def reason_to_run(
         if file_digest(folder / name) != digest:
             return f"{name} is not what the run wrote"
     results, problems = read_results(folder, notebook)
-    for name, sha256 in (results["provenance"]["data"] if results else {}).items():
+    if results is None:
+        return problems[0] if problems else None
+    for name, sha256 in results["provenance"]["data"].items():
         # data that is not here any more cannot have changed what was computed from it
         if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
-    return problems[0] if problems else None
+    for claim_id, entry in results["claims"].items() if results["profile"] == "full" else ():
+        if claim_id in ledger:
+            if entry["protocol"] != registered(ledger[claim_id], paths, notebook):
+                return f"the protocol of {claim_id} has changed"
+    return None
 
 
 def _changed(found: Any, name: str, now: Any) -> str | None:

@@ -28,6 +28,7 @@ import psutil
 
 from ..files import read_json, write_bytes, write_json
 from ..ledger.results import read_executed
+from ..ledger.settings import STAGE
 from ..source import read_notebook
 
 # every process of a run inherits this variable: it says whose process it is, even of an orphan
@@ -137,18 +138,16 @@ class Kernel:
         """A client of the kernel, once that has written its ports."""
         from jupyter_client.asynchronous.client import AsyncKernelClient
 
-        class Client(AsyncKernelClient):
-            async def _async_is_alive(_) -> bool:
-                return self.is_alive()
-
-            is_alive = _async_is_alive
+        async def is_alive() -> bool:
+            return self.is_alive()
 
         end = time.monotonic() + _START_S
         while not isinstance(read_json(self._told), dict):
             if not self.is_alive() or time.monotonic() > end:
                 raise RuntimeError("the kernel died before it could be told anything")
             time.sleep(0.005)
-        client = Client(connection_file=str(self._told))
+        client = AsyncKernelClient(connection_file=str(self._told))
+        client.is_alive = client._async_is_alive = is_alive  # type: ignore[method-assign]
         client.load_connection_file()
         return client
 
@@ -167,13 +166,14 @@ def failure(message: str, folder: Path | None = None, **more: Any) -> dict[str, 
 def _incomplete(folder: Path) -> str | None:
     """Why an executed notebook did not run to its last cell; None if it did.
 
-    papermill takes ``sys.exit(0)`` for a good end and leaves out the cells after it.
+    papermill takes ``sys.exit(0)`` for a good end and leaves out the cells after it; a choosing
+    stage ends like that.
     """
     executed, problems = read_executed(folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "executed.ipynb was not written"
     code = [i for i, cell in enumerate(executed["cells"]) if cell["cell_type"] == "code"]
-    if failure("", folder)["cell_index"] in (None, *code[-1:]):
+    if STAGE in os.environ or failure("", folder)["cell_index"] in (None, *code[-1:]):
         return None
     return "the notebook ended early: leave cells by a condition, not by sys.exit"
 
@@ -227,10 +227,8 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
         )
         return {"status": "failed", "failure": told}
     except DeadKernelError:
-        message = (
-            "the kernel died while it ran this cell: killed for want of memory, by a signal, or "
-            "by a crash in compiled code"
-        )
+        why = "killed for want of memory, by a signal, or by a crash in compiled code"
+        message = f"the kernel died while it ran this cell: {why}"
         return {"status": "killed", "failure": failure(message, folder)}
     if reason := _incomplete(folder):
         return {"status": "failed", "failure": failure(reason, folder)}

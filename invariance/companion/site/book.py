@@ -13,7 +13,7 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from ..ledger.reading import read_text
+from ..files import read_text
 from ..ledger.rows import Row
 from ..ledger.scoreboard import clipped, sentence
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS, at_fault

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from invariance.companion.paths import Paths
-from invariance.companion.runner.choosing import chooses
-from invariance.companion.source import calls_of, notebook_code
+from invariance.companion.source import calls_of, chooses, notebook_code
 
 PATHS = Paths(Path(__file__).parents[3])
-CHOOSING = [name for name in PATHS.all_notebooks() if chooses(PATHS, name)]
+CHOOSING = [name for name in PATHS.all_notebooks() if chooses(PATHS.source(name))]
 
 #: Ways past the door: other loaders, the door itself, and files read by hand.
 AROUND = re.compile(

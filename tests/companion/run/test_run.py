@@ -17,7 +17,7 @@ from invariance.companion import Run
 from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
 from invariance.companion.imports import closure
 from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.ledger.protocols import protocol_digest
+from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.run.cache import CacheError, _computes, _leads_on
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts

@@ -36,7 +36,7 @@ def test_a_project_of_its_own_has_its_own_methods(project):
 def test_methods_of_one_figure_differ_by_colour_and_marker(together):
     together = together.split()
     assert len({style.colour(name) for name in together}) == len(together)
-    assert len({style.marker(name) for name in together}) >= len(together) - 1
+    assert len({style.look(name).marker for name in together}) >= len(together) - 1
 
 
 @pytest.mark.parametrize(

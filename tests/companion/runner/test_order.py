@@ -14,9 +14,9 @@ from invariance.companion.cli import main
 from invariance.companion.errors import NotebookError
 from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
-from invariance.companion.order import reads
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
+from invariance.companion.source import reads
 
 pytestmark = pytest.mark.usefixtures("quick")
 

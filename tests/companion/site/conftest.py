@@ -12,9 +12,9 @@ import matplotlib.pyplot as plt
 import pytest
 import yaml
 
+from invariance.companion.files import AS_PRINTED, read_yaml
 from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.ledger.protocols import protocol_digest
-from invariance.companion.ledger.reading import AS_PRINTED, read_yaml
+from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.figures import to_png

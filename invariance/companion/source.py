@@ -36,13 +36,14 @@ def read_notebook(path: Path) -> "nbformat.NotebookNode":
     """Read a text notebook, not to be changed; `NotebookError` if it cannot be read."""
     text = read_text(path, NotebookError)
     try:
-        return _parsed(text)
+        return parse_notebook(text)
     except Exception as error:
         raise NotebookError(f"cannot read the notebook {path}: {error}") from error
 
 
 @lru_cache(256)  # many ask for parts of the same text, and reading YAML is slow
-def _parsed(text: str) -> "nbformat.NotebookNode":
+def parse_notebook(text: str) -> "nbformat.NotebookNode":
+    """A text notebook (py:percent), not to be changed."""
     # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
     # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

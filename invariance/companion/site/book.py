@@ -26,8 +26,6 @@ from .plots import chart, dot_plot
 from .reference import BESIDE, Reference
 from .text import anchor, prose
 
-__all__ = ["SETTINGS", "Book", "answer"]
-
 _TEMPLATES = Path(__file__).parent / "templates"
 _MISSING = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 #: What would stand in Sphinx's ``conf.py``.

@@ -19,8 +19,6 @@ from .book import SETTINGS, Book
 from .cells import as_notebook, cells_of
 from .material import Material, SiteError, collect
 
-__all__ = ["MARKER", "bring_mathjax", "build_site", "check_packages"]
-
 #: The file that makes a folder ours: only a folder that holds it is ever replaced.
 MARKER = ".invariance-site.json"
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..source import parse_notebook
 from .material import Notebook, is_picture
 from .reference import tree
-
-__all__ = ["RECORDED", "Cell", "Output", "Page", "as_notebook", "cells_of", "page_of"]
 
 _LONG_CELL = 24  # lines; longer code is folded
 _LONG_DISPLAY = 5  # the same where the code only draws and records
@@ -124,17 +123,10 @@ def page_of(notebook: Notebook) -> Page:
 
 def cells_of(text: str) -> list[Cell]:
     """The cells of a text notebook (py:percent)."""
-    found = []
-    for chunk in re.split(r"^# %%", text, flags=re.MULTILINE)[1:]:
-        head, _, body = chunk.partition("\n")
-        tags = re.search(r"tags=\[(.*?)\]", head)
-        code = "[markdown]" not in head
-        lines = body.rstrip().splitlines()
-        if not code:
-            lines = [line.removeprefix("#").removeprefix(" ") for line in lines]
-        tagged = re.findall(r'"([^"]+)"', tags[1]) if tags else ()
-        found.append(Cell("\n".join(lines), code, tagged))
-    return found
+    return [
+        Cell(cell.source, cell.cell_type == "code", cell.metadata.get("tags", []))
+        for cell in parse_notebook(text).cells
+    ]
 
 
 def _cells(notebook: Notebook) -> Iterator[Cell]:
@@ -145,8 +137,7 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
     captions = {
         thing.caption
         for outcome in notebook.outcomes
-        for things in (outcome.figures, outcome.tables)
-        for thing in things.values()
+        for thing in [*outcome.figures.values(), *outcome.tables.values()]
     }
     for cell in found:
         tags = [str(tag) for tag in (cell.get("metadata") or {}).get("tags") or []]

@@ -14,8 +14,6 @@ from . import reference
 from .book import Book
 from .text import internal
 
-__all__ = ["setup"]
-
 _SAFE = ("https://", "http://", "mailto:")
 
 

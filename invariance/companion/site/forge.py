@@ -1,7 +1,12 @@
 """Pages beside the published figures, so that a forge's browser shows the results as they are."""
 
+import html
+import re
 from itertools import groupby
 from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
 
 from ..files import write_bytes
 from ..ledger.claims import paper_label
@@ -10,9 +15,6 @@ from ..ledger.verdicts import FAILED, KEPT, VERDICTS
 from ..paths import Paths
 from .cells import page_of
 from .material import collect
-from .text import forge_prose
-
-__all__ = ["pages", "write_pages"]
 
 _TEMPLATES = Path(__file__).parent / "templates/forge"
 _ROWS = 12  # of a table; the file has them all
@@ -54,3 +56,19 @@ def pages(paths: Paths) -> dict[Path, str]:
         text = page.render(name=notebook.name, outcome=notebook.published)
         written[paths.figures / f"{notebook.name}.md"] = text
     return written
+
+
+def forge_prose(text: Any) -> str:
+    """A sentence, in a table too, in Markdown that a forge shows; it lets no HTML through.
+
+    >>> forge_prose("|x| < `a_b` in $|x|$")
+    '\\\\|x\\\\| &lt; `a_b` in $\\\\vert x\\\\vert $'
+    """
+    if isinstance(text, Markup):
+        return text
+    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(str(text).split()))
+    for at, part in enumerate(parts):
+        bar = r"\vert " if part.startswith("$") else r"\|"
+        plain = html.escape(part, quote=False) if at % 2 == 0 else part
+        parts[at] = plain.replace("|", bar)
+    return "".join(parts)

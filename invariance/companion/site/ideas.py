@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring, tostring
 
-__all__ = ["Idea"]
-
 
 @dataclass(frozen=True)
 class Idea:

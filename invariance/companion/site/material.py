@@ -18,9 +18,6 @@ from ..ledger.results import read_executed, read_results, read_status
 from ..ledger.rows import OPEN, Row, rows_of
 from ..paths import Paths
 
-__all__ = ["Figure", "Material", "Notebook", "Outcome", "Paper", "SiteError", "Table", "collect"]
-__all__ += ["is_picture"]
-
 _LARGEST_PICTURE = 40_000_000  # pixels
 
 
@@ -167,10 +164,9 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
         return [*homes, folder].index(folder), [*first, short].index(short), name
 
     notebooks = {name: _notebook(name, paths, profile) for name in sorted(names, key=place)}
-    ran = [n.run.content for n in notebooks.values() if n.run]
-    rows = rows_of(
-        ledger, [*ran, *(n.published.content for n in notebooks.values() if n.published)], paths
-    )
+    # what is published counts before what ran here
+    outcomes = [n.run for n in notebooks.values()] + [n.published for n in notebooks.values()]
+    rows = rows_of(ledger, [outcome.content for outcome in outcomes if outcome], paths)
     papers = []
     for key in keys:
         known = {k: v for k, v in homes[key].items() if k in Paper.__dataclass_fields__}

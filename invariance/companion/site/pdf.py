@@ -12,8 +12,6 @@ from .book import Book
 from .build import bring_mathjax, check_packages
 from .material import SiteError, collect
 
-__all__ = ["write_pdf"]
-
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _HERE = Path(__file__).parent
 _SECONDS = 300

@@ -17,8 +17,6 @@ from sphinx.search.en import SearchEnglish
 
 from .text import internal
 
-__all__ = ["BESIDE", "Reference", "setup", "tree"]
-
 #: No mathematics that a claim rests on: what records, loads and averages.
 BESIDE = ("invariance.companion", "invariance.datasets", "invariance.evaluation")
 

@@ -1,6 +1,5 @@
-"""Texts of results, ledgers and papers: as HTML for the site, as Markdown for a forge."""
+"""Texts of results, ledgers and papers as HTML, and addresses."""
 
-import html
 import posixpath
 import re
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-
-__all__ = ["anchor", "forge_prose", "internal", "prose"]
 
 _PROSE = MarkdownIt("zero").enable(["backticks", "emphasis", "link"])
 _PROSE.use(
@@ -37,19 +34,3 @@ def internal(page: str, address: str) -> str:
     """Where ``papers/x.html#claim-y`` lies, seen from a page."""
     target, _, at = address.partition("#")
     return posixpath.relpath(target, posixpath.dirname(page) or ".") + (f"#{at}" if at else "")
-
-
-def forge_prose(text: Any) -> str:
-    """The same sentence, in a table too, in Markdown that a forge shows; it lets no HTML through.
-
-    >>> forge_prose("|x| < `a_b` in $|x|$")
-    '\\\\|x\\\\| &lt; `a_b` in $\\\\vert x\\\\vert $'
-    """
-    if isinstance(text, Markup):
-        return text
-    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", " ".join(str(text).split()))
-    for at, part in enumerate(parts):
-        bar = r"\vert " if part.startswith("$") else r"\|"
-        plain = html.escape(part, quote=False) if at % 2 == 0 else part
-        parts[at] = plain.replace("|", bar)
-    return "".join(parts)

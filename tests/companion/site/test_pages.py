@@ -17,12 +17,13 @@ from invariance.companion.paths import Paths
 from invariance.companion.site import book, cells
 from invariance.companion.site.build import MARKER
 from invariance.companion.site.cells import page_of
+from invariance.companion.site.forge import forge_prose
 from invariance.companion.site.forge import pages as forge_pages
 from invariance.companion.site.material import Material, SiteError, collect
 from invariance.companion.site.pdf import write_pdf
 from invariance.companion.site.plots import chart, dot_plot
 from invariance.companion.site.reference import Reference
-from invariance.companion.site.text import anchor, forge_prose, prose
+from invariance.companion.site.text import anchor, prose
 
 from .conftest import (
     LEDGER,

@@ -48,12 +48,16 @@ def door():
 
 @pytest.fixture
 def chooser(project):
-    project.write("demo/chooses", CHOOSES, MEASURES, parameters=PARAMETERS)
-    path = project.source("demo/chooses")
-    # the small project's own Run would be a second one
-    path.write_text(
-        path.read_text().replace('run = Run("demo/chooses", profile=profile, seed=seed)', "")
-    )
+    """A notebook that chooses, one that looks at test data before, and one that never measures."""
+    faults = {"chooses": ("", ""), "looks": ("width = ", "data.test\nwidth = "),
+              "stays": ("run.measure()", "")}  # fmt: skip
+    for name, (before, after) in faults.items():
+        path = project.source(project.write(f"demo/{name}", CHOOSES, MEASURES,
+                                            parameters=PARAMETERS))  # fmt: skip
+        # the small project's own Run would be a second one
+        text = path.read_text().replace(f'run = Run("demo/{name}", profile=profile, seed=seed)', "")
+        text = text.replace("demo/chooses", f"demo/{name}")
+        path.write_text(text.replace(before, after) if before else text)
     return project
 
 
@@ -67,8 +71,12 @@ def run_cells(project, profile="full", seed=1):
 
 def test_choose_then_run(chooser):
     ended = CliRunner().invoke(main, ["choose"])
-    assert ended.exit_code == 0, ended.output
-    assert "1 of 1 notebooks have chosen (full)" in ended.output
+    assert ended.exit_code == 1 and "1 of 3 notebooks have chosen (full)" in ended.output
+    assert "WithheldError" in ended.output and "run.measure()" in ended.output
+    assert "no run.measure() came" in ended.output
+    for name in ("demo/looks", "demo/stays"):
+        assert not chooser.settings(name).exists()
+        chooser.source(name).unlink()
     written = yaml.safe_load(chooser.settings("demo/chooses").read_text())
     assert written["seed"] == 0 and written["choices"]["width"]["chosen"] == 2.0
     # 1,200 training rows and no other were handed out
@@ -83,22 +91,6 @@ def test_a_quick_stage_leaves_the_settings_alone(chooser):
     assert ended.exit_code == 0, ended.output
     assert not chooser.settings("demo/chooses").exists()
     assert (chooser.choosing("demo/chooses", "quick") / "settings.yml").is_file()
-
-
-def test_a_stage_that_asks_for_test_data_fails_and_says_so(chooser):
-    path = chooser.source("demo/chooses")
-    path.write_text(path.read_text().replace("width = ", "data.test\nwidth = "))
-    ended = CliRunner().invoke(main, ["choose", "demo/chooses"])
-    assert ended.exit_code == 1
-    assert "WithheldError" in ended.output and "run.measure()" in ended.output
-    assert not chooser.settings("demo/chooses").exists()
-
-
-def test_a_stage_that_does_not_end_has_chosen_nothing(chooser):
-    path = chooser.source("demo/chooses")
-    path.write_text(path.read_text().replace("run.measure()", ""))
-    ended = CliRunner().invoke(main, ["choose", "demo/chooses"])
-    assert ended.exit_code == 1 and "no run.measure() came" in ended.output
 
 
 def test_only_a_notebook_that_chooses_can_choose(project):

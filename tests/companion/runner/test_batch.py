@@ -288,7 +288,7 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
 
 def test_a_hanging_notebook_meets_its_deadline(project):
     project.write("p/hangs", "import subprocess\nsubprocess.run(['sleep', '1000'])")
-    summary = run_notebooks(project, ["p/hangs"], deadline=3)
+    summary = run_notebooks(project, ["p/hangs"], deadline=1)
     assert statuses(summary) == {"p/hangs": "timeout"}
     assert "--deadline" in summary.outcomes[0].failure["message"]
     assert project.processes() == []

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +102,7 @@ def dead_links(pages: dict[Path, Page], site: Path) -> list[str]:
     return dead
 
 
+@cache
 def picture() -> bytes:
     figure, axes = plt.subplots(figsize=(4, 3))
     axes.plot([1, 2, 3], [3, 1, 2])
@@ -154,9 +156,9 @@ def make_project(root: Path) -> Paths:
     claims = read_yaml(LEDGER, AS_PRINTED)
     for entry in claims["claims"]:
         entry.setdefault("protocol", "ten draws")  # of some, the project has registered none yet
-    paths.ledger.write_text(yaml.safe_dump(claims))
+    paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper))
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
-    about = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text())
+    about = read_yaml(ROOT / "notebooks/papers.yml")
     about["reference"] = ["invariance.features", "invariance.linear"]  # the rest is alike
     about["repository"] = "https://github.com/some/one"
     paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
@@ -232,5 +234,8 @@ def pages(small) -> dict[str, Page]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Paths:
-    return make_project(tmp_path / "project")
+def project(tmp_path: Path, made_once) -> Paths:
+    shutil.copytree(
+        made_once("project", lambda folder: make_project(folder / "of")), tmp_path / "p"
+    )
+    return Paths(tmp_path / "p/of")

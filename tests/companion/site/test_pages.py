@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -323,12 +321,6 @@ def test_binder_opens_notebooks_as_make_lab_does():
     assert "--constraint ../constraints.txt" in installed
     script = ROOT / ".binder/postBuild"
     assert "set-default-viewer python" in script.read_text() and os.access(script, os.X_OK)
-
-
-def test_importing_the_command_line_brings_no_sphinx():
-    code = "import sys, invariance.companion.cli; print('sphinx' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_progress_bars_are_not_shown():

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   invariance:
-#     alone: true
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -9,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # What exact invariance costs, counted at the source and by the clock
+# # What exact invariance costs, counted
 #
-# *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), theorem 1 and remark 4.1.*
+# *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), theorem 1, remarks 4.1 and C.3.*
 #
 # Theorem 1 says what an exactly invariant regression costs: calls of two oracles, values of
 # eigenfunctions $\phi(x)$ and entries of $D^\lambda(g)$, and time:
@@ -22,71 +20,54 @@
 # | time to fit | $\rho^3 n^{3/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$ |
 # | calls for one prediction | $n^{1/(1+\alpha)}$ |
 #
-# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Time is the
-# processor's; calls are counted *inside* the eigenfunctions and their actions.
+# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Calls are
+# counted *inside* the eigenfunctions and their actions. Time is counted in machine instructions,
+# which two runs repeat to seven digits; the clock stands beside them and decides nothing.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 0
-degree: int = 0  # of the sphere's basis in the last section; 0 is the profile's own
+degree: int = 0  # of the sphere's basis under dihedral groups; 0 is the profile's own
 
 # %%
 import time
-from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance import groups, spectral
-from invariance.companion import Run, colour, curve, fit_rate, panel
+from invariance.companion import Run, colour, fit_rate, instructions, panel
 from invariance.groups import Permutations, SignFlips, TorusTranslations
-from invariance.kernels import Average
-from invariance.spectral import Circle, SpectralAveraging, Sphere, Torus, project
+from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus
 from invariance.theory import soleymani2025 as theory
 
 run = Run("soleymani2025/cost", profile=profile, seed=seed, degree=degree)
 
 # %% tags=["settings"]
-ROUNDS, DEGREE, POINTS, TORUS_POINTS = {  # the last: values past every cache
-    "quick": (2, 6, 300, 600),
-    "full": (7, 12, 500, 2000),
-}[profile]
+DEGREE = degree or (6 if run.quick else 12)
 SIZES = {
     "quick": {
-        "samples": (6_000, 12_000, 24_000),
+        "fit": (500, 1_000, 2_000),
         "generators": (8, 16, 32),
-        "dimensions": (12, 18, 26),
-        "averaging": (8, 16, 32),
-        "orders": (4, 16, 64),
-        "predictions": (100, 300, 900),
+        "dimension": (6, 8, 12),
+        "averaging": (4, 8, 16),
+        "predict": (50, 100, 200),
+        "dihedral": (8, 16, 64),
+        "eigenspace": (10, 14, 20),
+        "program": (2, 3, 4),
     },
     "full": {
-        "samples": tuple(int(60_000 * 2 ** (k / 4)) for k in range(11)),
-        "generators": (16, 24, 32, 48, 64, 96, 128, 192, 256),
-        "dimensions": (45, 54, 64, 76, 91, 108, 128),
-        "averaging": (16, 32, 64, 128, 256, 512),
-        "orders": (4, 8, 16, 32, 64, 128, 256, 512),
-        "predictions": tuple(int(200 * 2 ** (k / 2)) for k in range(9)),
+        # just enough samples for a cutoff of 51, 61, 71 and 81 functions
+        "fit": tuple(int(D**2.5) + 2 for D in (51, 61, 71, 81)),
+        "generators": (16, 32, 64, 128),
+        "dimension": (76, 91, 108, 128, 152),
+        "averaging": (64, 128, 256, 512),
+        "predict": (1600, 2263, 3200, 4525, 6400),
+        "dihedral": (4, 8, 16, 64, 256),
+        "eigenspace": (121, 135, 151, 169, 189, 211),
+        "program": (6, 7, 8, 9, 10, 11),
     },
 }[profile]
-DEGREE = degree or DEGREE
 ROTATION = TorusTranslations([2], period=2 * np.pi)
-
-
-# %%
-def clocked(works, rounds=ROUNDS):
-    """Processor seconds, shape (rounds, works), taken in turns; each is the best of three."""
-    taken = np.empty((rounds, len(works)))
-    for k in range(rounds):
-        for i, work in enumerate(works):
-            tries = []
-            for _ in range(3):
-                start = time.process_time()
-                work()
-                tries.append(time.process_time() - start)
-            taken[k, i] = min(tries)
-    return taken
-
 
 # %% [markdown]
 # ## Counting at the source
@@ -171,164 +152,207 @@ axis.set(
 run.figure(fig, "oracle_calls", caption="500, 2,000 and 8,000 samples.")
 
 # %% [markdown]
-# ## One prediction
+# ## Work to count
 #
-# A prediction evaluates the eigenfunctions that carry a coefficient. Permutations leave every
-# eigenfunction in play, so their number is that which the cutoff keeps.
+# Each line of theorem 1 and of the two remarks as a function that is run under valgrind: start-up,
+# preparation and what a first call leaves behind for the next are subtracted. The kernels of the
+# linear algebra are pinned, so that every processor counts the same.
+#
+# - `fit`: a fit at the theorem's cutoff on the circle, $s = 0.75$, against the samples $n$;
+# - `generators`: a projection with random permutations of $S_{10}$ (10-torus, 1,161 functions);
+# - `dimension`: all eigenfunctions of degree at most 2 of the $d$-torus at 50 points;
+# - `averaging`: the kernel $\frac1{|G|} \sum_g k(x, g z)$ over rotations of the circle;
+# - `predict`: 400 predictions from the $D$ functions of the 2-torus that a cutoff keeps;
+# - `dihedral`: a full fit on the sphere under a tilted dihedral group, two generators at any order;
+# - `eigenspace`, `program`: proposition C.2 for one eigenspace, $f = \tilde f - B^\top (B
+#   B^\top)^+ B \tilde f$ with $B$ the stacked $D^\lambda(g) - I$, against its dimension at two
+#   generators, and against the number of generators at dimension 41.
 
 # %%
-sizes, counts, works = [], [], []
-for predicted in SIZES["predictions"]:
-    basis = counted(Torus(2, degree=predicted))
-    X = basis.sample(POINTS, seed)
-    coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
-    model = spectral.Expansion(basis, project(coefficients, basis, Permutations(2)))
-    tally.reset()
-    model.predict(X[:1])
-    sizes.append(basis.n_functions_)
-    counts.append(tally.values)
-    works.append(partial(model.predict, X))
-prediction = {
-    "evaluations": fit_rate(sizes, counts),
-    "processor time": fit_rate(sizes, clocked(works).T),
-}
-run.claim(
-    "soleymani2025/theorem1-predict-cost",
-    rates=prediction,
-    expected=dict.fromkeys(prediction, 1.0),
-    note="against the number D of eigenfunctions that the cutoff keeps: values computed for one "
-    f"point, counted at the source, and the time of {POINTS:,} predictions",
-)
+WORK = f"""
+import numpy as np
+from invariance import groups, spectral
+from invariance.kernels import Average
 
-# %% [markdown]
-# ## Time
-#
-# Four sweeps of the processor's clock, each with everything else fixed: samples at the theorem's
-# cutoff, generators at a fixed basis, the dimension at a fixed degree, and the order of the group
-# for those who average over it. The stated power of n is an upper bound.
+rng, period, DEGREE = np.random.default_rng({seed}), 2 * np.pi, {DEGREE}
 
-# %%
-s = 0.75
-fits = []
-for n in SIZES["samples"]:
-    X = Circle().sample(n, seed)
-    model = SpectralAveraging(Circle(), ROTATION, smoothness=s, cutoff="theorem", estimator="mean")
-    fits.append(partial(model.fit, X, np.cos(2 * X[:, 0])))
+def fit(n):
+    X, half_turn = spectral.Circle().sample(n, {seed}), groups.TorusTranslations([2], period=period)
+    model = spectral.SpectralAveraging(
+        spectral.Circle(), half_turn, smoothness=0.75, cutoff="theorem", estimator="mean")
+    return lambda: model.fit(X, np.cos(2 * X[:, 0]))
 
-basis = Torus(10, degree=3)
-coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
-draws = np.random.default_rng(seed).permuted(np.tile(np.arange(10), (256, 1)), axis=1)
-projections = [
-    partial(project, coefficients, basis, groups.GeneratedPermutations(draws[:rho]))
-    for rho in SIZES["generators"]
-]
-evaluations = [
-    partial(Torus(d, degree=2).evaluate, Torus(d).sample(TORUS_POINTS, seed))
-    for d in SIZES["dimensions"]
-]
-X = Circle().sample(400, seed)
-averages = [
-    partial(
-        Average(
-            spectral.VonMisesKernel(eta=1.0, period=2 * np.pi),
-            TorusTranslations([order], period=2 * np.pi),
-            side="second",
-        ),
-        X,
-    )
-    for order in SIZES["averaging"]
-]
-a = theory.alpha(s, 1)
-sweeps = {
-    "samples n": (SIZES["samples"], clocked(fits, 3), (2 + a) / (1 + a)),
-    "generators": (SIZES["generators"], clocked(projections), 1.0),
-    "dimension d, degree 2": (SIZES["dimensions"], clocked(evaluations), 2.0),
-    "order |G|, averaging": (SIZES["averaging"], clocked(averages), 1.0),
-}
-rates = {name: fit_rate(x, seconds.T) for name, (x, seconds, _) in sweeps.items()}
-run.claim(
-    "soleymani2025/theorem1-time",
-    rates=rates,
-    expected={name: stated for name, (_, _, stated) in sweeps.items()},
-    upper_bound=True,
-    note="processor time of: a fit at the theorem's cutoff (circle, s = 0.75); a projection with "
-    "random permutations as generators of S_10 (10-torus, 1,161 functions); all eigenfunctions of "
-    "degree at most 2 on the d-torus; the kernel averaged over rotations of the circle",
-)
+def generators(rho):
+    basis = spectral.Torus(10, degree=3)
+    group = groups.GeneratedPermutations(rng.permuted(np.tile(np.arange(10), (rho, 1)), axis=1))
+    coefficients = rng.standard_normal(basis.n_functions_)
+    return lambda: spectral.project(coefficients, basis, group)
 
-# %% [markdown]
-# ## The number of generators counts, not the order of the group (remark 4.1)
-#
-# Dihedral groups on the sphere, tilted so that no coordinate is special: two generators whatever
-# the order. The projection as published, by the closed form of proposition C.2 on dense matrices
-# $D^\lambda(g)$, and beside it the average over all elements.
+def dimension(d):
+    basis, X = spectral.Torus(d, degree=2), spectral.Torus(d).sample(50, {seed})
+    return lambda: basis.evaluate(X)
 
+def averaging(order):
+    X, turns = spectral.Circle().sample(60, {seed}), groups.TorusTranslations([order], period=period)
+    kernel = Average(spectral.VonMisesKernel(eta=1.0, period=period), turns, side="second")
+    return lambda: kernel(X)
+
+def predict(degree):
+    basis = spectral.Torus(2, degree=degree)
+    X, f = basis.sample(400, {seed}), rng.standard_normal(basis.n_functions_)
+    return lambda: spectral.Expansion(basis, f).predict(X)
+"""
 
 # %%
+WORK += """
+def turned(orders):
+    # rotations about one tilted axis by 4 pi / order, and a reflection through it
+    tilt = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0]
+    angles = 4 * np.pi / np.asarray(orders)
+    made = [np.array([[np.cos(a), -np.sin(a), 0], [np.sin(a), np.cos(a), 0], [0, 0, 1]])
+            for a in angles] + [np.diag([1.0, -1.0, 1.0])]
+    return groups.OrthogonalMatrices([tilt @ g @ tilt.T for g in made])
+
 def dihedral(order):
-    """A rotation about a tilted axis and a reflection: two generators."""
-    tilt = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
-    c, q = np.cos(4 * np.pi / order), np.sin(4 * np.pi / order)
-    turn = np.array([[c, -q, 0], [q, c, 0], [0, 0, 1.0]])
-    return groups.OrthogonalMatrices([tilt @ g @ tilt.T for g in (turn, np.diag([1.0, -1.0, 1.0]))])
+    basis = spectral.Sphere(3, degree=DEGREE)
+    X = basis.sample(500, 0)
+    model = spectral.SpectralAveraging(
+        basis, turned([order]), degree=DEGREE, estimator="mean")
+    return lambda: model.fit(X, X[:, 0] ** 2)
 
+def pseudo_inverse(size, orders):
+    k, group = size // 2, turned(orders)
+    basis = spectral.Sphere(3, degree=k)
+    maps = [basis.representation(k, group, g[None])[0].toarray() for g in group.generators()]
+    B, f = np.concatenate([D - np.eye(2 * k + 1) for D in maps]), rng.standard_normal(2 * k + 1)
+    return lambda: f - B.T @ (np.linalg.pinv(B @ B.T, rcond=1e-10) @ (B @ f))
 
-basis = counted(Sphere(3, degree=DEGREE))
-coefficients = np.random.default_rng(seed).standard_normal(basis.n_functions_)
+def eigenspace(size):
+    return pseudo_inverse(size, [64])
 
+def program(rho):
+    return pseudo_inverse(41, 64 / np.arange(1, rho))
 
-def thrice(group):
-    return [project(coefficients, basis, group, method="closed_form") for _ in range(3)]
-
-
-orders, works, entries = SIZES["orders"], [], []
-for order in orders:
-    group = dihedral(order)
-    tally.reset()
-    project(coefficients, basis, group, method="closed_form")
-    entries.append(tally.entries)
-    works.append(partial(thrice, group))
-seconds = clocked(works, 2 * ROUNDS)
-few = [k for k in orders if k <= 64]
-reynolds = clocked(
-    [partial(project, coefficients, basis, dihedral(k), method="reynolds") for k in few]
-)
-fixed = {
-    "generators alone, time": fit_rate(orders, seconds.T),
-    "generators alone, oracle calls": fit_rate(orders, np.array(entries, dtype=float)),
-}
-run.claim(
-    "soleymani2025/remark4.1-generators",
-    rates=fixed,
-    expected=dict.fromkeys(fixed, 0.0),
-    note=f"dihedral groups of order {orders[0]} to {orders[-1]} on the sphere, two generators each; "
-    f"averaging over all elements has exponent {fit_rate(few, reynolds.T)}",
-)
+def prepare(size):
+    return globals()[size[0]](size[1])
+"""
 
 # %%
-fig, axes = plt.subplots(2, 2, figsize=(9.6, 7))
-panels = {name: (*sweeps[name][:2], rates[name]) for name in [*sweeps][:3]}
-panels["order of the group |G|, two generators"] = (
-    orders,
-    seconds / 3,
-    fixed["generators alone, time"],
-)
-for axis, (words, (x, taken, rate)) in zip(axes.flat, panels.items(), strict=True):
+sizes = [(name, value) for name, values in SIZES.items() for value in values]
+found = None if run.quick else instructions(WORK, sizes)  # a quick run looks at the clock
+made: dict = {}
+exec(WORK, made)
+
+
+def seconds(size):
+    """Processor seconds of the same work, the least of three."""
+    work, taken = made["prepare"](size), []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+clock = dict(zip(sizes, map(seconds, sizes), strict=True))
+count = clock if found is None else dict(zip(sizes, found, strict=True))
+unit = "instructions" if found else "processor seconds"
+run.say("Below: {unit} of each piece of work.", unit=unit)
+
+# %%
+kept, values, calls = [], [], []
+for predicted in SIZES["predict"]:
+    basis = counted(Torus(2, degree=predicted))
+    tally.reset()
+    Expansion(basis, np.ones(basis.n_functions_)).predict(basis.sample(1, seed))
+    kept.append(basis.n_functions_)
+    values.append(tally.values)
+for order in SIZES["dihedral"]:
+    basis = counted(Sphere(3, degree=DEGREE))
+    X = basis.sample(500, 0)
+    tally.reset()
+    SpectralAveraging(basis, made["turned"]([order]), degree=DEGREE, estimator="mean").fit(
+        X, X[:, 0]
+    )
+    calls.append(tally.values + tally.entries)
+against = SIZES | {"predict": kept}
+
+
+def rates(numbers):
+    """Fitted exponents by work."""
+    return {
+        name: fit_rate(against[name], [float(numbers[name, v]) for v in SIZES[name]])
+        for name in SIZES
+    }
+
+
+power, by_clock, a = rates(count), rates(clock), theory.alpha(0.75, 1)
+STATED = {  # what grows, the exponent that the paper states
+    "fit": ("samples n", (2 + a) / (1 + a)),
+    "generators": ("generators", 1),
+    "dimension": ("dimension d, degree 2", 2),
+    "averaging": ("order |G|, averaging", 1),
+    "predict": ("functions kept, D", 1),
+    "dihedral": ("order |G|, two generators", 0),
+    "eigenspace": ("dimension of an eigenspace", 3),
+    "program": ("generators of its program", 3),
+}
+
+# %%
+fig, axes = plt.subplots(2, 4, figsize=(13, 6))
+for axis, (name, (words, exponent)) in zip(axes.flat, STATED.items(), strict=True):
     panel(
         axis,
-        x,
-        {"": ("spec-avg", taken)},
+        against[name],
+        {"": ("spec-avg", [count[name, v] for v in SIZES[name]])},
         log="xy",
         ends=None,
         xlabel=words,
-        ylabel="processor seconds",
-        title=f"Time grows as the power {rate.slope:.2f}",
+        title=f"The power {power[name].slope:.2f}, stated {exponent:g}",
     )
-curve(axis, few, reynolds, "krr-average", label="average over all elements")
-axis.legend()
-run.figure(fig, "time", caption=f"Means of {ROUNDS} rounds in turns, bars of two standard errors.")
+for axis in axes[:, 0]:
+    axis.set_ylabel(unit)
+run.figure(fig, "work", caption="One call of each; stated powers of n and of C.3 are upper bounds.")
+run.table(
+    [
+        {
+            "against": words,
+            "stated": f"{exponent:g}",
+            unit: f"{power[name].slope:.3f}",
+            "by the clock": f"{by_clock[name].slope:.2f}",
+        }
+        for name, (words, exponent) in STATED.items()
+    ],
+    "exponents",
+    caption="Fitted exponents; the clock's depend on what else the machine does.",
+)
+
+
+# %%
+def record(claim, names, upper_bound=False, note=None, **counted_at_source):
+    """Record fitted exponents by the name of what grows; nothing without counts."""
+    if found:
+        named = {STATED[name][0]: power[name] for name in names}
+        stated = {STATED[name][0]: STATED[name][1] for name in names}
+        for name, y in counted_at_source.items():
+            named[f"calls, {name}"] = fit_rate(against[name], np.array(y, dtype=float))
+            stated[f"calls, {name}"] = STATED[name][1]
+        run.claim(claim, rates=named, expected=stated, upper_bound=upper_bound, note=note)
+
+
+record("soleymani2025/theorem1-time", ("fit", "generators", "dimension", "averaging"), True)
+record("soleymani2025/theorem1-predict-cost", ("predict",), predict=values)
+record("soleymani2025/remark4.1-generators", ("dihedral",), dihedral=calls)
+record("soleymani2025/remarkC.3-cost", ("eigenspace", "program"), True)
 
 # %% [markdown]
+# ## The number of generators counts, not the order of the group
+#
+# Remark 4.1 replaces $\log_2 |G|$ by the size of a smallest generating set. The dihedral groups
+# above have two generators whatever their order, and a full fit costs the same, while averaging
+# over the group pays for every element. Within one eigenspace the pseudo-inverse of remark C.3 is
+# that of a matrix with as many rows as generators times functions, hence both cubes.
+#
 # ## Try it
 #
 # `invariance run soleymani2025/cost -p degree 8`: larger eigenspaces, and still no time for a

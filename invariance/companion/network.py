@@ -21,7 +21,7 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
     one block of two convolutions for each width, in steps of two from the second on; a mean over
     places and a linear layer; batch normalisation throughout. Stochastic gradients with Nesterov
     momentum, the rate rising to ``learning_rate`` and falling again (one cycle). Needs PyTorch.
-    ``shape`` is that of the flattened images, ``widths`` are the blocks' channels.
+    ``shape`` is that of the flattened images, colours last, ``widths`` are the blocks' channels.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
     (20,)
     """
 
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     widths: tuple[int, ...] = (16, 32, 64, 128)
     _: KW_ONLY
     learning_rate: float = 0.1
@@ -78,11 +78,11 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
 
     def _images(self, X: ArrayLike) -> Any:
         torch = need("torch", "torch")
-        images = np.asarray(X, dtype=np.float32).reshape(-1, 1, *self.shape)
-        return torch.from_numpy(images).contiguous(memory_format=torch.channels_last)
+        images = np.asarray(X, dtype=np.float32).reshape(-1, *(*self.shape, 1)[:3])
+        return torch.from_numpy(images).permute(0, 3, 1, 2)
 
 
-def _network(shape: tuple[int, int], widths: tuple[int, ...], n_classes: int) -> Any:
+def _network(shape: tuple[int, ...], widths: tuple[int, ...], n_classes: int) -> Any:
     torch = need("torch", "torch")
     nn = torch.nn
 
@@ -101,8 +101,8 @@ def _network(shape: tuple[int, int], widths: tuple[int, ...], n_classes: int) ->
         def forward(self, x: Any) -> Any:
             return torch.relu(self.change(x) + self.kept(x))
 
-    layers = [*convolution(1, widths[0], 5, 2), nn.ReLU()]
-    if max(shape) > 32:
+    layers = [*convolution((*shape, 1)[2], widths[0], 5, 2), nn.ReLU()]
+    if max(shape[:2]) > 32:
         layers.append(nn.MaxPool2d(2))
     before = widths[0]
     for i, width in enumerate(widths):

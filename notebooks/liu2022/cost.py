@@ -57,7 +57,7 @@ import numpy as np
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from invariance.companion import Run, look
+from invariance.companion import Run, fit_rate, instructions, look
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
@@ -316,6 +316,66 @@ run.claim(
     note="with the fast ways of this page, processor seconds: "
     + ", ".join(f"{name} {times.mean():.2f}" for name, times in spent.items()),
 )
+
+# %% [markdown]
+# ## What LIBSVM's own polynomial kernel costs
+#
+# Section 3: "the time complexity of computing the polynomial kernel is between $O(n^2 m)$ and $O(n^3 m)$
+# based on LIBSVM, while space complexity is $O(n^2)$", $m$ features of $n$ samples. Time is counted in
+# machine instructions of a fit, space in bytes of the Gram matrix.
+
+# %%
+LIBSVM = """
+import numpy as np
+from sklearn.svm import SVC
+
+def prepare(size):
+    n, m = size
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    X = rng.standard_normal((n, m)) + 0.2 * y[:, None]
+    return lambda: SVC(kernel="poly", degree=8, gamma=1 / m, coef0=1, C=1).fit(X, y)
+"""
+FEATURES = [(400, m) for m in (256, 512, 1024, 2048)]
+SAMPLES = [(n, 128) for n in (200, 300, 450, 675, 1012)]
+found = None if run.quick else instructions(LIBSVM, FEATURES + SAMPLES)
+
+
+def peak_bytes(n):
+    """Largest sum of arrays alive while the Gram matrix of n samples is computed."""
+    X = np.random.default_rng(0).standard_normal((n, 32))
+    tracemalloc.start()
+    Polynomial(8, gamma=1 / 32)(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return float(peak)
+
+
+held = [500, 1000, 2000, 4000][: 3 if run.quick else 4]
+space = fit_rate(held, [peak_bytes(n) for n in held])
+run.say("Space grows as the power {power:.2f} of the number of samples.", power=space.slope)
+if found:
+    count = [float(one) for one in found]
+    exponents = {
+        "instructions, features m": fit_rate([m for _, m in FEATURES], count[: len(FEATURES)]),
+        "instructions, samples n": fit_rate([n for n, _ in SAMPLES], count[len(FEATURES) :]),
+        "bytes, samples n": space,
+    }
+    run.claim(
+        "liu2022/svm-complexity",
+        rates=exponents,
+        expected=dict(zip(exponents, (1.0, 3.0, 2.0), strict=True)),
+        upper_bound=True,
+    )
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
+    parts = ("features m", FEATURES, 1, count[:4]), ("samples n", SAMPLES, 0, count[4:])
+    for axis, (words, sizes, which, y) in zip(axes, parts, strict=True):
+        how = look("definition")._asdict()
+        axis.plot([size[which] for size in sizes], y, **how)
+        power = exponents[f"instructions, {words}"].slope
+        axis.set(xscale="log", yscale="log", xlabel=words, title=f"The power {power:.2f}")
+    axes[0].set_ylabel("instructions of a fit")
+    run.figure(fig, "libsvm", caption="Degree 8; 400 samples (left) and 128 features (right).")
 
 # %% [markdown]
 # ## What bounds it

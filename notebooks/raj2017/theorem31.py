@@ -198,31 +198,62 @@ run.table(
 )
 
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail. Union bounds over a cover are generous,
-# so we also test the proof's steps for one pair: Hoeffding's inequality over templates, $2 e^{-s
-# \varepsilon^2 / 8}$, and the bounded-difference inequality over group samples, $2 e^{-r
-# \varepsilon^2 / 2}$. Each is solved for the error that one draw in twenty may exceed, and compared
-# at every size above with the error of the pair that is worst in it:
+# The kernel lies in $[0, 1]$, so a bound below one can fail; union bounds over a cover are generous, and
+# this one does not come close. The theorem is sharper with constants that are measured:
+#
+# $$ s \ge C_2 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}, \qquad
+#    r \ge C_1 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}
+#    \quad\Longrightarrow\quad \sup |\langle\psi, \psi\rangle - k_{q,G}| \le \varepsilon + 1/r . $$
+#
+# In the one setting above, $C_2$ and $C_1$ are the smallest with which, at every size, templates alone
+# and group samples alone err by at most $\varepsilon / 2$ in 95 of 100 draws. They have to hold
+# elsewhere: other radii, densities and bandwidths, another group and twice the dimension.
 
 # %%
-level = 0.05
-few = [k for k in sizes_s if k <= 256]
-needed = {
-    "templates": np.sqrt(8 * np.log(2 / level) / np.array(few)),
-    "group samples": np.sqrt(2 * np.log(2 / level) / sizes_r),
+delta = 0.05
+
+
+def smallest(sizes, errors):
+    """The constant with which the 95 % quantile is eps / 2 or less at every size."""
+    quantiles = np.quantile(errors, 1 - delta, axis=1)
+    return float(max(4 * sizes * quantiles**2 / (d * np.log(diameter / delta))))
+
+
+C2, C1 = smallest(sizes_s, errors["phase"]), smallest(sizes_r, errors["U"])
+SETTINGS = {  # frequencies of the coordinates, radius, kappa, sigma
+    "radius 1/2": ([1, 1], 0.5, kappa, sigma),
+    "radius 2": ([1, 1], 2.0, kappa, sigma),
+    "uniform density": ([1, 1], 1.0, 0.0, sigma),
+    "narrow density": ([1, 1], 1.0, 10 * kappa + 10, sigma),
+    "half the bandwidth": ([1, 1], 1.0, kappa, sigma / 2),
+    "twice the bandwidth": ([1, 1], 1.0, kappa, 2 * sigma),
+    "four dimensions": ([1, 1, 1, 1], 1.0, kappa, sigma),
+    "two speeds": ([1, 1, 2, 2], 1.0, kappa, sigma),
 }
 
 
-def pair_quantile(grams):
-    """The largest over pairs of the 95 % quantile of the error."""
-    return np.quantile(np.abs(np.array(grams) - exact), 1 - level, axis=0).max()
+def elsewhere(frequencies, radius, kappa, sigma, eps):
+    """Largest errors at the sizes that the measured constants ask for, and eps + 1/r."""
+    dimension = len(frequencies)
+    asked = dimension / eps**2 * np.log(2 * radius / delta)
+    s, r = int(np.ceil(C2 * asked)), int(np.ceil(C1 * asked))
+    points = np.random.default_rng(seed).standard_normal((40, dimension))
+    points *= radius * np.linspace(0, 1, 40)[:, None] / np.linalg.norm(points, axis=1)[:, None]
+    how = {"gamma": raj2017.gamma_of_bandwidth(sigma), "n_transforms": r}
+    law = CircleAction(frequencies, VonMises(kappa), n_nodes=256)
+    truth = Average(Gaussian(how["gamma"]), law)(points)
+    sampled, found = CircleAction(frequencies, VonMises(kappa)), []
+    for i in range(2 * trials):
+        Z = OrbitFourier(sampled, s, random_state=10**7 + i, **how).fit_transform(points)
+        found.append(np.abs(Z @ Z.T - truth).max())
+    return np.array(found), eps + 1 / r
 
 
-seen = {
-    "templates": [pair_quantile([gram_of(nodes, k, 10**5 + i) for i in many[:200]]) for k in few],
-    "group samples": [pair_quantile([statistics(r, i)[1] for i in many]) for r in sizes_r],
+held = {
+    (name, eps): elsewhere(*setting, eps)
+    for name, setting in SETTINGS.items()
+    for eps in (0.2, 0.4)
 }
-# %%
 run.claim(
     "raj2017/theorem3.1",
     lhs=np.concatenate(list(found.values())),
@@ -230,12 +261,29 @@ run.claim(
     ceiling=1.0,
     allowed=max(row["may fail in"] for row in plan),
     sharper={
-        "says": "the proof's inequalities for one pair, the worst of the net, at every size",
-        "lhs": np.concatenate(list(seen.values())),
-        "rhs": np.concatenate(list(needed.values())),
+        "says": f"C1 = {C1:.2g} and C2 = {C2:.2g}, measured in one setting, in eight others",
+        "lhs": np.concatenate([errors for errors, _ in held.values()]),
+        "rhs": np.repeat([bound for _, bound in held.values()], 2 * trials),
         "ceiling": 1.0,
+        "allowed": 2 * delta,
     },
 )
+
+# %%
+fig, axis = plt.subplots(figsize=(7, 3.4))
+for eps, look in ((0.2, "templates"), (0.4, "group")):
+    shares = np.array([held[name, eps][0] / held[name, eps][1] for name in SETTINGS]).T
+    curve(axis, [*SETTINGS], shares, look, linestyle="none", label=f"ε = {eps}")
+axis.axhline(1, color=colour("bound"), linestyle=":")
+axis.tick_params(axis="x", rotation=30)
+most = max((errors / bound).max() for errors, bound in held.values())
+axis.set(
+    ylabel="largest error / bound",
+    ylim=(0, None),
+    title=f"With constants measured elsewhere, {most:.2f} of the bound at most",
+)
+axis.legend()
+run.figure(fig, "constants", caption=f"Means and two standard errors over {2 * trials} draws.")
 
 # %% [markdown]
 # The exponents, not the constants, are what to take away. Both sizes are needed, since neither makes up

@@ -44,6 +44,7 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance import spectral
@@ -59,7 +60,7 @@ SEEDS, RATIO_SEEDS, SAMPLES, DEGREES, COMPARED = {
     "full": (range(1, 11), range(1, 31), 1000, range(7), [100, 300, 1000]),
 }[profile]
 # seen by no earlier run, for claims whose protocol came after a result
-FRESH = range(31, 31 + len(SEEDS))
+FRESH, UNSEEN = (range(k, k + len(SEEDS)) for k in (31, 41))
 DIMENSION, TEST_POINTS, LAMBDAS = 10, 100, np.logspace(-6, 4, 21)
 # The generators, and as many drawn elements and words, for what is exactly invariant.
 FEW_ELEMENTS = 16
@@ -395,6 +396,82 @@ run.claim(
     note=f"n = {SAMPLES}, no noise, {len(RATIO_SEEDS)} draws; ridge regression with λ = 50 errs "
     f"less than the best constant at {len(learnt)} of {len(BANDWIDTHS)} bandwidths",
 )
+
+# %% [markdown]
+# ### Two dials for one norm
+#
+# "Higher values of the regularization parameter for KRR correspond to lower values of the sparsity
+# parameter for Spec-Avg, both of which act as mechanisms for regularizing the norm of the
+# estimator." Norms in the kernel's own space, $\sqrt{a^\top K a}$, and in $L^2$, $|\hat f|$; and, for each
+# $\lambda$, the $D$ whose test error is nearest to that of the regression, as a ratio.
+
+
+# %%
+@run.cache
+def dials(case, n, eta):
+    """Norms and test errors of ridge regression by penalty, and of the published mean by degree."""
+    X, y, Z = draw(case, n)
+    path, models = ridge_path(von_mises(eta), X, y), averages(X, y).values()
+    dual = path.dual_coef_
+    return {
+        "ridge norm": np.sqrt(np.sum(dual * (von_mises(eta)(X) @ dual), axis=0)),
+        "ridge error": error(path.predict(Z), Z),
+        "mean norm": np.array([np.linalg.norm(model.coef_) for model in models]),
+        "mean error": np.array([error(model.predict(Z), Z) for model in models]),
+    }
+
+
+def rank_correlation(one, other):
+    """Spearman's; zero where one does not change."""
+    ranks = rankdata(one), rankdata(other)
+    return np.corrcoef(*ranks)[0, 1] if min(map(np.std, ranks)) > 0 else 0.0
+
+
+turned = [dials(case, SAMPLES, eta) for case in UNSEEN]
+by_lambda, by_degree = (np.array([d[f"{k} norm"] for d in turned]) for k in ("ridge", "mean"))
+nearest = [
+    np.abs(np.log(d["ridge error"][:, None] / d["mean error"])).argmin(axis=1) for d in turned
+]
+matched = counts[np.array(nearest)]  # D for each draw and penalty
+names = [f"ridge at {value:.2g}" for value in LAMBDAS]
+levels = [f"mean at D = {D}" for D in counts[: by_degree.shape[1]]]
+run.claim(
+    "soleymani2025/larger-lambda-smaller-d",
+    order=[" > ".join(names), " > ".join(reversed(levels)), "0 > correlation of lambda and D"],
+    scores={
+        **dict(zip(names, by_lambda.T, strict=True)),
+        **dict(zip(levels, by_degree.T, strict=True)),
+        "correlation of lambda and D": np.array([rank_correlation(LAMBDAS, D) for D in matched]),
+        "0": 0.0,
+    },
+    paired=True,
+    note=f"nearest D in the median: {np.median(matched[:, 0]):g} at the least lambda, "
+    f"{np.median(matched[:, -1]):g} at the largest",
+)
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8))
+panel(
+    left,
+    LAMBDAS,
+    {"kernel ridge regression": ("krr", by_lambda / by_lambda[:, :1])},
+    log="xy",
+    ends=None,
+    xlabel=r"regularisation $\lambda$",
+    ylabel="norm over the largest",
+    title=f"The norm falls to {np.mean(by_lambda[:, -1] / by_lambda[:, 0]):.1g} of its largest",
+)
+panel(
+    right,
+    LAMBDAS,
+    {"D of the nearest error": ("spec-avg", matched)},
+    log="xy",
+    ends=None,
+    xlabel=r"regularisation $\lambda$",
+    ylabel="D of Spec-Avg with the nearest error",
+    title=f"Median D from {np.median(matched[:, 0]):g} to {np.median(matched[:, -1]):g}",
+)
+run.figure(figure, "dials", caption=f"Means and two standard errors over {len(UNSEEN)} draws.")
 
 # %% [markdown]
 # ## What to take away

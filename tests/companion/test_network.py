@@ -45,3 +45,13 @@ def test_the_same_seed_gives_the_same_network_whatever_was_drawn_before():
     np.testing.assert_array_equal(first, again)
     other = network.set_params(random_state=1).fit(X, y).network_(network._images(X))
     assert not np.allclose(first, other.detach().numpy())
+
+
+def test_colours_come_last():
+    rng = np.random.default_rng(0)
+    images, y = rng.random((60, 8, 8, 3)), np.arange(60) % 2
+    images[..., 2] += y[:, None, None]  # one colour tells, in place of one row or column
+    X = images.reshape(60, -1)
+    network = ResidualNetwork((8, 8, 3), (4,), epochs=10).fit(X[:30], y[:30])
+    assert network.score(X[30:], y[30:]) > 0.9
+    assert network.network_[0].weight.shape[1] == 3

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .run.plots import curve, family, panel, rows, ticks
     from .run.run import Run
     from .run.style import colour, label_ends, look, shades
+    from .run.teaching import check
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
@@ -21,6 +22,7 @@ _HOMES = {
     "companion.run.counting": "instructions",
     "companion.run.plots": "curve family panel rows ticks",
     "companion.run.style": "colour label_ends look shades",
+    "companion.run.teaching": "check",
     "evaluation.means": "Score mean_se",
     "evaluation.rates": "fit_rate",
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 import yaml
@@ -27,6 +28,9 @@ from .reference import BESIDE, Reference
 from .text import anchor, prose
 
 _TEMPLATES = Path(__file__).parent / "templates"
+#: Texts of the project that are pages as well.
+DOCUMENTS = {name: name.lower() for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")}
+_FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
 _MISSING = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 #: What would stand in Sphinx's ``conf.py``.
 SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text())
@@ -94,7 +98,11 @@ class Book:
         for name, section in sections.items():
             title, text = section.get("title", name), section.get("text", "")
             values = {"name": name, "section": section, "text": text}
-            yield self._page(f"{name}/index", title, "section.html", self.members(name), **values)
+            said = self._document(f"notebooks/{name}/README.md").partition("\n")[2]
+            file, page = self._page(
+                f"{name}/index", title, "section.html", self.members(name), **values
+            )
+            yield file, page.replace("```{part}", f"{said}\n```{{part}}", 1)
         rules = read_text(self._paths.ledger).partition("\nclaims:")[0].splitlines()
         rules = [line.removeprefix("#").removeprefix(" ") for line in rules]
         below = ["claims/failures", "claims/ledger"]
@@ -108,7 +116,11 @@ class Book:
         problems += [f"{n.name}: {n.failure}" for n in material.notebooks.values() if n.failure]
         homes = {*(paper.key for paper in material.papers), *sections}
         others = ["costs", *(name for name in self.pages if name.split("/")[0] not in homes)]
-        yield self._page("about", "About this site", "about.html", others, problems=problems)
+        texts = {page: text for file, page in DOCUMENTS.items() if (text := self._document(file))}
+        yield from texts.items()
+        values = {"problems": problems, "documents": [page.removesuffix(".md") for page in texts]}
+        below = [*others, *values["documents"]]
+        yield self._page("about", "About this site", "about.html", below, **values)
         for name in about["pages"]:
             yield f"{name}.md", (self._own / f"{name}.md").read_text(encoding="utf-8")
         for notebook in material.notebooks.values():
@@ -136,6 +148,21 @@ class Book:
         below = [f"{words} </{name}>" for name, words in (menu | {"about": "About"}).items()]
         return self._page("index", about["title"], "index.html", below, text=about["text"])
 
+    def _document(self, file: str) -> str:
+        """A text of the project; a link leads to a page, or to the repository, or is words."""
+        path, home = self._paths.root / file, self.about["repository"]
+        places = {f"notebooks/{name}.py": f"{name}.ipynb" for name in self.pages}
+        places |= {f"notebooks/pages/{name}.md": f"{name}.md" for name in self.about["pages"]}
+        places |= {f: page for f, page in DOCUMENTS.items() if (self._paths.root / f).is_file()}
+
+        def leads(link: re.Match[str]) -> str:
+            place = normpath(f"{file}/../{link[2]}")
+            to = f"/{places[place]}" if place in places else home and f"{home}/blob/HEAD/{place}"
+            return f"[{link[1]}]({to})" if to else link[1]
+
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return re.sub(r"\[([^]]*)\]\((?!https:)([^)\s]+)\)", leads, text)
+
     def _page(
         self, name: str, title: str, template: str, below: Iterable[str] = (), /, **values: Any
     ) -> tuple[str, str]:
@@ -152,11 +179,19 @@ class Book:
         cells = [Cell(f"# {page.title}\n{self.part('head.html', name, notebook=notebook)}")]
         for cell in page.cells:
             cells.append(cell)
+            if not cell.code:
+                cell.source = _FOLDED.sub(self._folded, cell.source)
             if cell.outputs:
                 part = self.part("outputs.html", name, notebook=notebook, shown=cell.outputs)
                 cells.append(Cell(part))
         cells.append(Cell(self.part("foot.html", name, notebook=notebook, rest=page.rest)))
         return as_notebook(cells)
+
+    def _folded(self, found: re.Match[str]) -> str:
+        """What a notebook folds is folded here: the only markup of its own that is kept."""
+        self.parts += [f"<details><summary>{found[1]}</summary>", "</details>"]
+        start, end = (f"```{{part}} {len(self.parts) + at}\n```" for at in (-2, -1))
+        return f"{start}\n\n{found[2].strip()}\n\n{end}\n"
 
     def _api(self) -> Iterator[tuple[str, str]]:
         using: dict[str, list[str]] = {}

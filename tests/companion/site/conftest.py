@@ -55,6 +55,15 @@ run.table(rows, "scores")
 
 # %% [markdown]
 # ## What it shows
+#
+# <details><summary>Solution</summary>
+#
+# ```python
+# bags = 792
+# ```
+# </details>
+#
+# <details><summary>none</summary>
 
 # %%
 run.say("{{best:.1f}} % are right", best=best)

@@ -43,6 +43,27 @@ def test_nothing_is_wrong_with_a_good_project(small, pages):
     assert dead_links({small.site / name: page for name, page in pages.items()}, small.site) == []
 
 
+def test_what_a_notebook_folds_is_folded_and_other_markup_is_text(pages, small):
+    text = (small.site / "guides/own_data.html").read_text()
+    head, solution = text.split("<details><summary>Solution</summary>")
+    assert "bags = 792" in solution.partition("</details>")[0] and "bags = 792" not in head
+    assert "&lt;details&gt;&lt;summary&gt;none" in solution and "<summary>none" not in text
+
+
+def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp_path):
+    links = (
+        "[a](notebooks/guides/own_data.py) [b](Makefile) [c](https://some.one/x) [d](CHANGELOG.md)"
+    )
+    (project.root / "CHANGELOG.md").write_text(f"# Changes\n{links} [e](CONTRIBUTING.md)")
+    made = book.Book(collect(project), project, tmp_path)
+    texts = dict(made.texts())
+    assert "[a](/guides/own_data.ipynb)" in texts["changelog.md"]
+    assert "[b](https://github.com/some/one/blob/HEAD/Makefile)" in texts["changelog.md"]
+    assert "[c](https://some.one/x) [d](/changelog.md) [e](https" in texts["changelog.md"]
+    made.about["repository"] = ""
+    assert " b [c]" in dict(made.texts())["changelog.md"]
+
+
 def test_every_claim_has_its_page_its_protocol_and_its_verdict(small, pages):
     for one in load_ledger(LEDGER).values():
         page = pages[f"claims/{one.id}.html"]
@@ -263,7 +284,7 @@ def test_what_the_project_says_of_its_pages_is_there(published):
     assert {*about["statements"]} <= {row.claim.id for row in published.rows}
     assert {*about["ideas"], *about["pictures"], *about["pictures"].values()} <= names
     doors = [door["page"] for door in about["doors"]]
-    assert len(doors) == 5 and {*doors} - {"claims/index", "claims/ledger"} <= names
+    assert len(doors) == 5 and {*doors} - {"claims/index", "claims/ledger", "course/index"} <= names
     for folder, section in {**about["papers"], **about["sections"]}.items():
         assert {f"{folder}/{name}" for name in section.get("first", [])} <= names
 

@@ -12,6 +12,7 @@ import pytest
 
 from invariance.companion.ledger.papers import read_papers
 from invariance.companion.paths import Paths
+from invariance.companion.site.book import DOCUMENTS
 from invariance.companion.site.build import build_site
 from invariance.companion.site.material import collect
 from invariance.companion.site.reference import Reference
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.browser
 
 
 def _build(folder: Path) -> None:
-    for name in ("notebooks", "figures"):
+    for name in ("notebooks", "figures", *DOCUMENTS):
         (folder / name).symlink_to(ROOT / name)
     assert build_site(Paths(folder), folder / "site")[1] == []
 
@@ -100,7 +101,9 @@ WALKS = {
     "why a claim failed": (["claims/failures"], "The numbers"),
     "my own data": (["guides/own_data"], "Run this"),
     "the ledger": (["claims/ledger"], "seed"),
-    "a course": (["guides/interactive"], "Play"),
+    "a lesson": (["course/index", "course/orbit"], "Exercise 3"),
+    "what changed": (["about", "changelog"], "0.1.0 will be the first release"),
+    "how to add a group": (["about", "contributing", "guides/own_group"], "The class"),
 }
 
 

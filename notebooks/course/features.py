@@ -1,0 +1,197 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Lesson 3: random features that do not see the group
+#
+# *40 minutes. You need `course/averaging`; random Fourier features help.*
+#
+# The Haar kernel costs $n^2$ averages for $n$ points, and a kernel machine $n^3$ operations. A
+# *feature map* costs $n$. **Can a few random numbers per point be invariant, and lose nothing
+# else?**
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+length: int = 24  # of a signal; as many shifts
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from invariance.companion import Run, check, colour, curve, fit_rate
+from invariance.features import GroupCDF
+from invariance.groups import CyclicShifts
+from invariance.kernels import CDF, Average
+
+run = Run("course/features", profile=profile, seed=seed, length=length)
+counts, draws = [10, 30, 100, 300], 20 if run.quick else 200
+
+# %% [markdown]
+# ## The picture
+#
+# Take a random **template** $t$, and the inner products of a signal with all shifts of $t$. Shift
+# the signal: the same numbers come in another *order*. Their *distribution* stays.
+
+# %%
+shifts, places = CyclicShifts(length), np.arange(length)
+
+
+def template_cdf(template=3, shift=7, width=2.5):
+    t = np.random.default_rng([seed, template]).standard_normal(length) / np.sqrt(length)
+    x = np.exp(-0.5 * ((places - length // 4) / width) ** 2)
+    z = np.cos(2 * np.pi * places / 8) * np.exp(-0.5 * ((places - length // 2) / 4) ** 2)
+    curves = {"x": (x, "cdf"), f"x shifted by {shift}": (np.roll(x, shift), "haar")}
+    figure, panels = plt.subplots(1, 3, figsize=(9.6, 2.9))
+    for name, (values, look) in (curves | {"another z": (z, "raw")}).items():
+        products = shifts.act(shifts.elements(), t[None])[:, 0] @ values
+        style = {"color": colour(look), "label": name, "ls": "--" if look == "haar" else "-"}
+        panels[0].plot(places, values, **style)
+        panels[1].plot(places, products, **style)
+        panels[2].step(np.sort(products), (places + 1) / length, where="post", **style)
+    panels[0].set(title="signals", xlabel="position")
+    panels[1].set(title="inner products with t", xlabel="shift of t")
+    panels[2].set(title="their distribution", xlabel="threshold τ")
+    panels[2].legend(loc="lower right", fontsize="small")
+    plt.close(figure)
+    return figure
+
+
+if not run.batch:  # sliders, where somebody can move them
+    from ipywidgets import interact
+
+    interact(template_cdf, template=(0, 20), shift=(0, length - 1), width=(1.0, 8.0))
+run.figure(template_cdf(), "template", caption="A signal, its shifted copy and another signal.")
+
+# %% [markdown]
+# ## The idea
+#
+# The feature of Mroueh et al. (2015), "GICDF" in later papers, is that distribution function,
+#
+# $$\phi_t(x)(\tau) = \frac{1}{|G|} \sum_{g \in G} 1[\langle g t, x \rangle \le \tau] ,$$
+#
+# at a few thresholds $\tau$, for a few random $t$. Only the *template* is moved, once, before any
+# data come; a new point costs inner products and a histogram. In code it is one call:
+
+# %%
+X = np.random.default_rng(seed).standard_normal((20, length))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+features = GroupCDF(shifts, n_components=50, n_bins=25, random_state=seed).fit(X)
+change = np.abs(features.transform(np.roll(X, 5, axis=1)) - features.transform(X)).max()
+print(features.transform(X).shape, f"largest change under a shift by 5: {change:.0e}")
+
+# %% [markdown]
+# **Exercise 1.** Write `share_below(t, x, tau)`: the share of the shifts of the template `t` whose
+# inner product with `x` is at most `tau`.
+
+# %% tags=["exercise"]
+share_below = ...  # def share_below(t, x, tau): ...
+
+# %% tags=["hide-input"]
+t = features.templates_[0]
+products = np.array([np.roll(t, s) @ X[0] for s in range(length)])
+check(
+    share_below,
+    lambda f: all(np.isclose(f(t, X[0], tau), np.mean(products <= tau)) for tau in (-0.1, 0, 0.2)),
+    "list the shifts of t with shifts.act, multiply by x, compare, take the mean",
+)
+
+# %% [markdown]
+# <details><summary>Solution</summary>
+#
+# ```python
+# def share_below(t, x, tau):
+#     moved = shifts.act(shifts.elements(), t[None])[:, 0]
+#     return np.mean(moved @ x <= tau)
+# ```
+# </details>
+#
+# **Exercise 2.** One template may be blind. Find a $t \neq 0$ with which *every* signal whose
+# values sum to zero has the same feature, whatever else it is.
+
+# %% tags=["exercise"]
+blind = ...  # as many numbers as the signal has: `length`
+
+# %% tags=["hide-input"]
+check(
+    blind,
+    lambda t: (
+        np.any(t)
+        and np.allclose([np.roll(t, s) @ (X - X.mean(axis=1)[:, None]).T for s in places], 0)
+    ),
+    "all its inner products with such signals must be zero",
+)
+
+# %% [markdown]
+# <details><summary>Solution</summary>
+#
+# ```python
+# blind = np.ones(length)
+# ```
+#
+# A *random* template is blind with probability zero, and the more of them, the less is lost.
+# </details>
+#
+# ## What features approximate, and how fast
+#
+# Inner products of these features estimate an average over random templates. As their number $m$
+# grows they approach an invariant kernel, $\langle \Phi(x), \Phi(z) \rangle \to K_s(x, z)$ (theorem
+# 1 of the paper), which the library knows in closed form, as an average over the group:
+
+# %%
+limit = Average(CDF(epsilon=0.2), shifts)(X)
+errors = np.empty((draws, len(counts)))
+seeds = np.random.default_rng(seed).integers(2**31, size=errors.shape)
+for draw in range(draws):
+    for i, m in enumerate(counts):
+        some = GroupCDF(shifts, m, n_bins=50, rejection="zero", random_state=seeds[draw, i])
+        Phi = some.fit(X).transform(X)
+        errors[draw, i] = np.sqrt(np.mean((Phi @ Phi.T - limit) ** 2))
+rate = fit_rate(counts, errors.T)
+fig, axes = plt.subplots()
+axes.set(xscale="log", yscale="log", xlabel="templates, m", ylabel="error of inner products")
+curve(axes, counts, errors, "cdf", label="measured")
+axes.plot(
+    counts, errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5, "k:", label=r"$m^{-1/2}$"
+)
+axes.legend()
+axes.set_title(f"The error goes with the power {rate.slope:.2f} of the number of templates")
+run.figure(
+    fig, "rate", caption=f"Root mean square over pairs; bars: two errors over {draws} draws."
+)
+
+# %% [markdown]
+# **Exercise 3.** By the theory, how many times as many templates does half the error take?
+
+# %% tags=["exercise"]
+times_as_many = ...  # a number
+
+# %% tags=["hide-input"]
+check(
+    times_as_many,
+    lambda times: np.isclose(times**-0.5, 0.5),
+    "the error is proportional to the number to the power -1/2",
+)
+
+# %% [markdown]
+# <details><summary>Solution</summary>
+#
+# ```python
+# times_as_many = 4
+# ```
+#
+# As for any mean of random numbers: two digits take 10,000 templates. A learner rarely needs them.
+# </details>
+#
+# **Keep:** move templates, not data; pool what comes out; random templates make it rich.
+# `OrbitFourier` (the LGIKA of Raj et al. 2017) pools cosines in the same way. Next,
+# `course/best_fit` takes no mean at all, but the maximum.
+#
+# ## Try it
+#
+# `invariance run course/features -p length 60`: do more shifts make the error smaller?

@@ -19,6 +19,8 @@ from invariance.groups import (
     Negation,
     Permutations,
     Rotations,
+    Rotations3D,
+    SignedPermutations,
     SignFlips,
     Translations,
     VonMises,
@@ -225,7 +227,7 @@ def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library)
 
 # -- gradients -------------------------------------------------------------------------------------
 
-BY_TEMPLATES = [name for name in FEATURES if "points" not in name and "max" not in name]
+BY_TEMPLATES = [name for name in FEATURES if "points" not in name]
 
 
 @pytest.mark.parametrize("name", BY_TEMPLATES)
@@ -266,6 +268,65 @@ def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torc
         kernel(given)
 
 
+#: One for each way to an extreme, with the way that is taken without a gradient.
+EXTREMES = {
+    "shifts": (CyclicShifts(6), "correlation"),
+    "shifts that lose points": (Translations((1, 6), max_shift=2, boundary="zero"), "correlation"),
+    "sorting": (Permutations(6), "closed form"),
+    "absolute values": (SignFlips(6), "closed form"),
+    "both": (SignedPermutations(6), "closed form"),
+    "matching": (Permutations(3, block=2), None),
+    "rotations": (Rotations((2, 3), degrees=[0, 20, 90]), "product"),
+    "circle": (CircleAction([0, 0, 1, 1, 2, 2], n_nodes=16), "circle"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*do not commute")
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("base", [Gaussian(0.1), Polynomial(2, 1.0), None], ids=repr)
+def test_an_extreme_has_the_gradient_at_the_element_that_attains_it(torch, name, base):
+    group, way = EXTREMES[name]
+    X, Y = torch.tensor(POINTS[:5, :6], requires_grad=True), torch.tensor(POINTS[5:8, :6])
+    if base is None:
+        model = MaxFilter(group, 3, templates=Y.numpy()).fit(X.detach().numpy())
+        taker, explained = model.transform, model.explain(X.detach().numpy())
+    else:
+        kernel = BestFit(base, group)
+        taker, explained = lambda A: kernel(A, Y), kernel.explain(X.detach().numpy(), Y.numpy())
+    assert way in (None, explained.way)
+    # The definition: over all elements, the largest.
+    values = []
+    for element in group.quadrature()[0]:
+        moved = torch.tensor(group.act(element[None], Y.numpy())[0].reshape(3, 6))
+        inner = X @ moved.T
+        if isinstance(base, Gaussian):
+            inner = torch.exp(-0.1 * ((X[:, None] - moved) ** 2).sum(axis=2))
+        values.append((1 + inner) ** 2 if isinstance(base, Polynomial) else inner)
+    expected = torch.stack(values).max(axis=0).values
+    found = taker(X)
+    weights = torch.tensor(RNG.standard_normal(tuple(found.shape)))
+    (gradient,) = torch.autograd.grad((weights * found).sum(), X)
+    (wanted,) = torch.autograd.grad((weights * expected).sum(), X)
+    assert_allclose(found.detach(), expected.detach(), rtol=1e-10)
+    assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("group", [Permutations(30, block=2), Rotations3D()], ids=repr)
+def test_extremes_over_elements_that_cannot_be_listed_refuse_a_gradient(torch, group):
+    points = RNG.standard_normal((3, 60))
+    given, message = (
+        torch.tensor(points, requires_grad=True),
+        r"has no gradient.*pass X\.detach\(\)",
+    )
+    for taker in (
+        lambda X: BestFit(Gaussian(0.1), group)(X, torch.tensor(points)),
+        MaxFilter(group, 3, random_state=0).fit(points).transform,
+    ):
+        with pytest.raises(ValueError, match=message):
+            taker(given)
+        assert not taker(given.detach()).requires_grad
+
+
 #: What leaves for NumPy, or counts, of tensors (n, 48), or of any (n, 12) where it is fitted.
 WITHOUT_GRADIENT = {
     **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, BestFit)},
@@ -296,10 +357,12 @@ def test_a_gradient_that_would_be_lost_is_refused(torch, name):
     with pytest.raises(ValueError, match=message):
         torch.func.jvp(taker, (given.detach(),), (torch.ones_like(given),))
     if isinstance(taker, BestFit) and taker.method == "auto":
-        others = torch.tensor(OTHERS)
-        for points in ((given, others), (others, given)):
+        points = (torch.tensor(OTHERS), given)
+        with pytest.raises(ValueError, match=message):
+            taker(*(points if taker.side == "second" else points[::-1]))
+        if isinstance(taker.base, Locality):  # whose lifts are NumPy's
             with pytest.raises(ValueError, match=message):
-                taker(*points)
+                taker(given, torch.tensor(OTHERS))
     taker(given.detach())
     with torch.no_grad():
         taker(given)

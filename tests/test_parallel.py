@@ -133,6 +133,20 @@ def test_backends_that_hand_out_a_list():
         assert np.array_equal(by_rows(np.sin, X, block_rows=40), np.sin(X))
 
 
+def test_ray():
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    register = pytest.importorskip("ray.util.joblib").register_ray
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        register()
+        for name in SENT:
+            with parallel_config("ray", n_jobs=2):
+                found = by_rows(FUNCTIONS[name], X, block_rows=40)
+            assert _off(found, FUNCTIONS[name](X)) < SAME
+    finally:
+        ray.shutdown()
+
+
 def test_result_may_lie_on_disk(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", shape=(150, 150))
     assert by_rows(FUNCTIONS["Average"], X, block_rows=64, out=out) is out

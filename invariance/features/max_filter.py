@@ -28,6 +28,7 @@ class MaxFilter(OrbitFeatures):
 
     For a finite group 2 d templates in general position tell all orbits apart, and enough of them
     bound that distance from below as well: few bi-Lipschitz features in place of a histogram.
+    PyTorch's gradients are those at the largest inner product, as in max pooling.
 
     Parameters
     ----------

@@ -44,7 +44,8 @@ class BestFit(OrbitKernel):
     inner product too; translations among the transformations then go by correlation, all at once,
     and what comes after the translations moves to the other side as its transpose; sign changes
     and permutations have closed forms, and so have all rotations of points in a given order
-    (`Rotations3D`, `PlaneRotations`). `explain` says which way is taken.
+    (`Rotations3D`, `PlaneRotations`). `explain` says which way is taken. PyTorch's gradients with
+    respect to points that are not transformed are those at the best transformation.
 
     Parameters
     ----------

@@ -91,10 +91,11 @@ class _Extremes(_Closed):
         return cls(problem) if known else None
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
-        negative = self.moved(-Y) if self.problem.reduction.n_outputs > 1 else None
-        yield largest_norm(Y), (self.moved(Y), negative, self.terms(Y, offsets))
+        signs = (1, -1)[: self.problem.reduction.n_outputs]
+        moved = [self.problem.send(self.moved(sign * Y)) for sign in signs]
+        yield largest_norm(Y), (moved, self.terms(Y, offsets))
 
-    def moved(self, Y: Array) -> Any:
+    def moved(self, Y: Any, xp: Any = np) -> Any:
         """What `largest` needs of points."""
         return Y
 
@@ -103,11 +104,11 @@ class _Extremes(_Closed):
         """max_g <x, g z> for all pairs, shape (n, m)."""
 
     def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        moved, negative, others = prepared
-        own = self.moved(X)
-        parts = [self.largest(own, moved)]
+        moved, others = prepared
+        own = self.moved(X, self.problem.xp)
+        parts = [self.largest(own, points) for points in moved[: reduction.n_outputs]]
         if reduction.n_outputs > 1:
-            parts.append(-self.largest(own, negative))
+            parts[1] = -parts[1]
         for part in parts:
             for extra in (others, None if terms is None else terms[:, None]):
                 if extra is not None:
@@ -119,13 +120,14 @@ class Aligned(_Extremes):
     """By representatives, such as sorted vectors: max_g <x, g z> = <aligned(x), aligned(z)>."""
 
     asks = "aligned", 1
+    host_only = False
 
     @classmethod
     def offers(cls, problem: Problem) -> Self | None:
         return super().offers(problem) if problem.sets[0].group.unitary else None
 
-    def moved(self, Y: Array) -> Any:
-        return self.problem.sets[0].group.aligned(Y)
+    def moved(self, Y: Any, xp: Any = np) -> Any:
+        return self.problem.sets[0].group.aligned(Y, xp)
 
     def largest(self, own: Any, moved: Any) -> Any:
         return own @ moved.T

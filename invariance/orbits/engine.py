@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..core.arrays import is_foreign, like, namespace, on_host, refuse_gradient, wants_gradient
+from ..core.arrays import is_foreign, like, namespace, on_host, wants_gradient
 from ..core.config import block_bytes_of
 from ..groups import Transformations
+from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .form import INNER, Form, form_of
@@ -157,8 +158,8 @@ class OrbitProducts:
         Parameters
         ----------
         X : ndarray of shape (n, d), or an array of another library
-            Gradients pass through points that are not transformed, where means are taken of a
-            function of inner products.
+            Gradients pass through points that are not transformed, where a function of inner
+            products is reduced: of an extreme at the element that attains it, as in max pooling.
         symmetric : bool
             Whether X is Z and the result is known to be symmetric: one triangle is computed.
         out : sequence of ndarrays of shape (n, m, ...), or None
@@ -179,8 +180,6 @@ class OrbitProducts:
         second = second.astype(problem.dtype, copy=False)
         if foreign:
             xp, symmetric, results = problem.xp, False, None
-            if reduction.extreme and problem.form is not None:
-                refuse_gradient(self.owner, first)
             final, first = xp.float64, xp.astype(first, problem.target.dtype)
         else:
             final = np.result_type(first, second if swap else self.Z)
@@ -338,9 +337,13 @@ class OrbitProducts:
         )
         offered: list[Way | None] = [kind.offers(problem) for kind in WAYS]
         ways = [way for way in offered if way is not None]
-        # Gradients do not pass through NumPy; where all else loses them, a product says so.
-        ways = [way for way in ways if not (foreign and where[2] and way.host_only)]
-        if not ways or prod(part.order for part in sets) < inf:
+        order = prod(part.order for part in sets)
+        if foreign and where[2]:
+            # Gradients do not pass through NumPy. A way that loses them says so; it stays where
+            # nothing else finds an extreme, over elements that cannot be listed.
+            free = [way for way in ways if not way.host_only]
+            ways = free if free or not reduction.extreme or order <= ENUMERATION_LIMIT else ways
+        if not ways or order < inf:
             ways.append(Evaluation(problem) if form is None else Product(problem))
         self._plans[key] = problem, ways
         return key, problem, ways

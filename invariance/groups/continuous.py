@@ -220,7 +220,7 @@ class Rotations3D(ContinuousGroup):
     degree : int or None
         Replace the group by a product rule over Euler angles, about degree^3 / 2 rotations with
         weights: its means are exact for polynomials of that degree in the matrix's entries. None
-        keeps the whole group; averages choose a degree.
+        keeps the whole group; averages choose a degree, and look once whether a given one will do.
 
     >>> import numpy as np
     >>> group = Rotations3D()
@@ -259,8 +259,9 @@ class Rotations3D(ContinuousGroup):
         self._check()
         return self._rule()[1]
 
-    def refined(self, factor: int) -> Rotations3D | None:
-        return Rotations3D(4 * factor) if self.degree is None else None
+    def refined(self, factor: int) -> Rotations3D:
+        given = self.degree
+        return Rotations3D(4 * factor if given is None else min(200, (given + 2) * factor - 2))
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
         """By superposition (Kabsch 1976): singular values of the points' 3 x 3 moments."""

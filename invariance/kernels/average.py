@@ -84,8 +84,9 @@ class Average(OrbitKernel):
     The average over a group is positive definite where the base kernel is. A mean over relative
     elements of a set that is no group, or by the nodes of a quadrature rule with a density that is
     not uniform, is so up to the error of the rule alone: eigenvalues may be negative by as much
-    (1.3 % of the largest one was seen for a polynomial of degree 4). ``side="both"`` with
-    ``n_transforms`` is a sum of squares for any elements, and exactly positive definite.
+    (1.3 % of the largest one was seen for a polynomial of degree 4), which the warning about nodes
+    says and `gram_report` shows. ``side="both"`` is a sum of squares for any elements, and exactly
+    positive definite.
 
     Examples
     --------
@@ -200,14 +201,17 @@ class Average(OrbitKernel):
             error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
             if error <= self.tolerance or given or finer.order > most:
                 break
-        if error > self.tolerance and not (given and memory.get("told")):
+        told = memory.get("told") or vars(self).get("_told")  # while a Gaussian process is tuned
+        if error > self.tolerance and not (given and told):
             mend = "a smaller gamma or degree, or a wider density"
             if given:
-                mend = f"n_nodes=None, or accept it by tolerance={2 * error:.0e}"
+                mend = f"n_nodes=None (degree=None), or accept it by tolerance={2 * error:.0e}"
             warn(
                 f"{owner}: {chosen.order} nodes leave a relative error of about {error:.1e}, more "
-                f"than tolerance={self.tolerance:g}; take {mend}"
+                f"than tolerance={self.tolerance:g}, and eigenvalues may be negative by as much, "
+                f"unless side='both'; take {mend}"
             )
+            vars(self)["_told"] = given and "_in_process" in vars(self)
         if given:
             memory["norms"], memory["told"] = norms, error > self.tolerance
         return chosen

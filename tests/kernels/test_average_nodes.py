@@ -6,10 +6,13 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.metrics.pairwise import rbf_kernel
 
-from invariance.groups import CircleAction, Rotations, VonMises
+from invariance.groups import CircleAction, Rotations, Rotations3D, VonMises
 from invariance.kernels import Average, Gaussian
+from invariance.linear import IndefiniteWarning, RLSRegressor
 
 
 @pytest.mark.parametrize(("kappa", "gamma"), [(10.0, 0.3), (1000.0, 0.3), (0.0, 3.0), (10.0, 3.0)])
@@ -91,3 +94,24 @@ def test_given_nodes_are_looked_at_once_and_again_where_something_changes():
             kernel(X), kernel(X[:3], X), kernel(3 * X)  # once is enough
             kernel.set_params(tolerance=10.0)(X)
             kernel.set_params(**{name: fine}, tolerance=1e-4)(X)
+
+
+def test_a_gaussian_process_is_told_once_of_nodes_that_were_given():
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    kernel = Average(Gaussian(3.0), CircleAction([0, 1, 1, 2, 2], n_nodes=7), tolerance=1e-9)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        GaussianProcessRegressor(kernel + WhiteKernel()).fit(X, X[:, 0])
+    assert sum("7 nodes leave" in str(each.message) for each in caught) == 1
+
+
+def test_a_rule_that_is_not_exactly_positive_definite_says_so():
+    X = np.random.default_rng(0).standard_normal((40, 9))
+    rule = Rotations3D(2)  # 32 nodes, too few for this kernel
+    with pytest.warns(UserWarning, match="32 nodes .* eigenvalues may be negative .* side='both'"):
+        gram = Average(Gaussian(0.5), rule)(X)
+    assert np.linalg.eigvalsh(gram)[0] < -1e-3 * gram.max()
+    with pytest.warns(IndefiniteWarning, match="not positive semi-definite"):
+        RLSRegressor(kernel=Average(Gaussian(0.5), rule, tolerance=10.0)).fit(X, X[:, 0])
+    both = Average(Gaussian(0.5), rule, side="both", tolerance=10.0)(X)
+    assert np.linalg.eigvalsh(both)[0] > -1e-12 * both.max()

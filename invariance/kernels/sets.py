@@ -31,6 +31,13 @@ _OWN = 128
 _VALUE = 600
 
 
+def _counted(kernel: Any, X: Array, Y: Array) -> float:
+    """Operations of a kernel of sets, or of those that a kernel is made of."""
+    if hasattr(kernel, "operations"):
+        return float(kernel.operations(X, Y))
+    return sum(_counted(part, X, Y) for part in vars(kernel).values() if takes_sets(part))
+
+
 @stores_parameters
 class _OfSets(Kernel):
     """What kernels between sets share: from padded sets to tiles of values between points."""
@@ -76,7 +83,7 @@ class _OfSets(Kernel):
         ours, theirs = one.by_label(), two.by_label()
         both = ours.keys() & theirs.keys()
         if takes_sets(self.base):
-            return float(sum(self.base.operations(ours[k].values, theirs[k].values) for k in both))
+            return sum(_counted(self.base, ours[k].values, theirs[k].values) for k in both)
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
         return (2.0 * one.values.shape[1] + _VALUE) * pairs
 

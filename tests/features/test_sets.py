@@ -20,7 +20,7 @@ from invariance.features import (
     patch_sets,
 )
 from invariance.groups import PlaneRotations, SignFlips
-from invariance.kernels import Average, Gaussian, SetKernel
+from invariance.kernels import Average, Gaussian, Hyperkernel, SetKernel
 
 RNG = np.random.default_rng(0)
 SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]
@@ -248,6 +248,27 @@ def test_kernels_of_sets_of_sets(normalize):
     expected = [[definition(one, two) for two in TEAMS[:3]] for one in TEAMS]
     assert_allclose(kernel(pad_sets(TEAMS), pad_sets(TEAMS[:3])), expected)
     assert_allclose(kernel.diag(pad_sets(TEAMS)), kernel(pad_sets(TEAMS)).diagonal())
+
+
+def test_something_may_bend_between_the_levels():
+    """Means of means forget who is in which set; a Gaussian between them does not."""
+    given = [[np.c_[np.arange(len(p)) % 2, p] for p in teams] for teams in TEAMS]
+    inner, X = SetKernel(Gaussian(0.7), labelled=True), pad_sets(given)
+    middle = SetKernel(Hyperkernel(inner, 2.0))
+    kernel = Hyperkernel(middle, 0.5)
+
+    def squared(k, a, b):
+        return k(a, a) + k(b, b) - 2 * k(a, b)
+
+    def teams(a, b):
+        return inner(pad_sets([a]), pad_sets([b]))[0, 0]
+
+    def matches(one, two):
+        return np.mean([[np.exp(-2 * squared(teams, a, b)) for b in two] for a in one])
+
+    expected = [[np.exp(-0.5 * squared(matches, a, b)) for b in given[:3]] for a in given]
+    assert_allclose(kernel(X, X[:3]), expected)
+    assert middle.explain(X).operations == SetKernel(inner).explain(X).operations > 0
 
 
 def test_labels_are_of_points():

@@ -32,7 +32,7 @@ def fresh(paths: Paths, row: Row, profile: str) -> Row:
 
 def told(paths: Paths, row: Row) -> dict[str, str]:
     """What there is to say of a claim, by name; whatever is empty is left out."""
-    claim, result = row.claim, row.result or {}
+    claim = row.claim
     printed = f"{claim.printed} {claim.unit}".strip()
     better = f", {claim.better} is better" if claim.better in ("higher", "lower") else ""
     real = {"full": "real data", "generated": "generated data"}[claim.data]
@@ -42,7 +42,7 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
         "states": claim.says,
         "paper": printed and f"{printed}{better}",
         **measured(row),
-        "note": result.get("note") or claim.note,
+        "note": row.words,
         "limits": claim.limits,
         "program": "repeats the authors' own program" if claim.program else "",
         "protocol": claim.protocol,

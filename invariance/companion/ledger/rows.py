@@ -39,6 +39,11 @@ class Row:
         return beside(self.claim, self.result["recorded"]) if self.result else ""
 
     @property
+    def words(self) -> str:
+        """The verdict in words: the ledger's standing remark, and what the run noted."""
+        return " ".join(filter(None, (self.claim.note, (self.result or {}).get("note"))))
+
+    @property
     def where(self) -> str:
         """``"Miller 1999, theorem 2"``."""
         return f"{paper_label(self.claim.paper_key)}, {self.claim.source}"

@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
 
-from invariance.companion import Run, Score, colour, mean_se, panel, rows
+from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
@@ -701,32 +701,6 @@ run.table(
 #
 # Methane is alone among the 7,165 molecules: five atoms, one of them heavy. When its fold is tested
 # every model must extrapolate, and a root mean square weighs one large error heavily.
-
-# %%
-atoms = (np.diagonal(molecules().data, axis1=1, axis2=2)[FOLDS] > 0).sum(axis=2)
-sizes = np.unique(atoms)
-curves = {}
-for name, look in (("sorted, GP", "sorted"), ("local, RF", "lgika")):
-    by_size = [np.abs(errors[name][0])[atoms == size] for size in sizes]
-    curves[f"largest, {name}"] = (look, [each.max() for each in by_size])
-    curves[f"median, {name}"] = (
-        look,
-        [np.median(each) for each in by_size],
-        {"ls": ":", "marker": ""},
-    )
-largest = curves["largest, sorted, GP"][1]
-fig, axis = plt.subplots(figsize=(6.4, 3.8))
-panel(
-    axis,
-    sizes.tolist(),
-    curves,
-    log="y",
-    xlabel="atoms in the molecule",
-    ylabel="absolute error (kcal/mol)",
-    title=f"Largest error at {sizes[np.argmax(largest)]} atoms: {max(largest):.0f} kcal/mol"
-    + (f" ({stand_in})" if stand_in else ""),
-)
-run.figure(fig, "sizes", caption="Test molecules of each size, one draw.")
 
 # %%
 distance = {name: scores[name].mean - PAPER[name] for name in PAPER}

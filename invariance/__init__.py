@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from types import ModuleType
 
-from .core.config import config_context, get_config, set_config
+from .core.config import config_context
 
 __version__ = version("invariance")
 
@@ -21,7 +21,7 @@ _SUBPACKAGES = (
     "theory",
 )
 
-__all__ = [*_SUBPACKAGES, "config_context", "get_config", "set_config"]
+__all__ = [*_SUBPACKAGES, "config_context"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -25,7 +25,7 @@ from invariance.features import (
     SetFeatures,
 )
 from invariance.groups import Negation, Transformations
-from invariance.kernels import Gaussian, GramTransformer, Polynomial, SpectrumRepair
+from invariance.kernels import Gaussian, GramTransformer, Polynomial
 from invariance.linear import (
     BlockRidgeClassifier,
     NormInfinityClassifier,
@@ -55,6 +55,7 @@ ESTIMATORS = [
     BlockRidgeClassifier(alpha=1e-3, block_rows=7),
     DilatedCDF(n_features=168, random_state=0),
     GramTransformer(Gaussian(0.1), repair="flip"),
+    GramTransformer("precomputed"),
     GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
     LogMel(),
     MaxFilter(Negation(), 5, templates="sphere", random_state=0),
@@ -67,7 +68,6 @@ ESTIMATORS = [
     Scattering(n_scales=1, orientations=2),
     SetFeatures(n_coordinates=1),
     SpectralAveraging(),
-    SpectrumRepair("flip"),
 ]
 
 

@@ -114,7 +114,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.unpad_sets": {"X": X.reshape(4, 2, 4)},
     "features.patch_sets": {"images": IMAGES, "size": 3},
     "features.atom_environments": {"positions": X[None, :, :3], "charges": Y[None] + 1},
-    "features.coulomb_positions": {"matrices": np.abs(COULOMB) + 0.1},
     "features.AngularBasis": {"shape": (8, 8)},
     "features.DilatedCDF": {"n_features": 84},
     "features.graph_nodes": {"A": np.ones((8, 8)) - np.eye(8), "X": X},
@@ -339,8 +338,6 @@ def use(name: str, thing: Any) -> None:
         _right("diag", thing.diag(points), (len(points),))
     elif hasattr(thing, "fit"):
         points = _points(thing, name)
-        if name == "kernels.SpectrumRepair":
-            points = GRAM
         thing.fit(points, Y[: len(points)])
         if hasattr(thing, "predict"):
             # Labels may be anything; numbers are finite.

@@ -21,22 +21,14 @@ SAME = 1e-12
 X = np.random.default_rng(0).normal(size=(150, 8))
 SHIFTS = CyclicShifts(8)
 CIRCLE = CircleAction([0, 0, 1, 1, 2, 2, 3, 3], density=VonMises(kappa=2.0), n_nodes=16)
-
-
-def _fitted(features):
-    return features.fit(X).transform
-
+HOW = {"gamma": 0.1, "n_jobs": 2, "random_state": 0}
 
 FUNCTIONS = {
     "Average": partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X),
     "BestFit": partial(BestFit(Gaussian(gamma=0.1), SHIFTS, n_jobs=2), Y=X),
-    "GroupCDF": _fitted(GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0)),
-    "OrbitFourier on the circle": _fitted(
-        OrbitFourier(CIRCLE, n_components=300, gamma=0.1, n_jobs=2, random_state=0)
-    ),
-    "OrbitNystroem": _fitted(
-        OrbitNystroem(SHIFTS, n_components=20, gamma=0.1, n_jobs=2, random_state=0)
-    ),
+    "GroupCDF": GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0).fit(X).transform,
+    "OrbitFourier on the circle": OrbitFourier(CIRCLE, 300, **HOW).fit(X).transform,
+    "OrbitNystroem": OrbitNystroem(SHIFTS, 20, **HOW).fit(X).transform,
 }
 #: Those that are sent to other processes: a kernel and a fitted feature map.
 SENT = ["Average", "OrbitFourier on the circle"]
@@ -105,7 +97,6 @@ def test_what_cannot_be_sent_is_an_error_and_not_a_wait(client):
         with lock:
             return kernel(rows)
 
-    assert _off(by_rows(locked, X, block_rows=40), kernel(X)) < SAME
     with parallel_config("threading", n_jobs=2):
         assert _off(by_rows(locked, X, block_rows=40), kernel(X)) < SAME
     with parallel_config("dask"), pytest.raises(TypeError, match="locked.*cannot be sent .*lock"):
@@ -127,12 +118,6 @@ def test_workers_that_do_not_answer(client):
     assert _off(values, FUNCTIONS["Average"](X)) < SAME
 
 
-def test_backends_that_hand_out_a_list():
-    """Ray is one of them, and multiprocessing."""
-    with parallel_config("multiprocessing", n_jobs=2):
-        assert np.array_equal(by_rows(np.sin, X, block_rows=40), np.sin(X))
-
-
 def test_ray():
     ray = pytest.importorskip("ray", reason="ray is not installed")
     register = pytest.importorskip("ray.util.joblib").register_ray
@@ -147,67 +132,51 @@ def test_ray():
         ray.shutdown()
 
 
-def test_result_may_lie_on_disk(tmp_path):
+def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_list(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", shape=(150, 150))
     assert by_rows(FUNCTIONS["Average"], X, block_rows=64, out=out) is out
     assert np.array_equal(np.load(tmp_path / "K.npy"), out)
+    single = by_rows(np.sin, X.tolist(), np.int64(40), out=np.empty(X.shape, dtype=np.float32))
+    assert np.array_equal(single, np.sin(X).astype(np.float32))
+    with parallel_config("multiprocessing", n_jobs=2):  # Ray is another one
+        assert np.array_equal(by_rows(np.sin, X, block_rows=40), np.sin(X))
 
 
-def test_what_is_no_map_of_rows_is_refused():
-    with pytest.raises(ValueError, match=r"\(1, 8\) of float64 from 40 rows"):
-        by_rows(lambda rows: rows[:1], X, block_rows=40)
-    with pytest.raises(TypeError, match="makes of rows must be a NumPy array .* got builtins.list"):
-        by_rows(lambda rows: rows.tolist(), X, block_rows=40)
-    with pytest.raises(ValueError, match=r"made \(30, 30\) .* where \(30, 40\) of float64 is due"):
-        by_rows(lambda rows: rows @ rows.T, X, block_rows=40)
-    with pytest.raises(ValueError, match="at least one row"):
-        by_rows(FUNCTIONS["Average"], X[:0])
-    with pytest.raises(TypeError, match="X must be a NumPy array of rows, got builtins.NoneType"):
-        by_rows(FUNCTIONS["Average"], None)
-    with pytest.raises(TypeError, match=r"got numpy.ndarray of shape \(\)"):
-        by_rows(FUNCTIONS["Average"], np.array(3.0))
-
-
-@pytest.mark.parametrize("block_rows", [0, 2.5, "40", None])
-def test_block_rows_must_be_a_whole_number(block_rows):
-    with pytest.raises(
-        ValueError, match=f"block_rows to be a whole number >= 1, got {block_rows!r}"
-    ):
-        by_rows(FUNCTIONS["Average"], X, block_rows=block_rows)
-
-
-def test_lists_and_integers_of_numpy_will_do():
-    found = by_rows(np.sin, X.tolist(), block_rows=np.int64(40))
-    assert np.array_equal(found, np.sin(X))
-
-
-def test_out_must_have_the_shape_of_the_result():
-    for rows in (149, 151):
-        with pytest.raises(ValueError, match=rf"shape \({rows}, 8\), give one of 150 rows"):
-            by_rows(np.sin, X, block_rows=40, out=np.empty((rows, 8)))
-    for shape in ((150,), (150, 9), (150, 1, 8)):
-        with pytest.raises(ValueError, match=r"made \(40, 8\) .* an out of shape \(150, 8\)"):
-            by_rows(np.sin, X, block_rows=40, out=np.empty(shape))
-        with pytest.raises(ValueError, match=r"made \(40, 1\) .* an out of shape \(150, 1\)"):
-            by_rows(lambda rows: rows[:, :1], X, block_rows=40, out=np.empty(shape))
-
-
-def test_out_loses_precision_but_no_parts_of_numbers():
-    out = by_rows(np.sin, X, block_rows=40, out=np.empty(X.shape, dtype=np.float32))
-    assert np.array_equal(out, np.sin(X).astype(np.float32))
-    with pytest.raises(ValueError, match=r"of float64 .* of int64 is due.* \(150, 8\) and float64"):
-        by_rows(np.sin, X, block_rows=40, out=np.empty(X.shape, dtype=np.int64))
-    with pytest.raises(ValueError, match=r"of complex128 .* of float64 is due.* and complex128"):
-        by_rows(np.emath.sqrt, X, block_rows=40, out=np.empty(X.shape))
+@pytest.mark.parametrize(
+    ("function", "rows", "how", "message"),
+    [
+        (lambda rows: rows[:1], X, {}, r"\(1, 8\) of float64 from 40 rows"),
+        (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* where \(30, 40\) of float64 is d"),
+        (lambda rows: rows.tolist(), X, {}, "makes of rows must be a NumPy .* got builtins.list"),
+        (np.sin, X[:0], {}, "at least one row"),
+        (np.sin, None, {}, "X must be a NumPy array of rows, got builtins.NoneType"),
+        (np.sin, np.array(3.0), {}, "X must be a NumPy array of rows"),
+        (np.sin, X, {"block_rows": 2.5}, "block_rows to be a whole number >= 1, got 2.5"),
+        *(
+            (np.sin, X, {"out": np.empty(shape)}, r"made \(40, 8\) .* out of shape \(150, 8\)")
+            for shape in ((149, 8), (151, 8), (150,), (150, 9), (150, 1, 8))
+        ),
+        (
+            np.sin,
+            X,
+            {"out": np.empty(X.shape, int)},
+            r"of float64 .* of int64 is due.* and float64",
+        ),
+        (np.emath.sqrt, X, {"out": np.empty(X.shape)}, "of complex128 .* of float64 is due"),
+    ],
+)
+def test_what_is_no_map_of_rows_is_refused(function, rows, how, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        by_rows(function, rows, **({"block_rows": 40} | how))
 
 
 def test_tensors_are_refused_and_told_how_to_get_in():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     tensors, remedy = torch.asarray(X), r"got torch.Tensor; .*tensor.numpy\(force=True\)"
-    with pytest.raises(TypeError, match=f"X must be a NumPy array of rows, {remedy}"):
-        by_rows(torch.sin, tensors, block_rows=40)
-    with pytest.raises(TypeError, match=f"out must be a NumPy array of rows, {remedy}"):
-        by_rows(np.sin, X, block_rows=40, out=tensors)
-    with pytest.raises(TypeError, match=f"makes of rows must be a NumPy array of rows, {remedy}"):
-        by_rows(torch.asarray, X, block_rows=40)
-    assert np.allclose(by_rows(np.sin, tensors.numpy(force=True), block_rows=40), np.sin(X))
+    for what, call in (
+        ("X", lambda: by_rows(torch.sin, tensors)),
+        ("out", lambda: by_rows(np.sin, X, out=tensors)),
+        ("makes of rows", lambda: by_rows(torch.asarray, X)),
+    ):
+        with pytest.raises(TypeError, match=f"{what} must be a NumPy array of rows, {remedy}"):
+            call()

@@ -4,19 +4,17 @@ Every public function and estimator lets its points in through `check_array` or 
 which are scikit-learn's and refuse more: masked entries, and NaN or infinity by the entry's place.
 float32 and float64 stay as they are; everything else becomes float64; nothing is written to.
 
-Feature maps and most kernels also take float32 or float64 arrays of PyTorch and of other libraries
-that array-api-compat knows (``pip install "invariance[torch]"``), and return theirs. What is linear
-in the number of points (drawing templates, group actions, lifts of images) is done by NumPy on the
-host. What is a product of sizes (inner products, Fourier transforms of pairs, nonlinearities,
-pooling) runs in the library and on the device of the arrays, in their precision.
-
-PyTorch's gradients pass through what runs in the library. Points that would leave for NumPy while
-their gradient is asked for are refused, so that it is never silently wrong: pass ``X.detach()``, or
-work under ``torch.no_grad()``.
+Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
+other libraries that array-api-compat knows (``pip install "invariance[torch]"``), and return
+theirs. What is linear in the number of points (drawing templates, group actions, lifts of images)
+is done by NumPy on the host; what is a product of sizes runs in the library and on the device of
+the arrays, in their precision, and PyTorch's gradients pass through it. Points that would leave for
+NumPy while their gradient is asked for are refused: pass ``X.detach()``.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -105,13 +103,7 @@ def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
 
 
 def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> None:
-    """Refuse NaN and infinity, naming the first such entry.
-
-    >>> check_finite("labels", np.array([1.0, np.inf]))
-    Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: labels must be finite, but entry 1 is inf: fill in \
-or leave out rows with NaN or infinity
-    """
+    """Refuse NaN and infinity, naming the first such entry."""
     step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
     for start in range(0, len(array), step):
         rows = array[start : start + step]
@@ -128,18 +120,19 @@ or leave out rows with NaN or infinity
 def refuse_masked(name: str, X: Any) -> None:
     """NumPy and scikit-learn would read what lies under the mask."""
     if np.ma.is_masked(X):
+        raise ParameterError(f"{name} has {np.ma.count_masked(X)} masked entries: fill them")
+
+
+def check_pixels(owner: str, shape: Any, d: int) -> None:
+    """Refuse points of d features that are no images of a shape."""
+    if prod(shape) != d:
         raise ParameterError(
-            f"{name} has {np.ma.count_masked(X)} masked entries: fill them, such as by "
-            f"{name}.filled(0), or leave out their rows"
+            f"{owner}: images of shape {shape} have {prod(shape)} pixels, but X has {d} features"
         )
 
 
 def is_foreign(X: Any) -> bool:
-    """Whether X is an array of a library other than NumPy.
-
-    >>> is_foreign(np.zeros(3)), is_foreign([0.0])
-    (False, False)
-    """
+    """Whether X is an array of a library other than NumPy."""
     if isinstance(X, (np.ndarray, np.generic, list, tuple)):
         return False
     # PyTorch's tensors do not announce themselves as the standard asks
@@ -169,11 +162,7 @@ def _compat() -> Any:
 
 
 def namespace(X: Any) -> Any:
-    """The array API namespace of an array; NumPy for NumPy's.
-
-    >>> namespace(np.zeros(3)) is np
-    True
-    """
+    """The array API namespace of an array; NumPy for NumPy's."""
     return _compat().array_namespace(X) if is_foreign(X) else np
 
 
@@ -195,92 +184,60 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     Raises
     ------
     TypeError
-        When the arrays come from two libraries, are sparse or traced, or are not float32 or
-        float64.
+        When the arrays come from two libraries, are not float32 or float64, or have no values that
+        could be looked at (sparse, traced, on PyTorch's device meta).
     ValueError
-        When they are on two devices or on one without values, not points of one space, empty, or
-        not finite.
+        When they are on two devices, not points of one space, empty, or not finite.
     """
     compat = _compat()
     arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
     known = "X" if is_foreign(X) else "Y"
-    library = _library(arrays[known])
+    library, device = _library(arrays[known]), compat.device(arrays[known])
     for name, array in arrays.items():
         if _library(array) != library:
-            is_array = is_foreign(array) or isinstance(array, np.ndarray)
-            given = f"comes from {_library(array)}" if is_array else f"is a {type(array).__name__}"
             raise TypeError(
-                f"{owner}: {known} comes from {library} and {name} {given}; give both in one "
-                f"library, for instance {library}.asarray("
-                f"{name if is_array else f'numpy.asarray({name})'}, dtype={known}.dtype, "
-                f"device={known}.device)"
+                f"{owner}: {known} comes from {library} and {name} is a {type(array).__name__}; "
+                f"give both in one library: {library}.asarray(numpy.asarray({name}), "
+                f"dtype={known}.dtype, device={known}.device)"
             )
-        _check_values(owner, name, array, library)
     xp = compat.array_namespace(*arrays.values())
     for name, array in arrays.items():
+        what, due = f"{owner}: {name}", X.shape[-1:] if n_features is None else (n_features,)
         if array.dtype not in (xp.float32, xp.float64):
             raise TypeError(
-                f"{owner}: {name} is of type {array.dtype}, where float32 or float64 is due; "
-                f"convert it, for instance by {library}.asarray({name}, dtype={library}.float32)"
+                f"{what} is of type {array.dtype}, where float32 or float64 is due; convert it, "
+                f"for instance by {library}.asarray({name}, dtype={library}.float32)"
             )
         if array.ndim != 2 or 0 in array.shape:
+            raise ValueError(f"{what} needs shape (n, d), got shape {tuple(array.shape)}")
+        if array.shape[1:] != due:
+            raise ValueError(f"{what} has {array.shape[1]} features, but {due[0]} are expected")
+        if compat.device(array) != device:
             raise ValueError(
-                f"{owner}: expected points as rows of {name} of shape (n, d), got shape "
-                f"{tuple(array.shape)}"
+                f"{what} is on device {compat.device(array)} and {known} on {device}: move one"
             )
-        expected = X.shape[-1] if n_features is None else n_features
-        if array.shape[1] != expected:
-            raise ValueError(
-                f"{owner}: {name} has {array.shape[1]} features, but {expected} are expected"
-            )
-        if compat.device(array) != compat.device(X):
-            raise ValueError(
-                f"{owner}: X is on device {compat.device(X)} and Y on {compat.device(Y)}; move one "
-                "of them to the other's device"
-            )
-        if not bool(xp.all(xp.isfinite(array))):
-            raise ValueError(f"{owner}: {name} contains NaN or infinity")
+        try:
+            finite = bool(xp.all(xp.isfinite(array)))
+        except Exception as error:  # of sparse and traced arrays, and those on device meta
+            raise TypeError(f"{what} has no values to look at: make it dense") from error
+        if not finite:
+            raise ValueError(f"{what} contains NaN or infinity")
     return xp
-
-
-def _check_values(owner: str, name: str, array: Any, library: str) -> None:
-    """Refuse arrays whose values Python cannot look at."""
-    if type(array).__name__.endswith("Tracer"):
-        raise TypeError(
-            f"{owner} checks its points, so {name} cannot be traced by {library}: call it "
-            "outside of transformations such as jit and grad"
-        )
-    if library == "torch" and "strided" not in str(array.layout):
-        raise TypeError(
-            f"{owner}: {name} is of layout {array.layout}, not dense: pass {name}.to_dense()"
-        )
-    if library == "torch" and array.device.type == "meta":
-        raise ValueError(
-            f"{owner}: {name} is on device meta, which keeps no values; make it with "
-            "device='cpu', for instance"
-        )
 
 
 def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
     """Refuse arrays of which at least one is foreign, with the way to convert them."""
-    foreign = {name: array for name, array in (("X", X), ("Y", Y)) if is_foreign(array)}
-    libraries = {_library(array) for array in foreign.values()}
-    ways = (
-        f"{name}.detach().cpu().numpy()" if _library(array) == "torch" else f"numpy.asarray({name})"
-        for name, array in foreign.items()
-    )
-    raise TypeError(
-        f"{owner} takes NumPy arrays only, got one of {' and '.join(sorted(libraries))}; pass "
-        f"{' and '.join(ways)}, or {alternative}"
-    )
+    how = {"torch": "{}.detach().cpu().numpy()"}
+    foreign = {name: A for name, A in (("X", X), ("Y", Y)) if is_foreign(A)}
+    ways = [how.get(_library(A), "numpy.asarray({})").format(k) for k, A in foreign.items()]
+    raise TypeError(f"{owner} takes NumPy arrays only; pass {' and '.join(ways)}, or {alternative}")
 
 
 def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
     """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
     if wants_gradient(X):
         raise ValueError(
-            f"{owner} {reason} and has no gradient, but points were given that require one; "
-            "detach them: pass X.detach()"
+            f"{owner} {reason} and has no gradient, but points require one: pass X.detach()"
         )
 
 

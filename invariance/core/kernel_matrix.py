@@ -14,9 +14,6 @@ from .arrays import check_array, validate_data
 def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
     """k(x_i, y_j), shape (n, m), for a kernel object, a name or a function of two points.
 
-    Kernel objects, those of this package and of scikit-learn's Gaussian processes, are asked for
-    ``kernel(X)`` where Y is None, and can make use of its symmetry.
-
     >>> kernel_matrix("linear", np.array([[1.0, 2.0]]))
     array([[5.]])
     """
@@ -35,11 +32,7 @@ def takes_sets(kernel: Any) -> bool:
 
 
 def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **how: Any) -> Any:
-    """Points (n, d) for an estimator, or padded sets (n, largest, d) where its kernel takes them.
-
-    New sets may be larger or smaller than those of `fit`. More arguments are those of
-    `validate_data`.
-    """
+    """Points (n, d), or padded sets (n, largest, d) where the kernel takes them."""
     if takes_sets(kernel):
         how |= {"allow_nd": True, "ensure_all_finite": "allow-nan"}
         if not reset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
             "pad_sets needs sets to be at least one, arrays of shape (m_i, d) with one d for all, "
             f"got {short(sets)}: {error}"
         ) from None
-    return _stacked(arrays)
+    return np.stack(_to_one_size(arrays))
 
 
 def _as_set(points: Any) -> Floats:
@@ -63,13 +63,14 @@ def _as_set(points: Any) -> Floats:
     return check_array(points, input_name="a set")
 
 
-def _stacked(arrays: Sequence[Floats]) -> Floats:
-    """Arrays of one number of axes, continued by NaN to the largest extent of each."""
-    (n_axes,) = {a.ndim for a in arrays}
-    largest = [max(a.shape[axis] for a in arrays) for axis in range(n_axes)]
-    padded = np.full((len(arrays), *largest), np.nan, np.result_type(*arrays))
-    for row, a in zip(padded, arrays, strict=True):
-        row[tuple(map(slice, a.shape))] = a
+def _to_one_size(arrays: Sequence[Floats], first: int = 0) -> list[Floats]:
+    """Arrays continued by NaN to the largest extent of each axis from the ``first`` one on."""
+    largest = np.max([A.shape for A in arrays], axis=0)[first:].tolist()
+    padded = [
+        np.full((*A.shape[:first], *largest), np.nan, np.result_type(A, np.float32)) for A in arrays
+    ]
+    for A, room in zip(arrays, padded, strict=True):
+        room[tuple(map(slice, A.shape))] = A
     return padded
 
 
@@ -82,16 +83,7 @@ def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
         return given
     if len({(A.ndim, A.shape[-1]) for A in given}) > 1:
         raise ParameterError(f"sets of sets of shapes {[A.shape for A in given]} do not compare")
-    inside = [max(A.shape[axis] for A in given) for axis in range(2, given[0].ndim)]
-    padded = [
-        np.pad(
-            A,
-            [(0, 0), (0, 0), *((0, m - k) for m, k in zip(inside, A.shape[2:], strict=True))],
-            constant_values=np.nan,
-        )
-        for A in given
-    ]
-    return [A.reshape(*A.shape[:2], -1) for A in padded]
+    return [A.reshape(*A.shape[:2], -1) for A in _to_one_size(given, first=2)]
 
 
 def unpad_sets(X: ArrayLike) -> list[Floats]:
@@ -101,7 +93,7 @@ def unpad_sets(X: ArrayLike) -> list[Floats]:
     [1, 2]
     """
     rows, d = as_set_rows("unpad_sets", None, X)
-    points = PointSets.of("unpad_sets", rows[0], d)
+    points = PointSets.of("unpad_sets", rows[0], d, False, False, False)
     return np.split(points.values, points.ends[:-1])
 
 
@@ -116,67 +108,39 @@ def as_set_rows(
     for X in arrays:
         refuse_masked("X", X)
         A = np.asarray(X)
-        if A.ndim == 2 and n_coordinates is None:
-            raise ParameterError(
-                f"{owner}: n_coordinates=d says how many numbers make a point of rows of "
-                f"{A.shape[1]} numbers, got X of shape {A.shape}"
-            )
-        if A.ndim == 2 and A.shape[1] % n_coordinates == 0:
+        if A.ndim == 2 and n_coordinates and A.shape[1] % n_coordinates == 0:
             A = A.reshape(len(A), -1, n_coordinates)
         if A.ndim != 3 or A.dtype.kind not in "iuf" or n_coordinates not in (None, A.shape[2]):
-            due = "d" if n_coordinates is None else n_coordinates
             raise ParameterError(
-                f"{owner} needs sets X to be a padded array (n, largest, {due}), such as "
-                f"pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}"
+                f"{owner} needs sets X to be a padded array (n, largest, {n_coordinates or 'd'}), "
+                f"such as pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}; of rows "
+                "n_coordinates=d says how many numbers make a point"
             )
         found.append(check_array(A, allow_nd=True, ensure_all_finite=False))
     d = {A.shape[2] for A in found}
     if len(d) > 1:
         raise ParameterError(f"{owner}: points of {sorted(d)} coordinates; they must agree")
-    largest = max(A.shape[1] for A in found)
-    gaps = [((0, 0), (0, largest - A.shape[1]), (0, 0)) for A in found]
-    padded = [np.pad(A, gap, constant_values=np.nan) for A, gap in zip(found, gaps, strict=True)]
-    return [A.reshape(len(A), -1) for A in padded], d.pop()
+    return [A.reshape(len(A), -1) for A in _to_one_size(found, first=1)], d.pop()
 
 
 @dataclass
 class PointSets:
-    """The points of n sets, one set after the other.
+    """The points of n sets, one set after the other."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (N, d)
-    ends : ndarray of int, shape (n,)
-        Where each set ends.
-    weights : ndarray of shape (N,)
-    labels : ndarray of shape (N,) or None
-    """
-
-    values: Floats
-    ends: NDArray[np.intp]
-    weights: Floats
-    labels: Floats | None = None
+    values: Floats  #: (N, d)
+    ends: NDArray[np.intp]  #: (n,): where each set ends
+    weights: Floats  #: (N,)
+    labels: Floats | None = None  #: (N,)
 
     @classmethod
     def of(
-        cls,
-        owner: str,
-        rows: Floats,
-        d: int,
-        *,
-        labelled: bool = False,
-        weighted: bool = False,
-        nested: bool = False,
+        cls, owner: str, rows: Floats, d: int, labelled: bool, weighted: bool, nested: bool
     ) -> PointSets:
         """From rows; the first coordinate of a point may be its label, the last its weight.
 
-        Of ``nested`` sets points are sets themselves, which may be missing in part.
-
-        Raises
-        ------
-        ParameterError
-            For empty sets, points that are missing in part or infinite, negative weights, or
-            weights of a set that are all zero.
+        Of ``nested`` sets points are sets themselves, which may be missing in part. Refuses empty
+        sets, points that are missing in part or infinite, and weights that are negative or all
+        zero.
         """
         points = rows.reshape(len(rows), -1, d)
         there: NDArray[Any] = ~np.asarray(np.isnan(points).all(axis=2))
@@ -238,12 +202,12 @@ class PointSets:
         """With weights that sum to one in each set."""
         totals = np.asarray(self.sums().sum(axis=1)).ravel()
         weights = self.weights / np.repeat(totals, self.counts).astype(self.weights.dtype)
-        return PointSets(self.values, self.ends, weights, self.labels)
+        return replace(self, weights=weights)
 
     def by_label(self) -> dict[Any, PointSets]:
         """The sets' points of each label (some sets may have none); of None, without labels."""
         if self.labels is None:
-            return {None: PointSets(self.values, self.ends, self.weights)}
+            return {None: self}
         parts = {}
         for label in np.unique(self.labels):
             has = self.labels == label

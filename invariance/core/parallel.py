@@ -41,7 +41,6 @@ def by_rows(
         A worker needs memory for what `function` makes of so many rows.
     out : ndarray of n rows, optional
         Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk.
-    n_jobs : int or None
     timeout : float, optional
         Seconds to wait for the next block before a `TimeoutError`; default: forever.
 
@@ -56,18 +55,22 @@ def by_rows(
     X = _rows("X", np.asarray(X) if isinstance(X, (list, tuple)) else X)
     if not len(X):
         raise ParameterError("by_rows needs at least one row, got none")
-    if out is not None and len(_rows("out", out)) != len(X):
-        raise ParameterError(f"by_rows: out is of shape {out.shape}, give one of {len(X)} rows")
-    starts, parts = _parts(function, X, block_rows, n_jobs, timeout)
     start = 0
     try:
-        for start, part in zip(starts, parts, strict=True):
+        for part in _parts(function, X, block_rows, n_jobs, timeout):
             part = _rows(f"what {function!r} makes of rows", part)
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
-            place = out[start : start + block_rows]
-            _check_fits(function, part, place, len(X))
-            place[...] = part
+            due = min(block_rows, len(X) - start), *_rows("out", out).shape[1:]
+            # NumPy would repeat a single column, and cut off fractions and imaginary parts.
+            fits = part.shape == due and np.can_cast(part.dtype, out.dtype, "same_kind")
+            if not fits or len(out) != len(X):
+                raise ParameterError(
+                    f"by_rows: {function!r} made {part.shape} of {part.dtype} from {due[0]} rows, "
+                    f"where {due} of {out.dtype} is due; give one row for each, and an out of "
+                    f"shape {(len(X), *part.shape[1:])} and {part.dtype}"
+                )
+            out[start : start + block_rows] = part
             start += block_rows
     except JoblibTimeout as error:
         raise TimeoutError(
@@ -77,46 +80,32 @@ def by_rows(
     return out  # type: ignore[return-value]  # there is a row
 
 
-def _parts(
-    function: Callable[[NDArray], NDArray],
-    X: NDArray,
-    block_rows: int,
-    n_jobs: int | None,
-    timeout: float | None,
-) -> tuple[range, Any]:
-    """Where each block starts, and what becomes of it, as it comes."""
+def _parts(function: Any, X: NDArray, step: int, n_jobs: int | None, timeout: float | None) -> Any:
+    """What becomes of each block, as it comes."""
     backend = get_active_backend()[0]
     alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
-    if not alone and hasattr(backend, "client"):  # of Dask; others say it at once
-        _check_it_travels(function)
+    if not alone and hasattr(backend, "client"):  # of Dask, which tells nobody what it cannot send
+        import cloudpickle  # which Dask needs
+
+        try:  # buffers stay where they are: this copies no array inside the function
+            cloudpickle.dumps(function, protocol=5, buffer_callback=lambda _: None)
+        except Exception as error:
+            raise TypeError(f"by_rows: {function!r} cannot be sent to a worker: {error}") from error
     streams = backend.supports_return_generator or isinstance(backend, SequentialBackend)
     how = "generator" if streams else "list"
     run = Parallel(n_jobs, batch_size=1, return_as=how, timeout=None if alone else timeout)
     # A block travels inside its task, not as an argument of it: joblib hands large arguments to
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
-    starts = range(0, len(X), block_rows)
-    tasks = (delayed(partial(_in_threads, function, X[a : a + block_rows]))() for a in starts)
-    return starts, run(tasks)
-
-
-def _check_fits(function: Any, part: NDArray, place: NDArray, n: int) -> None:
-    """NumPy would repeat a single column, and cut off fractions and imaginary parts."""
-    if part.shape != place.shape or not np.can_cast(part.dtype, place.dtype, "same_kind"):
-        raise ParameterError(
-            f"by_rows: {function!r} made {part.shape} of {part.dtype} from {len(place)} rows, "
-            f"where {place.shape} of {place.dtype} is due; give one row for each, and an out of "
-            f"shape {(n, *part.shape[1:])} and {part.dtype}"
-        )
+    blocks = (X[start : start + step] for start in range(0, len(X), step))
+    return run(delayed(partial(_in_threads, function, block))() for block in blocks)
 
 
 def _rows(what: str, array: Any) -> NDArray:
     if isinstance(array, np.ndarray) and array.ndim:
         return array
-    shape = " of shape ()" if isinstance(array, np.ndarray) else ""
     raise TypeError(
         f"by_rows: {what} must be a NumPy array of rows, got {type(array).__module__}."
-        f"{type(array).__qualname__}{shape}; convert it, a tensor of PyTorch by "
-        "tensor.numpy(force=True)"
+        f"{type(array).__qualname__}; convert it, a tensor of PyTorch by tensor.numpy(force=True)"
     )
 
 
@@ -124,14 +113,3 @@ def _in_threads(function: Callable[[NDArray], NDArray], rows: NDArray) -> NDArra
     """A block, with the loops inside `function` kept to the machine that works on it."""
     with parallel_config("threading", n_jobs=1):
         return function(rows)
-
-
-def _check_it_travels(function: Callable[[NDArray], NDArray]) -> None:
-    """Dask tells nobody of a task that it cannot send, and joblib would wait for it forever."""
-    import cloudpickle  # which Dask needs
-
-    try:
-        # buffers stay where they are: this costs no copy of an array inside the function
-        cloudpickle.dumps(function, protocol=5, buffer_callback=lambda _: None)
-    except Exception as error:
-        raise TypeError(f"by_rows: {function!r} cannot be sent to a worker: {error}") from error

@@ -1,10 +1,9 @@
 """What parameters may be: declared once for each class, checked and converted in one place.
 
 `stores_parameters` writes a constructor that only stores, as scikit-learn asks. `check_parameters`
-compares an object with the kinds of its parameters where they are first used, at fit or when a
-kernel is evaluated, and leaves plain Python numbers behind, so that NumPy's small integers cannot
-overflow later. What a kind cannot say, such as that two parameters must agree, the class checks
-itself and reports as a `ParameterError` as well.
+compares an object with the kinds of its parameters where they are first used, and leaves plain
+Python numbers behind, so that NumPy's small integers cannot overflow later. What a kind cannot say,
+the class checks itself and reports as a `ParameterError` as well.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform  # noqa: F401
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -55,16 +54,12 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        def accepts(value: Any) -> bool:
-            known = value is None if other is None else other.accepts(value)
-            return known or self.accepts(value)
-
-        def convert(value: Any) -> Any:
-            if other is None:
-                return None if value is None else self.convert(value)
-            return (self if self.accepts(value) else other).convert(value)
-
-        return Kind(f"{self.words} or {other and other.words}", accepts, convert)
+        second = other or Kind("None", lambda value: value is None)
+        return Kind(
+            f"{self.words} or {second.words}",
+            lambda value: second.accepts(value) or self.accepts(value),
+            lambda value: (self if self.accepts(value) else second).convert(value),
+        )
 
     __ror__ = __or__
 
@@ -80,9 +75,7 @@ def _range(**ends: float | None) -> str:
 
 
 def Whole(least: int | None = None, most: int | None = None) -> Kind:
-    """Whole numbers in [least, most]; True and 3.0 are none.
-
-    Without ``most`` they are below 2**31, as counts and sizes are.
+    """Whole numbers in [least, most], below 2**31 without ``most``; True and 3.0 are none.
 
     >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
     (True, False, False, False)
@@ -109,10 +102,8 @@ def Number(
     and those of whole numbers 2**53, beyond which NumPy makes objects of their squares. What lies
     above zero does so by 1e-300, to be divided by.
 
-    >>> Number(above=0).accepts(0.5), Number(above=0).accepts(0), Number().accepts(float("inf"))
-    (True, False, False)
-    >>> Number().accepts(10**30), Number().accepts(1e30), Number().accepts(1e160)
-    (False, True, False)
+    >>> [Number(above=0).accepts(value) for value in (0.5, 0, 1e160, 10**30)]
+    [True, False, False, False]
     """
     highest = 1e150 if most is None else most
     lowest = -highest if least is None else least
@@ -164,27 +155,17 @@ def Text() -> Kind:
 
 
 def Seed(*, fixed: bool = False) -> Kind:
-    """What scikit-learn's ``check_random_state`` takes; ``fixed`` leaves whole numbers only.
-
-    An object that draws anew at every call needs a fixed seed, or it would be a different one at
-    fit and at prediction.
-    """
+    """What scikit-learn's ``check_random_state`` takes; ``fixed`` leaves whole numbers only."""
     whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts, int)
     state = Kind("a RandomState", lambda value: isinstance(value, np.random.RandomState))
     return whole if fixed else whole | state | None
 
 
 def Shape(*lengths: int) -> Kind:
-    """Tuples (or lists, or arrays) of ``lengths`` whole numbers >= 1, such as image shapes.
-
-    >>> Shape(2, 3).accepts((28, 28)), Shape(2, 3).accepts((28,)), Shape(2).accepts((0, 3))
-    (True, False, False)
-    """
+    """Tuples (or lists, or arrays) of ``lengths`` whole numbers >= 1, such as image shapes."""
 
     def accepts(value: Any) -> bool:
-        known = isinstance(value, (tuple, list)) or (
-            isinstance(value, np.ndarray) and value.ndim == 1
-        )
+        known = isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1
         return known and len(value) in lengths and all(map(Whole(1).accepts, value))
 
     def convert(value: Any) -> Any:
@@ -238,20 +219,12 @@ def Array(
 
 
 def Has(words: str, *names: str) -> Kind:
-    """Objects (no classes) with some methods or attributes; ``words`` says what they are.
-
-    >>> Has("a kernel, such as Gaussian(0.1)", "diag").accepts(dict)
-    False
-    """
+    """Objects (no classes) with some methods or attributes; ``words`` says what they are."""
     return Kind(words, lambda v: not isinstance(v, type) and all(map(partial(hasattr, v), names)))
 
 
 def Each(kind: Kind) -> Kind:
-    """Sequences of at least one object, each of one kind.
-
-    >>> Each(Positive()).accepts([0.1, 2]), Each(Positive()).accepts([])
-    (True, False)
-    """
+    """Sequences of at least one object, each of one kind."""
     return Kind(
         f"a sequence, at least one, each {kind.words}",
         lambda v: isinstance(v, (list, tuple)) and bool(v) and all(map(kind.accepts, v)),
@@ -260,6 +233,11 @@ def Each(kind: Kind) -> Kind:
 
 #: What may be given for a parameter ``block_bytes``.
 BLOCK_BYTES = Whole(1, 2**63 - 1) | None
+#: Fields that many classes have.
+BlockBytes = Annotated[int | None, BLOCK_BYTES]
+Jobs = Annotated[int | None, Whole(1) | Whole(None, -1) | None]
+Verbose = Annotated[int, Whole(0) | Flag()]
+RandomState = Annotated[Any, Seed()]
 
 
 def short(value: Any, length: int = 100) -> str:
@@ -277,15 +255,15 @@ def short(value: Any, length: int = 100) -> str:
 def check_values(
     owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The values, converted by their kinds, or a `ParameterError` for the first that is of none.
+    """The values of parameters of ``owner``, converted by their kinds; those without one stay.
 
-    ``owner`` is whose parameters they are. Names without a kind are not checked.
+    Raises
+    ------
+    ParameterError
+        For the first value that is not of its kind.
 
     >>> check_values("Ball", {"radius": Positive()}, {"radius": np.float32(0.5)})
     {'radius': 0.5}
-    >>> check_values("Ball", {"radius": Positive()}, {"radius": float("inf")})
-    Traceback (most recent call last):
-    invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got inf
     """
     checked = dict(values)
     for name in filter(kinds.__contains__, values):

@@ -2,7 +2,7 @@
 
 from ..core.padded import pad_sets, unpad_sets
 from .angular import AngularBasis
-from .atoms import atom_environments, coulomb_positions
+from .atoms import atom_environments
 from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
@@ -36,7 +36,6 @@ __all__ = [
     "SetFeatures",
     "StructuredTemplates",
     "atom_environments",
-    "coulomb_positions",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

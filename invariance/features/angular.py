@@ -10,14 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from sklearn.base import clone
 
-from ..core.arrays import check_array
-from ..core.parameters import (
-    Number,
-    ParameterError,
-    Shape,
-    check_parameters,
-    stores_parameters,
-)
+from ..core.arrays import check_array, check_pixels
+from ..core.parameters import Number, Shape, check_parameters, stores_parameters
 from ..groups import CircleAction, Density
 from .feature_map import FeatureMap
 
@@ -73,14 +67,9 @@ class AngularBasis(FeatureMap):
         # Without a shape any row of numbers is an image one pixel high, unless it is a square.
         guessed = (side, side) if side**2 == X.shape[1] else (1, X.shape[1])
         self.shape_ = guessed if self.shape is None else tuple(self.shape)
-        if np.prod(self.shape_) != X.shape[1]:
-            raise ParameterError(
-                f"images of shape {self.shape_} have {np.prod(self.shape_)} pixels, but X has "
-                f"{X.shape[1]} features"
-            )
-        self.functions_, self.frequencies_ = _functions(
-            self.shape_, self.bandwidth, self.concentration
-        )
+        check_pixels("AngularBasis", self.shape_, X.shape[1])
+        how = self.bandwidth, self.concentration
+        self.functions_, self.frequencies_ = _functions(self.shape_, *how)
         self._n_features_out = len(self.frequencies_)
         return self
 
@@ -91,7 +80,7 @@ class AngularBasis(FeatureMap):
 
     def inverse_transform(self, coefficients: ArrayLike) -> NDArray:
         """Images sum_k c_k (basis function k), shape (n, d)."""
-        given: NDArray = check_array(coefficients, dtype=(np.float64, np.float32))
+        given = check_array(coefficients)
         return given @ self.functions_.T.astype(given.dtype)
 
     def rotations(self, density: Density | None = None, n_nodes: int | None = 64) -> CircleAction:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, ParameterError, Positive, Whole, arguments
-from ..groups import check_coulomb
 from ..orbits import row_blocks
 
 Floats = NDArray[Any]
@@ -54,8 +53,7 @@ def atom_environments(
     positions, charges : array-like of shape (n, a, 3) and (n, a)
         Charges are atomic numbers, or any positive labels; zero where a molecule has fewer atoms.
     elements : sequence or None
-        The labels that have columns of their own; None takes those in ``charges``. Give it where
-        new molecules may lack one.
+        The labels that have columns of their own; None takes those in ``charges``.
     cutoff, width : float
         In angstroms; of the bumps of pairs, eta_2 of the paper, in square angstroms.
     unit : float
@@ -81,10 +79,9 @@ def atom_environments(
     is_kind = (Z[..., None] == kinds).astype(float)
     (n, a), e = Z.shape, len(kinds)
     atoms = np.full((n, a, 1 + e * n_pairs + e * (e + 1) * n_triples), np.nan)
+    how = cutoff, width, n_pairs, n_triples
     for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(
-            R[some], is_kind[some], cutoff, width, n_pairs, n_triples
-        )
+        atoms[some, :, 1:] = _environments(R[some], is_kind[some], *how)
     atoms[..., 0] = Z
     atoms[Z == 0] = np.nan
     return atoms
@@ -103,13 +100,11 @@ def _checked(
         )
     if R.shape[:2] != Z.shape:
         raise ParameterError(
-            f"atom_environments needs charges of shape {R.shape[:2]} for positions of shape "
-            f"{R.shape}, got shape {Z.shape}"
+            f"atom_environments needs charges of shape {R.shape[:2]}, got shape {Z.shape}"
         )
-    if not Z.any(axis=1).all():
+    if not (there := Z.any(axis=1)).all():
         raise ParameterError(
-            f"atom_environments: molecule {int(np.argmin(Z.any(axis=1)))} has charges that are all "
-            "zero, and so no atoms: leave it out"
+            f"atom_environments: molecule {np.argmin(there)} has charges that are all zero"
         )
     kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
     if len(unknown := np.setdiff1d(Z[Z > 0], kinds)):
@@ -132,9 +127,8 @@ def _environments(
     fit = distance > 1e-6
     if not fit[both].all():
         raise ParameterError(
-            f"atom_environments needs positions of atoms apart, but in molecule "
-            f"{int(np.argwhere(both & ~fit)[0, 0])} of the {n} looked at together two are within "
-            "1e-6 angstroms; is the unit right, and do zero charges mark missing atoms?"
+            "atom_environments: positions of two atoms are equal, in molecule "
+            f"{np.argwhere(both & ~fit)[0, 0]} of the {n}; do zero charges mark missing atoms?"
         )
     distance[~both] = 1.0
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
@@ -168,38 +162,3 @@ def _environments(
         for part in (weight * cosines[0], weight * np.sqrt(1 - cosines[0] ** 2))
     ]
     return np.concatenate([pairs, *(part.reshape(n, a, -1) for part in triples)], axis=2)
-
-
-def coulomb_positions(matrices: ArrayLike) -> tuple[Floats, Floats]:
-    """Positions and charges of atoms from Coulomb matrices, where these are all there is.
-
-    The diagonal 0.5 Z^2.4 gives the charges, the rest Z_i Z_j / r_ij the distances, and these the
-    positions up to a rotation or reflection (the three leading directions of classical scaling).
-
-    From matrices of shape (n, a, a), whose zero rows are missing atoms, positions (n, a, 3) in
-    their unit of length, each molecule about its centre, and charges (n, a) to two digits.
-
-    >>> R, Z = coulomb_positions([[[36.8581, 4.8], [4.8, 36.8581]]])       # 36 / 4.8 apart
-    >>> Z, float(np.linalg.norm(R[0, 0] - R[0, 1]).round(4))
-    (array([[6., 6.]]), 7.5)
-    """
-    C = check_coulomb(matrices).astype(float)
-    diagonal = np.einsum("nii->ni", C)
-    Z = np.round((2 * diagonal.clip(0)) ** (1 / 2.4), 2)
-    there = Z > 0
-    both = there[:, :, None] & there[:, None] & ~np.eye(C.shape[1], dtype=bool)
-    if not C[both].min(initial=1) > 0:
-        raise ParameterError(
-            "coulomb_positions needs matrices whose entries between atoms are positive: Z_i Z_j "
-            "over their distance"
-        )
-    squared = np.zeros_like(C)
-    products = Z[:, :, None] * Z[:, None]
-    squared[both] = np.square(products[both] / C[both])
-    share = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
-    centre = there[:, :, None] * (np.eye(C.shape[1]) - share[:, None])
-    values, vectors = np.linalg.eigh(-centre @ squared @ centre.swapaxes(1, 2) / 2)
-    positions = vectors[:, :, -3:] * np.sqrt(values[:, None, -3:].clip(0))
-    if C.shape[1] < 3:
-        positions = np.pad(positions, ((0, 0), (0, 0), (0, 3 - C.shape[1])))
-    return positions, Z

@@ -8,13 +8,7 @@ from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from ..core.arrays import check_array
-from ..core.parameters import (
-    OneOf,
-    ParameterError,
-    Seed,
-    arguments,
-    short,
-)
+from ..core.parameters import OneOf, Seed, arguments
 
 #: Points that are looked at.
 _MOST = 1000
@@ -27,19 +21,10 @@ def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -
     1 / (2 median |x - z|^2) or, for the Laplacian, 1 / median |x - z|_1, over pairs of at
     most 1,000 points drawn from X, of shape (n, d); 1.0 where all points coincide.
 
-    Examples
-    --------
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
-    try:
-        points = check_array(X, estimator="median_gamma")
-    except ParameterError:
-        raise
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"median_gamma needs X to be points as rows of shape (n, d), got {short(X)}"
-        ) from None
+    points = check_array(X, estimator="median_gamma")
     rng = check_random_state(random_state)
     if len(points) > _MOST:
         points = points[rng.choice(len(points), _MOST, replace=False)]
@@ -54,8 +39,7 @@ def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -
     gamma = 1 / median
     if not 0 < gamma < np.inf:
         raise ValueError(
-            f"the points are too {'far apart' if gamma == 0 else 'close'} for a bandwidth from "
-            "their median distance: rescale X, or give gamma as a number"
+            f"points X are too {'far apart' if gamma == 0 else 'close'} for a bandwidth: rescale X"
         )
     return gamma
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..core.parameters import ParameterError, Seed, Whole, stores_parameters
+from ..core.parameters import ParameterError, RandomState, Whole, stores_parameters
 from .feature_map import FeatureMap
 
 #: Blocks that the components are fitted to, at most.
@@ -52,20 +52,18 @@ class BlockPCA(FeatureMap):
     block: Annotated[int, Whole(1)] = 1
     n_components: Annotated[int, Whole(1)] = 1
     _: KW_ONLY
-    random_state: Annotated[Any, Seed()] = None
+    random_state: RandomState = None
 
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
         """Find the components from features X of shape (n, p)."""
         X = self._points_to_fit(X)
         if X.shape[1] % self.block:
             raise ParameterError(
-                f"block = {self.block!r} does not divide the {X.shape[1]} features; for GroupCDF "
-                "it is 2 n_bins + 1"
+                f"block = {self.block!r}, 2 n_bins + 1 of GroupCDF, does not divide {X.shape[1]}"
             )
         if self.n_components > self.block:
             raise ParameterError(
-                f"n_components must lie between 1 and block = {self.block}, got "
-                f"{self.n_components!r}"
+                f"n_components must be 1 to block = {self.block}, got {self.n_components!r}"
             )
         blocks = X.reshape(-1, self.block)
         if len(blocks) > _MOST:
@@ -78,8 +76,7 @@ class BlockPCA(FeatureMap):
             products = blocks.T @ blocks
         if not np.isfinite(products).all():
             raise ParameterError(
-                f"BlockPCA: products of features X overflow, the largest is {np.abs(X).max():g}: "
-                "scale them down"
+                f"BlockPCA: features X as large as {np.abs(X).max():g} overflow: scale them down"
             )
         values, vectors = np.linalg.eigh(products)
         self.components_ = vectors[:, ::-1][:, : self.n_components].T

@@ -1,8 +1,5 @@
 r"""`GroupCDF`: cumulative distributions of random projections over the group.
 
-.. math:: \phi_{jk}(x) = \sqrt{\frac{s}{n m}} \; \frac{1}{|G|} \sum_i
-          1[\langle g_i t_j, x \rangle \le s k / n] .
-
 Templates are drawn and prepared at `fit` (`OrbitFeatures`); `transform` is one `Histogram` of
 inner products over the orbits of the templates.
 """
@@ -82,26 +79,21 @@ class GroupCDF(OrbitFeatures):
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # With thresholds set by hand or by the data no norm bound has to hold.
         free = self.s != "bound" and not isinstance(self.templates, str)
-        self.templates_ = draw_templates(
-            self.templates,
-            self.n_components,
-            n_features=X.shape[1],
-            epsilon=None if free else self.epsilon,
-            rejection=self.rejection,
-            random_state=rng,
-        ).astype(X.dtype)
+        how = {"n_features": X.shape[1], "rejection": self.rejection, "random_state": rng}
+        bound = None if free else self.epsilon
+        drawn = draw_templates(self.templates, self.n_components, epsilon=bound, **how)
+        self.templates_ = drawn.astype(X.dtype)
         rejected = np.isnan(self.templates_[:, :1])
         self.elements_, weights = self._draw_transforms(rng)
         if np.ptp(weights) > 0:
             raise ParameterError(
-                f"{self.group!r} weighs its elements unequally; give n_transforms to draw "
-                "from its measure"
+                f"{self.group!r} weighs its elements unequally: give n_transforms to draw some"
             )
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
         templates = np.where(rejected, 0, self.templates_)
         self.s_ = self._half_width(X, templates)
-        numbers = np.finfo(X.dtype)
-        if not 1e3 * float(numbers.tiny) < self.s_ / self.n_bins < 1e-3 * float(numbers.max):
+        low, high = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
+        if not 1e3 * low < self.s_ / self.n_bins < 1e-3 * high:
             raise ParameterError(
                 f"GroupCDF: multiples of s / n_bins cannot be told apart in {X.dtype}, got s="
                 f"{self.s!r}, that is {self.s_:.3g}"
@@ -112,10 +104,8 @@ class GroupCDF(OrbitFeatures):
         # The null template of the paper has features zero.
         self._factors = np.where(rejected, 0, scales)
         # In units of a bin, so that thresholds are whole numbers.
-        self._prepare(
-            templates * X.dtype.type(self.n_bins / self.s_),
-            None if self.n_transforms is None else self.elements_,
-        )
+        in_bins = templates * X.dtype.type(self.n_bins / self.s_)
+        self._prepare(in_bins, None if self.n_transforms is None else self.elements_)
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -31,7 +30,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_parameters(self)
         self._fitted = SimpleNamespace(**self.get_params(deep=False))
         _check_rows(type(self).__name__, X)
-        return validate_data(self, X, dtype=(np.float64, np.float32))
+        return validate_data(self, X)
 
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision, with the d of the fitted points."""
@@ -40,7 +39,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if is_plain(X) and X.shape[1] == self.n_features_in_ and not named:
             return X
         _check_rows(type(self).__name__, X)
-        return validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return validate_data(self, X, reset=False)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

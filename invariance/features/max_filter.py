@@ -58,13 +58,8 @@ class MaxFilter(OrbitFeatures):
     templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        self.templates_ = draw_templates(
-            self.templates,
-            self.n_components,
-            n_features=X.shape[1],
-            epsilon=None,
-            random_state=rng,
-        ).astype(X.dtype)
+        how = {"n_features": X.shape[1], "epsilon": None, "random_state": rng}
+        self.templates_ = draw_templates(self.templates, self.n_components, **how).astype(X.dtype)
         self.elements_ = None
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, field
-from math import prod
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,24 +12,16 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import parameters as kinds
 from ..core.arrays import check_arrays, is_foreign, namespace, on_host
-from ..core.parameters import (
-    BLOCK_BYTES,
-    Flag,
-    Has,
-    OneOf,
-    ParameterError,
-    Seed,
-    Whole,
-    check_memory,
-    check_values,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.way import warn
 from .feature_map import FeatureMap
 
-_SIDES = {"side": OneOf("auto", "first", "second")}
+#: Of the features whose elements may act on either side.
+Side = Annotated[str, kinds.OneOf("auto", "first", "second")]
 
 
 @stores_parameters
@@ -44,20 +34,19 @@ class OrbitFeatures(FeatureMap, ABC):
 
     group: Annotated[
         Transformations | None,
-        Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample") | None,
+        kinds.Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
+        | None,
     ] = None
-    n_components: Annotated[int, Whole(1)] = 100
+    n_components: Annotated[int, kinds.Whole(1)] = 100
     _: KW_ONLY
-    n_transforms: Annotated[int | None, Whole(1) | None] = None
-    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
-    n_jobs: Annotated[int | None, Whole(1) | Whole(None, -1) | None] = None
-    verbose: Annotated[int, Whole(0) | Flag()] = 0
-    random_state: Annotated[Any, Seed()] = None
+    n_transforms: Annotated[int | None, kinds.Whole(1) | None] = None
+    block_bytes: kinds.BlockBytes = None
+    n_jobs: kinds.Jobs = None
+    verbose: kinds.Verbose = 0
+    random_state: kinds.RandomState = None
 
     _orbits: OrbitProducts = field(init=False)
     _keeps: Reduction = field(init=False)
-    #: Whether templates are taken among the points, of which there are no more.
-    _among_points = False
 
     def fit(self, X: ArrayLike, y=None) -> Self:
         """Draw templates and group elements, with all that depends on them.
@@ -98,7 +87,6 @@ class OrbitFeatures(FeatureMap, ABC):
         X = super()._points_to_fit(X)
         self._keeps = self._reduction()
         self._check_size(X)
-        self._check_counts(*X.shape)
         self.group_: Transformations | None = clone(self.group, safe=False)
         due = getattr(self.group_, "n_features", None)
         if due not in (None, X.shape[1]):
@@ -116,16 +104,6 @@ class OrbitFeatures(FeatureMap, ABC):
         self._check_size(X)
         return X
 
-    def _check_counts(self, n: int, d: int) -> None:
-        """Refuse counts whose templates, features or elements no memory holds."""
-        given, reduction = self._fitted, self._keeps
-        m = min(given.n_components, n) if self._among_points else given.n_components
-        kept = reduction.n_outputs * prod(reduction.tail)
-        names = ("n_components", "n_bins", "n_transforms")
-        counts = {k: getattr(given, k) for k in names if hasattr(given, k)}
-        entries = max(m * d, n * m * kept, 8 * (given.n_transforms or 0))
-        check_memory(type(self).__name__, 8 * entries, **counts)
-
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
         xp = namespace(X)
@@ -142,22 +120,14 @@ class OrbitFeatures(FeatureMap, ABC):
             return None, np.ones(1)
         if self.n_transforms is None:
             return self.group_.quadrature()
-        elements = self.group_.sample(self.n_transforms, rng)
-        return elements, np.full(len(elements), 1 / len(elements))
+        r = self.n_transforms
+        return self.group_.sample(r, rng), np.full(r, 1 / r)
 
     def _prepare(self, templates: NDArray, elements: NDArray | None = None, **how: Any) -> None:
         """Make the templates ready for the engine; no elements are the group's own rule."""
-        self._orbits = OrbitProducts(
-            templates,
-            self.group_,
-            elements=elements,
-            keep=how.get("side") != "first",
-            block_bytes=self.block_bytes,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-            owner=type(self).__name__,
-            **how,
-        )
+        how |= {name: getattr(self, name) for name in ("block_bytes", "n_jobs", "verbose")}
+        how |= {"elements": elements, "keep": how.get("side") != "first"}
+        self._orbits = OrbitProducts(templates, self.group_, owner=type(self).__name__, **how)
 
     def _reduced(self, X: Any) -> Any:
         """The outputs of the reduction for points X, side by side, shape (n, k m, ...)."""
@@ -181,7 +151,6 @@ class OrbitFeatures(FeatureMap, ABC):
         agrees in expectation (Raj et al. 2017, section 2.2.1).
         """
         owner, group = type(self).__name__, self.group_
-        check_values(owner, _SIDES, {"side": self.side})
         self.side_, self.elements_ = "second", None
         if group is None or elements is None:
             return self._prepare(templates, side="second", **how)
@@ -200,22 +169,21 @@ class OrbitFeatures(FeatureMap, ABC):
             if not preserved:
                 self._warn_of_change(elements, templates)
         # the group's own rule stands for these elements where it can
+        given = None
         if self.n_transforms is not None or not (self.side_ == "first" or group.symmetric):
-            how |= {"elements": self.elements_, "weights": self.weights_}
-        self._prepare(templates, side=self.side_, **how)
+            given, how["weights"] = self.elements_, self.weights_
+        self._prepare(templates, given, side=self.side_, **how)
 
     def _warn_of_change(self, elements: NDArray, templates: NDArray) -> None:
         """Say how far an action departs from a unitary one, by some norms."""
-        some = templates[: min(len(templates), 8)]
+        some = templates[:8]
         norms = np.linalg.norm(some.reshape(len(some), -1), axis=1)
-        moved = self.group_.act(elements[: min(len(elements), 32)], some)  # type: ignore[union-attr]
+        moved = self.group_.act(elements[:32], some)  # type: ignore[union-attr]
         change = np.linalg.norm(moved.reshape(*moved.shape[:2], -1), axis=2) / norms - 1
-        warnings.warn(
+        warn(
             f"{type(self).__name__}: the action of {type(self.group_).__name__} is not unitary (it "
             f"changes the norm of a template by {np.abs(change).mean():.1%} on average), so "
-            "transforming templates only approximates transforming points; side='first' is exact",
-            UserWarning,
-            stacklevel=5,
+            "transforming templates only approximates transforming points; side='first' is exact"
         )
 
 

@@ -13,7 +13,7 @@ from ..core.arrays import is_foreign, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
 from ..orbits import Reduction, WeightedMean
 from .bandwidth import median_gamma
-from .orbit import OrbitFeatures, spawn
+from .orbit import OrbitFeatures, Side, spawn
 from .templates import draw_frequencies
 
 #: Numbers of which cosines are taken at a time, and up to where a polynomial gives them.
@@ -72,10 +72,8 @@ class OrbitFourier(OrbitFeatures):
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one (`invariance.config_context`).
         Transformed templates are kept between calls when they fit in it.
-    n_jobs : int or None
-        Threads; the features do not depend on their number.
-    verbose : int
-        1 shows progress.
+    n_jobs : int or None, threads
+    verbose : int, 1 shows progress
     random_state : int, RandomState or None
 
     Attributes
@@ -100,24 +98,18 @@ class OrbitFourier(OrbitFeatures):
     kernel: Annotated[str, OneOf("gaussian", "laplacian")] = "gaussian"
     gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
     form: Annotated[str, OneOf("phase", "cos_sin")] = "phase"
-    side: str = "auto"
+    side: Side = "auto"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # One stream each, so that the same seed gives the same templates whatever r is.
         rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
+        self.gamma_ = self.gamma
         if isinstance(self.gamma, str):
             self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
-        else:
-            self.gamma_ = self.gamma
-        self.templates_ = draw_frequencies(
-            self.kernel,
-            self.gamma_,
-            n_components=self.n_components,
-            n_features=seen.shape[1],
-            random_state=rng,
-        ).astype(X.dtype)
+        how = {"n_components": self.n_components, "n_features": seen.shape[1], "random_state": rng}
+        self.templates_ = draw_frequencies(self.kernel, self.gamma_, **how).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
         self._n_features_out = self.n_components * (1 if self.form == "phase" else 2)
         self._prepare_on_side(

@@ -10,24 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import clone
 
-from ..core.arrays import check_finite, is_foreign, like, numpy_only
-from ..core.parameters import (
-    Array,
-    Flag,
-    Has,
-    Number,
-    OneOf,
-    ParameterError,
-    Positive,
-    stores_parameters,
-)
+from ..core import parameters as kinds
+from ..core.arrays import check_finite, is_foreign, like
+from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
-from ..orbits import Reduction, WeightedMean, form_of, row_blocks
+from ..orbits import Reduction, WeightedMean, row_blocks
 from ..orbits.way import warn
 from .bandwidth import median_gamma
-from .orbit import OrbitFeatures, spawn
+from .orbit import OrbitFeatures, Side, spawn
 
-_KERNEL = Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
+_KERNEL = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Bytes of features that are turned by the whitener at a time.
 _ROWS_BYTES = 2**22
@@ -87,14 +79,13 @@ class OrbitNystroem(OrbitFeatures):
     True
     """
 
-    _among_points = True
     _: KW_ONLY
-    kernel: Annotated[Kernel | str, OneOf("gaussian", "laplacian") | _KERNEL] = "gaussian"
-    gamma: Annotated[float | str, Positive() | OneOf("median")] = "median"
-    landmarks: Annotated[str | ArrayLike, OneOf("random") | Array(2)] = "random"
-    from_orbit: Annotated[bool, Flag()] = False
-    side: str = "auto"
-    rcond: Annotated[float | None, Number(0, below=1) | None] = None
+    kernel: Annotated[Kernel | str, kinds.OneOf("gaussian", "laplacian") | _KERNEL] = "gaussian"
+    gamma: Annotated[float | str, kinds.Positive() | kinds.OneOf("median")] = "median"
+    landmarks: Annotated[str | ArrayLike, kinds.OneOf("random") | kinds.Array(2)] = "random"
+    from_orbit: Annotated[bool, kinds.Flag()] = False
+    side: Side = "auto"
+    rcond: Annotated[float | None, kinds.Number(0, below=1) | None] = None
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # One stream each, so that the same seed gives the same landmarks whatever r is.
@@ -122,25 +113,23 @@ class OrbitNystroem(OrbitFeatures):
         n, s = len(candidates), self.n_components
         if not isinstance(self.landmarks, str):
             landmarks = np.asarray(self.landmarks, dtype=candidates.dtype)
-            if landmarks.shape != (s, candidates.shape[1]):
+            if landmarks.shape != (due := (s, candidates.shape[1])):
                 raise ParameterError(
-                    f"landmarks must have shape (n_components, n_features) = "
-                    f"{(s, candidates.shape[1])}, got {landmarks.shape}"
+                    f"landmarks must have shape (n_components, n_features) = {due}, got "
+                    f"{landmarks.shape}"
                 )
             return landmarks
         if s > n:
-            warn(
-                f"OrbitNystroem: n_components={s} landmarks were asked for but there are only {n} "
-                "points; all of them are used"
-            )
+            warn(f"OrbitNystroem: n_components={s} landmarks are asked for, of only {n} points")
         return candidates.copy() if s >= n else candidates[rng.choice(n, s, replace=False)]
 
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):
             return clone(self.kernel, safe=False)
-        if isinstance(self.gamma, str):
-            return _NAMED[self.kernel](median_gamma(candidates, self.kernel, random_state=rng))
-        return _NAMED[self.kernel](self.gamma)
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = median_gamma(candidates, self.kernel, random_state=rng)
+        return _NAMED[self.kernel](gamma)
 
     def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
         """Each point after an element drawn by its weight."""
@@ -152,16 +141,6 @@ class OrbitNystroem(OrbitFeatures):
             part = self.group_.act(elements[g][None], X[drawn == g])[0]
             moved[drawn == g] = part.reshape(len(part), -1)
         return moved
-
-    def _points(self, X: Any) -> Any:
-        if is_foreign(X) and hasattr(self, "kernel_"):
-            if form_of(self.kernel_, (1, self.landmarks_.shape[1], 1)) is None:
-                numpy_only(
-                    f"OrbitNystroem with {self.kernel_!r}",
-                    "take a kernel of inner products: Gaussian, Linear and Polynomial",
-                    X,
-                )
-        return super()._points(X)
 
     def _reduction(self) -> Reduction:
         return WeightedMean()
@@ -177,13 +156,8 @@ class OrbitNystroem(OrbitFeatures):
 
 
 def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
-    """L of shape (rank, s) with L^T L the pseudo-inverse of the Gram matrix, for points of a type.
-
-    Computed in the Gram matrix's precision, which is to be double: the small eigenvalues are lost
-    to rounding in single.
-    """
-    if rcond is None:
-        rcond = len(gram) * np.finfo(dtype).eps
+    """L (rank, s) with L^T L the pseudo-inverse of a Gram matrix in double precision."""
+    rcond = len(gram) * np.finfo(dtype).eps if rcond is None else rcond
     check_finite("the landmarks' Gram matrix", gram)
     gram = (gram + gram.T) / 2
     inverse = _inverse_factor(gram, rcond)
@@ -193,8 +167,7 @@ def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
     keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
     if not keep.any():
         raise ValueError(
-            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue, so there are no "
-            "features; is the kernel zero at all landmarks?"
+            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue: no features"
         )
     return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
 

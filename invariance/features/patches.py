@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -11,19 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 
+from ..core import parameters as kinds
+from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
-from ..core.parameters import (
-    BLOCK_BYTES,
-    Array,
-    Has,
-    Number,
-    ParameterError,
-    Seed,
-    Shape,
-    Whole,
-    arguments,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..orbits import row_blocks
 from .feature_map import FeatureMap
 
@@ -31,29 +22,24 @@ from .feature_map import FeatureMap
 _TILE_BYTES = 2**23
 
 
-@arguments(images=Array(), shape=Shape(2, 3), size=Whole(1), stride=Whole(1), place=Number(0))
+@arguments(
+    images=kinds.Array(),
+    shape=kinds.Shape(2, 3),
+    size=kinds.Whole(1),
+    stride=kinds.Whole(1),
+    place=kinds.Number(0),
+)
 def patch_sets(
     images: ArrayLike, shape: tuple[int, ...], *, size: int, stride: int = 1, place: float = 0.0
 ) -> NDArray:
     """Images as sets of their patches, which `SetKernel` and `SetFeatures` compare.
 
-    Parameters
-    ----------
-    images : array-like of shape (n, d)
-        Images as rows of pixels.
-    shape : tuple (height, width) or (height, width, channels)
-    size, stride : int
-        Height and width of a patch, and pixels between neighbouring ones.
-    place : float
-        Row and column of the patch's corner, times this, follow its pixels as two more coordinates,
-        so that a Gaussian kernel sees near patches only; 0 leaves them out.
+    Images (n, d) are rows of pixels of ``shape`` (height, width) or (height, width, channels);
+    patches are ``size`` pixels high and wide, ``stride`` apart. Row and column of a patch's corner,
+    times ``place``, follow its pixels as two more coordinates, so that a Gaussian kernel sees near
+    patches only; 0 leaves them out. The sets have shape (n, patches, size * size * channels), or 2
+    numbers more.
 
-    Returns
-    -------
-    ndarray of shape (n, patches, size * size * channels), or with 2 numbers more
-
-    Examples
-    --------
     >>> patch_sets(np.arange(12.0).reshape(1, 12), (3, 4), size=3)[0]
     array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
            [ 1.,  2.,  3.,  5.,  6.,  7.,  9., 10., 11.]])
@@ -63,8 +49,7 @@ def patch_sets(
     image = (*shape, 1)[:3]
     if not X.ndim or X.size != len(X) * np.prod(image) or size > min(image[:2]):
         raise ParameterError(
-            f"patch_sets: images of shape {X.shape} are not rows of {shape} pixels, or have no "
-            f"patch of size={size}"
+            f"patch_sets: images of shape {X.shape} as {shape} have no patch of size={size}"
         )
     views = sliding_window_view(X.reshape(-1, *image), (size, size), axis=(1, 2))
     views = views[:, ::stride, ::stride].transpose(0, 1, 2, 4, 5, 3)
@@ -120,27 +105,24 @@ class PatchPooling(FeatureMap):
     """
 
     features: Annotated[
-        TransformerMixin | None, Has("a transformer, such as PCA(4)", "fit", "transform") | None
+        TransformerMixin | None,
+        kinds.Has("a transformer, such as PCA(4)", "fit", "transform") | None,
     ] = None
-    shape: Annotated[tuple[int, ...] | None, Shape(2, 3) | None] = None
+    shape: Annotated[tuple[int, ...] | None, kinds.Shape(2, 3) | None] = None
     _: KW_ONLY
-    size: Annotated[int | None, Whole(1) | None] = None
-    stride: Annotated[int, Whole(1)] = 1
-    grid: Annotated[int, Whole(1)] = 1
-    n_patches: Annotated[int, Whole(1)] = 10_000
-    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
-    random_state: Annotated[Any, Seed()] = None
+    size: Annotated[int | None, kinds.Whole(1) | None] = None
+    stride: Annotated[int, kinds.Whole(1)] = 1
+    grid: Annotated[int, kinds.Whole(1)] = 1
+    n_patches: Annotated[int, kinds.Whole(1)] = 10_000
+    block_bytes: kinds.BlockBytes = None
+    random_state: kinds.RandomState = None
 
     def fit(self, X: ArrayLike, y=None) -> PatchPooling:
         """Fit the feature map to patches of images X of shape (n, d)."""
         X = self._points_to_fit(X)
         given = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
-        self._image = given if len(given) == 3 else (*given, 1)
-        if np.prod(self._image) != X.shape[1]:
-            raise ParameterError(
-                f"images of shape {given} have {np.prod(given)} entries, but X has "
-                f"{X.shape[1]} features"
-            )
+        self._image = (*given, 1)[:3]
+        check_pixels("PatchPooling", given, X.shape[1])
         self._window = tuple(min(self.size or side, side) for side in self._image[:2])
         patches = self._patches(X)
         self.places_ = patches.shape[1:3]
@@ -176,9 +158,8 @@ class PatchPooling(FeatureMap):
         widths = np.prod(self._window) * self._image[2] + self._n_features_out // cells
         image_bytes = np.prod(self.places_) * widths * X.itemsize
         budget = min(block_bytes_of(self._fitted.block_bytes), _TILE_BYTES)
-        return np.concatenate(
-            [self._pooled(X[some]) for some in row_blocks(len(X), image_bytes, budget)]
-        )
+        blocks = row_blocks(len(X), image_bytes, budget)
+        return np.concatenate([self._pooled(X[some]) for some in blocks])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
 
+from ..core.arrays import check_pixels
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
 from .feature_map import FeatureMap
 
@@ -51,17 +52,11 @@ class Scattering(FeatureMap):
         """Check the shape and make the filters; nothing is learnt."""
         X = self._points_to_fit(X)
         self.shape_ = (1, X.shape[1]) if self.shape is None else tuple(self.shape)
-        if X.shape[1] != self.shape_[0] * self.shape_[1]:
-            raise ParameterError(
-                f"points have {X.shape[1]} features, not images of shape {self.shape!r}: give the "
-                "(height, width) of the images that were flattened"
-            )
+        check_pixels("Scattering", self.shape_, X.shape[1])
         most = int(np.log2(2 * max(self.shape_)))
         if self.n_scales > most:
             raise ParameterError(
-                f"Scattering needs n_scales <= {most} for images of shape {self.shape_}, got "
-                f"{self.n_scales}: windows of 2**n_scales pixels would be more than twice as long "
-                "as the images"
+                f"Scattering needs n_scales <= {most} for shape {self.shape_}, got {self.n_scales}"
             )
         block = 2**self.n_scales
         # A block on each side, and up to the next multiple.

@@ -12,19 +12,11 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..core import parameters as kinds
 from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
 from ..core.padded import PointSets, as_set_rows, nested_as_sets
-from ..core.parameters import (
-    Flag,
-    Has,
-    OneOf,
-    ParameterError,
-    Seed,
-    Whole,
-    check_parameters,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from .feature_map import FeatureMap
 
 
@@ -72,15 +64,15 @@ class SetFeatures(FeatureMap):
 
     features: Annotated[
         TransformerMixin | None,
-        Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
+        kinds.Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
     ] = None
-    pooling: Annotated[str, OneOf("mean", "sum")] = "mean"
+    pooling: Annotated[str, kinds.OneOf("mean", "sum")] = "mean"
     _: KW_ONLY
-    labelled: Annotated[bool, Flag()] = False
-    n_coordinates: Annotated[int | None, Whole(1) | None] = None
-    n_points: Annotated[int, Whole(1)] = 10_000
-    block_bytes: Annotated[int | None, Whole(1) | None] = None
-    random_state: Annotated[Any, Seed()] = None
+    labelled: Annotated[bool, kinds.Flag()] = False
+    n_coordinates: Annotated[int | None, kinds.Whole(1) | None] = None
+    n_points: Annotated[int, kinds.Whole(1)] = 10_000
+    block_bytes: kinds.BlockBytes = None
+    random_state: kinds.RandomState = None
 
     def fit(self, X: ArrayLike, y: Any = None) -> SetFeatures:
         """Fit the feature map to points of sets X, of shape (n, largest, d) or rows."""
@@ -105,15 +97,15 @@ class SetFeatures(FeatureMap):
     def _sets(self, X: Any, *, reset: bool = False) -> tuple[PointSets, tuple[int, ...]]:
         """The points of each set, as rows, and the shape of a point, (d,) unless it is a set."""
         given, owner = self._fitted, type(self).__name__
-        how: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
+        how: dict[str, Any] = {"allow_nd": True, "ensure_all_finite": "allow-nan"}
         shape = tuple(getattr(X, "shape", ()))[2:]
         nested = len(shape) > 1
         if nested and given.labelled:
             raise ParameterError(f"{owner}: labels are of points, not of sets of them")
         if shape:
-            X = check_array(nested_as_sets(X)[0], allow_nd=True, **how)
+            X = check_array(nested_as_sets(X)[0], **how)
         else:
-            X = validate_data(self, X, reset=reset, allow_nd=True, **how)
+            X = validate_data(self, X, reset=reset, **how)
         (rows,), size = as_set_rows(owner, given.n_coordinates, X)
         d = shape[-1] if nested else size
         if reset:
@@ -122,7 +114,7 @@ class SetFeatures(FeatureMap):
                 self.n_features_in_ = d
         elif d != self._d:
             raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")
-        sets = PointSets.of(owner, rows, size, labelled=given.labelled, nested=nested)
+        sets = PointSets.of(owner, rows, size, given.labelled, False, nested)
         return sets.of_means() if given.pooling == "mean" else sets, shape if nested else (-1,)
 
     def transform(self, X: ArrayLike) -> NDArray:

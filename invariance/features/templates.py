@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.linalg import hadamard
 from sklearn.utils import check_random_state
 
-from ..core.parameters import (
-    Array,
-    Kind,
-    Number,
-    OneOf,
-    ParameterError,
-    Positive,
-    Seed,
-    Shape,
-    Whole,
-    arguments,
-    check_memory,
-)
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, arguments, check_memory
 
 
 @arguments(
-    kind=OneOf("gaussian", "sphere") | Array(2),
-    n_templates=Whole(1),
-    n_features=Whole(1),
-    epsilon=Number(above=-1) | None,
-    rejection=OneOf("redraw", "zero"),
-    random_state=Seed(),
+    kind=kinds.OneOf("gaussian", "sphere") | kinds.Array(2),
+    n_templates=kinds.Whole(1),
+    n_features=kinds.Whole(1),
+    epsilon=kinds.Number(above=-1) | None,
+    rejection=kinds.OneOf("redraw", "zero"),
+    random_state=kinds.Seed(),
 )
 def draw_templates(
     kind: str | ArrayLike,
@@ -58,9 +49,8 @@ def draw_templates(
     >>> draw_templates("sphere", 3, n_features=5, epsilon=0.2, random_state=0).shape
     (3, 5)
     """
-    d = n_features
+    d, bound = n_features, np.inf if epsilon is None else 1 + epsilon
     check_memory("draw_templates", 8 * n_templates * d, n_templates=n_templates, n_features=d)
-    bound = np.inf if epsilon is None else 1 + epsilon
     rng = check_random_state(random_state)
     if not isinstance(kind, str):
         return _held_to(bound, np.asarray(kind, dtype=float), (n_templates, d))
@@ -70,8 +60,7 @@ def draw_templates(
     kept = stats.chi2.cdf(d * bound, d)
     if kept < 1e-3:
         raise ParameterError(
-            f"epsilon = {epsilon} keeps only {kept:.1e} of the Gaussian templates in dimension "
-            f"{d}; raise epsilon or use templates='sphere'"
+            f"epsilon = {epsilon} keeps only {kept:.1e} of the templates: raise epsilon"
         )
     templates = rng.standard_normal((n_templates, d)) / np.sqrt(d)
     outside = np.square(templates).sum(axis=1) >= bound
@@ -96,26 +85,21 @@ def _held_to(bound: float, templates: NDArray, shape: tuple[int, int]) -> NDArra
     if not np.all(squared < bound):
         worst = int(squared.argmax())
         raise ParameterError(
-            f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound "
-            f"|t|^2 < 1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or "
-            "set s explicitly"
+            f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound |t|^2 < "
+            f"1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or set s explicitly"
         )
     return templates
 
 
-def _is_width(value: object) -> bool:
-    try:
-        widths = np.broadcast_to(np.asarray(value), 2)
-    except ValueError:
-        return False
-    return widths.dtype.kind in "iuf" and bool(np.all(widths >= 0.1))
+_SIDE = kinds.Number(0.1, most=np.inf)
+_WIDTH = kinds.Kind(
+    "a width > 0, at least 0.1 pixels, or a pair of such",
+    lambda v: _SIDE.accepts(v) or (kinds.Each(_SIDE).accepts(v) and len(v) == 2),
+)
 
 
 @arguments(
-    n_templates=Whole(1),
-    shape=Shape(2),
-    width=Kind("a width > 0, at least 0.1 pixels, or a pair of such", _is_width),
-    random_state=Seed(),
+    n_templates=kinds.Whole(1), shape=kinds.Shape(2), width=_WIDTH, random_state=kinds.Seed()
 )
 def draw_windowed_templates(
     n_templates: int,
@@ -126,25 +110,17 @@ def draw_windowed_templates(
 ) -> NDArray[np.float64]:
     """Gaussian images under a Gaussian window at a random place, of unit norm, as rows.
 
-    With an infinite window these are templates uniform on the sphere (Mroueh et al.
-    2015, remark 1). A window makes a template answer to one part of an image, so that pooling
-    over small translations and rotations forgets where a stroke is rather than how it looks.
-    Places are uniform over the image of that shape (height, width), one width away from its border
-    where there is room.
+    A window makes a template answer to one part of an image, so that pooling over small
+    translations and rotations forgets where a stroke is rather than how it looks. Places are
+    uniform over the image of ``shape`` (height, width), one ``width`` away from its border where
+    there is room: the window's standard deviation in pixels (along each axis), at least 0.1. An
+    infinite one gives templates uniform on the sphere (Mroueh et al. 2015, remark 1).
 
-    Parameters
-    ----------
-    width : float or pair of floats
-        Standard deviation of the window in pixels (along each axis); infinity is no window.
-
-    Examples
-    --------
     >>> templates = draw_windowed_templates(5, (28, 28), width=3.0, random_state=0)
     >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
     ((5, 784), array([1., 1., 1., 1., 1.]))
     """
-    size = 8 * n_templates * int(shape[0]) * int(shape[1])
-    check_memory(f"draw_windowed_templates with {shape=}", size, n_templates=n_templates)
+    check_memory("draw_windowed_templates", 8 * n_templates * prod(shape), n_templates=n_templates)
     widths = np.broadcast_to(width, 2).astype(float)
     rng = check_random_state(random_state)
     templates = rng.standard_normal((n_templates, *shape))
@@ -160,19 +136,14 @@ def draw_windowed_templates(
 
 
 @arguments(
-    kernel=OneOf("gaussian", "laplacian"),
-    gamma=Positive(),
-    n_components=Whole(1),
-    n_features=Whole(1),
-    random_state=Seed(),
+    kernel=kinds.OneOf("gaussian", "laplacian"),
+    gamma=kinds.Positive(),
+    n_components=kinds.Whole(1),
+    n_features=kinds.Whole(1),
+    random_state=kinds.Seed(),
 )
 def draw_frequencies(
-    kernel: str,
-    gamma: float,
-    *,
-    n_components: int,
-    n_features: int,
-    random_state=None,
+    kernel: str, gamma: float, *, n_components: int, n_features: int, random_state=None
 ) -> NDArray:
     r"""Templates omega ~ p, the spectral law of a shift-invariant kernel, shape (s, d).
 
@@ -182,9 +153,8 @@ def draw_frequencies(
     >>> draw_frequencies("gaussian", 0.5, n_components=3, n_features=2, random_state=0).shape
     (3, 2)
     """
-    shape = (n_components, n_features)
-    sizes = {"n_components": n_components, "n_features": n_features}
-    check_memory("draw_frequencies", 8 * n_components * n_features, **sizes)
+    shape = n_components, n_features
+    check_memory("draw_frequencies", 8 * prod(shape), n_components=n_components)
     rng = check_random_state(random_state)
     if kernel == "laplacian":
         return gamma * rng.standard_cauchy(shape)
@@ -203,17 +173,17 @@ class StructuredTemplates:
     is a Kronecker product of two of size :math:`\sqrt p`: all projections of a point on a block
     take :math:`O(p \sqrt p)` operations in small matrix products, not :math:`p^2`.
 
-    There are ``n_components`` templates for points of ``n_features``.
-
-    Examples
-    --------
     >>> templates = StructuredTemplates(6, 3, gamma=0.5, random_state=0)
-    >>> X = np.eye(3)
-    >>> bool(np.allclose(templates.products(X), X @ templates.dense().T))
-    True
+    >>> templates.products(np.eye(3)).shape                            # <e_i, omega_j>
+    (3, 6)
     """
 
-    @arguments(n_components=Whole(1), n_features=Whole(1), gamma=Positive(), random_state=Seed())
+    @arguments(
+        n_components=kinds.Whole(1),
+        n_features=kinds.Whole(1),
+        gamma=kinds.Positive(),
+        random_state=kinds.Seed(),
+    )
     def __init__(self, n_components: int, n_features: int, *, gamma: float, random_state=None):
         rng = check_random_state(random_state)
         self.n_components, self.n_features = n_components, n_features
@@ -226,7 +196,7 @@ class StructuredTemplates:
         self.radii = np.sqrt(2 * gamma) * radii / self.size**1.5
         self._factors = hadamard(2 ** (exponent // 2)), hadamard(2 ** (exponent - exponent // 2))
 
-    @arguments(X=Array(2))
+    @arguments(X=kinds.Array(2))
     def products(self, X: ArrayLike) -> NDArray:
         """Inner products <x, omega>, shape (n, n_components), of X's precision."""
         points = np.asarray(X)
@@ -242,7 +212,3 @@ class StructuredTemplates:
                 values = (left @ (table @ right)).reshape(len(points), -1)
             parts.append(values * radii)
         return np.hstack(parts)[:, : self.n_components]
-
-    def dense(self) -> NDArray:
-        """The templates themselves, shape (n_components, n_features)."""
-        return self.products(np.eye(self.n_features)).T

@@ -8,7 +8,6 @@ from .hyper import Hyperkernel
 from .indefinite import (
     GramReport,
     GramTransformer,
-    SpectrumRepair,
     gershgorin_margin,
     gram_report,
     largest_definite,
@@ -35,7 +34,6 @@ __all__ = [
     "OverlapFit",
     "Polynomial",
     "SetKernel",
-    "SpectrumRepair",
     "TangentDistance",
     "gershgorin_margin",
     "gram_report",

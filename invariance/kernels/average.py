@@ -70,14 +70,13 @@ class Average(OrbitKernel):
     verbose : int
         1 shows progress.
     random_state : int
-        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call:
-        fitting and predicting must draw the same ones.
+        Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call.
 
     Raises
     ------
     ParameterError
-        For parameters that are not of their kind; an infinite group that has no quadrature rule,
-        without ``n_transforms``; points, base kernel and group of different shapes.
+        For an infinite group that has no quadrature rule, without ``n_transforms``; for points,
+        base kernel and group of different shapes.
 
     Notes
     -----

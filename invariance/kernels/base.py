@@ -7,7 +7,6 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
@@ -23,41 +22,28 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 
+from ..core import parameters as kinds
 from ..core.arrays import check_array, check_arrays, is_foreign, is_plain, numpy_only
 from ..core.kernel_matrix import takes_sets
-from ..core.parameters import Array as ArrayKind
-from ..core.parameters import (
-    Has,
-    Kind,
-    Number,
-    OneOf,
-    Positive,
-    Whole,
-    check_parameters,
-    plain,
-    short,
-    stores_parameters,
-)
+from ..core.parameters import check_parameters, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
-from ..orbits.way import half_norms
+from ..orbits.way import SINGLE_ERROR, half_norms
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
 Derivative = Callable[[Array], Array]
 
 #: What may be given for a parameter ``base``.
-BASE = Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
+BASE = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
 
 #: Within which hyperparameters are tuned, as in scikit-learn, and what may be given for that.
 BOUNDS = (1e-5, 1e5)
-BOUNDS_KIND = OneOf("fixed") | ArrayKind(1, above=0)
+BOUNDS_KIND = kinds.OneOf("fixed") | kinds.Array(1, above=0)
 
 #: Degrees beyond which a mean of powers is not written as a sum of moments.
 _MOST_POWERS = 12
-#: Single precision will do where it changes exponents by no more than this.
-_SINGLE_ERROR = 1e-5
 #: Bytes of values that a function is applied to at a time: they stay in a processor's cache.
 _TILE_BYTES = 2**20
 #: Of a logarithm; the fifth derivative's term and rounding are then both about 1e-12.
@@ -70,19 +56,9 @@ def as_points(X: ArrayLike, name: str) -> Array:
         return X
     if getattr(X, "ndim", 2) > 2:
         raise ValueError(
-            f"{name} takes flattened points of shape (n, d), got an array of shape "
-            f"{np.shape(X)}: pass X.reshape(len(X), -1)"
+            f"{name} takes flattened points (n, d), got an array of shape {np.shape(X)}"
         )
-    try:
-        points: Array = check_array(X, estimator=name)
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError(
-            f"{name}: the points are not all of one shape, so they are no rows of a matrix (n, d): "
-            "crop or pad images to one rectangle first"
-        ) from error
-    return points
+    return check_array(X, estimator=name)
 
 
 def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
@@ -91,13 +67,13 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     Padded sets (n, largest, d) become rows (n, largest * d) for a kernel of sets, and for one that
     is made of such; the kernel that is returned knows d.
     """
+    rows: Any
     if not takes_sets(kernel):
         return kernel, [as_points(X, type(kernel).__name__) for X in arrays]
     if getattr(kernel, "takes_sets", False):
-        own: tuple[Any, list[Array]] = kernel.on_rows(*arrays)
-        return own
+        bound, rows = kernel.on_rows(*arrays)
+        return bound, rows
     bound = copy(kernel)
-    rows: list[Array] = []
     for name, part in vars(kernel).items():
         if takes_sets(part):
             part, rows = on_rows(part, *arrays)
@@ -127,27 +103,24 @@ def parameters_of(estimator: Any) -> list[Any]:
 class Kernel(BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
-    A subclass implements ``_gram(X, Y)``; a composed kernel holds its parts as parameters, which
-    ``get_params`` and ``set_params`` reach as ``part__parameter``. Kinds of parameters are declared
-    in ``_parameters`` and checked when they are first used (`invariance.core.parameters`). A
-    subclass that has a ``_gram`` of its own says its own `inner_form` and `closed_form`, too.
-    Arrays of other libraries are taken where `inner_form` says how.
-
-    Attributes
-    ----------
-    unitary_invariant : bool
-        Whether k(Ax, Az) = k(x, z) for every orthogonal A, which lets an average over two copies
-        of a group be taken over one.
+    A subclass implements `inner_form`, where it is a function of one inner product, or ``_gram``; a
+    composed kernel holds its parts as parameters, which ``get_params`` and ``set_params`` reach as
+    ``part__parameter``. Kinds of parameters are declared in ``_parameters`` and checked when they
+    are first used (`invariance.core.parameters`). A subclass that has a ``_gram`` of its own says
+    its own `inner_form` and `closed_form`, too. Arrays of other libraries are taken where
+    `inner_form` says how.
     """
 
+    #: Whether k(Ax, Az) = k(x, z) for every orthogonal A: one sum over a group then does for two.
     unitary_invariant: bool = False
-    _parameters: ClassVar[dict[str, Kind]] = {}
+    _parameters: ClassVar[dict[str, kinds.Kind]] = {}
     #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
     _tuned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited forms where the class has values of its own."""
         super().__init_subclass__(**kwargs)
+        cls._form = vars(cls).get("inner_form", cls._form)
         if {"_gram", "__call__"} & vars(cls).keys():
             for name in {"inner_form", "closed_form"} - vars(cls).keys():
                 setattr(cls, name, getattr(Kernel, name))
@@ -156,27 +129,34 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         """As scikit-learn's; NumPy's numbers, such as a Gaussian process sets, become Python's."""
         return super().set_params(**{name: plain(value) for name, value in params.items()})
 
-    @abstractmethod
     def _gram(self, X: Array, Y: Array | None) -> Array:
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
+        form = self._form((1, X.shape[1], 1))
+        values = products(form, X, Y)
+        step = max(1, _TILE_BYTES // values[:1].nbytes)  # rows that stay in cache
+        for start in range(0, len(values) if form.outer else 0, step):
+            values[start : start + step] = form.outer(values[start : start + step], np)
+        return values
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         """`_gram` in another library, with ``Y=None`` for ``Y=X``."""
         form = self.inner_form((1, X.shape[1], 1))
+        if form is None or not form.linear:
+            remedy = "take a kernel of inner products or distances, such as Gaussian or Polynomial"
+            numpy_only(type(self).__name__, remedy, X, Y)
         return form.value(products(form, X, Y, xp), xp)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
         """The kernel as a function of one inner product of lifted points, where it is one.
 
         Averages and maxima over a group are then computed from inner products, by the cheapest way
-        that the group offers (`invariance.orbits`); otherwise the kernel is evaluated.
-
-        Parameters
-        ----------
-        shape : tuple (height, width, channels)
-            Of a point; plain vectors are images of height one.
+        that the group offers (`invariance.orbits`); otherwise the kernel is evaluated. Points are
+        of ``shape`` (height, width, channels); plain vectors are images of height one.
         """
         return None
+
+    #: What `_gram` here computes; a class with another `_gram` inherits no `inner_form`.
+    _form: Any = inner_form
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
@@ -212,7 +192,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         """
         memory = self._memory()
         if is_foreign(X) or is_foreign(Y):
-            return self._of_arrays(X, Y)
+            xp = check_arrays(type(self).__name__, X, Y)
+            dtype = xp.result_type(X, X if Y is None else Y)
+            return self._gram_arrays(xp, *(A if A is None else xp.astype(A, dtype) for A in (X, Y)))
         kernel, name = self, type(self).__name__
         if memory["of sets"]:
             kernel, (X, *others) = on_rows(self, X, *(() if Y is None else (Y,)))
@@ -220,10 +202,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         else:
             X, Y = as_points(X, name), None if Y is None else as_points(Y, name)
         if Y is not None and X.shape[1] != Y.shape[1]:
-            raise ValueError(
-                f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}; "
-                "both must be points of the same space"
-            )
+            raise ValueError(f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}")
         if eval_gradient and Y is not None:
             raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # Overflow is refused below, in the user's terms.
@@ -271,27 +250,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if not np.isfinite(values.min()) or not np.isfinite(values.max()):
             largest = max(float(np.nanmax(np.abs(A))) for A in (X, X if Y is None else Y))
             raise ValueError(
-                f"{short(self)}: values beyond {values.dtype} or not a number; the largest "
-                f"absolute feature of the points is {largest:g}: scale the points down (divide by "
-                "255 where they are pixels from 0 to 255), or take smaller degrees or factors"
+                f"{short(self)}: values beyond {values.dtype}; the largest absolute feature of the "
+                f"points is {largest:g}: scale the points down (pixels: divide by 255)"
             )
-
-    def _of_arrays(self, X: Any, Y: Any) -> Any:
-        """The kernel matrix of points given in another library than NumPy."""
-        self._check_takes(X, Y)
-        xp = check_arrays(type(self).__name__, X, Y)
-        if Y is None:
-            return self._gram_arrays(xp, X, None)
-        dtype = xp.result_type(X, Y)
-        return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
-
-    def _check_takes(self, X: Any, Y: Any) -> None:
-        """Refuse other libraries than NumPy before asking for any conversion within them."""
-        d = [A.shape[-1] for A in (X, Y) if len(getattr(A, "shape", ()))]
-        form = self.inner_form((1, d[0] if d else 1, 1))
-        if form is None or not form.linear:
-            remedy = "take a kernel of inner products or distances, such as Gaussian or Polynomial"
-            numpy_only(type(self).__name__, remedy, X, Y)
 
     # -- for Gaussian processes ------------------------------------------------------------------
 
@@ -301,14 +262,11 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
         """What a Gaussian process tunes by gradient; a value that is not positive is fixed."""
-        return [
-            Hyperparameter(
-                name,
-                "numeric",
-                getattr(self, f"{name}_bounds", BOUNDS) if getattr(self, name) > 0 else "fixed",
-            )
+        bounds = {
+            name: getattr(self, f"{name}_bounds", BOUNDS) if getattr(self, name) > 0 else "fixed"
             for name in self._tuned
-        ]
+        }
+        return [Hyperparameter(name, "numeric", within) for name, within in bounds.items()]
 
     def _gradient(self, X: Array) -> Array:
         """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
@@ -348,55 +306,39 @@ class Linear(Kernel):
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         return None if largest else _of_powers(group, [0.0, 1.0])
 
-    def _gram(self, X: Array, Y: Array | None) -> Array:
-        gram: Array = X @ (X if Y is None else Y).T
-        return gram
-
 
 @stores_parameters
 class Polynomial(Kernel):
     """k(x, z) = (coef0 + gamma <x, z>)^degree.
 
-    Parameters
-    ----------
-    degree : int
-    gamma, coef0 : float
-        As in scikit-learn's ``polynomial_kernel``.
-    gamma_bounds, coef0_bounds : pair of floats > 0, or "fixed"
-        Within which a Gaussian process tunes them.
+    A Gaussian process tunes gamma and coef0 within ``gamma_bounds`` and ``coef0_bounds``, unless
+    these are "fixed".
 
-    Examples
-    --------
     >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
     """
 
     unitary_invariant = True
-    degree: Annotated[int, Whole(1, 10_000)] = 3
-    gamma: Annotated[float, Number()] = 1.0
+    degree: Annotated[int, kinds.Whole(1, 10_000)] = 3
+    gamma: Annotated[float, kinds.Number()] = 1.0
     _: KW_ONLY
-    coef0: Annotated[float, Number()] = 1.0
+    coef0: Annotated[float, kinds.Number()] = 1.0
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     coef0_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma", "coef0")
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
-        check_parameters(self)
         if not self.gamma > 0:
             return Form(self._of_products, monotone=False)
         turns = self.degree % 2 == 0
         return Form(self._of_products, turning_point=-self.coef0 / self.gamma if turns else None)
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        check_parameters(self)
         p = int(self.degree)
         if largest or p > _MOST_POWERS:
             return None
         terms = [comb(p, k) * self.coef0 ** (p - k) * self.gamma**k for k in range(p + 1)]
         return _of_powers(group, terms)
-
-    def _gram(self, X: Array, Y: Array | None) -> Array:
-        return gram_of(Form(self._of_products), X, Y)
 
     def _of_products(self, values: Any, xp: Any = np) -> Any:
         if xp is not np:
@@ -417,13 +359,12 @@ class Gaussian(Kernel):
     """
 
     unitary_invariant = True
-    gamma: Annotated[float, Positive()] = 1.0
+    gamma: Annotated[float, kinds.Positive()] = 1.0
     _: KW_ONLY
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma",)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
-        check_parameters(self)
         rate = 2 * self.gamma
         return Form(self._of_half_squares, distance=True, sensitivity=rate, rate=rate)
 
@@ -433,10 +374,6 @@ class Gaussian(Kernel):
         np.minimum(values, 0, out=values)
         values *= values.dtype.type(2 * self.gamma)
         return np.exp(values, out=values)
-
-    def _gram(self, X: Array, Y: Array | None) -> Array:
-        form = Form(self._of_half_squares, distance=True, sensitivity=2 * self.gamma)
-        return gram_of(form, X, Y)
 
     def is_stationary(self) -> bool:
         return True
@@ -452,7 +389,7 @@ class Laplacian(Kernel):
     array([[0.1353]])
     """
 
-    gamma: Annotated[float, Positive()] = 1.0
+    gamma: Annotated[float, kinds.Positive()] = 1.0
     _: KW_ONLY
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma",)
@@ -462,10 +399,9 @@ class Laplacian(Kernel):
         return group.preserves_l1
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        check_parameters(self)
-        none = np.zeros((0, group.n_features or 1))
+        none, gamma = np.zeros((0, group.n_features or 1)), self.gamma
         if not largest:
-            mean, gamma = group.log_mean_laplacian, self.gamma
+            mean = group.log_mean_laplacian
             if mean(none, none) is None:
                 return None
             return lambda X, Y: np.exp(mean(gamma * X, gamma * Y))
@@ -475,7 +411,7 @@ class Laplacian(Kernel):
         block = group.as_assignment()
         if not block:
             return None
-        return lambda X, Y: np.exp(-self.gamma * least_matching(X, Y, block, "cityblock"))
+        return lambda X, Y: np.exp(-gamma * least_matching(X, Y, block, "cityblock"))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         gram: Array = np.exp(-self.gamma * manhattan_distances(X, Y))
@@ -514,15 +450,6 @@ def power(values: Any, degree: int) -> Any:
         values = values * values
 
 
-def gram_of(form: Any, X: Array, Y: Array | None) -> Array:
-    """The kernel matrix of a kernel that is a function of inner products or distances."""
-    values, outer = products(form, X, Y), form.outer
-    step = max(1, _TILE_BYTES // values[:1].nbytes)  # rows that stay in cache
-    for start in range(0, len(values), step):
-        values[start : start + step] = outer(values[start : start + step], np)
-    return values
-
-
 def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     """v of all pairs of rows (see `Form`); of distances never above zero, and zero for Y=None.
 
@@ -541,7 +468,7 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
     largest = float(max(halves.max(initial=0), others.max(initial=0)))
     narrow = np.result_type(X, other) == np.float32
-    if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > _SINGLE_ERROR:
+    if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > SINGLE_ERROR:
         v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
         for rows in row_blocks(len(X), 8 * len(other), 2**24):
             v[rows] = products(form, X[rows].astype(float), wide)

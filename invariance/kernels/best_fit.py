@@ -1,7 +1,5 @@
 r"""`BestFit`: the largest value of a base kernel over the transformations of one argument.
 
-.. math:: K(x, z) = \max_T k_0(x, T z).
-
 A base kernel that is a function phi of inner products, k_0(x, z) = phi(<a(x), b(z)>), needs the
 largest of these alone, and the smallest where phi turns: `Extremes` follows them over the orbits of
 z (`OrbitProducts`), and applies phi in the end.
@@ -39,13 +37,11 @@ class BestFit(OrbitKernel):
     need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. A
     Gaussian process is warned before it fails.
 
-    Nothing is evaluated transformation by transformation where structure allows better. A
-    polynomial or Gaussian base needs the largest inner product alone; a quadratic `Locality` is an
-    inner product too; translations among the transformations then go by correlation, all at once,
-    and what comes after the translations moves to the other side as its transpose; sign changes
-    and permutations have closed forms, and so have all rotations of points in a given order
-    (`Rotations3D`, `PlaneRotations`). `explain` says which way is taken. PyTorch's gradients with
-    respect to points that are not transformed are those at the best transformation.
+    Nothing is evaluated transformation by transformation where structure allows better: shifts go
+    by correlation, all at once; sign changes and permutations have closed forms, and so have all
+    rotations of points in a given order (`Rotations3D`, `PlaneRotations`). `explain` says which way
+    is taken. PyTorch's gradients with respect to points that are not transformed are those at the
+    best transformation.
 
     Parameters
     ----------
@@ -66,8 +62,7 @@ class BestFit(OrbitKernel):
     Raises
     ------
     ParameterError
-        For parameters that are not of their kind, an empty or infinite set, points or a base
-        kernel of another shape.
+        For an empty or infinite set, points or a base kernel of another shape.
 
     Warns
     -----

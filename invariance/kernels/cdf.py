@@ -6,16 +6,16 @@ r"""`CDF`: the kernel whose orbit average is K_s, the expected kernel of CDF-poo
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partial
 from math import prod
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..orbits import Form
-from .base import Kernel, gram_of
+from .base import Kernel
 
 
 @stores_parameters
@@ -72,28 +72,19 @@ class CDF(Kernel):
         return float(s * inside), float(slope * one_up)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
-        return Form(_OfDistance(*self.coefficients(prod(shape))), distance=True)
-
-    def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
-        return gram_of(CDF.inner_form(self, (1, X.shape[1], 1)), X, Y)
+        return Form(partial(_of_distance, *self.coefficients(prod(shape))), distance=True)
 
 
-class _OfDistance:
+def _of_distance(constant: float, slope: float, values: Any, xp: Any) -> Any:
     """constant - slope |x - z| from v = -|x - z|^2 / 2."""
-
-    def __init__(self, constant: float, slope: float):
-        self.constant = constant
-        self.slope = slope
-
-    def __call__(self, values: Any, xp: Any) -> Any:
-        if xp is not np:
-            # The root has no derivative at zero: coinciding points keep out of it.
-            apart = values < 0
-            roots = xp.sqrt(xp.where(apart, -2 * values, xp.ones_like(values)))
-            return self.constant - self.slope * xp.where(apart, roots, 0 * values)
-        values *= -2
-        np.maximum(values, 0, out=values)
-        np.sqrt(values, out=values)
-        values *= values.dtype.type(-self.slope)
-        values += values.dtype.type(self.constant)
-        return values
+    if xp is not np:
+        # The root has no derivative at zero: coinciding points keep out of it.
+        apart = values < 0
+        roots = xp.sqrt(xp.where(apart, -2 * values, xp.ones_like(values)))
+        return constant - slope * xp.where(apart, roots, 0 * values)
+    values *= -2
+    np.maximum(values, 0, out=values)
+    np.sqrt(values, out=values)
+    values *= values.dtype.type(-slope)
+    values += values.dtype.type(constant)
+    return values

@@ -24,13 +24,6 @@ class Hyperkernel(Kernel):
     It is what the second layer of Raj et al. 2017, section 4, approaches as its random templates
     grow in number. Invariant where the base kernel is.
 
-    Parameters
-    ----------
-    base : Kernel
-    gamma : float
-
-    Examples
-    --------
     >>> from invariance.kernels import Gaussian, Hyperkernel
     >>> Hyperkernel(Gaussian(gamma=0.5), gamma=1.0)([[0.0]], [[0.0], [1.0]]).round(4)
     array([[1.    , 0.4552]])
@@ -48,16 +41,8 @@ class Hyperkernel(Kernel):
     ) -> NDArray[Any]:
         """From values of the base kernel, so that several gammas share one Gram matrix.
 
-        Parameters
-        ----------
-        gram : ndarray of shape (n, m)
-            k_0(x_i, z_j).
-        left, right : ndarray of shape (n,) and (m,); right=None is left
-            k_0(x_i, x_i) and k_0(z_j, z_j).
-
-        Returns
-        -------
-        ndarray of shape (n, m)
+        ``gram`` (n, m) holds k_0(x_i, z_j), ``left`` (n,) and ``right`` (m,), or None for the same,
+        k_0(x_i, x_i) and k_0(z_j, z_j).
         """
         check_parameters(self)
         values = -2 * gram

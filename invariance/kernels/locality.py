@@ -13,21 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
-from ..core.arrays import like, on_cpu, on_host, wants_gradient
+from ..core import parameters as kinds
+from ..core.arrays import check_pixels, like, on_cpu, on_host, wants_gradient
 from ..core.config import block_bytes_of
-from ..core.parameters import (
-    BLOCK_BYTES,
-    Each,
-    Flag,
-    Kind,
-    OneOf,
-    ParameterError,
-    Positive,
-    Shape,
-    Whole,
-    check_parameters,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..orbits import Form, row_blocks
 from .base import Kernel, power
 from .tiles import in_tiles
@@ -38,12 +27,14 @@ Array = NDArray[Any]
 #: stay in a core's own cache.
 _TOGETHER, _TILE_BYTES = 8, 3 * 2**19
 
-_SIDE = Kind("an odd whole number >= 1", lambda side: Whole(1).accepts(side) and side % 2 == 1)
-_POWERS = Kind(
-    "at least two positive integers, one for each local layer and one for the final sum",
-    lambda powers: Each(Whole(1)).accepts(powers) and len(powers) > 1,
+_SIDE = kinds.Kind(
+    "an odd whole number >= 1", lambda side: kinds.Whole(1).accepts(side) and side % 2 == 1
 )
-_PADDING = OneOf("same", "valid") | Whole(0)
+_POWERS = kinds.Kind(
+    "at least two positive integers, one for each local layer and one for the final sum",
+    lambda powers: kinds.Each(kinds.Whole(1)).accepts(powers) and len(powers) > 1,
+)
+_PADDING = kinds.OneOf("same", "valid") | kinds.Whole(0)
 
 
 class _Layer(NamedTuple):
@@ -95,12 +86,6 @@ class Locality(Kernel):
         exponential in depth, memory independent of the number of windows).
     block_bytes, n_jobs : as in `Average`
 
-    Raises
-    ------
-    ParameterError
-        For an even-sized window, one larger than its (padded) input, powers that are not
-        positive integers, or points that do not match ``shape``.
-
     Examples
     --------
     >>> kernel = Locality((4, 4), window=3, powers=(2, 2))
@@ -109,18 +94,18 @@ class Locality(Kernel):
     array([[43.707]])
     """
 
-    shape: Annotated[tuple[int, ...], Shape(1, 2)]
-    window: Annotated[int | tuple[int, ...], _SIDE | Each(_SIDE)] = 7
+    shape: Annotated[tuple[int, ...], kinds.Shape(1, 2)]
+    window: Annotated[int | tuple[int, ...], _SIDE | kinds.Each(_SIDE)] = 7
     _: KW_ONLY
     powers: Annotated[tuple[int, ...], _POWERS] = (2, 4)
-    padding: Annotated[str | int | tuple[str | int, ...], _PADDING | Each(_PADDING)] = "same"
-    stride: Annotated[int | tuple[int, ...], Whole(1) | Each(Whole(1))] = 1
-    channels: Annotated[int, Whole(1)] = 1
-    mixed: Annotated[bool, Flag()] = False
-    gammas: Annotated[tuple[float, ...] | None, Each(Positive()) | None] = None
-    storage: Annotated[str, OneOf("layers", "last")] = "layers"
-    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
-    n_jobs: Annotated[int | None, Whole() | None] = None
+    padding: Annotated[str | int | tuple[str | int, ...], _PADDING | kinds.Each(_PADDING)] = "same"
+    stride: Annotated[int | tuple[int, ...], kinds.Whole(1) | kinds.Each(kinds.Whole(1))] = 1
+    channels: Annotated[int, kinds.Whole(1)] = 1
+    mixed: Annotated[bool, kinds.Flag()] = False
+    gammas: Annotated[tuple[float, ...] | None, kinds.Each(kinds.Positive()) | None] = None
+    storage: Annotated[str, kinds.OneOf("layers", "last")] = "layers"
+    block_bytes: kinds.BlockBytes = None
+    n_jobs: kinds.Jobs = None
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -175,20 +160,12 @@ class Locality(Kernel):
 
     def _pixels(self, X: Any, xp: Any = np) -> Any:
         """Points (n, d) as (channels, height, width, n)."""
-        if X.shape[1] != self.n_features:
-            raise ParameterError(
-                f"{self!r} takes points of {self.n_features} features "
-                f"(shape {self.shape} with {self.channels} channels), got {X.shape[1]}"
-            )
+        check_pixels("Locality", (*self.shape, self.channels), X.shape[1])
         planes, order = xp.reshape(X, (X.shape[0], *self.point_shape)), (3, 1, 2, 0)
         return planes.transpose(order) if xp is np else xp.permute_dims(planes, order)
 
     def work(self) -> tuple[int, int]:
         """Window values computed for a pair of points, and how many are held at a time.
-
-        With ``storage="layers"`` each window is computed once and two neighbouring layers are
-        held. With ``storage="last"`` a window's value is computed anew for every window above
-        that needs it, and each layer holds one running sum.
 
         >>> [Locality((27,), 3, powers=(2,) * n, storage="last").work() for n in (2, 3, 4)]
         [(27, 2), (106, 3), (339, 4)]
@@ -230,24 +207,18 @@ class Locality(Kernel):
         sides, shape = (max(1, int(side)),) * 2, (first.shape[3], second.shape[3])
         return in_tiles(tile, shape, sides, dtype, symmetric=Y is None, n_jobs=self.n_jobs)
 
-    def _check_takes(self, X: Any, Y: Any) -> None:
-        """Arrays of any library."""
-
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         if on_cpu(X) and not (wants_gradient(X) or (Y is not None and wants_gradient(Y))):
             return like(self._gram(on_host(X), None if Y is None else on_host(Y)), X)
         Y = X if Y is None else Y
         side = int((block_bytes_of(self.block_bytes) / (8 * 4 * self.n_features)) ** 0.5)
         first, second = self._pixels(X, xp)[..., None], self._pixels(Y, xp)[..., None, :]
-        columns, steps = list(row_blocks(Y.shape[0], 1, side)), self._steps()
-        rows = [
-            [
-                _of_products(first[..., a, :] * second[..., b], steps, self.mixed, xp)
-                for b in columns
-            ]
-            for a in row_blocks(X.shape[0], 1, side)
-        ]
-        return xp.concat([xp.concat(tiles, axis=1) for tiles in rows], axis=0)
+        columns, steps, rows = list(row_blocks(Y.shape[0], 1, side)), self._steps(), []
+        for a in row_blocks(X.shape[0], 1, side):
+            pairs = (first[..., a, :] * second[..., b] for b in columns)
+            tiles = [_of_products(some, steps, self.mixed, xp) for some in pairs]
+            rows.append(xp.concat(tiles, axis=1))
+        return xp.concat(rows, axis=0)
 
     def _diag(self, X: Array) -> Array:
         blocks = row_blocks(len(X), 4 * X[:1].nbytes, block_bytes_of(self.block_bytes) / 2)
@@ -341,11 +312,8 @@ def _holds(size: int, window: int, padding: int, stride: int) -> Array:
 
 def _offset(matrix: Array, offset: int) -> Array:
     """``matrix[p, p + offset]`` for every p, zero where p + offset leaves the frame."""
-    entries = np.zeros(len(matrix))
-    diagonal = np.diagonal(matrix, offset)
-    start = max(0, -offset)
-    entries[start : start + len(diagonal)] = diagonal
-    return entries
+    lost = max(0, -offset), max(0, offset)
+    return np.pad(np.diagonal(matrix, offset), lost)[: len(matrix)]
 
 
 # -- window by window ------------------------------------------------------------------------------
@@ -441,13 +409,6 @@ class _ByWindows:
                 if k == 0 or self.anew:
                     values[...] = 1
                 for value, pixels in zip(values, some, strict=False):
-                    multiply(
-                        gamma,
-                        two[row][pixels].reshape(-1, m).T,
-                        one[row][pixels].reshape(-1, n).T,
-                        beta=1,
-                        c=value.T,
-                        trans_b=1,
-                        overwrite_c=1,
-                    )
+                    a, b = two[row][pixels].reshape(-1, m).T, one[row][pixels].reshape(-1, n).T
+                    multiply(gamma, a, b, beta=1, c=value.T, trans_b=1, overwrite_c=1)
                 yield values[: len(some)]

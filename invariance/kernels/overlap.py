@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import fft
 from tqdm import tqdm
 
-from ..core.arrays import numpy_only
 from ..core.config import block_bytes_of
 from ..core.parameters import OneOf, ParameterError
 from ..groups import Transformations
@@ -39,13 +38,11 @@ class OverlapFit(OrbitKernel):
     base : Kernel
         One that grows with the inner product or falls with the distance, also scikit-learn's.
     group : Transformations
-        Shifts of a grid, such as ``Translations(128, max_shift=32, boundary="zero")``. Their
-        boundary does not matter.
-    scale : {"size", "norm", "standard"}
-        What makes overlaps of different sizes comparable: sums are taken times the share of the
-        frame that overlaps, to the power minus one ("size"); or both parts are scaled to norm one
-        ("norm"), after each channel's mean on the overlap is subtracted ("standard"), which is the
-        normalised cross-correlation.
+        Shifts of a grid, such as ``Translations(128, max_shift=32)``, of whatever boundary.
+    scale : {"size", "standard"}
+        What makes overlaps of different sizes comparable: sums are divided by the share of the
+        frame that overlaps ("size"); or each channel's mean on the overlap is subtracted from both
+        parts, which are scaled to norm one ("standard", the normalised cross-correlation).
     block_bytes, verbose : as in `BestFit`
 
     Raises
@@ -63,9 +60,8 @@ class OverlapFit(OrbitKernel):
     array([[1.]])
     """
 
-    _parameters = OrbitKernel._parameters | {"scale": OneOf("size", "norm", "standard")}
-    n_transforms = None
-    n_jobs = None
+    _parameters = OrbitKernel._parameters | {"scale": OneOf("size", "standard")}
+    n_transforms = n_jobs = None
 
     def __init__(
         self,
@@ -76,40 +72,31 @@ class OverlapFit(OrbitKernel):
         block_bytes: int | None = None,
         verbose: int = 0,
     ):
-        self.base = base
-        self.group = group
-        self.scale = scale
-        self.block_bytes = block_bytes
-        self.verbose = verbose
-
-    def _check_takes(self, X: Any, Y: Any) -> None:
-        numpy_only(type(self).__name__, "convert them first", X, Y)
+        self.base, self.group, self.scale = base, group, scale
+        self.block_bytes, self.verbose = block_bytes, verbose
 
     def _shifts(self, d: int) -> _Overlaps:
         self._check(d)
         grid = self.group.as_shifts(self.group.elements())
         if grid is None or np.prod(grid.shape) != d:
             raise ParameterError(
-                f"OverlapFit needs shifts of a grid, such as Translations(128, max_shift=32), got "
-                f"{self.group!r}; BestFit takes any transformations"
+                f"OverlapFit needs shifts of a grid, got {self.group!r}; BestFit takes any group"
             )
         form = form_of(self.base, grid.shape)
         turns = form is not None and (form.turning_point is not None or not form.monotone)
         if form is None or not form.linear or turns:
             raise ParameterError(
-                f"OverlapFit needs a base that grows with <x, z> or falls with |x - z|, such as "
-                f"Gaussian(0.1), got {self.base!r}"
+                f"OverlapFit needs a base that grows with <x, z> or falls with |x - z|, not "
+                f"{self.base!r}"
             )
         return _Overlaps(grid.shape, grid.pairs, self.scale, form)
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         overlaps, other = self._shifts(X.shape[1]), X if Y is None else Y
         gram = np.empty((len(X), len(other)), np.result_type(X, other))
-        warn_long(
-            gram.size * overlaps.operations / rate("float64"),
-            f"OverlapFit: {len(X)} x {len(other)} pairs",
-            "verbose=1 shows progress. Cheaper: a smaller max_shift, or BestFit",
-        )
+        seconds = gram.size * overlaps.operations / rate("float64")
+        what = f"OverlapFit: {len(X)} x {len(other)} pairs"
+        warn_long(seconds, what, "a smaller max_shift, or BestFit")
         second = overlaps.prepared(other)
         bytes_per_row = overlaps.bytes_per_pair * len(other)
         blocks = list(row_blocks(len(X), bytes_per_row, block_bytes_of(self.block_bytes) / 2))
@@ -174,20 +161,17 @@ class _Overlaps:
         """Largest values, shape (n, m)."""
         products = self._at_shifts(first["spectra"], second["spectra"])
         own, moved = first["own"], second["moved"]
-        size = self.sizes / self.shape[2]
-        if self.scale == "standard":
-            own = own - np.square(first["own_sums"]).sum(axis=0) / size
-            moved = moved - np.square(second["moved_sums"]).sum(axis=0) / size
-            products -= np.einsum("cns,cms->nms", first["own_sums"], second["moved_sums"] / size)
-        own, moved = np.maximum(own, 0), np.maximum(moved, 0)
         if self.scale == "size":
-            share = self.sizes / np.prod(self.shape)
             if self.form.distance:
-                products -= own[:, None] / 2
-                products -= moved[None] / 2
+                products -= np.maximum(own, 0)[:, None] / 2
+                products -= np.maximum(moved, 0)[None] / 2
                 np.minimum(products, 0, out=products)
-            products /= share
+            products /= self.sizes / np.prod(self.shape)
         else:
+            size = self.sizes / self.shape[2]
+            own = np.maximum(own - np.square(first["own_sums"]).sum(axis=0) / size, 0)
+            moved = np.maximum(moved - np.square(second["moved_sums"]).sum(axis=0) / size, 0)
+            products -= np.einsum("cns,cms->nms", first["own_sums"], second["moved_sums"] / size)
             # What is constant on an overlap resembles nothing there.
             scales = []
             for squares, whole in ((own, first["own"]), (moved, second["moved"])):

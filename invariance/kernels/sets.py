@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from tqdm import tqdm
 
+from ..core import parameters as kinds
 from ..core.config import block_bytes_of
 from ..core.kernel_matrix import takes_sets
 from ..core.padded import PointSets, as_set_rows, nested_as_sets
-from ..core.parameters import Flag, Has, OneOf, Whole, check_parameters, stores_parameters
+from ..core.parameters import check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
-from .base import Kernel, on_rows, preserved
+from .base import BASE, Kernel, on_rows, preserved
 
 Array = NDArray[Any]
 
@@ -44,14 +45,14 @@ class _OfSets(Kernel):
 
     #: Takes padded sets (n, largest, d), of which `on_rows` makes rows.
     takes_sets = True
-    base: Annotated[Any, Has("a kernel of points, such as Gaussian(0.1)", "diag", "is_stationary")]
-    pooling: Annotated[str, OneOf("mean", "sum")] = "mean"
+    base: Annotated[Any, BASE]
+    pooling: Annotated[str, kinds.OneOf("mean", "sum")] = "mean"
     _: KW_ONLY
-    normalize: Annotated[bool, Flag()] = False
-    labelled: Annotated[bool, Flag()] = False
-    n_coordinates: Annotated[int | None, Whole(1) | None] = None
-    block_bytes: Annotated[int | None, Whole(1) | None] = None
-    verbose: Annotated[int, Whole(0)] = 0
+    normalize: Annotated[bool, kinds.Flag()] = False
+    labelled: Annotated[bool, kinds.Flag()] = False
+    n_coordinates: Annotated[int | None, kinds.Whole(1) | None] = None
+    block_bytes: kinds.BlockBytes = None
+    verbose: kinds.Verbose = 0
     weighted = False
     _cheaper: ClassVar[str]
 
@@ -95,10 +96,8 @@ class _OfSets(Kernel):
         return Explanation.of("pairs of points", operations, n_bytes, rows[0].dtype)
 
     def _points(self, X: Array) -> PointSets:
-        size = int(self.n_coordinates or 0)
-        flags = {"labelled": self.labelled, "weighted": self.weighted}
-        flags["nested"] = takes_sets(self.base)
-        return PointSets.of(type(self).__name__, X, size, **flags)
+        given = int(self.n_coordinates or 0), self.labelled, self.weighted
+        return PointSets.of(type(self).__name__, X, *given, takes_sets(self.base))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         for part in (self, self.base):
@@ -125,11 +124,9 @@ class _OfSets(Kernel):
     def _between(self, one: PointSets, two: PointSets) -> Array:
         """Values before they are normalised, shape (n, m), a tile of pairs of points at a time."""
         gram = np.zeros((len(one), len(two)), np.result_type(one.values, two.values))
-        warn_long(
-            self._counted(one, two) / (2 if one is two else 1) / rate(gram.dtype.name),
-            f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets",
-            f"verbose=1 shows progress. Cheaper: float32, or {self._cheaper}",
-        )
+        seconds = self._counted(one, two) / (2 if one is two else 1) / rate(gram.dtype.name)
+        what = f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets"
+        warn_long(seconds, what, f"float32, or {self._cheaper}")
         ours, theirs = one.by_label(), two.by_label()
         side = (min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4) / gram.itemsize) ** 0.5
         evaluate = getattr(self.base, "_gram", self.base)
@@ -168,8 +165,8 @@ class SetKernel(_OfSets):
 
     positive definite where the base kernel is, whatever the sizes and the order of the points.
 
-    It is linear in both sets, so that its average over a group that turns a whole set is the
-    `SetKernel` of the averaged base kernel, which forgets how the points lie to each other. Take
+    It is linear in both sets: its average over a group that turns a whole set is the `SetKernel` of
+    the averaged base kernel, which forgets how the points lie to each other. Take
     ``Average(Hyperkernel(SetKernel(base), gamma), group)`` where that matters.
     ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d).
 
@@ -207,7 +204,7 @@ class SetKernel(_OfSets):
     """
 
     _: KW_ONLY
-    weighted: Annotated[bool, Flag()] = False
+    weighted: Annotated[bool, kinds.Flag()] = False
 
     _cheaper = "SetFeatures, whose cost grows with the points alone"
 

@@ -13,19 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.base import BaseEstimator
 
+from ..core import parameters as kinds
+from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
-from ..core.parameters import (
-    BLOCK_BYTES,
-    Each,
-    Kind,
-    Number,
-    OneOf,
-    ParameterError,
-    Shape,
-    Whole,
-    check_parameters,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..orbits import row_blocks
 from .base import as_points
 from .tiles import in_tiles
@@ -46,9 +37,9 @@ TANGENTS = {
 #: Points of a side of a tile, and those whose tangents are computed together: arrays stay in cache.
 _TILE, _AT_ONCE = 128, 32
 
-_SHAPE = Kind(
+_SHAPE = kinds.Kind(
     "(height, width), at least two pixels each as images are differentiated both ways",
-    lambda shape: Shape(2).accepts(shape) and min(shape) > 1,
+    lambda shape: kinds.Shape(2).accepts(shape) and min(shape) > 1,
 )
 
 
@@ -80,11 +71,6 @@ class TangentDistance(BaseEstimator):
         are all but parallel.
     block_bytes, n_jobs : as in `Average`
 
-    Raises
-    ------
-    ValueError
-        For unknown vectors or side, a negative ``ridge``, or points that do not match ``shape``.
-
     Examples
     --------
     >>> bump = np.exp(-((np.arange(16) - 7.0) ** 2) / 8)
@@ -94,17 +80,17 @@ class TangentDistance(BaseEstimator):
     """
 
     shape: Annotated[tuple[int, int], _SHAPE]
-    vectors: Annotated[tuple[str, ...], Each(OneOf(*TANGENTS))] = (
+    vectors: Annotated[tuple[str, ...], kinds.Each(kinds.OneOf(*TANGENTS))] = (
         "horizontal",
         "vertical",
         "thickness",
     )
     _: KW_ONLY
-    side: Annotated[str, OneOf("both", "first", "second")] = "both"
-    smoothing: Annotated[float, Number(0)] = 0.9
-    ridge: Annotated[float, Number(0)] = 1e-6
-    block_bytes: Annotated[int | None, BLOCK_BYTES] = None
-    n_jobs: Annotated[int | None, Whole() | None] = None
+    side: Annotated[str, kinds.OneOf("both", "first", "second")] = "both"
+    smoothing: Annotated[float, kinds.Number(0)] = 0.9
+    ridge: Annotated[float, kinds.Number(0)] = 1e-6
+    block_bytes: kinds.BlockBytes = None
+    n_jobs: kinds.Jobs = None
 
     def tangents(self, X: ArrayLike) -> Array:
         """Tangent vectors of each image, shape (n, k, d)."""
@@ -130,13 +116,7 @@ class TangentDistance(BaseEstimator):
         return np.stack(vectors, axis=1).reshape(len(X), len(vectors), -1)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        """Distances of shape (n, m).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        Y : array-like of shape (m, d), default X
-        """
+        """Distances of shape (n, m) between X of shape (n, d) and Y of shape (m, d), default X."""
         X = self._points(X)
         sides = (X, X if Y is None else self._points(Y))
         dtype = np.result_type(*sides)
@@ -145,10 +125,7 @@ class TangentDistance(BaseEstimator):
         budget = block_bytes_of(self.block_bytes) / 4
         # Bytes of a point that are kept, and while it is prepared; and of a pair of points.
         kept = dtype.itemsize * X.shape[1] * (max(planes) + 1)
-        point, pair = (
-            8 * X.shape[1] * (4 * max(planes) + 8),
-            8 * (planes[0] + 2) * (planes[1] + 2) * 3,
-        )
+        point, pair = 8 * X.shape[1] * (4 * max(planes) + 8), 24 * prod(k + 2 for k in planes)
         side = max(1, int(min(_TILE, (budget / pair) ** 0.5, budget / point)))
 
         @lru_cache(max(2, int(budget / kept / side)))
@@ -170,11 +147,7 @@ class TangentDistance(BaseEstimator):
     def _points(self, X: ArrayLike) -> Array:
         check_parameters(self)
         X = as_points(X, type(self).__name__)
-        if X.shape[1] != prod(self.shape):
-            raise ParameterError(
-                f"TangentDistance takes images of shape {self.shape} as rows of "
-                f"{prod(self.shape)} pixels, got {X.shape[1]}"
-            )
+        check_pixels("TangentDistance", self.shape, X.shape[1])
         most = 1e-3 * float(np.finfo(X.dtype).max) ** 0.25  # squared gradients are squared again
         if max(X.max(), -X.min()) > most:
             raise ParameterError(f"TangentDistance takes pixels below {most:.0e}: scale the images")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Self
 
@@ -33,10 +33,9 @@ class Circle(Way):
         self.n_orders = len(np.unique(frequencies))
         self.angles, self.weights = problem.sets[0].rule
         #: Bytes a pair of what a tile of another library holds at once.
-        self._pair_bytes = 4.0 * problem.dtype.itemsize * (len(self.angles) + self.n_orders)
-        if problem.target is None:
-            self._pair_bytes = 0.0
-        else:
+        self._pair_bytes = 0.0
+        if problem.target is not None:
+            self._pair_bytes = 4.0 * problem.dtype.itemsize * (len(self.angles) + self.n_orders)
             self.rows = 2**40
 
     @classmethod
@@ -55,11 +54,6 @@ class Circle(Way):
         return problem.dtype.itemsize * numbers + width * self._pair_bytes
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
-        if Y.shape[1] != len(self.frequencies):
-            raise ValueError(
-                f"{type(self.problem.sets[0].group).__name__} acts on vectors of length "
-                f"{len(self.frequencies)}, got {Y.shape[1]} features"
-            )
         problem, terms = self.problem, self.problem.column_terms(Y[None], offsets)
         ones = np.ones(len(Y), Y.dtype) if problem.first_terms else None
         moved = problem.scaled(beside(np, Y, None if terms is None else terms[0], ones))
@@ -114,13 +108,7 @@ class CircleProducts:
         Carries NumPy's arrays to the library in which pairs are computed.
     """
 
-    def __init__(
-        self,
-        frequencies: Array,
-        templates: Array,
-        angles: Array,
-        send: Callable[[Any], Any] = np.asarray,
-    ):
+    def __init__(self, frequencies: Array, templates: Array, angles: Array, send: Any = np.asarray):
         dtype = templates.dtype
         self.n_templates = len(templates)
         self.n_angles = len(angles)
@@ -134,10 +122,8 @@ class CircleProducts:
         self._edges = np.cumsum([0, len(fixed), *counts])
         cross = np.ascontiguousarray(templates[:, partners].T)
         cross[len(fixed) :][places[order] % 2 == 0] *= -1
-        self._same, self._cross = (
-            send(np.ascontiguousarray(templates[:, self._columns].T)),
-            send(cross),
-        )
+        same = np.ascontiguousarray(templates[:, self._columns].T)
+        self._same, self._cross = send(same), send(cross)
         angles = np.asarray(angles, dtype=float)
         # Nodes come in pairs theta, -theta: cosines and sines are then needed for one of each.
         half = len(angles) // 2 + 1
@@ -177,10 +163,7 @@ class CircleProducts:
     def pairs(self, gathered: Any, rows: slice, columns: slice) -> Iterator[tuple[slice, Any]]:
         """Products of a tile, a cache's worth of (row, column) pairs at a time.
 
-        Yields
-        ------
-        which : slice of the flattened (row, column) pairs
-        values : array of shape (r, pairs), overwritten by the next one
+        Yields slices of the flattened pairs, and values (r, pairs), which the next overwrite.
         """
         coefficients = self._coefficients(gathered, rows, columns)
         n_pairs = coefficients.shape[1]
@@ -205,11 +188,3 @@ class CircleProducts:
                 mirror = slice(rest, 0, -1)
                 np.subtract(even[mirror, now], odd[mirror, now], out=values[h:, now])
             yield which, values[:, now]
-
-    def __call__(self, gathered: Array, rows: slice, columns: slice) -> Array:
-        """Products of a tile, shape (r, rows, columns)."""
-        shape = (len(gathered[rows]), self._same[:, columns].shape[1])
-        tile = np.empty((self.n_angles, shape[0] * shape[1]), dtype=gathered.dtype)
-        for which, values in self.pairs(gathered, rows, columns):
-            tile[:, which] = values
-        return tile.reshape(self.n_angles, *shape)

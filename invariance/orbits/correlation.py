@@ -27,12 +27,7 @@ def shift_correlation(
 ) -> ShiftCorrelation:
     """`RowCorrelation` of either axis or `FrequencyCorrelation`, whichever multiplies least.
 
-    Parameters
-    ----------
-    grid, shifts, n_channels, dtype
-        As in `ShiftCorrelation`.
-    shown : tuple (share of rows, share of columns)
-        Of pixels that are not blank in all first images.
+    ``shown`` are the shares of rows and columns of pixels that are not blank in all first images.
     """
     shifts = np.asarray(shifts)
     key = tuple(grid), shifts.tobytes(), shifts.shape, shifts.dtype, n_channels, np.dtype(dtype)
@@ -62,11 +57,9 @@ class ShiftCorrelation(ABC):
     Parameters
     ----------
     grid : tuple (height, width)
-    shifts : ndarray of int, shape (s, 2)
-        (down, right), modulo the grid.
+    shifts : ndarray of int, shape (s, 2), at least one (down, right), modulo the grid
     n_channels : int
-    dtype : float32 or float64
-        Of the images and of the computation.
+    dtype : float32 or float64, of the images and of the computation
     transposed : bool
         Whether rows and columns change parts: everything below holds for transposed images.
 
@@ -98,12 +91,6 @@ class ShiftCorrelation(ABC):
     def __init__(
         self, grid: Any, shifts: Any, n_channels: int, dtype: Any, transposed: bool = False
     ):
-        shifts = np.asarray(shifts)
-        if shifts.ndim != 2 or shifts.shape[1] != 2 or not len(shifts):
-            raise ValueError(
-                "shifts must be rows (down, right), at least one, got an array of shape "
-                f"{shifts.shape}"
-            )
         self.n_channels, self.grid = int(n_channels), tuple(int(side) for side in grid)
         self.transposed, self.dtype = bool(transposed), np.dtype(dtype)
         self.height, self.width = self.grid[::-1] if transposed else self.grid
@@ -146,12 +133,7 @@ class ShiftCorrelation(ABC):
         return (right != folded).astype(int), column, np.searchsorted(self.rows, down)
 
     def _upright(self, images: Array) -> Array:
-        """Images (n, channels, height, width), checked and transposed where that is the way."""
-        if images.shape[1:] != (self.n_channels, *self.grid):
-            raise ValueError(
-                f"images must have shape (n, {self.n_channels}, {self.grid[0]}, {self.grid[1]}) "
-                f"for {self.n_channels} channels on this grid, got {images.shape}"
-            )
+        """Images (n, channels, height, width), transposed where that is the way."""
         return images.swapaxes(2, 3) if self.transposed else images
 
     # -- what a way to it provides ----------------------------------------------------------------
@@ -160,9 +142,8 @@ class ShiftCorrelation(ABC):
     def operations(self, shown: float = 1.0) -> dict[str, int]:
         """Floating-point operations of `extremes` for a pair of images, by stage.
 
-        "products" are over channels and rows of pixels, or over channels, "rows" and "columns"
-        the partial inverse transforms; additions and comparisons are left out. ``shown`` is the
-        share of rows of pixels that are not blank, to which `RowCorrelation` keeps.
+        "products" are over channels and rows of pixels, or over channels, "rows" and "columns" the
+        partial inverse transforms. ``shown`` is the share of rows of pixels that are not blank.
 
         >>> from invariance.orbits.correlation import RowCorrelation
         >>> RowCorrelation((28, 28), np.array([[0, 0], [5, 5]]), 1, float).operations()
@@ -215,24 +196,13 @@ class ShiftCorrelation(ABC):
             yield some, even, odd
 
     def extremes(
-        self,
-        first: Any,
-        second: list[Array],
-        offsets: Array | None = None,
-        minimum: bool = False,
-    ) -> tuple[Array, Array | None]:
+        self, first: Any, second: list[Array], offsets: Array | None = None, minimum: bool = False
+    ) -> tuple[Any, Any]:
         """Extreme correlations of every pair over the shifts: the largest, the smallest or None.
 
-        Parameters
-        ----------
-        first : ndarray of shape (n, n_channels, height, width)
-            Or what gives parts of such an array by slices.
-        second : list of arrays
-            From `spectra`, of m images.
-        offsets : array of shape (a, m, b, 1) or None
-            Subtracted first, in the order of `values`.
-        minimum : bool
-            Whether the smallest is wanted too.
+        ``first`` are images (n, n_channels, height, width), or what gives parts of such an array by
+        slices; ``second`` the `spectra` of m images; ``offsets`` (a, m, b, 1), in the order of
+        `values`, are subtracted first; ``minimum`` asks for the smallest too.
         """
         found: list[list[Array]] = [[], []]
         if self.symmetric and offsets is None:
@@ -249,9 +219,8 @@ class ShiftCorrelation(ABC):
                 if minimum:
                     values[values == -np.inf] = np.inf
                     found[1].append(values.min(axis=0).min(axis=1))
-        none = np.empty((0, len(first)), self.dtype)
-        high, low = (np.concatenate(parts or [none]).T for parts in found)
-        return high, low if minimum else None
+        high, low = (np.concatenate(parts).T if parts else None for parts in found)
+        return high, low
 
     def values(
         self,
@@ -262,23 +231,11 @@ class ShiftCorrelation(ABC):
         together: int = 1,
         fill: float = 0.0,
     ) -> Iterator[Array]:
-        """Correlations at all shifts, of some second images after the others.
+        """Correlations at all shifts, of some second images after the others; see `extremes`.
 
-        Parameters
-        ----------
-        first, second, offsets
-            As in `extremes`.
-        pairs : array that broadcasts to (m, n) or None
-            Added to the correlations of a pair at every shift.
-        together : int
-            Tiles hold multiples of so many second images.
-        fill : float
-            What stands at shifts that are not wanted.
-
-        Yields
-        ------
-        values : array of shape (a, second images, b, n), to be overwritten
-            Shifts in the order of `in_tile_order`.
+        Yields arrays (a, second images, b, n), to be overwritten, with shifts in the order of
+        `in_tile_order` and multiples of ``together`` second images. ``pairs``, which broadcast to
+        (m, n), are added at every shift; ``fill`` stands at shifts that are not wanted.
         """
         n_own, n_columns = self.n_own, len(self.columns)
         space = Workspace(self.dtype)

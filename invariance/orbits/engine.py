@@ -1,8 +1,7 @@
 """`OrbitProducts`: reductions over the orbits of some points, by whatever way is cheapest.
 
 A call makes a plan (the problem, and the ways to it), takes the way of fewest operations, runs one
-loop over tiles, and hands what it found to the reduction. Plans are kept, and so are prepared
-points where that is asked for; see `OrbitProducts.reduce`.
+loop over tiles, and hands what it found to the reduction. Plans are kept for further calls.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from .product import Evaluation, Product, QuarterTurned
 from .reductions import Extremes, Reduction
 from .shifts import Shifts
 from .way import (
+    SINGLE_ERROR,
     Explanation,
     Problem,
     Run,
@@ -56,14 +56,10 @@ WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Quar
 _THREADS_FROM = 4e8
 #: First points of a block, where products run at full speed.
 _ROWS = 256
-#: Single precision will do where it changes the kernel's values by no more than this.
-_SINGLE_ERROR = 1e-5
 #: Operations of which nobody is told in advance.
 _LONG_FROM = 1e11
-#: Seconds that a trial takes, which tells what a computation will cost.
-_TRIAL = 0.06
-#: Elements of a trial, where there are too many to list them for it.
-_TRIAL_ELEMENTS = 512
+#: Seconds of a trial that tells what a computation will cost, and its elements where they are many.
+_TRIAL, _TRIAL_ELEMENTS = 0.06, 512
 
 
 @dataclass(eq=False, repr=False)
@@ -74,24 +70,19 @@ class OrbitProducts:
     ----------
     Z : ndarray of shape (m, d)
         Points that are kept: templates, landmarks, second arguments.
-    group : Transformations or None
-        None is the trivial group.
+    group : Transformations, or None for the trivial group
     base : kernel or None
         None takes inner products <x, g z> themselves. A kernel that has a form (`form_of`) is
         computed from inner products, another one is evaluated (its ``_gram``).
-    owner : str
-        For messages.
-    elements : ndarray of shape (r, ...) or None
-        Elements to reduce over; None is the whole group, by its quadrature rule.
-    weights : ndarray of shape (r,) or None
-        Of the elements; None weighs given elements equally.
+    owner : str, for messages
+    elements, weights : ndarrays of shape (r, ...) and (r,), or None
+        Elements to reduce over; None is the whole group, by its quadrature rule. Given elements
+        weigh equally without weights.
     offsets : ndarray of shape (m,) or None
         Added to the inner products with each kept point, such as phases.
     side : {"second", "first"}
         Whether the kept points are transformed, or those handed to `reduce`: <g x, z>.
-    method : {"auto", "definition"}
-        "definition" evaluates the base kernel for every transformation.
-    precision : {"input", "single"}
+    method, precision : as in `BestFit`
     keep : bool
         Whether moved points are kept between calls where they fit into half of ``block_bytes``.
     block_bytes, n_jobs, verbose : as in `Average`
@@ -126,9 +117,6 @@ class OrbitProducts:
 
     def __post_init__(self) -> None:
         self.group = Trivial() if self.group is None else self.group
-        self._forget()
-
-    def _forget(self) -> None:
         #: By what they depend on: forms, plans, and what is prepared of the kept points.
         self._forms: dict[Any, tuple[Form | None, tuple[int, int, int], Reduction]] = {}
         self._plans: dict[Any, tuple[Problem, list[Way]]] = {}
@@ -146,12 +134,7 @@ class OrbitProducts:
     # -- the computation -------------------------------------------------------------------------
 
     def reduce(
-        self,
-        X: Any,
-        reduction: Reduction,
-        *,
-        symmetric: bool = False,
-        out: Sequence[Array] | None = None,
+        self, X: Any, reduction: Reduction, *, symmetric: bool = False, out: Sequence[Array] = ()
     ) -> list[Any]:
         """Reduce over the group for all pairs of points.
 
@@ -162,8 +145,7 @@ class OrbitProducts:
             products is reduced: of an extreme at the element that attains it, as in max pooling.
         symmetric : bool
             Whether X is Z and the result is known to be symmetric: one triangle is computed.
-        out : sequence of ndarrays of shape (n, m, ...), or None
-            Written in place and returned; views will do.
+        out : sequence of ndarrays of shape (n, m, ...), written in place; views will do
 
         Returns
         -------
@@ -185,7 +167,7 @@ class OrbitProducts:
             final = np.result_type(first, second if swap else self.Z)
             first = first.astype(problem.dtype, copy=False)
             dtype = np.result_type(final, problem.dtype) if reduction.extreme else final
-            results = list(out or ())
+            results = list(out)
             while len(results) < followed.n_outputs:
                 results.append(np.empty((len(X), len(self.Z), *reduction.tail), dtype))
             results = [r.swapaxes(0, 1) for r in results] if swap else results
@@ -226,7 +208,12 @@ class OrbitProducts:
     ) -> list[Any]:
         """Reduce over the orbits of Y, a tile at a time; into arrays (n, m, ...) where given."""
         n, m, problem = X.shape[0], len(Y), way.problem
-        terms = self._first_terms(problem, X) if problem.first_terms else None
+        terms = None  # added to the inner products with each first point, shape (n,)
+        if problem.form is not None and problem.form.distance and not problem.reduction.extreme:
+            terms = -half_norms(X)
+        if self.offsets is not None and self.side == "first":
+            own = like(self.offsets[:n].astype(problem.dtype, copy=False), X)
+            terms = own if terms is None else terms + own
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
         order = None if symmetric or results is None or kept or key is None else way.order(X)
         if key is not None:  # no trial
@@ -259,15 +246,6 @@ class OrbitProducts:
                     del given, prepared  # before the next ones are prepared
         return output.arrays()
 
-    def _first_terms(self, problem: Problem, X: Any) -> Any:
-        """What is added to the inner products with each first point, shape (n,)."""
-        distance = problem.form is not None and problem.form.distance
-        terms = -half_norms(X) if distance and not problem.reduction.extreme else None
-        if self.offsets is not None and self.side == "first":
-            own = like(self.offsets[: X.shape[0]].astype(problem.dtype, copy=False), X)
-            terms = own if terms is None else terms + own
-        return terms
-
     def _finish(
         self, problem: Problem, reduction: Any, found: list[Any], first: Any, final: Any
     ) -> list[Any]:
@@ -280,10 +258,9 @@ class OrbitProducts:
         outputs, n_reversed = reduction.finish(found, outer, halves, final, xp)
         if n_reversed:
             warn(
-                f"{type(self.base).__name__} of even degree takes larger values at the smallest "
-                f"than at the largest inner product for {n_reversed} of {prod(outputs[0].shape)} "
-                "pairs: maximum and power do not commute there, so both extremes were followed; "
-                "smaller points or gamma avoid this"
+                f"{type(self.base).__name__} of even degree is larger at the smallest product "
+                f"for {n_reversed} of {prod(outputs[0].shape)} pairs: maximum and power do not "
+                "commute there, so both extremes were followed; smaller points or gamma avoid this"
             )
         return outputs
 
@@ -298,8 +275,7 @@ class OrbitProducts:
             self._forms[d, kind] = self._form(d, reduction)
         form, shape, followed = self._forms[d, kind]
         dtype, bound = self._dtype(form, first, second), block_bytes_of(self.block_bytes)
-        where: Any = None
-        target, xp = None, np
+        target, xp, where = None, np, None
         if foreign:
             xp = namespace(first)
             target = first.detach() if hasattr(first, "detach") else first
@@ -322,19 +298,9 @@ class OrbitProducts:
             if plain and self.method != "definition" and hasattr(self.base, "closed_form"):
                 closed = self.base.closed_form(self.group, reduction.extreme)
         halves = form is not None and form.distance and not reduction.extreme
-        problem = Problem(
-            form=form,
-            evaluate=evaluate,
-            shape=shape,
-            dtype=dtype,
-            sets=sets,
-            reduction=followed,
-            block_bytes=bound,
-            first_terms=halves or (self.offsets is not None and self.side == "first"),
-            closed=closed,
-            target=target,
-            xp=xp,
-        )
+        terms = halves or (self.offsets is not None and self.side == "first")
+        asked_for = form, evaluate, shape, dtype, sets, followed, bound
+        problem = Problem(*asked_for, first_terms=terms, closed=closed, target=target, xp=xp)
         offered: list[Way | None] = [kind.offers(problem) for kind in WAYS]
         ways = [way for way in offered if way is not None]
         order = prod(part.order for part in sets)
@@ -359,8 +325,6 @@ class OrbitProducts:
         if not form.monotone:
             return None, shape, reduction
         if form.turning_point is not None and not reduction.raw:
-            if reduction.n_outputs > 1:
-                raise ValueError("smallest values of a kernel that turns are not supported")
             return form, shape, Extremes(smallest=True)
         return form, shape, reduction
 
@@ -381,7 +345,7 @@ class OrbitProducts:
             if narrow and self.precision != "single":
                 squares = max(float(xp.max(half_norms(first))), float(half_norms(second).max()))
                 error = form.sensitivity * 2 * squares * np.finfo(np.float32).eps
-                narrow = error <= _SINGLE_ERROR
+                narrow = error <= SINGLE_ERROR
         single = narrow or self.precision == "single"
         return np.dtype(np.float32 if single else np.float64)
 
@@ -406,8 +370,8 @@ class OrbitProducts:
     def explain(self, X: Any, reduction: Reduction, *, times: float = 1) -> Explanation:
         """Which way `reduce` takes for points X, with operations, memory and seconds.
 
-        The seconds are from a trial on some of the points, of a quarter of a second at most, and on
-        some of the elements where these are very many. ``times`` is how often it is done.
+        The seconds are from a trial on some points, and some elements where these are very many;
+        ``times`` is how often it is done.
         """
         group, (first, second, _) = self.group, self._sides(X)
         n, m = len(first), len(second)
@@ -446,13 +410,10 @@ class OrbitProducts:
         dtype = way.problem.dtype.name
         asked[dtype] += int(operations)
         if operations > _LONG_FROM:
-            warn_long(
-                operations / rate(dtype),
-                f"{self.owner}: {n} x {m} pairs by {way.name}",
-                "verbose=1 shows progress. Cheaper: n_transforms=... for fewer elements, single "
-                "precision, or features (OrbitFourier, OrbitNystroem), whose cost grows with the "
-                "points alone",
+            cheaper = (
+                "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
             )
+            warn_long(operations / rate(dtype), f"{self.owner}: {n} x {m} pairs", cheaper)
 
 
 def _tile(

@@ -2,16 +2,14 @@
 
 Polynomial and Gaussian kernels see two points through <x, z>; a quadratic locality kernel sees
 them through the inner product of weighted products of pixels. A base kernel says so by a method
-``inner_form(shape)``, which takes the shape (height, width, channels) of a point; `form_of` knows
-the kernels of scikit-learn as well.
+``inner_form(shape)``; `form_of` knows some kernels of scikit-learn as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, singledispatch
-from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -84,8 +82,6 @@ def form_of(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
     >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
     >>> form_of(RBF(2.0), (1, 3, 1)).distance, form_of(DotProduct(), (1, 3, 1)).distance
     (True, False)
-    >>> form_of(RBF([1.0, 2.0, 3.0]), (1, 3, 1)) is None
-    True
     """
     own = getattr(kernel, "inner_form", None)
     form: Form | None = None if own is None else own(shape)
@@ -107,49 +103,6 @@ def _(kernel: sklearn_kernels.DotProduct, shape: tuple[int, int, int]) -> Form:
     return Form(partial(_on_line, kernel=kernel, distance=False))
 
 
-@form_of.register
-def _(kernel: sklearn_kernels.Sum, shape: tuple[int, int, int]) -> Form | None:
-    return _joined_form(kernel, shape, add)
-
-
-@form_of.register
-def _(kernel: sklearn_kernels.Product, shape: tuple[int, int, int]) -> Form | None:
-    return _joined_form(kernel, shape, mul)
-
-
-@form_of.register
-def _(kernel: sklearn_kernels.Exponentiation, shape: tuple[int, int, int]) -> Form | None:
-    form = form_of(kernel.kernel, shape)
-    if form is None:
-        return None
-    rises = form.monotone and form.turning_point is None and kernel.exponent % 2 == 1
-    outer = partial(_powered, form=form, exponent=kernel.exponent)
-    return replace(form, outer=outer, rate=None, turning_point=None, monotone=rises)
-
-
-def _joined_form(kernel: Any, shape: tuple[int, int, int], join: Any) -> Form | None:
-    """Of a sum or a product: with a constant, or of two functions of the same number."""
-    parts = [
-        getattr(k, "constant_value", None) or form_of(k, shape) for k in (kernel.k1, kernel.k2)
-    ]
-    forms = [part for part in parts if hasattr(part, "outer")]
-    same = len(forms) == 2 and all(
-        getattr(forms[0], name) == getattr(forms[1], name)
-        for name in ("distance", "n_channels", "first", "second")
-    )
-    if None in parts or not (same or len(forms) == 1):
-        return None
-    rises = all(form.monotone and form.turning_point is None for form in forms)
-    return replace(
-        forms[0],
-        outer=partial(_joined, parts=parts, join=join),
-        rate=None,
-        turning_point=None,
-        monotone=rises and (join is add or len(forms) == 1),
-        sensitivity=sum(form.sensitivity for form in forms),
-    )
-
-
 def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
     """A kernel of scikit-learn as a function of v, read off on a line."""
     if xp is not np:
@@ -158,15 +111,3 @@ def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
     start = np.zeros((1, 1)) if distance else np.ones((1, 1))
     found = np.asarray(kernel(start, line.reshape(-1, 1))).reshape(values.shape)
     return found.astype(values.dtype, copy=False)
-
-
-def _powered(values: Any, xp: Any, form: Form, exponent: float) -> Any:
-    return form.value(values, xp) ** exponent
-
-
-def _joined(values: Any, xp: Any, parts: list[Any], join: Any) -> Any:
-    one, two = (
-        part.value(values.copy() if xp is np else values, xp) if hasattr(part, "outer") else part
-        for part in parts
-    )
-    return join(one, two)

@@ -116,29 +116,16 @@ class Product(Way):
             del tiles  # before the next ones are made
 
     def check(self) -> None:
-        """Of groups too large to list the closed forms are told."""
+        """Of groups too large to list it is told that some kernels have closed forms."""
         for part in self.problem.sets:
             try:
                 if part.whole and ENUMERATION_LIMIT < part.order < inf:
                     part.group.elements()
             except ValueError as error:
-                group, none = part.group, np.zeros((0, self.problem.lifted_size))
-                known = {
-                    "BestFit of kernels that grow with <x, z> or fall with |x - z|": (
-                        group.aligned(none)
-                    ),
-                    "BestFit of such kernels by matching": group.as_assignment(),
-                    "Average(Polynomial(...)) and Average(Linear())": (
-                        group.mean_powers(none, none, 1)
-                    ),
-                    "Average(Gaussian(...))": group.log_mean_exponential(none, none),
-                    "Average(Laplacian(...))": group.log_mean_laplacian(none, none),
-                }
-                forms = "; ".join(words for words, found in known.items() if found is not None)
                 kind = "largest value" if self.problem.reduction.extreme else "mean"
                 raise ParameterError(
-                    f"{error}. The {kind} of this kernel over it has no closed form; "
-                    + (f"one is known for {forms}" if forms else "none is known")
+                    f"{error}. The {kind} of this kernel over it has no closed form; BestFit of "
+                    "Gaussian or Laplacian, and Average of Polynomial, may have one"
                 ) from None
 
     def _tile(self, which: slice, weights: Array, tile: Array) -> tuple[slice, Any, Any]:
@@ -287,14 +274,7 @@ class QuarterTurns:
     correlation of length four, which a Fourier transform of that length takes apart: two real
     products, and a complex one of which four turns need the real and the imaginary part once each.
 
-    Parameters
-    ----------
-    problem : object with ``first``, ``second`` and ``shape`` (side, side, channels)
-
-    Raises
-    ------
-    ValueError
-        If a quarter turn does not permute the features.
+    ``problem`` has ``first``, ``second`` and ``shape`` (side, side, channels).
     """
 
     def __init__(self, problem: Any):

@@ -30,18 +30,12 @@ _OUTER_BYTES = 2**20
 class Reduction(ABC):
     """Reduces values over group elements; small, stateless and picklable."""
 
-    #: Whether only the smallest and largest values count: then the outer function is applied last.
-    extreme: bool = False
-    #: Whether it is the mean of the kernel's values and nothing else.
-    plain_mean: bool = False
-    #: How many arrays it gives.
-    n_outputs: int = 1
-    #: Floating-point operations' worth of work for one value.
-    cost: float = 10.0
-    #: Shape of what is kept of a pair.
-    tail: tuple[int, ...] = ()
-    #: What of a reduction the computation of the values depends on.
-    kind: tuple[Any, ...] = ()
+    extreme: bool = False  #: whether extremes are followed, and the outer function applied last
+    plain_mean: bool = False  #: whether it is the mean of the kernel's values and nothing else
+    n_outputs: int = 1  #: how many arrays it gives
+    cost: float = 10.0  #: floating-point operations' worth of work for one value
+    tail: tuple[int, ...] = ()  #: shape of what is kept of a pair
+    kind: tuple[Any, ...] = ()  #: what of a reduction the computation of the values depends on
 
     @abstractmethod
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
@@ -70,15 +64,9 @@ class WeightedMean(Reduction):
     """
 
     def __init__(
-        self,
-        functions: Sequence[Function] | None = None,
-        *,
-        raw: bool = False,
-        factor: float = 1.0,
+        self, functions: Sequence[Function] | None = None, *, raw: bool = False, factor: float = 1.0
     ):
-        self.functions = functions
-        self.factor = factor
-        self.raw = raw
+        self.functions, self.raw, self.factor = functions, raw, factor
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
         self.kind = "mean", self.n_outputs, self.plain_mean
@@ -122,21 +110,14 @@ class Extremes(Reduction):
     """The largest value, and the smallest where it is asked for, as outputs in this order.
 
     Weights do not matter. Extreme inner products are followed, and the kernel is applied to them
-    in the end (`finish`).
-
-    Parameters
-    ----------
-    smallest : bool
-    raw : bool
-        Whether the form's own values v are wanted rather than the kernel's.
+    in the end (`finish`), unless the form's ``raw`` values v are wanted.
     """
 
     extreme = True
     cost = 1.0
 
     def __init__(self, *, smallest: bool = False, raw: bool = False):
-        self.smallest = smallest
-        self.raw = raw
+        self.smallest, self.raw = smallest, raw
         self.n_outputs = 2 if smallest else 1
         self.kind = "extremes", smallest, raw
 
@@ -157,13 +138,9 @@ class Extremes(Reduction):
     ) -> tuple[list[Any], int]:
         """Extreme values from extreme inner products, and for how many pairs the smallest counts.
 
-        Parameters
-        ----------
-        found : list of arrays (n, m)
-            Largest inner products, and the smallest ones where these are needed: for this
-            reduction, or since ``outer`` falls before it rises. Overwritten where of ``dtype``.
-        halves : array (n, 1) or None
-            Subtracted first: half the squared norms of first points.
+        ``found``, overwritten where of ``dtype``, are the largest (n, m), and the smallest where
+        these are needed: for this reduction, or since ``outer`` falls before it rises. ``halves``
+        (n, 1), half the squared norms of first points, are subtracted first.
         """
         (n, m), n_reversed = found[0].shape, 0
         # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
@@ -194,20 +171,12 @@ class Extremes(Reduction):
 class Histogram(Reduction):
     r"""Cumulative distribution: weights of the elements with value at most each threshold.
 
-    Thresholds are :math:`s k / n` for k = -n, ..., n, so that the output has shape
-    (n, m, 2 n + 1).
-
-    Parameters
-    ----------
-    n_bins : int
-        n.
-    half_width : float
-        s.
+    Thresholds are :math:`s k / n` for k = -n, ..., n, with n bins and the half-width s, so that the
+    output has shape (n, m, 2 n + 1).
     """
 
     def __init__(self, n_bins: int, half_width: float):
-        self.n_bins = n_bins
-        self.half_width = half_width
+        self.n_bins, self.half_width = n_bins, half_width
         self.tail = (2 * n_bins + 1,)
         self.kind = "histogram", n_bins
 
@@ -233,30 +202,29 @@ class Histogram(Reduction):
         np.ceil(values, out=values)
         np.clip(values, -n, n + 1, out=values)
         a, p, b, q = values.shape
-        n_cells, first = 8 * -(-(2 * n + 2) // 8), weights.flat[0]  # whole words of counts
+        n_cells = 8 * -(-(2 * n + 2) // 8)  # whole words of counts
         # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
         # or a single one where their entries do not lie together.
         rows, together = (p, 1) if a == 1 else (1, p)
         of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
         cells = values.astype(np.int32).reshape(-1, together * b * q)
         cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
-        equal = bool((weights == first).all())
+        equal = bool((weights == weights.flat[0]).all())
         if equal:  # counts, in the smallest whole numbers that hold them, and their scale once
             entries = np.ones(cells.size, np.min_scalar_type(min(a * b, 2**32 - 1)))
-        else:
+        else:  # as where the shifts of a correlation are not all wanted
             entries = np.empty((a, p, b, q), dtype)
             entries[...] = weights[:, None, :, None]
         starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
         counted = csr_array(
-            (entries.reshape(-1), cells.reshape(-1), starts),
-            shape=(rows, p * q * n_cells // rows),
+            (entries.reshape(-1), cells.reshape(-1), starts), shape=(rows, p * q * n_cells // rows)
         ).toarray()
         counted = counted.reshape(p * q, n_cells)
         if not equal:
             below = np.triu(np.ones((n_cells, 2 * n + 1), dtype))
             return [(counted @ below).reshape(p, q, -1)]
         _accumulate(counted)
-        shares = np.multiply(counted[:, : 2 * n + 1], first, dtype=dtype)
+        shares = np.multiply(counted[:, : 2 * n + 1], weights.flat[0], dtype=dtype)
         return [shares.reshape(p, q, -1)]
 
 

@@ -28,6 +28,8 @@ Run = Callable[..., Any]
 asked: Counter[str] = Counter()
 #: Work of more than so many seconds is announced by a warning.
 _LONG = 60.0
+#: Single precision will do where it changes a kernel's values by no more than this.
+SINGLE_ERROR = 1e-5
 
 
 class WeightedSet:
@@ -69,18 +71,12 @@ def together(sets: list[WeightedSet]) -> WeightedSet | None:
 class Problem:
     """Reductions of a kernel's values over the orbits of second points, whatever the points."""
 
-    #: The kernel as a function of inner products (see `Form`); without one it is evaluated, by
-    #: ``evaluate(X, Y)``.
-    form: Any
-    evaluate: Any
-    #: (height, width, channels) of a point; plain vectors are images of height one.
-    shape: tuple[int, int, int]
-    #: Of the inner products.
-    dtype: np.dtype[Any]
-    #: In the order in which they are applied to the second points.
-    sets: list[WeightedSet]
-    #: One of the kind that is asked for (see `Reduction.kind`).
-    reduction: Reduction
+    form: Any  #: the kernel as a function of inner products (see `Form`); without one
+    evaluate: Any  #: ``evaluate(X, Y)`` gives its values
+    shape: tuple[int, int, int]  #: of a point: (height, width, channels), or (1, d, 1)
+    dtype: np.dtype[Any]  #: of the inner products
+    sets: list[WeightedSet]  #: in the order in which they are applied to the second points
+    reduction: Reduction  #: one of the kind that is asked for (see `Reduction.kind`)
     block_bytes: int
     #: Whether something is added to the inner products with each first point: half its squared
     #: norm, unless only extremes are wanted, where that is done in the end.
@@ -145,12 +141,9 @@ class Way(ABC):
     """
 
     name: str
-    #: Whether it is NumPy's alone: arrays of other libraries are computed on the host.
-    host_only = False
-    #: First points at a time.
-    rows = 1024
-    #: How many times as long as of a large product its operations take.
-    charge = 1.0
+    host_only = False  #: whether arrays of other libraries are computed by NumPy
+    rows = 1024  #: first points at a time
+    charge = 1.0  #: how many times as long as of a large product its operations take
 
     def __init__(self, problem: Problem):
         self.problem = problem
@@ -212,26 +205,13 @@ class Way(ABC):
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a computation will cost, before it is begun.
-
-    Attributes
-    ----------
-    way : str
-    operations : float
-        Floating-point operations.
-    n_bytes : float
-        What is kept beside inputs and result, at most.
-    seconds : float
-        On one core.
-    alternatives : dict
-        Operations of the ways that were not taken.
-    """
+    """What a computation will cost, before it is begun."""
 
     way: str
-    operations: float
-    n_bytes: float
-    seconds: float
-    alternatives: dict[str, float]
+    operations: float  #: of floating-point numbers
+    n_bytes: float  #: kept beside inputs and result, at most
+    seconds: float  #: on one core
+    alternatives: dict[str, float]  #: operations of the ways that were not taken
 
     @classmethod
     def of(cls, way: str, operations: float, n_bytes: float, dtype: Any = "float64") -> Explanation:
@@ -250,7 +230,8 @@ class Explanation:
 def warn_long(seconds: float, what: str, cheaper: str) -> None:
     """Warn before minutes of work, with what would be cheaper."""
     if seconds > _LONG:
-        warn(f"{what} will take about {seconds / 60:.2g} minutes on a core. {cheaper}")
+        minutes = f"{seconds / 60:.2g} minutes on a core. verbose=1 shows progress"
+        warn(f"{what} will take about {minutes}. Cheaper: {cheaper}")
 
 
 def warn(message: str) -> None:
@@ -292,11 +273,7 @@ class Workspace:
 
 
 def row_blocks(n_rows: int, bytes_per_row: float, block_bytes: float) -> Iterator[slice]:
-    """Slices that cover ``range(n_rows)`` with at most ``block_bytes`` of temporaries each.
-
-    >>> list(row_blocks(5, bytes_per_row=10, block_bytes=25))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Slices that cover ``range(n_rows)`` with at most ``block_bytes`` of temporaries each."""
     step = max(1, int(block_bytes // max(bytes_per_row, 1)))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

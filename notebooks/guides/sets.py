@@ -37,7 +37,6 @@ from invariance.features import (
     OrbitNystroem,
     SetFeatures,
     atom_environments,
-    coulomb_positions,
     pad_sets,
     patch_sets,
     unpad_sets,
@@ -189,15 +188,10 @@ print(atoms.shape)
 print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
 
 # %% [markdown]
-# If you only have Coulomb matrices, `coulomb_positions` finds charges and positions, up to a
-# rotation. For thousands of molecules: landmarks among the atoms of each element, features summed
-# over molecules, and any linear model. `compare/atoms` does it on QM7.
+# For thousands of molecules: landmarks among the atoms of each element, features summed over
+# molecules, and any linear model. `compare/atoms` does it on QM7.
 
 # %%
-distances = np.linalg.norm(R[:2, :, None] - R[:2, None], axis=3) + np.eye(3)
-coulomb = np.where(np.eye(3), 0.5 * Z[:2, None] ** 2.4, Z[:2, :, None] * Z[:2, None] / distances)
-again = atom_environments(*coulomb_positions(coulomb), elements=[1, 6, 8, 16])
-print("the same:", np.allclose(again, atoms[:2]))
 landmarks = OrbitNystroem(None, 1, kernel=Gaussian(0.1), random_state=seed)
 of_molecules = SetFeatures(landmarks, "sum", labelled=True, random_state=seed)
 print(of_molecules.fit_transform(atoms[:2]).shape)

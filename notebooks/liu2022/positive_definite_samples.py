@@ -43,9 +43,9 @@ from invariance.groups import Translations
 from invariance.kernels import (
     BestFit,
     Gaussian,
+    GramTransformer,
     Linear,
     Polynomial,
-    SpectrumRepair,
     gram_report,
     largest_definite,
 )
@@ -444,7 +444,7 @@ for label, (C, power) in {
     for method in ("as it is", "clip", "shift", "nystrom"):
         machine = SVC(C=C, kernel="precomputed")
         if method != "as it is":
-            machine = make_pipeline(SpectrumRepair(method), machine)
+            machine = make_pipeline(GramTransformer("precomputed", method), machine)
         share = machine.fit(gram, y[train]).score(gram_test, y[test])
         line[method] = f"{Score(100 * share, 100 * np.sqrt(share * (1 - share) / n_test)):.2f}"
     repairs.append(line)

@@ -42,7 +42,7 @@ from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
-from invariance.kernels import Gaussian, Hyperkernel, Laplacian, SpectrumRepair
+from invariance.kernels import Gaussian, GramTransformer, Hyperkernel, Laplacian
 from invariance.linear import solve_ridges
 
 run = Run(
@@ -192,7 +192,7 @@ def inner_errors(gram, flip=False):
         train, others = np.flatnonzero((fold != a) & (fold != b)), (fold == a) | (fold == b)
         square, across = gram[np.ix_(train, train)], gram[np.ix_(others, train)]
         if flip:
-            repair = SpectrumRepair("flip")
+            repair = GramTransformer("precomputed", repair="flip")
             square, across = repair.fit_transform(square), repair.transform(across)
         found = predicted(square, across, energies[a].ravel()[train], ALPHAS)
         errors[b, a] = np.abs(found[:, :n] - energies[b][a]).mean(axis=1)
@@ -379,7 +379,7 @@ def nystrom_features(square, rows):
 # = \tfrac14(\langle S,S'\rangle - \langle D,D'\rangle)$ with $S=\phi+\psi$ and $D=\phi-\psi$: a
 # difference, not positive semi-definite. A ridge large enough to make up for that would hide the
 # energies. We replace negative eigenvalues of the training molecules' matrix by their absolute
-# values and extend that to the test molecules (`SpectrumRepair`). Setting them to zero instead
+# values and extend that to the test molecules (`GramTransformer`). Setting them to zero instead
 # forgets
 # $D$, and the row would be that of sorted matrices.
 #
@@ -482,7 +482,7 @@ def fold_errors(gram, k, alpha, flip=False):
     test = np.repeat(np.arange(5), n) == k
     square, across = gram[np.ix_(~test, ~test)], gram[np.ix_(test, ~test)]
     if flip:
-        repair = SpectrumRepair("flip")
+        repair = GramTransformer("precomputed", repair="flip")
         square, across = repair.fit_transform(square), repair.transform(across)
     return predicted(square, across, y[np.arange(5) != k].ravel(), [alpha])[0] - y[k]
 

@@ -34,9 +34,6 @@ def test_the_loss_is_the_variance_left_out(monkeypatch):
 
 
 def test_bad_input_is_named():
-    for options, message in [
-        ({"block": 20}, "does not divide"),
-        ({"block": 21, "n_components": 22}, "between 1 and block"),
-    ]:
+    for block, n_components, message in ((20, 1, "does not divide"), (21, 22, "1 to block = 21")):
         with pytest.raises(ValueError, match=message):
-            BlockPCA(**options).fit(curves())
+            BlockPCA(block, n_components).fit(curves())

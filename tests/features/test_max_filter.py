@@ -78,18 +78,13 @@ def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
 
 def test_orbits_are_told_apart_where_distances_are_not_zero():
     """A lower Lipschitz bound, of which 2 d templates in general position have some."""
-    rng = np.random.default_rng(0)
-    group = CyclicShifts(5)
-    X, Y = rng.standard_normal((2, 200, 5))
+    group, (X, Y) = CyclicShifts(5), np.random.default_rng(0).standard_normal((2, 200, 5))
     model = MaxFilter(group, 10, random_state=1).fit(X)
     orbits = group.act(group.elements(), Y)
     distance = np.sqrt(np.square(X[None] - orbits).sum(axis=2).min(axis=0))
     change = np.linalg.norm(model.transform(X) - model.transform(Y), axis=1)
     assert np.min(change / distance) > 0.05
-
-
-def test_a_group_too_large_to_list():
-    """30! permutations: the maximum is the product of the sorted vectors."""
+    # a group too large to list: the maximum is the product of the sorted vectors
     X = np.random.default_rng(0).standard_normal((5, 30))
     model = MaxFilter(Permutations(30), 4, random_state=0).fit(X)
     expected = np.sort(X, axis=1) @ np.sort(model.templates_, axis=1).T
@@ -104,8 +99,5 @@ def test_own_templates():
     own = MaxFilter(CyclicShifts(6), 70, templates=model.templates_).fit(X[:1])
     assert_array_equal(own.transform(X), Z)
     assert model.get_feature_names_out()[-1] == "maxfilter69"
-
-
-def test_own_templates_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"templates .*shape .* = \(5, 6\), got \(3, 4\)"):
         MaxFilter(n_components=5, templates=np.ones((3, 4))).fit(np.ones((9, 6)))

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
-from sklearn.pipeline import make_pipeline
 
 from invariance.features import OrbitFourier, draw_frequencies, median_gamma
 from invariance.groups import (
@@ -96,31 +95,26 @@ def test_many_rows_and_templates_cross_every_tile(rows):
         assert_allclose(model.transform(X), definition(model, X), atol=1e-10)
 
 
-@pytest.mark.parametrize("group", [CyclicShifts(5), Permutations(5), SignFlips(5)], ids=repr)
+#: The last one's density is not symmetric, but its inverses are known.
+UNITARY = [
+    CyclicShifts(4),
+    Permutations(4),
+    SignFlips(4),
+    CircleAction([1, 1, 2, 2], VonMises(2, 1)),
+]
+
+
+@pytest.mark.parametrize("group", UNITARY, ids=repr)
 @pytest.mark.parametrize("n_transforms", [None, 6])
 def test_either_side_gives_the_same_features_for_a_unitary_group(group, n_transforms):
-    X = np.random.default_rng(0).standard_normal((9, 5))
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    how = {"n_transforms": n_transforms or (30 if group.order == np.inf else None), "gamma": 0.3}
     one, two = (
-        OrbitFourier(
-            group, 20, n_transforms=n_transforms, gamma=0.3, side=side, random_state=2
-        ).fit(X)
-        for side in ("second", "first")
+        OrbitFourier(group, 20, side=side, random_state=2, **how).fit(X)
+        for side in ("auto", "first")
     )
     assert (one.side_, two.side_) == ("second", "first")
     assert_allclose(one.transform(X), two.transform(X), atol=1e-12)
-
-
-def test_templates_take_a_density_that_is_not_symmetric_where_inverses_are_known():
-    action = CircleAction([1, 1, 2, 2], VonMises(2.0, loc=1.0))
-    assert not action.symmetric
-    X = np.random.default_rng(0).standard_normal((9, 4))
-    one, two = (
-        OrbitFourier(
-            action, 20, n_transforms=30, gamma=0.3, side=side, random_state=2
-        ).fit_transform(X)
-        for side in ("auto", "first")
-    )
-    assert_allclose(one, two, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -155,25 +149,14 @@ def test_median_heuristic():
     assert median_gamma(X) == pytest.approx(1 / (2 * 4.0))
     assert median_gamma(X, "laplacian") == pytest.approx(1 / 2.0)
     assert median_gamma(np.ones((4, 2))) == 1.0
-    fitted = OrbitFourier(n_components=3, random_state=0).fit(X)
-    assert fitted.gamma_ == pytest.approx(1 / 8)
-    with pytest.raises(ValueError, match=r"X must be finite, but entry \(1, 0\) is nan"):
-        median_gamma([[0.0], [np.nan]])
-    with pytest.raises(ValueError, match="too far apart .* rescale X"):
-        median_gamma([[0.0], [1e200]])
-    with pytest.raises(ValueError, match="too close .* rescale X"):
-        median_gamma([[0.0], [1e-160]])
-
-
-def test_a_second_layer_is_a_pipeline_step():
-    X = np.random.default_rng(0).standard_normal((40, 4))
-    model = make_pipeline(
-        OrbitFourier(SignFlips(4), 30, random_state=0),
-        OrbitFourier(n_components=20, random_state=1),
-    )
-    Z = model.fit_transform(X)
-    assert Z.shape == (40, 20)
-    assert_allclose(model.transform(-X), Z, atol=1e-10)
+    assert OrbitFourier(n_components=3, random_state=0).fit(X).gamma_ == pytest.approx(1 / 8)
+    for points, message in (
+        ([[0.0], [np.nan]], r"X must be finite, but entry \(1, 0\) is nan"),
+        ([[0.0], [1e200]], "too far apart .* rescale X"),
+        ([[0.0], [1e-160]], "too close .* rescale X"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            median_gamma(points)
 
 
 def test_point_dependent_actions_act_on_points():
@@ -198,8 +181,5 @@ def test_the_unfit_side_is_refused_or_measured():
     with pytest.warns(UserWarning, match=r"not unitary \(it changes the norm of a template by \d"):
         OrbitFourier(Scalings(), 4, n_transforms=10, side="second", random_state=0).fit(X)
     assert OrbitFourier(Scalings(), 4, n_transforms=10, random_state=0).fit(X).side_ == "first"
-
-
-def test_an_infinite_set_must_be_sampled():
     with pytest.raises(TypeError, match=r"sample\(n_samples"):
-        OrbitFourier(Scalings(), 3).fit(np.ones((3, 2)))
+        OrbitFourier(Scalings(), 3).fit(X)

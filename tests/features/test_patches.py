@@ -70,5 +70,5 @@ def test_the_map_is_fitted_to_patches_of_the_images_given():
 
 
 def test_a_shape_that_does_not_fit_is_named():
-    with pytest.raises(ValueError, match=r"shape \(3, 5\) have 15 entries, but X has 12 features"):
+    with pytest.raises(ValueError, match="have 15 pixels, but X has 12 features"):
         PatchPooling(shape=(3, 5)).fit(np.ones((2, 12)))

@@ -5,14 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
     DotProduct,
     Exponentiation,
-    ExpSineSquared,
     Matern,
     RationalQuadratic,
     WhiteKernel,
@@ -85,12 +83,8 @@ def test_derivatives_are_those_of_differences(kernel):
     scale = np.abs(gradient).max()
     assert scale > 1e-3
     assert_allclose(gradient, differences(kernel, X), atol=2e-8 * max(scale, 1))
-
-
-def test_derivatives_are_exact_where_they_are_known():
-    X = points()
-    gram, gradient = Gaussian(0.3)(X, eval_gradient=True)
-    assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-11)
+    if isinstance(kernel, Gaussian):
+        assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-11)
 
 
 def test_hyperparameters_have_names_bounds_and_can_be_fixed():
@@ -105,35 +99,28 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
     assert len(Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
     for kernel in (Linear(), CDF(), Locality((2, 3), 1)):
         assert kernel.n_dims == 0 and kernel(points(), eval_gradient=True)[1].shape[2] == 0
-    assert clone(kernel).get_params() == kernel.get_params()
     foreign = Average(ConstantKernel(2.0) * RBF(0.7), GROUP)
     names = [h.name for h in foreign.hyperparameters]
     assert names == ["base__k1__constant_value", "base__k2__length_scale"]
-    assert set(names) <= set(foreign.get_params())
-
-
-@pytest.mark.parametrize("optimizer", ["fmin_l_bfgs_b", None])
-@pytest.mark.parametrize("scale", [1.0, ConstantKernel(2.0)], ids=["plain", "product"])
-def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words(optimizer, scale):
-    X = points(30)
-    model = GaussianProcessRegressor(scale * BestFit(DotProduct(0.5), GROUP), optimizer=optimizer)
-    told = "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
-    with (
-        pytest.warns(UserWarning, match=told),
-        pytest.raises(np.linalg.LinAlgError),
-    ):
-        model.fit(X, X[:, 0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Average(Gaussian(0.3), GROUP)(X, eval_gradient=True)
-        BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
-
-
-def test_bad_input():
     with pytest.raises(ValueError, match="for Y=None"):
         Gaussian()(points(), points(), eval_gradient=True)
     with pytest.raises(ValueError, match="gamma_bounds to be 'fixed' or a sequence"):
         Gaussian(gamma_bounds=(-1, 2))(points())
+
+
+@pytest.mark.parametrize("scale", [1.0, ConstantKernel(2.0)], ids=["plain", "product"])
+def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words(scale):
+    X = points(30)
+    told = "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
+    for optimizer in ("fmin_l_bfgs_b", None):
+        kernel = scale * BestFit(DotProduct(0.5), GROUP)
+        model = GaussianProcessRegressor(kernel, optimizer=optimizer)
+        with pytest.warns(UserWarning, match=told), pytest.raises(np.linalg.LinAlgError):
+            model.fit(X, X[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Average(Gaussian(0.3), GROUP)(X, eval_gradient=True)
+        BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
 
 
 def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
@@ -147,34 +134,26 @@ def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
 
 
 @pytest.mark.parametrize("base", FOREIGN, ids=repr)
-def test_kernels_of_scikit_learn_get_the_fast_way(base):
+def test_kernels_of_scikit_learn_get_the_fast_way_where_they_are_no_sums_or_products(base):
     X, Z, group = points(9, 64), points(5, 64, 1), CyclicTranslations((8, 8))
     moved = np.array([base(X, part) for part in group.act(group.elements(), Z)])
-    for kernel, expected in (
-        (Average(base, group), moved.mean(axis=0)),
-        (BestFit(base, group), moved.max(axis=0)),
-    ):
-        assert kernel.explain(points(200, 64)).alternatives.keys() | {
-            kernel.explain(points(200, 64)).way
-        } >= {"correlation"}
+    simple = isinstance(base, (RBF, RationalQuadratic, DotProduct))  # Matern is an RBF
+    both = Average(base, group, side="second"), BestFit(base, group)
+    for kernel, expected in zip(both, (moved.mean(axis=0), moved.max(axis=0)), strict=True):
+        told = kernel.explain(points(200, 64))
+        assert ("correlation" in {told.way, *told.alternatives}) is simple
         assert_allclose(kernel(X, Z), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_kernels_that_are_no_function_of_one_number_are_evaluated():
     X, Z = points(9), points(5, seed=1)
-    scales = RBF(np.arange(1.0, 7.0))
-    for base in (scales, RBF() * DotProduct()):
+    moved_X, moved_Z = (GROUP.act(GROUP.elements(), A) for A in (X, Z))
+    for base in (RBF(np.arange(1.0, 7.0)), RBF() * DotProduct(), Exponentiation(DotProduct(), 2)):
         assert form_of(base, (1, 6, 1)) is None
-        moved = np.array([base(X, part) for part in GROUP.act(GROUP.elements(), Z)])
-        both = [
-            [base(a, b) for b in GROUP.act(GROUP.elements(), Z)]
-            for a in GROUP.act(GROUP.elements(), X)
-        ]
-        assert_allclose(BestFit(base, GROUP)(X, Z), moved.max(axis=0), rtol=1e-12)
-        assert_allclose(Average(base, GROUP)(X, Z), np.mean(both, axis=(0, 1)), rtol=1e-10)
-    for base in (ExpSineSquared(periodicity=1.7), Exponentiation(DotProduct(), 2)):
-        moved = np.array([base(X, part) for part in GROUP.act(GROUP.elements(), Z)])
-        assert_allclose(BestFit(base, GROUP)(X, Z), moved.max(axis=0), rtol=1e-10)
+        both = np.array([[base(a, b) for b in moved_Z] for a in moved_X])
+        one_sided = np.array([base(X, b) for b in moved_Z])
+        assert_allclose(BestFit(base, GROUP)(X, Z), one_sided.max(axis=0), rtol=1e-10)
+        assert_allclose(Average(base, GROUP)(X, Z), both.mean(axis=(0, 1)), rtol=1e-10)
 
 
 def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
@@ -186,16 +165,14 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
 
     y = target(X) + 0.1 * rng.standard_normal(len(X))
 
-    def score(theta, bounds=(1e-5, 1e5)):
-        kernel = Average(Gaussian(np.exp(theta), gamma_bounds=bounds), GROUP)
-        model = GaussianProcessRegressor(
-            ConstantKernel() * kernel + WhiteKernel(), normalize_y=True
-        )
+    def score(gamma, bounds=(1e-5, 1e5)):
+        kernel = ConstantKernel() * Average(Gaussian(gamma, gamma_bounds=bounds), GROUP)
+        model = GaussianProcessRegressor(kernel + WhiteKernel(), normalize_y=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return model.fit(X, y).score(Z, target(Z))
 
-    grid = [score((k - 1) * np.log(10), "fixed") for k in (0, 1, 3)]
+    grid = [score(gamma, "fixed") for gamma in (0.1, 1.0, 100.0)]
     assert grid[2] < 0.1 < 0.8 < max(grid)
-    for k in (-2, 2):
-        assert score((k - 1) * np.log(10)) > max(grid) - 0.01
+    for gamma in (1e-3, 10.0):
+        assert score(gamma) > max(grid) - 0.01

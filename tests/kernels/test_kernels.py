@@ -95,13 +95,8 @@ SIGNS, ALL = SignFlips(4), Permutations(4)
         (SignAveragedVonMises(0.5), ALL, True),
         (SignAveragedVonMises(0.5) + Laplacian(0.1) * 2.0, ALL, True),
         (SobolevKernel(Torus(4, degree=2), smoothness=4.0), ALL, True),
-        (Average(Laplacian(0.2), SIGNS), ALL, True),
-        (BestFit(Gaussian(0.3), SIGNS), ALL.then(Negation()), True),
-        (Average(Laplacian(0.2), SIGNS, side="first"), ALL, True),
         (Average(Laplacian(0.2), SIGNS, n_transforms=3), ALL, False),
-        (Average(Laplacian(0.2), CyclicShifts(4)), ALL, False),
         (Average(Gaussian(0.2), CyclicShifts(2, block=2)), SIGNS, False),
-        (Average(VonMisesKernel(0.5), CyclicShifts(4)), Permutations(2, block=2), True),
     ],
     ids=repr,
 )
@@ -114,25 +109,18 @@ def test_what_base_and_group_both_ignore_is_one_sum(base, group, one_sum):
     assert_allclose(K(X, Z), every_pair.mean(axis=(0, 2)), rtol=1e-10)
     single = Average(base, group, side="second")
     assert (K.explain(X, Z).operations == single.explain(X, Z).operations) is one_sum
-    if one_sum:
-        assert_allclose(single(X, Z), K(X, Z), rtol=1e-10)
 
 
-def test_one_sided_average_needs_a_unitary_group_and_kernel():
+def test_sides_blocks_and_a_trivial_group():
     """Laplacian is not unitarily invariant: over a rotation one side is not the double average."""
-    X = points(4)
-    both = Average(Laplacian(0.5), TURN)(X)
-    one = Average(Laplacian(0.5), TURN, side="second")(X)
-    assert np.abs(both - Average(Laplacian(0.5), TURN, side="both")(X)).max() < 1e-12
-    assert one.shape == both.shape
-
-
-def test_blocks_do_not_change_the_kernel():
     X, Z = points(9), points(7, seed=1)
+    both = Average(Laplacian(0.5), TURN)(X)
+    assert np.abs(both - Average(Laplacian(0.5), TURN, side="both")(X)).max() < 1e-12
     for side in ("both", "second"):
         whole = Average(Gaussian(0.3), SignFlips(6), side=side)
         small = Average(Gaussian(0.3), SignFlips(6), side=side, block_bytes=20_000)
         assert_allclose(small(X, Z), whole(X, Z), rtol=1e-12)
+    assert_allclose(Average(Gaussian(0.3), Permutations(1, block=6))(X), Gaussian(0.3)(X))
 
 
 def test_sampled_average_converges_to_the_haar_kernel():
@@ -147,27 +135,16 @@ def test_sampled_average_converges_to_the_haar_kernel():
     assert np.all(np.abs(np.mean(sampled, axis=0) - exact) < 5 * error)
 
 
-def test_trivial_group_gives_the_base_kernel_back():
-    X = points(5)
-    assert_allclose(Average(Gaussian(0.3), Permutations(1, block=6))(X), Gaussian(0.3)(X))
-
-
 def test_scikit_learn_takes_every_kernel():
     X, y = points(20), np.arange(20) % 2
     for kernel in (*BASES, Average(Gaussian(0.3), SignFlips(6))):
         gram = kernel(X)
-        assert_allclose(
-            SVC(kernel=kernel, tol=1e-10).fit(X, y).decision_function(X),
-            SVC(kernel="precomputed", tol=1e-10).fit(gram, y).decision_function(gram),
-            rtol=1e-5,
-            atol=1e-6,
-        )
-        assert_allclose(
-            KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X),
-            gram @ np.linalg.solve(gram + 0.1 * np.eye(20), y),
-            rtol=1e-6,
-            atol=1e-8,
-        )
+        ours = SVC(kernel=kernel, tol=1e-10).fit(X, y).decision_function(X)
+        theirs = SVC(kernel="precomputed", tol=1e-10).fit(gram, y).decision_function(gram)
+        assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        ridge = gram @ np.linalg.solve(gram + 0.1 * np.eye(20), y)
+        found = KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X)
+        assert_allclose(found, ridge, rtol=1e-6, atol=1e-8)
         process = GaussianProcessRegressor(kernel + WhiteKernel(0.1, "fixed"), alpha=1e-8)
         assert np.isfinite(process.fit(X, y.astype(float)).predict(X)).all()
 
@@ -258,17 +235,14 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
         (Average(Linear(), None), "needs group to be transformations.*got None"),
         (Average(Linear(), CyclicShifts(5)), "points have 6 features"),
         (Average(Linear(), Permutations(12, block=1)), "points have 6 features"),
+        (Average(Locality((3, 2), 3), Translations((2, 3), max_shift=1)), "must agree"),
+        (BestFit(Locality((3, 2), 3), Translations((2, 3), max_shift=1)), "must agree"),
     ],
     ids=repr,
 )
 def test_clear_errors(kernel, message):
     with pytest.raises((ValueError, TypeError), match=message):
         kernel(points(3))
-
-
-def test_a_group_too_large_to_list():
-    with pytest.raises(ValueError, match="draw some with sample"):
-        Average(Gaussian(), Permutations(12))(points(3, 12))
 
 
 def test_sums_of_kernels_are_base_kernels():
@@ -303,16 +277,25 @@ def test_pixels_that_overflow_single_precision(kernel):
     assert np.isfinite(kernel(pixels / np.float32(2550))).all()
 
 
+@pytest.mark.parametrize("base", [Gaussian(0.1), Polynomial(3)], ids=repr)
+def test_huge_points_are_refused_in_the_users_terms(base):
+    X = np.random.default_rng(0).standard_normal((5, 6)) * 1e200
+    shifts = CyclicShifts(6)
+    for kernel in (base, Average(base, shifts), BestFit(base, shifts), Hyperkernel(Polynomial(3))):
+        with pytest.raises(
+            ValueError, match="largest absolute feature of the points is .*scale th"
+        ):
+            kernel(X)
+
+
 def test_bad_points():
     with pytest.raises(ValueError, match="6 features and Y has 5"):
         Linear()(points(3), points(3, 5))
-    for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6)):
+    for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6), [np.ones(6), np.ones(5)]):
         with pytest.raises(ValueError):
             Average(Linear(), CyclicShifts(6))(X)
     for kernel in (*BASES, BestFit(Linear(), CyclicShifts(6))):
         for call in (kernel, kernel.diag, partial(kernel, points(3))):
-            with pytest.raises(ValueError, match=": the points are not all of one shape"):
-                call([np.ones(6), np.ones(5)])
             with pytest.raises(ValueError, match=r"flattened points.*got an array of shape .2, 3"):
                 call(np.ones((2, 3, 2)))
 
@@ -329,32 +312,6 @@ def test_single_precision_far_from_the_origin(offset):
     assert_allclose(Average(Gaussian(0.3), group)(X), every.mean(axis=0), atol=1e-6)
     assert_allclose(BestFit(Gaussian(0.3), group)(X), every.max(axis=0), atol=1e-6)
     assert Average(Gaussian(0.3), group)(X).dtype == np.float32
-
-
-@pytest.mark.parametrize("family", [Average, BestFit])
-def test_base_kernel_and_group_must_see_the_same_points(family):
-    kernel = family(Locality((3, 12), 3), Translations((6, 6), max_shift=1))
-    with pytest.raises(ValueError, match="must agree"):
-        kernel(np.ones((2, 36)))
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        Gaussian(0.1),
-        Polynomial(3),
-        Average(Gaussian(0.1), CyclicShifts(6)),
-        Average(Polynomial(4), CyclicShifts(6)),
-        BestFit(Gaussian(0.1), CyclicShifts(6)),
-        BestFit(Polynomial(3), SignFlips(6)),
-        Hyperkernel(Polynomial(3)),
-    ],
-    ids=repr,
-)
-def test_huge_points_are_refused_in_the_users_terms(kernel):
-    X = np.random.default_rng(0).standard_normal((5, 6)) * 1e200
-    with pytest.raises(ValueError, match="largest absolute feature of the points is .*scale the"):
-        kernel(X)
 
 
 def test_both_triangles_agree_to_the_bit():

@@ -109,11 +109,9 @@ def test_the_quadratic_layer_is_one_inner_product(window):
 def test_the_formula_of_the_papers_experiments():
     """((1/28) sum_w (1 + <x_w, z_w> / f^2)^2 + 1)^4 with zero padding."""
     x, z = np.random.default_rng(0).random((2, 28, 28))
-    f, total = 5, 0.0
-    padded = np.pad(x * z, 2)
-    for i in range(28):
-        for j in range(28):
-            total += (1 + padded[i : i + f, j : j + f].sum() / f**2) ** 2
+    f, padded = 5, np.pad(x * z, 2)
+    places = [(i, j) for i in range(28) for j in range(28)]
+    total = sum((1 + padded[i : i + f, j : j + f].sum() / f**2) ** 2 for i, j in places)
     expected = (total / 28 + 1) ** 4
     assert_allclose(Locality((28, 28), window=5)(x.reshape(1, -1), z.reshape(1, -1)), expected)
 
@@ -135,34 +133,32 @@ def test_work_counts_the_powers_taken(storage, monkeypatch):
         assert sum(windows) - 1 == kernel.work()[0]
 
 
-def test_blocks_do_not_change_the_kernel():
-    rng = np.random.default_rng(0)
-    X, Z = rng.random((9, 36)), rng.random((7, 36))
-    for degrees in ((2, 2), (3, 2), (2, 2, 2)):
-        for storage in ("layers", "last"):
-            kernel = Locality((6, 6), 3, powers=degrees, storage=storage)
-            small = Locality((6, 6), 3, powers=degrees, storage=storage, block_bytes=4000)
-            assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
-            assert_array_equal(small.set_params(n_jobs=2)(X), small.set_params(n_jobs=None)(X))
-            assert_allclose(small(X), kernel(X, X), rtol=1e-12)
+@pytest.mark.parametrize("storage", ["layers", "last"])
+@pytest.mark.parametrize("powers", [(2, 2), (3, 2), (2, 2, 2)])
+def test_blocks_do_not_change_the_kernel(powers, storage):
+    X, Z = (np.random.default_rng(0).random((n, 36)) for n in (9, 7))
+    kernel = Locality((6, 6), 3, powers=powers, storage=storage)
+    small = Locality((6, 6), 3, powers=powers, storage=storage, block_bytes=4000)
+    assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
+    assert_array_equal(small.set_params(n_jobs=2)(X), small.set_params(n_jobs=None)(X))
+    assert_allclose(small(X), kernel(X, X), rtol=1e-12)
 
 
-def test_clear_errors():
-    for kernel, message in [
-        (Locality((6, 6), window=4), "window to be an odd whole number .*got 4"),
-        (Locality((6, 6), window=7), "no larger than their input of size 6, got 7"),
-        (
-            Locality((9, 4), window=(3, 5), powers=(2, 2, 2), padding="valid"),
-            "size 2, got 5",
-        ),
-        (Locality((6, 6), window=3, powers=(2,)), "at least two"),
-        (Locality((6, 6), window=3, powers=(2, 0)), "positive integers"),
-        (Locality((6, 6), window=(3, 3)), "window to be one value or 1, one for each local layer"),
-        (Locality((6, 6), window=3, padding="reflect"), "padding to be"),
-        (Locality((6, 6), window=3, padding=3), "below the window"),
-        (Locality((6, 6), window=3, gammas=(1.0,)), "gammas to be 2"),
-        (Locality((5, 6), window=3), "takes points of 30 features"),
-        (Locality((6, 6, 1), window=3), "shape to be a tuple of 1 or 2"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            kernel(np.ones((2, 36)))
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"window": 4}, "window to be an odd whole number .*got 4"),
+        ({"window": 7}, "no larger than their input of size 6, got 7"),
+        ({"window": 3, "powers": (2,)}, "at least two"),
+        ({"window": 3, "powers": (2, 0)}, "positive integers"),
+        ({"window": (3, 3)}, "window to be one value or 1, one for each local layer"),
+        ({"window": 3, "padding": "reflect"}, "padding to be"),
+        ({"window": 3, "padding": 3}, "below the window"),
+        ({"window": 3, "gammas": (1.0,)}, "gammas to be 2"),
+        ({"shape": (5, 6), "window": 3}, "have 30 pixels, but X has 36"),
+        ({"shape": (6, 6, 1), "window": 3}, "shape to be a tuple of 1 or 2"),
+    ],
+)
+def test_clear_errors(how, message):
+    with pytest.raises(ValueError, match=message):
+        Locality(**({"shape": (6, 6)} | how))(np.ones((2, 36)))

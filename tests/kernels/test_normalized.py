@@ -28,23 +28,14 @@ def test_is_the_kernel_divided_by_the_norms(base, group, how):
     assert_allclose(kernel.diag(X), 1)
 
 
-def test_gradients_for_gaussian_processes():
-    X = RNG.standard_normal((5, 6))
-    kernel = Average(Gaussian(0.2), CyclicShifts(6), normalize=True)
+def test_gradients_and_tensors():
+    X, group = RNG.standard_normal((18, 6)), CyclicShifts(6)
+    kernel, step = Average(Gaussian(0.2), group, normalize=True), 1e-4
     _, gradient = kernel(X, eval_gradient=True)
-    step = 1e-4
-    up, down = (
-        Average(Gaussian(0.2 * np.exp(s)), CyclicShifts(6), normalize=True)(X)
-        for s in (step, -step)
-    )
+    up, down = (Average(Gaussian(0.2 * np.exp(s)), group, normalize=True)(X) for s in (step, -step))
     assert_allclose(gradient[:, :, 0], (up - down) / (2 * step), atol=1e-7)
-
-
-@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
-def test_tensors(library):
-    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
-    xp = pytest.importorskip(library, reason=f"{library} is not installed")
-    X = RNG.standard_normal((18, 6))
-    kernel = Average(Gaussian(0.2), CyclicShifts(6), normalize=True)
-    found = kernel(xp.asarray(X), xp.asarray(X[:3]))
-    assert_allclose(on_host(found), kernel(X, X[:3]), rtol=1e-12)
+    for library in ("array_api_strict", "torch"):
+        pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+        xp = pytest.importorskip(library, reason=f"{library} is not installed")
+        found = kernel(xp.asarray(X), xp.asarray(X[:3]))
+        assert_allclose(on_host(found), kernel(X, X[:3]), rtol=1e-12)

@@ -36,6 +36,7 @@ def draw(n, d=2, seed=0, largest=6):
 
 SETS, OTHERS = draw(9), draw(4, seed=1, largest=8)
 X, Z = pad_sets(SETS), pad_sets(OTHERS)
+BASE, EIGHT = Gaussian(0.7), np.arange(8.0).reshape(2, 2, 2)
 
 
 def mean_over_pairs(base, one, two):
@@ -57,7 +58,7 @@ def test_the_mean_over_all_pairs_of_points(base, block_bytes):
     assert np.linalg.eigvalsh(kernel(X))[0] > -1e-10
 
 
-def test_sums_normalised_values_and_rows():
+def test_sums_normalised_values_rows_and_single_precision():
     base, plain = Gaussian(0.7), mean_over_pairs(Gaussian(0.7), SETS, SETS)
     sizes = np.array([len(points) for points in SETS])
     assert_allclose(SetKernel(base, "sum")(X), plain * np.outer(sizes, sizes))
@@ -66,54 +67,40 @@ def test_sums_normalised_values_and_rows():
     assert_allclose(normalised(X), plain / np.outer(roots, roots))
     assert_allclose(normalised(X, X[:3]), normalised(X)[:, :3])
     assert_allclose(normalised.diag(X), 1)
-    rows = SetKernel(base, n_coordinates=2)
-    assert_allclose(rows(X.reshape(len(X), -1)), plain)
-
-
-def test_single_precision_keeps_its_digits_far_from_the_origin():
+    assert_allclose(SetKernel(base, n_coordinates=2)(X.reshape(len(X), -1)), plain)
     rounded = (X + 5).astype(np.float32)
-    exact = SetKernel(Gaussian(0.7))(rounded.astype(float))
-    single = SetKernel(Gaussian(0.7))(rounded)
+    single = SetKernel(base)(rounded)
     assert single.dtype == np.float32
-    assert_allclose(single, exact, rtol=1e-6)
+    assert_allclose(single, SetKernel(base)(rounded.astype(float)), rtol=1e-6)
 
 
 def test_order_and_padding_do_not_matter():
     shuffled = [np.random.default_rng(3).permutation(points) for points in SETS]
     longer = np.concatenate([np.full((9, 3, 2), np.nan), pad_sets(shuffled)], axis=1)
-    for kernel in (SetKernel(Gaussian(0.7)), MatchingKernel(Gaussian(0.7))):
+    for kernel in (SetKernel(BASE), MatchingKernel(BASE)):
         assert_allclose(kernel(longer, X), kernel(X), rtol=1e-12)
 
 
-def test_weights_and_labels():
-    rng = np.random.default_rng(2)
-    base = Gaussian(0.7)
-    weights = [rng.random(len(points)) for points in SETS]
-    weighted = pad_sets([np.c_[points, w] for points, w in zip(SETS, weights, strict=True)])
-    expected = [
-        [(v / v.sum()) @ base(a, b) @ (w / w.sum()) for b, w in zip(SETS, weights, strict=True)]
-        for a, v in zip(SETS, weights, strict=True)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("pooling", ["mean", "sum"])
+def test_weights_and_labels(weighted, labelled, pooling):
+    rng, base = np.random.default_rng(2), Gaussian(0.7)
+    weights = [rng.random(len(points)) if weighted else np.ones(len(points)) for points in SETS]
+    labels = [rng.integers(3 if labelled else 1, size=len(points)) for points in SETS]
+    shares = [w / w.sum() if pooling == "mean" else w for w in weights]
+    parts = [
+        np.c_[k, p, w][:, 0 if labelled else 1 : None if weighted else 3]
+        for k, p, w in zip(labels, SETS, weights, strict=True)
     ]
-    assert_allclose(SetKernel(base, weighted=True)(weighted), expected)
-    labels = [rng.integers(3, size=len(points)) for points in SETS]
-    labelled = pad_sets([np.c_[label, points] for points, label in zip(SETS, labels, strict=True)])
+    every = list(zip(SETS, labels, shares, strict=True))
     expected = [
-        [(base(a, b) * (k[:, None] == m)).sum() for b, m in zip(SETS, labels, strict=True)]
-        for a, k in zip(SETS, labels, strict=True)
+        [v @ (base(a, b) * (k[:, None] == m)) @ w for b, m, w in every] for a, k, v in every
     ]
-    assert_allclose(SetKernel(base, "sum", labelled=True)(labelled), expected)
-    assert_allclose(
-        SetKernel(base, "sum", labelled=True)(labelled, labelled[:2]), np.array(expected)[:, :2]
-    )
-    everything = pad_sets([np.c_[k, p, w] for p, k, w in zip(SETS, labels, weights, strict=True)])
-    expected = [
-        [
-            v @ (base(a, b) * (k[:, None] == m)) @ w
-            for b, m, w in zip(SETS, labels, weights, strict=True)
-        ]
-        for a, k, v in zip(SETS, labels, weights, strict=True)
-    ]
-    assert_allclose(SetKernel(base, "sum", labelled=True, weighted=True)(everything), expected)
+    kernel, points = SetKernel(base, pooling, labelled=labelled, weighted=weighted), pad_sets(parts)
+    assert_allclose(kernel(points), expected)
+    assert_allclose(kernel(points, points[:2]), np.array(expected)[:, :2])
+    assert_allclose(kernel.diag(points), np.diag(expected))
 
 
 def test_the_best_matching():
@@ -129,27 +116,20 @@ def test_the_best_matching():
 
 
 def test_an_average_over_rotations_of_whole_sets():
-    inner = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0)
-    group = PlaneRotations(16)
-    angles = group.elements()
-    moved = [
-        pad_sets([points @ group._matrices(angles[[r]])[0].T for points in OTHERS])
-        for r in range(16)
-    ]
-    expected = np.mean([inner(X, other) for other in moved], axis=0)
+    inner, group = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0), PlaneRotations(16)
+    turns = [group._matrices(angle[None])[0].T for angle in group.elements()]
+    values = np.array([inner(X, pad_sets([points @ turn for points in OTHERS])) for turn in turns])
     kernel = Average(inner, group)
-    assert_allclose(kernel(X, Z), expected, rtol=1e-10)
-    assert_allclose(Average(inner, group, side="both")(X, Z), expected, rtol=1e-10)
-    best = BestFit(inner, group)
-    assert_allclose(best(X, Z), np.max([inner(X, other) for other in moved], axis=0), rtol=1e-10)
+    assert_allclose(kernel(X, Z), values.mean(axis=0), rtol=1e-10)
+    assert_allclose(Average(inner, group, side="both")(X, Z), values.mean(axis=0), rtol=1e-10)
+    assert_allclose(BestFit(inner, group)(X, Z), values.max(axis=0), rtol=1e-10)
     assert "product" in str(kernel.explain(X, Z))
-
-
-def test_an_average_of_the_plain_mean_is_the_mean_of_averages():
-    """It is linear in both sets: why the docstring recommends a Hyperkernel between."""
-    outside = Average(SetKernel(Gaussian(0.7)), PlaneRotations(32))
-    inside = SetKernel(Average(Gaussian(0.7), PlaneRotations(32)))
-    assert_allclose(outside(X, Z), inside(X, Z), rtol=1e-12)
+    # it is linear in both sets: why the docstring recommends a Hyperkernel between
+    outside, inside = Average(SetKernel(Gaussian(0.7)), group), Average(Gaussian(0.7), group)
+    assert_allclose(outside(X, Z), SetKernel(inside)(X, Z), rtol=1e-12)
+    one, two = SetKernel(Gaussian(0.7)), MatchingKernel(Gaussian(0.2))
+    assert_allclose((one + two * one)(X, Z), one(X, Z) + two(X, Z) * one(X, Z))
+    assert Average(one * one, group)(X, Z).shape == (9, 4)
 
 
 @pytest.mark.parametrize("d, group", [(2, PlaneRotations()), (3, Rotations3D())])
@@ -175,13 +155,6 @@ def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
     assert kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(1, 2)))
     assert not kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(0, 1)))
     assert not kernel.preserved_by(SignFlips(3))
-
-
-def test_sums_and_products_of_kernels_of_sets():
-    one, two = SetKernel(Gaussian(0.7)), MatchingKernel(Gaussian(0.2))
-    assert_allclose((one + two * one)(X, Z), one(X, Z) + two(X, Z) * one(X, Z))
-    both = Average(one * one, PlaneRotations(8))
-    assert both(X, Z).shape == (9, 4)
 
 
 @pytest.fixture(scope="module")
@@ -212,50 +185,35 @@ def test_in_pipelines_cross_validation_and_grid_search(rings):
 
 
 @pytest.mark.parametrize(
-    "bad, message",
+    "kernel, bad, message",
     [
-        (np.zeros((3, 4)), "n_coordinates=d says how many numbers"),
-        ("abc", "a padded array"),
-        (np.full((2, 2, 2), np.nan), "set 0 has no points"),
+        (SetKernel(BASE), np.zeros((3, 4)), "n_coordinates=d says how many numbers"),
+        (SetKernel(BASE), "abc", "a padded array"),
+        (MatchingKernel(BASE), np.full((2, 2, 2), np.nan), "set 0 has no points"),
         (
-            np.where(np.arange(8).reshape(2, 2, 2) == 5, np.nan, 1.0),
-            "coordinate 1 of point 0 of set 1",
+            SetKernel(BASE),
+            np.where(EIGHT == 5, np.nan, 1),
+            "coordinate 1 of point 0 of set 1 is na",
         ),
-        (
-            np.where(np.arange(8).reshape(2, 2, 2) == 5, np.inf, 1.0),
-            "coordinate 1 of point 0 of set 1",
-        ),
+        (MatchingKernel(BASE), np.where(EIGHT == 5, np.inf, 1), "coordinate 1 of point 0 of set 1"),
+        (SetKernel(BASE, n_coordinates=3), np.zeros((2, 4)), r"\(n, largest, 3\), .* \(2, 4\)"),
+        (SetKernel(BASE, weighted=True), -np.ones((2, 2, 2)), "must not be negative"),
+        (SetKernel(BASE, labelled=True), np.ones((2, 2, 1)), "leave none to compare"),
     ],
 )
-@pytest.mark.parametrize("kind", [SetKernel, MatchingKernel])
-def test_bad_sets_are_named(kind, bad, message):
+def test_bad_sets_are_named(kernel, bad, message):
     with pytest.raises(ParameterError, match=message):
-        kind(Gaussian(1.0))(bad)
-
-
-def test_points_of_other_spaces_and_bad_weights_are_refused():
-    kernel = SetKernel(Gaussian(1.0))
+        kernel(bad)
     with pytest.raises(ParameterError, match=r"points of \[2, 3\] coordinates"):
-        kernel(X, pad_sets(draw(2, 3)))
-    with pytest.raises(ParameterError, match=r"\(n, largest, 3\), .* of shape \(2, 4\)"):
-        SetKernel(Gaussian(1.0), n_coordinates=3)(np.zeros((2, 4)))
-    with pytest.raises(ParameterError, match="must not be negative"):
-        SetKernel(Gaussian(1.0), weighted=True)(-np.ones((2, 2, 2)))
-    with pytest.raises(ParameterError, match="leave none to compare"):
-        SetKernel(Gaussian(1.0), labelled=True)(np.ones((2, 2, 1)))
+        SetKernel(BASE)(X, pad_sets(draw(2, 3)))
 
 
 def test_padding_and_back():
     for points, back in zip(SETS, unpad_sets(X), strict=True):
         assert_allclose(points, back)
     assert pad_sets([np.zeros((1, 2), np.float32)]).dtype == np.float32
-    for bad in (
-        [],
-        [np.zeros((0, 2))],
-        [np.zeros((1, 2)), np.zeros((1, 3))],
-        [["a"]],
-        [[[np.nan]]],
-    ):
+    one, two = np.zeros((1, 2)), np.zeros((1, 3))
+    for bad in ([], [one[:0]], [one, two], [["a"]], [[[np.nan]]]):
         with pytest.raises(ParameterError, match="pad_sets needs"):
             pad_sets(bad)
 

@@ -40,13 +40,15 @@ def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
 def test_at_most_euclidean_and_two_sided_at_most_one_sided():
     rng = np.random.default_rng(0)
     X, Z = rng.random((2, 6, 64))
+    X[0] = 0  # a blank image has no tangents
     sides = ("both", "first", "second")
     both, first, second = (TangentDistance((8, 8), side=s)(X, Z) for s in sides)
     euclidean = np.linalg.norm(X[:, None] - Z[None], axis=2)
     assert np.all(first <= euclidean + 1e-12) and np.all(second <= euclidean + 1e-12)
     assert np.all(both <= np.minimum(first, second) + 1e-3)
+    assert_allclose(both[0], second[0], rtol=1e-5)
     assert_allclose(TangentDistance((8, 8))(X).diagonal(), 0, atol=1e-3)
-    assert_allclose(TangentDistance((8, 8))(X, Z), TangentDistance((8, 8))(Z, X).T, rtol=1e-4)
+    assert_allclose(both, TangentDistance((8, 8))(Z, X).T, rtol=1e-4)
 
 
 def test_a_gram_matrix_does_not_depend_on_blocks_or_threads():
@@ -94,27 +96,11 @@ def test_a_small_rotation_is_nearly_free():
     assert TangentDistance((32, 32), ("rotation",), smoothing=0)(bar, turned)[0, 0] < 0.2 * plain
 
 
-def test_an_empty_image_has_no_tangents():
-    blank, other = np.zeros((1, 64)), np.random.default_rng(0).random((1, 64))
-    value = TangentDistance((8, 8))(blank, other)[0, 0]
-    one_sided = TangentDistance((8, 8), side="second")(blank, other)[0, 0]
-    assert_allclose(value, one_sided, rtol=1e-5)
-
-
 def test_clear_errors():
     for distance, message in [
         (TangentDistance((8, 8), ("shear",)), "vectors to be .*got .'shear'"),
-        (TangentDistance((8, 9)), "as rows of 72 pixels, got 64"),
-        (TangentDistance(64), "two pixels each.*got 64"),
+        (TangentDistance((8, 9)), "have 72 pixels, but X has 64"),
         (TangentDistance((1, 64)), r"two pixels each.*got \(1, 64\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             distance(np.ones((2, 64)))
-
-
-def test_images_that_are_no_rows_of_a_matrix():
-    distance = TangentDistance((8, 8))
-    with pytest.raises(ValueError, match="TangentDistance: the points are not all of one shape"):
-        distance([np.ones(64), np.ones(63)])
-    with pytest.raises(ValueError, match=r"flattened points.*got an array of shape \(3, 8, 8\)"):
-        distance(np.ones((2, 64)), np.ones((3, 8, 8)))

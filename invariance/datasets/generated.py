@@ -13,10 +13,7 @@ from .speech import SAMPLE_RATE, ragged
 
 @arguments(length=Whole(1, 23), alphabet=Whole(2, 10**7), random_state=Seed())
 def make_xperm(
-    length: int = 5,
-    alphabet: int = 8,
-    *,
-    random_state: int | np.random.RandomState | None = None,
+    length: int = 5, alphabet: int = 8, *, random_state: int | np.random.RandomState | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """All sequences of given length over an alphabet; positive when both target letters occur.
 

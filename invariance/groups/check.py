@@ -34,11 +34,7 @@ _DRAWS = 1000
 
 @arguments(n_trials=Whole(1, 10_000), random_state=Seed(), tolerance=Number(1e-14, 0.01))
 def check_group(
-    group: Transformations,
-    n_trials: int = 10,
-    *,
-    random_state: Any = 0,
-    tolerance: float = 1e-8,
+    group: Transformations, n_trials: int = 10, *, random_state: Any = 0, tolerance: float = 1e-8
 ) -> None:
     """Check axioms, action, unitarity, order and measure.
 

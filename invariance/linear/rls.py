@@ -16,15 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core.arrays import check_array, check_finite
 from ..core.kernel_matrix import check_points, kernel_matrix
-from ..core.parameters import (
-    Array,
-    Flag,
-    Has,
-    Number,
-    Text,
-    check_parameters,
-    stores_parameters,
-)
+from ..core.parameters import Array, Flag, Has, Number, Text, check_parameters, stores_parameters
 from .classes import (
     CLASS_WEIGHT,
     OneVsRest,

@@ -244,11 +244,7 @@ class Basis(BaseEstimator, ABC):
         return self._combined(self.check_points(X), None)
 
     def combine(
-        self,
-        X: ArrayLike,
-        weights: ArrayLike | sparse.sparray,
-        *,
-        calls: OracleCalls | None = None,
+        self, X: ArrayLike, weights: ArrayLike | sparse.sparray, *, calls: OracleCalls | None = None
     ) -> NDArray:
         """Linear combinations of the eigenfunctions at X of shape (n, n_features), shape (n, r).
 

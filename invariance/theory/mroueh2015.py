@@ -367,13 +367,7 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
 
 @_checked(n_elements=SIZE)
 def theorem2_errors(
-    n_bins: float,
-    n_templates: float,
-    *,
-    n_elements: float,
-    n_points: int,
-    delta: float,
-    s: float,
+    n_bins: float, n_templates: float, *, n_elements: float, n_points: int, delta: float, s: float
 ) -> tuple[float, float, float]:
     r"""The three parts :math:`\varepsilon_0, \varepsilon_1, \varepsilon_2` for given sizes.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.io import wavfile
 
 from invariance.datasets import (
@@ -183,9 +184,9 @@ def test_mnist_and_emnist_formats(offline, monkeypatch):
         trusted(monkeypatch, name, offline, contents)
         dataset = loader()
         upright = [a.transpose(0, 2, 1) if name == "emnist" and a.ndim == 3 else a for a in arrays]
-        np.testing.assert_array_equal(dataset.train[0], upright[0])
-        np.testing.assert_array_equal(dataset.test[0], upright[2])
-        np.testing.assert_array_equal(dataset.test[1], arrays[3])
+        assert_array_equal(dataset.train[0], upright[0])
+        assert_array_equal(dataset.test[0], upright[2])
+        assert_array_equal(dataset.test[1], arrays[3])
         assert set(dataset.sources) == set(contents)
         assert all(len(sha) == 64 for sha in dataset.sources.values())
     with pytest.raises(DataError, match="announced"):
@@ -222,7 +223,7 @@ def test_cifar_records(offline, monkeypatch):
     assert dataset.target[3] == record[0]
     for channel in range(3):
         plane = record[1 + 1024 * channel : 1 + 1024 * (channel + 1)]
-        np.testing.assert_array_equal(image[..., channel].ravel(), plane)
+        assert_array_equal(image[..., channel].ravel(), plane)
     assert len(dataset.lossy_test_rows) == 0
 
 
@@ -257,17 +258,13 @@ WAVE = io.BytesIO()
 wavfile.write(WAVE, 8000, np.arange(50, dtype=np.int16))
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"<!doctype html><title>Sign in to this network</title>",
-        archive({"recordings/0_ann_0.wav": WAVE.getvalue()}),
-        archive({"recordings/0_ann_0.wav": WAVE.getvalue()})[:-20],
-        gzip.compress(b"garbage"),
-    ],
-    ids=["empty", "page", "other", "truncated", "packed garbage"],
-)
+@pytest.mark.parametrize("content", [
+    b"",
+    b"<!doctype html><title>Sign in to this network</title>",
+    archive({"recordings/0_ann_0.wav": WAVE.getvalue()}),
+    archive({"recordings/0_ann_0.wav": WAVE.getvalue()})[:-20],
+    gzip.compress(b"garbage"),
+], ids=["empty", "page", "other", "truncated", "packed garbage"])  # fmt: skip
 def test_what_an_archive_unpacks_to_is_checked_before_it_is_said_to_hold(offline, content):
     path = put(offline, "fsdd/fsdd.tar.gz", content)
     fsdd = next(info for info in available() if info.name == "fsdd")

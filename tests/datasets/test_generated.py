@@ -5,12 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 
 from invariance.core.parameters import ParameterError
 from invariance.datasets import (
     Dataset,
+    balanced_sample,
     deform_images,
+    fixed_length,
     load_digits_images,
     make_molecules,
     make_rotated_mnist,
@@ -19,6 +22,7 @@ from invariance.datasets import (
     make_translated_mnist,
     make_vowels,
     make_xperm,
+    split_rows,
 )
 from invariance.groups import Permutations
 
@@ -54,7 +58,7 @@ def test_translated_digits_hold_the_image_at_its_offset():
     moved = make_translated_mnist(X, y, random_state=3)
     assert moved.data.shape == (6, 64, 64) and moved.data.dtype == np.float32
     for image, place, (down, right) in zip(X, moved.data, moved.offsets, strict=True):
-        np.testing.assert_allclose(place[down : down + 28, right : right + 28], image, atol=1e-7)
+        assert_allclose(place[down : down + 28, right : right + 28], image, atol=1e-7)
         assert np.isclose(place.sum(), image.sum(), rtol=1e-5)
     many = make_translated_mnist(np.zeros((4000, 28, 28)), np.zeros(4000), random_state=0)
     assert set(many.offsets.ravel()) == set(range(37))
@@ -63,7 +67,7 @@ def test_translated_digits_hold_the_image_at_its_offset():
 def test_noise_has_the_stated_deviation():
     X, y = blobs()
     plain, noisy = (make_translated_mnist(X, y, noise=s, random_state=1) for s in (0, 0.1))
-    np.testing.assert_array_equal(plain.offsets, noisy.offsets)
+    assert_array_equal(plain.offsets, noisy.offsets)
     difference = noisy.data - plain.data
     assert abs(difference.std() - 0.1) < 0.005 and abs(difference.mean()) < 0.005
     turned = make_rotated_on_canvas(X, y, canvas=64, noise=0.1, random_state=1)
@@ -75,10 +79,10 @@ def test_noise_fills_what_a_turned_image_leaves_blank():
     _, y = blobs(40)
     frames = np.ones((40, 28, 28))
     plain, noisy = (make_rotated_on_canvas(frames, y, noise=s, random_state=1) for s in (0, 0.1))
-    np.testing.assert_array_equal(plain.degrees, noisy.degrees)
+    assert_array_equal(plain.degrees, noisy.degrees)
     covered = plain.data > 0.9  # splines ring at the border of the frame
     assert 0.1 < covered.mean() < 0.99
-    np.testing.assert_array_equal(noisy.data[covered], plain.data[covered])
+    assert_array_equal(noisy.data[covered], plain.data[covered])
     blank = plain.data == 0
     assert abs(noisy.data[blank].std() - 0.1) < 0.005
 
@@ -87,13 +91,13 @@ def test_rotated_digits_in_their_frame():
     X, y = blobs(40)
     turned = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
     assert turned.n_train == 10 and len(set(turned.rows)) == 35
-    np.testing.assert_array_equal(turned.target, y[turned.rows])
+    assert_array_equal(turned.target, y[turned.rows])
     assert not np.any(turned.degrees == np.round(turned.degrees))
     for image, row, angle in zip(turned.data, turned.rows, turned.degrees, strict=True):
         expected = ndimage.rotate(X[row], angle, reshape=False, order=1)
-        np.testing.assert_allclose(image, expected, atol=1e-6)
+        assert_allclose(image, expected, atol=1e-6)
     again = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
-    np.testing.assert_array_equal(turned.data, again.data)
+    assert_array_equal(turned.data, again.data)
 
 
 def test_rotated_digits_on_a_canvas():
@@ -106,20 +110,17 @@ def test_rotated_digits_on_a_canvas():
         grown = ndimage.rotate(x, angle, order=3)
         top, left = (64 - grown.shape[0]) // 2, (64 - grown.shape[1]) // 2
         part = image[top : top + grown.shape[0], left : left + grown.shape[1]]
-        np.testing.assert_allclose(part, grown, atol=1e-5)
+        assert_allclose(part, grown, atol=1e-5)
         assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
-        (lambda X, y: make_translated_mnist(X, y[:-1]), "labels must be 6"),
-        (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
-        (lambda X, y: make_rotated_mnist(X, y), "n_train=12000 .* 6 images are there"),
-        (lambda X, y: make_rotated_on_canvas(X, y, canvas=28), "does not fit"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
+    (lambda X, y: make_translated_mnist(X, y[:-1]), "labels must be 6"),
+    (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
+    (lambda X, y: make_rotated_mnist(X, y), "n_train=12000 .* 6 images are there"),
+    (lambda X, y: make_rotated_on_canvas(X, y, canvas=28), "does not fit"),
+])  # fmt: skip
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(*blobs())
@@ -146,9 +147,9 @@ def test_images_that_are_not_deformed_stay_as_they_are():
     images = np.random.default_rng(0).random((3, 12, 9)).astype(np.float32)
     same = deform_images(images, linear=0, shift=0, bend=0, random_state=0)
     assert same.dtype == np.float32
-    np.testing.assert_allclose(same, images, atol=1e-6)
+    assert_allclose(same, images, atol=1e-6)
     one, two = (deform_images(images, random_state=5) for _ in range(2))
-    np.testing.assert_array_equal(one, two)
+    assert_array_equal(one, two)
     with pytest.raises(ParameterError, match="an array of 3 axes"):
         deform_images(images[0])
 
@@ -191,9 +192,7 @@ def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_ato
             for i in range(n)
         ]
         assert not C[n:].any() and not C[:, n:].any()
-        np.testing.assert_allclose(
-            np.sort(C[:n, :n], axis=None), np.sort(expected, axis=None), rtol=1e-4
-        )
+        assert_allclose(np.sort(C[:n, :n], axis=None), np.sort(expected, axis=None), rtol=1e-4)
         assert (np.diff(C.sum(axis=1)) <= 1e-4).all()
 
 
@@ -204,11 +203,6 @@ def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
         i, j = np.nonzero(np.triu(np.outer(Z, Z), 1))
         bonds = np.sqrt(Z[i] * Z[j]) * np.exp(-np.linalg.norm(R[i] - R[j], axis=1) / 2)
         assert energy == pytest.approx(-50 * np.sqrt(Z.sum()) - 20 * bonds.sum(), rel=1e-5)
-
-
-def test_molecules_come_in_five_equal_folds():
-    with pytest.raises(ParameterError, match="n_samples=12 .* 10"):
-        make_molecules(12)
 
 
 def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
@@ -240,6 +234,42 @@ def test_labels_are_invariant():
         assert [label[x.tobytes()] for x in moved] == y.tolist()
 
 
-def test_the_seed_draws_the_targets():
-    y = [make_xperm(random_state=seed)[1] for seed in (0, 0, 1)]
-    assert np.array_equal(y[0], y[1]) and not np.array_equal(y[0], y[2])
+# -- splits, and recordings cut to one length ------------------------------------------------------
+
+
+def test_a_split_by_group():
+    vowels = make_vowels(n_speakers=3, repetitions=1, random_state=0)
+    train, test = split_rows(
+        vowels.target, train=vowels.group == "man", test=vowels.group == "woman"
+    )
+    assert set(vowels.group[train]) == {"man"} and set(vowels.group[test]) == {"woman"}
+
+
+@pytest.mark.parametrize(("train", "test", "message"), [
+    ([True, True, False, False], [False, False, True, True], "no training row of class 2"),
+    ([False] * 4, [True] * 4, "no row to train"),
+    ([True] * 4, [False] * 4, "no row to test"),
+    ([True] * 4, [False, True, False, False], "both parts"),
+    ([1, 1, 0, 0], [0, 0, 1, 1], "booleans"),
+    ([True], [False, False, True, True], "booleans"),
+])  # fmt: skip
+def test_splits_that_leave_something_out(train, test, message):
+    with pytest.raises(ValueError, match=message):
+        split_rows([0, 1, 1, 2], train=train, test=test)
+
+
+def test_balanced_samples():
+    target = np.repeat([3, 5, 9], [4, 6, 8])
+    rows = balanced_sample(target, 4, random_state=0)
+    assert np.array_equal(target[rows], np.repeat([3, 5, 9], 4)) and len(set(rows)) == 12
+    assert np.array_equal(rows, balanced_sample(target, 4, random_state=0))
+    for per_class in (0, 5):
+        with pytest.raises(ValueError, match="per_class=. .* class 3 has 4"):
+            balanced_sample(target, per_class)
+
+
+def test_recordings_are_centred_and_never_empty():
+    rows = fixed_length([np.arange(1, 4), np.arange(10)], 6)
+    assert rows.tolist() == [[0, 1, 2, 3, 0, 0], [2, 3, 4, 5, 6, 7]]
+    with pytest.raises(ValueError, match=r"recording 1 is array\(\[\]"):
+        fixed_length([np.ones(3), np.ones(0)], 6)

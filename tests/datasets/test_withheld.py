@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from invariance.core.parameters import ParameterError
 from invariance.datasets import (
@@ -32,7 +33,7 @@ def test_a_data_set_with_a_split_holds_its_training_rows_alone():
         assert len(hidden.data) == len(hidden.target) == len(hidden.speaker) == 3
         assert hidden.data.base is None and hidden.target.base is None  # no way back by a view
         assert hidden.rate == 8000
-        np.testing.assert_array_equal(hidden.train[0], points(n_train=3).data[:3])
+        assert_array_equal(hidden.train[0], points(n_train=3).data[:3])
         with pytest.raises(WithheldError, match="five points is withheld.*run.measure"):
             hidden.test  # noqa: B018
     assert len(points(n_train=3).test[0]) == 2
@@ -61,7 +62,7 @@ def test_split_is_the_same_with_and_without_the_door():
     assert whole.target.tolist() == [1, 2, 4, 3, 0] and whole.n_train == 3
     with withheld():
         hidden = points(sources={"file": "0" * 64}).split(test=[3, 0])
-    np.testing.assert_array_equal(hidden.data, whole.train[0])
+    assert_array_equal(hidden.data, whole.train[0])
     few = points().split(test=[3], train=[4, 0])
     assert few.target.tolist() == [4, 0, 3] and few.test[1].tolist() == [3]
 
@@ -83,7 +84,7 @@ def test_moved_digits_keep_their_split():
     with withheld():
         hidden = make_rotated_mnist(digits.data[:200], digits.target[:200], **how)
         assert len(load_digits_images().data) == 1200
-    np.testing.assert_array_equal(hidden.data, whole.data[:50])
+    assert_array_equal(hidden.data, whole.data[:50])
     assert len(hidden.degrees) == len(hidden.rows) == 50
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from invariance.evaluation.means import Score, mean_se
 
@@ -7,7 +8,7 @@ from invariance.evaluation.means import Score, mean_se
 def test_mean_and_standard_error():
     samples = np.random.default_rng(0).normal(size=(50, 3))
     mean, se = mean_se(samples)
-    np.testing.assert_allclose(se, samples.std(axis=0, ddof=1) / np.sqrt(50))
+    assert_allclose(se, samples.std(axis=0, ddof=1) / np.sqrt(50))
     assert mean_se(samples[:, 0]) == Score(mean[0], se[0])
 
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from invariance.evaluation.rates import fit_rate
@@ -14,7 +15,7 @@ def test_ordinary_fit_is_linear_regression():
     assert fit.slope == pytest.approx(plain.slope)
     assert fit.se == pytest.approx(plain.stderr)
     assert fit.high - fit.slope == pytest.approx(stats.t.ppf(0.975, 3) * plain.stderr)
-    np.testing.assert_allclose(fit.predict(X), np.exp(plain.intercept) * X**plain.slope)
+    assert_allclose(fit.predict(X), np.exp(plain.intercept) * X**plain.slope)
 
 
 def noisy(kind, rng):
@@ -52,19 +53,16 @@ def test_exact_points_give_the_exact_exponent():
         assert fit.low == pytest.approx(2) == fit.high
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        ([1, 2, 3], [1, 2], "shape"),
-        ([1, 2, 2], [1, 2, 3], "three distinct"),
-        ([0, 1, 2], [1, 2, 3], "x must be positive"),
-        ([1, 2, 3], [1, -2, 3], r"y at x=2 is -2"),
-        ([1, 2, 3], [1, np.nan, 3], "y must be finite, but entry 1 is nan"),
-        ([1, 2, 3], [1, 1j, 3], "y needs real numbers"),
-        ([1, 2, 3j], [1, 2, 3], "x needs real numbers"),
-        ([1, 2, 3], np.ma.masked_greater([1, 2, 3], 2), "y has 1 masked entries"),
-    ],
-)
+@pytest.mark.parametrize(("x", "y", "message"), [
+    ([1, 2, 3], [1, 2], "shape"),
+    ([1, 2, 2], [1, 2, 3], "three distinct"),
+    ([0, 1, 2], [1, 2, 3], "x must be positive"),
+    ([1, 2, 3], [1, -2, 3], r"y at x=2 is -2"),
+    ([1, 2, 3], [1, np.nan, 3], "y must be finite, but entry 1 is nan"),
+    ([1, 2, 3], [1, 1j, 3], "y needs real numbers"),
+    ([1, 2, 3j], [1, 2, 3], "x needs real numbers"),
+    ([1, 2, 3], np.ma.masked_greater([1, 2, 3], 2), "y has 1 masked entries"),
+])  # fmt: skip
 def test_unsuitable_data_are_refused(x, y, message):
     with pytest.raises(ValueError, match=message):
         fit_rate(x, y)

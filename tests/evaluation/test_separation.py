@@ -21,11 +21,10 @@ def test_constants_of_a_matrix_are_its_singular_values():
     assert 0.95 * values[0] <= report.upper <= values[0] * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(
-    ("features", "group"),
-    [(lambda x: np.sort(x, axis=1), Permutations(5)), (np.abs, SignFlips(5))],
-    ids=["sorted", "absolute"],
-)
+@pytest.mark.parametrize(("features", "group"), [
+    (lambda x: np.sort(x, axis=1), Permutations(5)),
+    (np.abs, SignFlips(5)),
+], ids=["sorted", "absolute"])  # fmt: skip
 def test_isometries_of_orbits(features, group):
     report = separation_report(features, group, X, random_state=0)
     assert_allclose([report.lower, report.upper], 1, rtol=1e-6)

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.datasets import make_vowels
 from invariance.features import LogMel, draw_windowed_templates, logmel
@@ -37,7 +38,7 @@ def test_pitch_and_speed_of_a_tone(cents, speed):
     assert abs(hertz / (500 * 2 ** (cents / 1200)) - 1) < 0.01
     assert abs(seconds * speed / pitch_and_length(wave)[1] - 1) < 0.15
     if cents == 0 and speed == 1:
-        np.testing.assert_array_equal(moved, wave)
+        assert_array_equal(moved, wave)
 
 
 def test_waves_longer_than_the_frame_are_cut_in_the_middle():
@@ -60,8 +61,8 @@ def test_sets_of_pairs():
     assert not PitchSpeed((8000,), cents=[0, 400]).symmetric
     drawn = sounds.sample(50, 0)
     assert {tuple(p) for p in drawn} <= {tuple(p) for p in sounds.elements()}
-    np.testing.assert_array_equal(drawn, sounds.sample(50, 0))
-    np.testing.assert_allclose(sounds.inverse(sounds.inverse(drawn)), drawn)
+    assert_array_equal(drawn, sounds.sample(50, 0))
+    assert_allclose(sounds.inverse(sounds.inverse(drawn)), drawn)
 
 
 def test_spectrogram_changes_follow_their_definition():
@@ -71,7 +72,7 @@ def test_spectrogram_changes_follow_their_definition():
     sounds = SpectrogramPitchSpeed(shape, low=100, high=3000)
     pairs = [[0, 1], [150, 0.5], [-400, 2]]
     moved = sounds.act(pairs, X)
-    np.testing.assert_allclose(moved[0], X)
+    assert_allclose(moved[0], X)
     centres = mel_frequencies(10, 100, high=3000)
 
     def at(sequence, position):
@@ -89,7 +90,7 @@ def test_spectrogram_changes_follow_their_definition():
         for t in range(shape[0]):
             frame = np.array([at(X[1, :, b], (t - 10) * speed + 10) for b in range(10)])
             expected = [at(frame, p) for p in source]
-            np.testing.assert_allclose(result[1, t], expected, atol=1e-10)
+            assert_allclose(result[1, t], expected, atol=1e-10)
 
 
 def test_spectrograms_of_changed_waves_are_changed_spectrograms(monkeypatch):
@@ -119,29 +120,26 @@ def test_log_mel_hears_tones_and_silence():
     assert loudest[1] == np.abs(mel.frequencies_ - 700).argmin()
     assert abs(loudest[0] * mel.hop - 4000) < 1000
     # Loudness is normalised, silence is zero.
-    np.testing.assert_allclose(spectrograms[0], spectrograms[1], atol=1e-6)
+    assert_allclose(spectrograms[0], spectrograms[1], atol=1e-6)
     assert not spectrograms[2].any() and spectrograms.max() == 1
     assert not spectrograms[0, :5].any()
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: PitchSpeed((80,), speeds=[0]).elements(), "speeds .* > 0"),
-        (lambda: PitchSpeed((80,), cents=[]).elements(), "at least one"),
-        (lambda: PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
-        (lambda: PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
-        (lambda: PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
-        (
-            lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))),
-            "shape to be a tuple of 2",
-        ),
-        (lambda: SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
-        (lambda: LogMel(n_bands=0).fit(np.zeros((2, 800))), "n_bands"),
-        (lambda: LogMel(100).fit(np.zeros((2, 800))), "sample_rate to be .* > 200, got 100"),
-        (lambda: draw_windowed_templates(3, (8, 8), width=0), "width > 0"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: PitchSpeed((80,), speeds=[0]).elements(), "speeds .* > 0"),
+    (lambda: PitchSpeed((80,), cents=[]).elements(), "at least one"),
+    (lambda: PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
+    (lambda: PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
+    (lambda: PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
+    (
+        lambda: SpectrogramPitchSpeed((80,)).act([[0, 1]], np.zeros((1, 80))),
+        "shape to be a tuple of 2",
+    ),
+    (lambda: SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
+    (lambda: LogMel(n_bands=0).fit(np.zeros((2, 800))), "n_bands"),
+    (lambda: LogMel(100).fit(np.zeros((2, 800))), "sample_rate to be .* > 200, got 100"),
+    (lambda: draw_windowed_templates(3, (8, 8), width=0), "width > 0"),
+])  # fmt: skip
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -150,7 +148,7 @@ def test_bad_input_is_named(call, message):
 def test_windowed_templates_stay_in_their_window():
     templates = draw_windowed_templates(200, (28, 20), width=(2.0, 1.0), random_state=0)
     energy = np.square(templates.reshape(-1, 28, 20))
-    np.testing.assert_allclose(energy.sum(axis=(1, 2)), 1)
+    assert_allclose(energy.sum(axis=(1, 2)), 1)
     for axis, (length, width) in enumerate(((28, 2.0), (20, 1.0))):
         share = energy.sum(axis=2 - axis)
         place = share @ np.arange(length)
@@ -158,4 +156,4 @@ def test_windowed_templates_stay_in_their_window():
         assert spread.mean() < 1.2 * width
         assert place.min() > width - 1 and place.max() < length - width
     flat = draw_windowed_templates(200, (28, 20), width=np.inf, random_state=0)
-    np.testing.assert_allclose(np.square(flat).mean(axis=0), 1 / 560, rtol=0.6)
+    assert_allclose(np.square(flat).mean(axis=0), 1 / 560, rtol=0.6)

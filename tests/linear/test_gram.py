@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance.kernels import Gaussian
-from invariance.linear import (
-    RLSClassifier,
-    left_out_with_copies,
-    rls_by_cholesky,
-)
+from invariance.linear import RLSClassifier, left_out_with_copies, rls_by_cholesky
 
 # ------------------------------------------------------------ leaving one out
 
@@ -63,10 +60,10 @@ def test_predictions_are_those_of_the_eigenvalue_path():
     centred = X - X.mean(axis=0)
     assert abs(len(X) * model.scale / np.linalg.eigvalsh(centred @ centred.T)[-1] - 1) < 0.05
     other = RLSClassifier(alphas=[model.alpha]).fit(X, y)
-    np.testing.assert_allclose(model.decide(Z @ X.T), other.decision_function(Z), atol=1e-9)
+    assert_allclose(model.decide(Z @ X.T), other.decision_function(Z), atol=1e-9)
     single = rls_by_cholesky((X @ X.T).astype(np.float32), y, start=0.1)
     assert single.alpha / single.scale == model.alpha / model.scale
-    np.testing.assert_allclose(single.decide(Z @ X.T), model.decide(Z @ X.T), atol=1e-3)
+    assert_allclose(single.decide(Z @ X.T), model.decide(Z @ X.T), atol=1e-3)
 
 
 def test_the_search_stops_at_a_local_minimum_and_above_rounding():
@@ -81,24 +78,16 @@ def test_the_search_stops_at_a_local_minimum_and_above_rounding():
     assert min(single.loo_errors) / single.scale >= 8 * np.finfo(np.float32).eps
 
 
-@pytest.mark.parametrize(
-    ("gram", "labels", "options", "message"),
-    [
-        (np.eye(4)[:3], [0, 1, 0], {}, "square"),
-        (np.eye(3), [0, 1], {}, "one label per row"),
-        (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
-        (np.eye(3), [1, 1, 1], {}, "two classes"),
-        (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
-        (1j * np.eye(3), [0, 1, 1], {}, "gram needs real numbers"),
-        (np.eye(3), np.ma.masked_equal([0, 1, 7], 7), {}, "labels must not be masked"),
-        (
-            np.ma.masked_less(np.eye(3), 0.5),
-            [0, 1, 1],
-            {},
-            "gram has 6 masked entries",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("gram", "labels", "options", "message"), [
+    (np.eye(4)[:3], [0, 1, 0], {}, "square"),
+    (np.eye(3), [0, 1], {}, "one label per row"),
+    (np.diag([1.0, np.nan, 1.0]), [0, 1, 1], {}, r"Gram matrix .* entry \(1, 1\) is nan"),
+    (np.eye(3), [1, 1, 1], {}, "two classes"),
+    (-np.eye(5), [0, 1, 1, 0, 1], {}, "positive semi-definite"),
+    (1j * np.eye(3), [0, 1, 1], {}, "gram needs real numbers"),
+    (np.eye(3), np.ma.masked_equal([0, 1, 7], 7), {}, "labels must not be masked"),
+    (np.ma.masked_less(np.eye(3), 0.5), [0, 1, 1], {}, "gram has 6 masked entries"),
+])  # fmt: skip
 def test_bad_input_is_named(gram, labels, options, message):
     with pytest.raises(ValueError, match=message):
         rls_by_cholesky(gram, labels, **options)

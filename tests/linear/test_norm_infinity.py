@@ -37,10 +37,7 @@ def by_definition(loss, X, y, B):
         )
         return found.fun
     found = minimize(
-        lambda w: (
-            np.logaddexp(0, -S @ w).mean(),
-            -S.T @ (1 / (1 + np.exp(S @ w))) / n,
-        ),
+        lambda w: (np.logaddexp(0, -S @ w).mean(), -S.T @ (1 / (1 + np.exp(S @ w))) / n),
         np.zeros(p),
         jac=True,
         method="L-BFGS-B",

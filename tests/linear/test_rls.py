@@ -1,53 +1,57 @@
-"""Leave-one-out of regularised least squares against refitting without each sample."""
+"""Regularised least squares: leave-one-out against refits, weights, probabilities."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
 from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score
 
 from invariance.kernels import Gaussian, Linear
 from invariance.linear import BlockRidgeClassifier, RLSClassifier, RLSRegressor
+from invariance.linear.classes import fit_calibration, probabilities
 
 
-def ridge(X, Y, lam, intercept, n):
-    """The definition: normal equations of (1/n)|Y - XW - b|^2 + lam |W|^2, b unpenalised."""
-    p = X.shape[1]
+def weighted_ridge(X, Y, weights, penalty, intercept):
+    """sum_i w_i |y_i - W x_i - b|^2 + penalty |W|^2, by normal equations."""
     A = np.c_[X, np.ones(len(X))] if intercept else X
-    penalty = n * lam * np.diag([1.0] * p + [0.0] * intercept)
-    W = np.linalg.solve(A.T @ A + penalty, A.T @ Y)
+    ridge = penalty * np.diag([1.0] * X.shape[1] + [0.0] * intercept)
+    W = np.linalg.solve(A.T @ (weights[:, None] * A) + ridge, A.T @ (weights[:, None] * Y))
     return lambda Z: (np.c_[Z, np.ones(len(Z))] if intercept else Z) @ W
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
-    st.integers(3, 12),
-    st.integers(1, 16),
-    st.integers(1, 3),
-    st.booleans(),
-    st.floats(-6, 1),
-    st.integers(0, 10**6),
-)
-def test_leave_one_out_is_exact(n, p, t, intercept, log_lam, seed):
+    st.integers(3, 12), st.integers(1, 16), st.integers(1, 3), st.booleans(), st.booleans(),
+    st.floats(0, 1), st.integers(0, 10**6),
+)  # fmt: skip
+def test_leave_one_out_is_that_of_refits(n, p, t, intercept, weighted, share, seed):
+    """With weights (of which one is zero) for alphas from 1e-4, without them from 1e-6."""
     rng = np.random.default_rng(seed)
-    X, Y, lam = rng.standard_normal((n, p)), rng.standard_normal((n, t)), 10**log_lam
-    # Leaving one out keeps n lambda, the weight of the penalty in the normal equations.
-    brute = np.array(
-        [
-            ridge(np.delete(X, i, 0), np.delete(Y, i, 0), lam, intercept, n)(X[i : i + 1])[0]
-            for i in range(n)
-        ]
-    )
-    Z = rng.standard_normal((5, p))
-    expected = ridge(X, Y, lam, intercept, n)(Z)
+    X, Y, Z = rng.standard_normal((n, p)), rng.standard_normal((n, t)), rng.standard_normal((4, p))
+    weights, alpha, atol = np.ones(n), 10 ** (1 - 7 * share), 1e-7
+    if weighted:
+        weights, alpha, atol = rng.uniform(0.2, 3, n), 10 ** (1 - 5 * share), 1e-6
+        weights[0] = 0  # as if it were not there, but for its prediction
+    penalty = weights.sum() * alpha  # stays when a point is left out
+    brute = []
+    for i in range(n):
+        rest = np.arange(n) != i
+        f = weighted_ridge(X[rest], Y[rest], weights[rest], penalty, intercept)
+        brute.append(f(X[[i]])[0])
+    expected = weighted_ridge(X, Y, weights, penalty, intercept)(Z)
     for kernel in (None, Linear(), "precomputed"):
-        model = RLSRegressor(alphas=[lam], kernel=kernel, fit_intercept=intercept)
-        model.fit(X @ X.T if kernel == "precomputed" else X, Y)
-        assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=1e-7)
-        predicted = model.predict(Z @ X.T if kernel == "precomputed" else Z)
-        assert_allclose(predicted.reshape(5, t), expected, rtol=1e-6, atol=1e-7)
+        model = RLSRegressor([alpha], kernel, fit_intercept=intercept)
+        given_ = kernel == "precomputed"
+        model.fit(X @ X.T if given_ else X, Y, sample_weight=weights if weighted else None)
+        assert_allclose(model.loo_decision_, brute, rtol=1e-6, atol=atol)
+        predicted = model.predict(Z @ X.T if given_ else Z)
+        assert_allclose(predicted.reshape(4, t), expected, rtol=1e-6, atol=atol)
+        left = weights @ np.square(np.array(brute) - Y).mean(axis=1) / weights.sum()
+        assert_allclose(model.loo_errors_, left, rtol=1e-5)
 
 
 @settings(max_examples=15, deadline=None)
@@ -61,16 +65,6 @@ def test_the_path_picks_the_smallest_error(seed):
     errors = [RLSRegressor(alphas=[lam]).fit(X, y).loo_errors_[0] for lam in grid]
     assert_allclose(model.loo_errors_, errors)
     assert model.alpha_ == grid[int(np.argmin(errors))]
-
-
-def test_primal_and_dual_agree_on_either_side_of_square():
-    rng = np.random.default_rng(0)
-    for n, p in ((20, 19), (20, 20), (20, 21), (20, 60)):
-        X, y = rng.standard_normal((n, p)), rng.standard_normal(n)
-        primal = RLSRegressor(alphas=[0.1]).fit(X, y)
-        dual = RLSRegressor(alphas=[0.1], kernel=Linear()).fit(X, y)
-        assert_allclose(primal.loo_decision_, dual.loo_decision_, rtol=1e-8)
-        assert_allclose(primal.predict(X), dual.predict(X), rtol=1e-8)
 
 
 def test_duplicated_samples_and_constant_features():
@@ -88,10 +82,9 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
     X, y = make_classification(40, 5, random_state=1)
     lam = 0.05
     model = RLSClassifier(alphas=[lam]).fit(X, y)
-    signs = 2.0 * y - 1
-    wrong = 0
+    data, wrong = (X, 2.0 * y[:, None] - 1, np.ones(len(X))), 0
     for i in range(len(X)):
-        f = ridge(np.delete(X, i, 0), np.delete(signs, i)[:, None], lam, True, len(X))
+        f = weighted_ridge(*(np.delete(M, i, 0) for M in data), lam * len(X), True)
         wrong += (f(X[i : i + 1])[0, 0] > 0) != (y[i] == 1)
     assert abs(model.loo_errors_[0] * len(X) - wrong) <= 0.5
 
@@ -156,3 +149,152 @@ def test_parameters_set_after_fit_wait_for_the_next_fit():
         assert_allclose(model.decision_function(Z), expected)
         assert not np.allclose(model.fit(X, y).decision_function(Z), expected)
         assert_allclose(model.set_params(kernel=None).fit(X, y).predict(Z).shape, (5,))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit", [RLSClassifier([1e-2]).fit, BlockRidgeClassifier(1e-2, 40).fit])
+def test_weights_are_repetitions(fit, n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    counts = np.random.default_rng(0).integers(0, 4, len(X))
+    weighted = fit(X, y, sample_weight=counts)
+    expected = fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert_allclose(weighted.decision_function(X), expected.decision_function(X), atol=1e-9)
+
+
+def test_weights_in_blocks_and_later():
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0, 2, 150)
+    whole = BlockRidgeClassifier(1e-2).fit(X, y, sample_weight=weights)
+    parts = BlockRidgeClassifier(1e-2)
+    for rows in np.array_split(np.random.default_rng(1).permutation(150), 4):
+        parts.partial_fit(X[rows], y[rows], [0, 1, 2], sample_weight=weights[rows])
+    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-9)
+    reference = RLSClassifier([1e-2]).fit(X, y, sample_weight=weights)
+    assert_allclose(whole.decision_function(X), reference.decision_function(X), atol=1e-8)
+
+
+def rare(seed, n=300, positives=6):
+    """Few positives, shifted by two standard deviations in two directions."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros(n, dtype=int)
+    y[:positives] = 1
+    X = rng.standard_normal((n, 5))
+    X[:, :2] += 1.5 * y[:, None]
+    return X, y
+
+
+def test_balanced_classes_are_found_though_few():
+    """Six positives in 300: recall 0 without weights, and most of them with."""
+    recalls, scores = [], []
+    for seed in range(10):
+        X, y = rare(seed)
+        Z, t = rare(seed + 100, 3000, 1500)
+        models = [
+            RLSClassifier(kernel=Gaussian(0.05), class_weight=w).fit(X, y)
+            for w in (None, "balanced")
+        ]
+        recalls.append([recall_score(t, model.predict(Z)) for model in models])
+        scores.append([balanced_accuracy_score(t, model.predict(Z)) for model in models])
+    recalls, scores = np.mean(recalls, axis=0), np.mean(scores, axis=0)
+    assert recalls[0] < 0.1 and recalls[1] > 0.6
+    assert scores[1] > scores[0] + 0.2
+
+
+def test_balanced_is_the_weights_that_it_stands_for():
+    X, y = rare(0)
+    weights = np.where(y == 1, 25.0, 300 / 294 / 2)
+    by_name = RLSClassifier([1e-2], class_weight="balanced").fit(X, y).decision_function(X)
+    by_dict = RLSClassifier([1e-2], class_weight={0: 300 / 588, 1: 25.0}).fit(X, y)
+    assert_allclose(by_dict.decision_function(X), by_name)
+    for model in (RLSClassifier([1e-2]), BlockRidgeClassifier(1e-2)):
+        by_points = model.fit(X, y, sample_weight=weights)
+        assert_allclose(by_points.decision_function(X), by_name)
+
+
+def noisy(seed, n_classes):
+    """400 points to learn from, 2,000 new ones; the labels of a fifth are drawn at random."""
+    X, y = make_classification(
+        2400, 10, n_informative=5, n_classes=n_classes, flip_y=0.2, random_state=seed
+    )
+    model = RLSClassifier(kernel=Gaussian(0.1)).fit(X[:400], y[:400])
+    decided = model.decision_function(X)
+    values = np.column_stack([-decided, decided]) / 2 if n_classes == 2 else decided
+    return model, values, X[400:], y
+
+
+def gaps(found, truth):
+    """By fifths of confidence: how sure, less how often right; and its standard error.
+
+    The error is that of the fifth's new points and of the 80 points that it was calibrated on.
+    """
+    sure, right = found.max(axis=1), found.argmax(axis=1) == truth
+    fifths = np.array_split(np.argsort(sure), 5)
+    p = np.array([right[part].mean() for part in fifths])
+    size = len(truth) / 5
+    return [sure[part].mean() for part in fifths] - p, np.sqrt(p * (1 - p) * (1 / size + 1 / 80))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_fifth_is_as_often_right_as_it_says(n_classes):
+    """Ten draws, chi square of five fifths: one false alarm in 1e4. A slope alone is caught."""
+    found, errors, by_slope = [], [], []
+    for seed in range(10):
+        model, values, new, y = noisy(seed, n_classes)
+        gap, error = gaps(model.predict_proba(new), y[400:])
+        found.append(gap)
+        errors.append(error)
+        held = model.loo_decision_
+        held = np.column_stack([-held, held]) / 2 if n_classes == 2 else held
+        slope = min(
+            np.logspace(0, 1.5, 20), key=lambda a: log_loss(y[:400], probabilities(held, a, 0.0))
+        )
+        by_slope.append(gaps(probabilities(values[400:], slope, 0.0), y[400:])[0])
+    variance = np.mean(np.square(errors), axis=0) / 10
+
+    def surprise(gap):
+        return np.sum(np.mean(gap, axis=0) ** 2 / variance)
+
+    assert surprise(found) < chi2.isf(1e-4, 5) < surprise(by_slope)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_near_the_best_and_agree_with_predictions(n_classes):
+    model, values, new, y = noisy(0, n_classes)
+    found = model.predict_proba(new)
+    assert found.shape == (2000, n_classes)
+    assert_allclose(found.sum(axis=1), 1)
+    assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(new))
+    # near the best on these points, and better than calibrated on the fitted values
+    losses = []
+    for rows in (slice(400, None), slice(400)):
+        fitted = fit_calibration(values[rows], y[rows], np.ones(len(y[rows])))
+        losses.append(log_loss(y[400:], probabilities(values[400:], *fitted)))
+    ours = log_loss(y[400:], found)
+    assert losses[0] <= ours + 1e-3 and ours < losses[1] and ours < losses[0] + 0.03
+
+
+def test_the_share_of_random_labels_is_found():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((20_000, 3))
+    likely = probabilities(values, 3.0, 0.3)
+    truth = (rng.random(20_000)[:, None] > likely.cumsum(axis=1)).sum(axis=1)
+    weights = rng.uniform(0.5, 2, 20_000)
+    assert_allclose(fit_calibration(values, truth, weights), (3.0, 0.3), rtol=0.05)
+    # a scale of weights, or of values, changes nothing else
+    assert_allclose(
+        fit_calibration(10 * values, truth, 7 * weights),
+        fit_calibration(values, truth, weights) / np.array([10, 1]),
+        rtol=1e-3,
+    )
+
+
+def test_weights_and_classes_that_are_none():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="class_weight to be"):
+        RLSClassifier(class_weight="even").fit(X, y)
+    for model in (RLSClassifier(), BlockRidgeClassifier()):
+        with pytest.raises(ValueError, match="zero for all|at least one non-zero"):
+            model.fit(X, y, sample_weight=np.zeros(150))
+        with pytest.raises(ValueError, match="[Nn]egative"):
+            model.fit(X, y, sample_weight=-np.ones(150))

@@ -4,40 +4,23 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
+from invariance import groups as G
+from invariance import spectral as S
 from invariance.core.parameters import ParameterError
-from invariance.groups import (
-    CyclicShifts,
-    Negation,
-    OrthogonalMatrices,
-    Permutations,
-    PlaneRotations,
-    Rotations3D,
-    SignedPermutations,
-    TorusTranslations,
-)
-from invariance.spectral import (
-    Expansion,
-    Product,
-    SpectralAveraging,
-    Sphere,
-    Torus,
-    invariance_discrepancy,
-    invariant_subspace,
-    project,
-)
 
 THIRD = Rotation.from_rotvec(2 * np.pi / 3 * np.array([1, 2, 2]) / 3).as_matrix()
-TILTED = OrthogonalMatrices([THIRD])
+TILTED = G.OrthogonalMatrices([THIRD])
 
 FINITE = [
-    (Sphere(3, degree=4), Permutations(3), Permutations(3), 3),
-    (Sphere(3, degree=3), SignedPermutations(3), SignedPermutations(3), 3),
-    (Sphere(3, degree=3), TILTED, TILTED, 3),
-    (Torus(4, degree=3), Permutations(2, block=2), Permutations(2), 2),
-    (Torus(2, degree=4), Negation(), Negation(), 1),
-    (Sphere(3, degree=10), CyclicShifts(3), CyclicShifts(3), 3),
+    (S.Sphere(3, degree=4), G.Permutations(3), G.Permutations(3), 3),
+    (S.Sphere(3, degree=3), G.SignedPermutations(3), G.SignedPermutations(3), 3),
+    (S.Sphere(3, degree=3), TILTED, TILTED, 3),
+    (S.Torus(4, degree=3), G.Permutations(2, block=2), G.Permutations(2), 2),
+    (S.Torus(2, degree=4), G.Negation(), G.Negation(), 1),
+    (S.Sphere(3, degree=10), G.CyclicShifts(3), G.CyclicShifts(3), 3),
 ]
 
 
@@ -58,12 +41,14 @@ def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
     expected = definition(f, basis, group, outputs)
     programs = ("qp",) if find_spec("cvxpy") else ()
     for method in ("auto", "null_space", "closed_form", *programs, "reynolds"):
-        found = project(f, basis, group, outputs=outputs, method=method)
-        np.testing.assert_allclose(found, expected, atol=1e-8 if method == "qp" else 1e-10)
+        found = S.project(f, basis, group, outputs=outputs, method=method)
+        assert_allclose(found, expected, atol=1e-8 if method == "qp" else 1e-10)
     x = basis.sample(30, random_state=1)
-    gap = invariance_discrepancy(Expansion(basis, found).predict, group, x, outputs=outputs)
+    gap = S.invariance_discrepancy(S.Expansion(basis, found).predict, group, x, outputs=outputs)
     assert gap.max() < 1e-11
-    assert invariance_discrepancy(Expansion(basis, f).predict, group, x, outputs=outputs).max() > 1
+    assert (
+        S.invariance_discrepancy(S.Expansion(basis, f).predict, group, x, outputs=outputs).max() > 1
+    )
 
 
 @pytest.mark.parametrize(("basis", "group", "outputs", "p"), FINITE, ids=repr)
@@ -74,74 +59,76 @@ def test_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
         basis.characters(*maps) * np.trace(turn)
         for *maps, turn in zip(*basis.isometries(group, elements), turns, strict=True)
     ]
-    spaces = invariant_subspace(basis, group, outputs=outputs, n_outputs=p)
-    np.testing.assert_allclose([u.shape[1] for u in spaces], np.mean(traces, axis=0), atol=1e-10)
+    spaces = S.invariant_subspace(basis, group, outputs=outputs, n_outputs=p)
+    assert_allclose([u.shape[1] for u in spaces], np.mean(traces, axis=0), atol=1e-10)
     for u in spaces:
-        np.testing.assert_allclose((u.T @ u).toarray(), np.eye(u.shape[1]), atol=1e-12)
+        assert_allclose((u.T @ u).toarray(), np.eye(u.shape[1]), atol=1e-12)
 
 
 def test_rotations_of_one_and_two_points():
     """One point leaves f(x) = c x; two leave a, b and a x b, each times functions of <a, b>."""
-    one = invariant_subspace(Sphere(3, 3), Rotations3D(), outputs=Rotations3D(), n_outputs=3)
+    one = S.invariant_subspace(
+        S.Sphere(3, 3), G.Rotations3D(), outputs=G.Rotations3D(), n_outputs=3
+    )
     assert [u.shape[1] for u in one] == [0, 1, 0, 0]
-    basis = Product([Sphere(3)] * 2, degree=4)
-    two = invariant_subspace(basis, Rotations3D(), outputs=Rotations3D(), n_outputs=3)
+    basis = S.Product([S.Sphere(3)] * 2, degree=4)
+    two = S.invariant_subspace(basis, G.Rotations3D(), outputs=G.Rotations3D(), n_outputs=3)
     assert [u.shape[1] for u in two] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
     a, b = x[:, :3], x[:, 3:]
     y = np.cross(a, b) + 2 * a
-    model = SpectralAveraging(
-        basis, Rotations3D(), outputs=Rotations3D(), estimator="least_squares"
+    model = S.SpectralAveraging(
+        basis, G.Rotations3D(), outputs=G.Rotations3D(), estimator="least_squares"
     ).fit(x, y)
-    np.testing.assert_allclose(model.predict(x), y, atol=1e-12)
+    assert_allclose(model.predict(x), y, atol=1e-12)
     assert model.discrepancy(x) < 1e-12
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
 def test_every_estimator_is_exactly_equivariant(estimator):
-    basis = Product([Sphere(3)] * 3, exchangeable=True)
+    basis = S.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(200, random_state=0)
     a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
     force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
     force += 0.1 * np.random.default_rng(0).standard_normal(force.shape)
-    turned = Rotations3D()
-    model = SpectralAveraging(basis, turned, outputs=turned, degree=4, estimator=estimator)
+    turned = G.Rotations3D()
+    model = S.SpectralAveraging(basis, turned, outputs=turned, degree=4, estimator=estimator)
     model.fit(X, force)
     assert model.score(X, force) > 0.5
     assert model.discrepancy(X, n_elements=20) < 1e-12
     g = turned.sample(1, 3)
     swapped = turned.act(g, X)[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(len(X), 9)
     expected = turned.act(g, model.predict(X))[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(-1, 9)
-    np.testing.assert_allclose(model.predict(swapped), expected, atol=1e-12)
+    assert_allclose(model.predict(swapped), expected, atol=1e-12)
 
 
 def test_one_vector_of_all_particles_does_not_change_with_their_order():
-    basis = Product([Sphere(3)] * 3, exchangeable=True)
+    basis = S.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(100, random_state=0)
     sum_of_all = X.reshape(-1, 3, 3).sum(axis=1)
-    model = SpectralAveraging(
-        basis, Rotations3D(), outputs=Rotations3D(), degree=2, estimator="least_squares"
+    model = S.SpectralAveraging(
+        basis, G.Rotations3D(), outputs=G.Rotations3D(), degree=2, estimator="least_squares"
     ).fit(X, sum_of_all)
-    np.testing.assert_allclose(model.predict(X), sum_of_all, atol=1e-12)
+    assert_allclose(model.predict(X), sum_of_all, atol=1e-12)
     assert model.vectors_.shape[1] == 1 and model.discrepancy(X) < 1e-12
 
 
 def test_mean_is_the_projection_of_the_plain_means():
-    basis, group = Sphere(3, degree=3), Permutations(3)
+    basis, group = S.Sphere(3, degree=3), G.Permutations(3)
     X = basis.sample(50, random_state=0)
     Y = np.random.default_rng(0).standard_normal((50, 3))
     primary = basis.evaluate(X).T @ Y / 50
-    model = SpectralAveraging(basis, group, outputs=group, estimator="mean").fit(X, Y)
-    expected = project(primary, basis, group, outputs=group)
-    np.testing.assert_allclose(model.coef_, expected, atol=1e-12)
+    model = S.SpectralAveraging(basis, group, outputs=group, estimator="mean").fit(X, Y)
+    expected = S.project(primary, basis, group, outputs=group)
+    assert_allclose(model.coef_, expected, atol=1e-12)
 
 
 def test_ridge_minimises_what_it_says():
     """The alpha of (1/n) sum |y_i - f(x_i)|^2 + alpha |f|^2."""
-    basis, group = Sphere(3, degree=3), Permutations(3)
+    basis, group = S.Sphere(3, degree=3), G.Permutations(3)
     X = basis.sample(50, random_state=0)
     Y = X**2 + 0.1 * np.random.default_rng(0).standard_normal((50, 3))
-    model = SpectralAveraging(basis, group, outputs=group, estimator="ridge", alphas=[0.02])
+    model = S.SpectralAveraging(basis, group, outputs=group, estimator="ridge", alphas=[0.02])
     values = model.fit(X, Y).predict(X)
     assert model.alpha_ == 0.02
     features = basis.evaluate(X) @ model.vectors_.toarray().reshape(basis.n_functions_, -1)
@@ -150,37 +137,34 @@ def test_ridge_minimises_what_it_says():
     assert free == 1  # (1, 1, 1) turns with the coordinates
     penalty = 0.02 * 50 * np.diag(np.arange(features.shape[1]) >= free)
     c = np.linalg.solve(features.T @ features + penalty, features.T @ Y.ravel())
-    np.testing.assert_allclose(values, (features @ c).reshape(50, 3), atol=1e-10)
+    assert_allclose(values, (features @ c).reshape(50, 3), atol=1e-10)
 
 
 def test_odd_functions_turn_with_the_sign():
-    X = Torus(2).sample(80, random_state=0)
+    X = S.Torus(2).sample(80, random_state=0)
     y = np.sin(np.pi * X[:, 0]) + np.cos(np.pi * X[:, 1])
-    model = SpectralAveraging(
-        Torus(2), Negation(), outputs=Negation(), degree=2, estimator="least_squares"
+    model = S.SpectralAveraging(
+        S.Torus(2), G.Negation(), outputs=G.Negation(), degree=2, estimator="least_squares"
     ).fit(X, y)
-    np.testing.assert_allclose(model.predict(-X), -model.predict(X), atol=1e-12)
+    assert_allclose(model.predict(-X), -model.predict(X), atol=1e-12)
     assert model.predict(X).shape == (80,) and model.discrepancy(X) < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("outputs", "t", "message"),
-    [
-        (TorusTranslations([3, 3, 3]), 3, "orthogonal matrices"),
-        (Permutations(4), 3, "acts on arrays of shape|must be"),
-        (Permutations, 3, "needs outputs to be a group"),
-    ],
-)
+@pytest.mark.parametrize(("outputs", "t", "message"), [
+    (G.TorusTranslations([3, 3, 3]), 3, "orthogonal matrices"),
+    (G.Permutations(4), 3, "acts on arrays of shape|must be"),
+    (G.Permutations, 3, "needs outputs to be a group"),
+])  # fmt: skip
 def test_bad_outputs_are_named(outputs, t, message):
-    X = Sphere(3).sample(20, random_state=0)
-    model = SpectralAveraging(Sphere(3), CyclicShifts(3), outputs=outputs, degree=2)
+    X = S.Sphere(3).sample(20, random_state=0)
+    model = S.SpectralAveraging(S.Sphere(3), G.CyclicShifts(3), outputs=outputs, degree=2)
     with pytest.raises(ValueError, match=message):
         model.fit(X, X[:, :t])
 
 
 def test_outputs_of_another_continuous_group_are_refused():
-    X = Sphere(3).sample(20, random_state=0)
-    for outputs in (PlaneRotations(), Permutations(3)):
-        model = SpectralAveraging(Sphere(3), Rotations3D(), outputs=outputs, degree=2)
+    X = S.Sphere(3).sample(20, random_state=0)
+    for outputs in (G.PlaneRotations(), G.Permutations(3)):
+        model = S.SpectralAveraging(S.Sphere(3), G.Rotations3D(), outputs=outputs, degree=2)
         with pytest.raises(ParameterError, match="Lie algebra|multiple of 2"):
             model.fit(X, X)

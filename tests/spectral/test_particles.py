@@ -5,29 +5,21 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.linalg import expm
 from scipy.special import eval_legendre
 from sklearn.linear_model import Ridge
 
+from invariance import spectral as S
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts, Permutations, PlaneRotations, Rotations3D
-from invariance.spectral import (
-    Circle,
-    Expansion,
-    Product,
-    SpectralAveraging,
-    Sphere,
-    Torus,
-    invariant_subspace,
-    project,
-)
 
 CONTINUOUS = [
-    (Sphere(3, degree=12), Rotations3D()),
-    (Sphere(6, degree=4), Rotations3D()),
-    (Sphere(4, degree=6), PlaneRotations()),
-    (Product([Sphere(3)] * 2, degree=8), Rotations3D()),
-    (Product([Sphere(2), Sphere(4)], degree=6), PlaneRotations()),
+    (S.Sphere(3, degree=12), Rotations3D()),
+    (S.Sphere(6, degree=4), Rotations3D()),
+    (S.Sphere(4, degree=6), PlaneRotations()),
+    (S.Product([S.Sphere(3)] * 2, degree=8), Rotations3D()),
+    (S.Product([S.Sphere(2), S.Sphere(4)], degree=6), PlaneRotations()),
 ]
 
 
@@ -60,11 +52,9 @@ def test_the_lie_algebra_is_the_derivative_of_the_action(basis, group):
         for k, columns in enumerate(basis.slices()):
             frame = basis.frame(k)
             action = (frame @ basis.frame_derivative(k, matrix, shift) @ frame.T).toarray()
-            np.testing.assert_allclose(action, -action.T, atol=1e-12)
+            assert_allclose(action, -action.T, atol=1e-12)
             size = np.abs(slope).max()
-            np.testing.assert_allclose(
-                slope[:, columns], values[:, columns] @ action.T, atol=1e-6 * size
-            )
+            assert_allclose(slope[:, columns], values[:, columns] @ action.T, atol=1e-6 * size)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +67,16 @@ def test_continuous_projection_is_the_haar_average(basis, group):
     n = 2 * int(max(basis.labels_)) + 11
     expected = haar_average(f, basis, group, n)
     for method in ("auto", "null_space", "closed_form"):
-        np.testing.assert_allclose(project(f, basis, group, method=method), expected, atol=1e-9)
+        assert_allclose(S.project(f, basis, group, method=method), expected, atol=1e-9)
     with pytest.raises(ParameterError, match="do not permute"):
-        project(f, basis, group, method="components")
+        S.project(f, basis, group, method="components")
     with pytest.raises(ParameterError, match="listed"):
-        project(f, basis, group, method="reynolds")
+        S.project(f, basis, group, method="reynolds")
 
 
 @pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)
 def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
-    found = invariant_subspace(basis, group)
+    found = S.invariant_subspace(basis, group)
     x = basis.sample(10, random_state=1)
     vectors = np.concatenate(
         [
@@ -95,35 +85,35 @@ def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
         ],
         axis=1,
     )
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-12)
-    f = Expansion(basis, vectors)
+    assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-12)
+    f = S.Expansion(basis, vectors)
     for moved in group.act(group.sample(5, random_state=0), x):
-        np.testing.assert_allclose(f.predict(moved), f.predict(x), atol=1e-11)
+        assert_allclose(f.predict(moved), f.predict(x), atol=1e-11)
 
 
 def test_rotations_leave_one_function_for_each_degree_of_a_pair():
     """Invariants of two points on a sphere are the functions of their inner product."""
-    basis = Product([Sphere(3)] * 2, degree=40)
-    found = [u.shape[1] for u in invariant_subspace(basis, Rotations3D())]
+    basis = S.Product([S.Sphere(3)] * 2, degree=40)
+    found = [u.shape[1] for u in S.invariant_subspace(basis, Rotations3D())]
     expected = [int(any(2 * k * (k + 1) == value for k in range(9))) for value in basis.labels_]
     assert found == expected
     x = basis.sample(20, random_state=0)
     inner = np.sum(x[:, :3] * x[:, 3:], axis=1)
     for u, columns, value in zip(
-        invariant_subspace(basis, Rotations3D()), basis.slices(), basis.labels_, strict=True
+        S.invariant_subspace(basis, Rotations3D()), basis.slices(), basis.labels_, strict=True
     ):
         if u.shape[1]:
             k = round((np.sqrt(1 + 2 * value) - 1) / 2)
             ours = (basis.evaluate(x)[:, columns] @ u.toarray())[:, 0]
             plain = np.sqrt(2 * k + 1) * eval_legendre(k, inner)
-            np.testing.assert_allclose(np.abs(ours), np.abs(plain), atol=1e-11)
+            assert_allclose(np.abs(ours), np.abs(plain), atol=1e-11)
 
 
 @pytest.mark.parametrize(
-    ("factor", "n", "degree"), [(Sphere(3), 3, 6), (Circle(), 4, 2), (Torus(2), 2, 40)]
+    ("factor", "n", "degree"), [(S.Sphere(3), 3, 6), (S.Circle(), 4, 2), (S.Torus(2), 2, 40)]
 )
 def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degree):
-    basis = Product([factor] * n, degree=degree, exchangeable=True)
+    basis = S.Product([factor] * n, degree=degree, exchangeable=True)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     x = basis.sample(3 * basis.n_functions_ + 20, random_state=0)
     points = x.reshape(len(x), n, -1)
@@ -134,19 +124,19 @@ def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degre
     expected = np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
     programs = ("qp",) if find_spec("cvxpy") else ()
     for method in ("auto", "null_space", "closed_form", *programs):
-        found = project(f, basis, None, method=method)
-        np.testing.assert_allclose(found, expected, atol=1e-8, err_msg=method)
+        found = S.project(f, basis, None, method=method)
+        assert_allclose(found, expected, atol=1e-8, err_msg=method)
     # A group that does the same, on a product that knows of no exchange.
-    plain = Product([factor] * n, degree=degree)
+    plain = S.Product([factor] * n, degree=degree)
     group = Permutations(n, block=factor.n_features)
     for method in ("auto", "null_space", "reynolds"):
-        found = project(f, plain, group, method=method)
-        np.testing.assert_allclose(found, expected, atol=1e-9, err_msg=method)
+        found = S.project(f, plain, group, method=method)
+        assert_allclose(found, expected, atol=1e-9, err_msg=method)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
-    basis = Product([Sphere(3)] * n, exchangeable=True)
+    basis = S.Product([S.Sphere(3)] * n, exchangeable=True)
     rng = np.random.RandomState(0)
     X = basis.sample(300, rng)
     points = X.reshape(len(X), n, 3)
@@ -154,78 +144,84 @@ def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
         [np.sum(a * b, axis=1) ** 2 for a, b in itertools.combinations(points.swapaxes(0, 1), 2)],
         axis=0,
     )
-    model = SpectralAveraging(basis, Rotations3D(), degree=12, estimator="ridge").fit(X, y)
+    model = S.SpectralAveraging(basis, Rotations3D(), degree=12, estimator="ridge").fit(X, y)
     Z = basis.sample(30, rng)
     assert model.discrepancy(Z, n_elements=20) < 1e-12
     assert model.score(X, y) > 1 - 1e-8
     moved = Rotations3D().act(Rotations3D().sample(1, 3), Z)[0].reshape(-1, n, 3)[:, ::-1]
-    np.testing.assert_allclose(
-        model.predict(moved.reshape(len(Z), -1)), model.predict(Z), atol=1e-11
-    )
+    assert_allclose(model.predict(moved.reshape(len(Z), -1)), model.predict(Z), atol=1e-11)
 
 
 def test_only_equal_factors_are_exchangeable():
     with pytest.raises(ParameterError, match="only equal factors"):
-        invariant_subspace(Product([Sphere(3), Circle()], degree=2, exchangeable=True), None)
+        S.invariant_subspace(
+            S.Product([S.Sphere(3), S.Circle()], degree=2, exchangeable=True), None
+        )
     with pytest.raises(ParameterError, match="exchanges factor"):
-        basis = Product([Circle(), Torus(1)], degree=9)
-        project(np.zeros(basis.n_functions_), basis, Permutations(2))
+        basis = S.Product([S.Circle(), S.Torus(1)], degree=9)
+        S.project(np.zeros(basis.n_functions_), basis, Permutations(2))
     with pytest.raises(ParameterError, match="mixes"):
-        basis = Product([Sphere(3)] * 2, degree=2)
-        project(np.zeros(basis.n_functions_), basis, CyclicShifts(6))
+        basis = S.Product([S.Sphere(3)] * 2, degree=2)
+        S.project(np.zeros(basis.n_functions_), basis, CyclicShifts(6))
     with pytest.raises(ParameterError, match="multiple of 3"):
-        invariant_subspace(Sphere(4, degree=2), Rotations3D())
+        S.invariant_subspace(S.Sphere(4, degree=2), Rotations3D())
     with pytest.raises(ParameterError, match="no derivatives"):
-        invariant_subspace(Torus(2, degree=2), PlaneRotations())
+        S.invariant_subspace(S.Torus(2, degree=2), PlaneRotations())
 
 
-SMALL = Sphere(3).sample(40, random_state=0)
+SMALL = S.Sphere(3).sample(40, random_state=0)
 TARGETS = np.stack([SMALL.prod(axis=1), np.cos(SMALL).sum(axis=1), SMALL.sum(axis=1) ** 2], axis=1)
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares"])
 def test_several_outputs_are_fitted_side_by_side(estimator):
     def made():
-        return SpectralAveraging(Sphere(3), Permutations(3), degree=3, estimator=estimator)
+        return S.SpectralAveraging(S.Sphere(3), Permutations(3), degree=3, estimator=estimator)
 
     both = made().fit(SMALL, TARGETS)
     assert both.coef_.shape == (16, 3) and both.predict(SMALL).shape == (40, 3)
     for j in range(3):
         one = made().fit(SMALL, TARGETS[:, j])
-        np.testing.assert_allclose(both.coef_[:, j], one.coef_, atol=1e-12)
+        assert_allclose(both.coef_[:, j], one.coef_, atol=1e-12)
     assert both.discrepancy(SMALL) < 1e-12
 
 
 def test_ridge_chooses_one_alpha_for_all_outputs():
-    model = SpectralAveraging(Sphere(3), degree=3, estimator="ridge").fit(SMALL, TARGETS)
+    model = S.SpectralAveraging(S.Sphere(3), degree=3, estimator="ridge").fit(SMALL, TARGETS)
     fixed = [
-        SpectralAveraging(Sphere(3), degree=3, estimator="ridge", alphas=[model.alpha_])
+        S.SpectralAveraging(S.Sphere(3), degree=3, estimator="ridge", alphas=[model.alpha_])
         .fit(SMALL, TARGETS[:, j])
         .coef_
         for j in range(3)
     ]
-    np.testing.assert_allclose(model.coef_, np.stack(fixed, axis=1), atol=1e-12)
+    assert_allclose(model.coef_, np.stack(fixed, axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
 def test_a_weight_is_so_many_copies(estimator):
     weights = np.random.default_rng(0).integers(0, 4, size=40).astype(float)
-    model = SpectralAveraging(
-        Sphere(3), Permutations(3), degree=3, estimator=estimator, alphas=[1e-2]
+    model = S.SpectralAveraging(
+        S.Sphere(3), Permutations(3), degree=3, estimator=estimator, alphas=[1e-2]
     )
     weighed = model.fit(SMALL, TARGETS[:, 1], sample_weight=weights).coef_
     many = np.repeat(np.arange(40), weights.astype(int))
-    np.testing.assert_allclose(weighed, model.fit(SMALL[many], TARGETS[many, 1]).coef_, atol=1e-10)
+    assert_allclose(weighed, model.fit(SMALL[many], TARGETS[many, 1]).coef_, atol=1e-10)
 
 
-def test_weights_enter_the_choice_of_alpha():
+@pytest.mark.parametrize("smoothness", [None, 2.0])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_alpha_is_chosen_by_leave_one_out(weighted, smoothness):
     """By the plain definition: leave a weighted point out, fit, and weigh its residual."""
     rng = np.random.default_rng(1)
     weights, alphas = rng.uniform(0.1, 3, size=40), [1e-6, 1e-3, 1e-1, 10.0]
+    weights = weights if weighted else np.ones(40)
     y = TARGETS[:, 1] + 0.3 * rng.standard_normal(40)
-    model = SpectralAveraging(Sphere(3), degree=3, estimator="ridge", alphas=alphas)
-    model.fit(SMALL, y, sample_weight=weights)
+    model = S.SpectralAveraging(S.Sphere(3), degree=3, smoothness=smoothness, alphas=alphas)
+    model.fit(SMALL, y, sample_weight=weights if weighted else None)
     features = (model.basis_.evaluate(SMALL) @ model.vectors_.toarray())[:, 1:]
+    if smoothness is not None:
+        counts = np.repeat(model.basis_.counts_, model.invariant_dimensions_)[1:]
+        features = features * counts ** (-smoothness / 2)  # alpha = 2 s / d = s
     errors = []
     for alpha in alphas:
         total = 0.0
@@ -240,9 +236,9 @@ def test_weights_enter_the_choice_of_alpha():
 
 def test_known_density_keeps_the_mean_unbiased():
     """Points of density p: the mean over many data sets comes within five errors of the truth."""
-    basis, rng = Circle(), np.random.RandomState(0)
+    basis, rng = S.Circle(), np.random.RandomState(0)
     truth = np.array([1.0, 0.7, 0, 0.5, -0.25])
-    target = Expansion(basis.truncate(degree=2), truth)
+    target = S.Expansion(basis.truncate(degree=2), truth)
 
     def density(X):
         return 1 + 0.8 * np.cos(X[:, 0])
@@ -253,23 +249,23 @@ def test_known_density_keeps_the_mean_unbiased():
         x = x[rng.uniform(0, 1.8, len(x)) < density(x)][:150]
         y = target.predict(x) + 0.1 * rng.standard_normal(len(x))
         found.append(
-            SpectralAveraging(basis, degree=2, density=density, estimator="mean").fit(x, y).coef_
+            S.SpectralAveraging(basis, degree=2, density=density, estimator="mean").fit(x, y).coef_
         )
-        biased.append(SpectralAveraging(basis, degree=2, estimator="mean").fit(x, y).coef_)
+        biased.append(S.SpectralAveraging(basis, degree=2, estimator="mean").fit(x, y).coef_)
     error = np.mean(found, axis=0) - truth
     spread = np.std(found, axis=0) / np.sqrt(len(found))
     assert np.all(np.abs(error) <= 5 * spread + 1e-12)
     assert np.abs(np.mean(biased, axis=0) - truth).max() > 0.2
     with pytest.raises(ParameterError, match="one positive number per point"):
-        SpectralAveraging(basis, degree=2, density=lambda X: X).fit(x, y)
+        S.SpectralAveraging(basis, degree=2, density=lambda X: X).fit(x, y)
 
 
 def test_wrong_weights_are_named():
-    model = SpectralAveraging(Sphere(3), degree=2)
+    model = S.SpectralAveraging(S.Sphere(3), degree=2)
     with pytest.raises(ValueError, match="positive weight|non-zero"):
         model.fit(SMALL, SMALL[:, 0], sample_weight=np.zeros(40))
     with pytest.raises(ValueError, match=r"[Nn]egative"):
         model.fit(SMALL, SMALL[:, 0], sample_weight=-np.ones(40))
     with pytest.raises(ParameterError, match="as so many copies"):
-        model = SpectralAveraging(Sphere(3), cutoff="theorem")
+        model = S.SpectralAveraging(S.Sphere(3), cutoff="theorem")
         model.fit(SMALL, SMALL[:, 0], sample_weight=np.full(40, 1 / 80))

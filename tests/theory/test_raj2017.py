@@ -104,24 +104,9 @@ def test_jacobian_factor_and_bandwidth():
     assert_allclose(Gaussian(raj2017.gamma_of_bandwidth(3.0))([[0.0]], [[2.0]]), np.exp(-4 / 18))
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda: raj2017.templates(0.1, 2, diameter=1.0, delta=1.0),
-            "delta to be a finite number > 0 and < 1",
-        ),
-        (lambda: raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]]), "no inverse"),
-        (lambda: raj2017.jacobian_factor(2.0), "matrix to be an array of 2 axes"),
-        (
-            lambda: raj2017.approximation_error(1, 0, C=1.0, delta=0.1),
-            "r to be .* > 0 or infinity, got 0",
-        ),
-    ],
-)
-def test_impossible_parameters_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+def test_a_matrix_without_an_inverse_is_refused():
+    with pytest.raises(ValueError, match="no inverse"):
+        raj2017.jacobian_factor([[1.0, 1.0], [1.0, 1.0]])
 
 
 def test_small_sets_need_one_sample_and_losses_count_by_size():
@@ -135,10 +120,3 @@ def test_small_sets_need_one_sample_and_losses_count_by_size():
         for v in (-1.0, 1.0)
     )
     assert one == other
-
-
-def test_small_integers_of_numpy_do_not_overflow():
-    few = np.uint8(20)
-    assert raj2017.templates(0.2, few, diameter=few, delta=0.1) == raj2017.templates(
-        0.2, 20, diameter=20, delta=0.1
-    )
